@@ -1,1 +1,1 @@
-"""One vision specialist a file; its stem is the word a model and the command line use."""
+"""Vision specialists, one per file; the file's stem is the name that a model and the command line use."""

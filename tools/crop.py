@@ -4,8 +4,8 @@
     hybrid tools run crop photo.jpg --args '{"grid": {"rows": 2, "columns": 3}}'
     hybrid tools run crop one.jpg two.jpg
 
-Without arguments one image gives its four quadrants and several give a contact sheet. Resampled with Pillow's Lanczos
-filter. A crop is an image of its own and keeps its box and scale.
+Without arguments one image gives its four quadrants and several give a contact sheet. Resampling uses Pillow's Lanczos
+filter. A crop is a separate image that records its box and scale.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from tools._shared.boxes import corners
 from tools._shared.overlay import DARK, WHITE, extent, write
 from tools.markers import MarkersArgs, locate
 
-# Long side of a crop where no scale is asked for.
+# Long side of a crop if no scale is requested.
 TARGET_PX = 768
 MAX_SCALE = 8.0
 MAX_SIDE_PX = 4096
-# Side of the square around a point where no share is given, as a share of the image's longer side.
+# Default side of the square around a point, as a share of the image's longer side.
 POINT_SHARE = 0.2
 MIN_POINT_PX = 32
 MIN_SQUARE_PX = 4
@@ -57,7 +57,7 @@ class CropArgs(Args):
 
     box: RegionArg | None = Field(default=None, description="region")
     point: PointArg | None = Field(default=None, description="centre of a square")
-    # A share, because a length in pixels would mean another thing in every frame that a model writes coordinates in.
+    # A share, because a length in pixels would depend on the coordinate frame in which a model writes.
     share: float | None = Field(default=None, gt=0, le=1, description="its side over the image's longer side")
     grid: GridArg | None = Field(default=None, description="of numbered tiles")
     scale: float | None = Field(
@@ -74,10 +74,10 @@ class CropArgs(Args):
 
 
 def cut(pixels: Pixels, box: Box, scale: float | None) -> tuple[Pixels, Box, float]:
-    """A region of an image (H, W, 3), enlarged; the box of whole pixels that was cut, and the scale in use.
+    """Cut and enlarge a region of an image (H, W, 3); return the pixels, the box that was cut and the scale.
 
-    The box is widened to whole pixels and cut at the borders. The scale is lowered where the crop would be longer than
-    4,096 px, and for a crop of a fraction of a pixel; it is exact within the rounding to whole pixels.
+    The box is widened to whole pixels and clipped to the image. The scale is reduced if the crop would be longer than
+    4,096 px, and for a crop below one pixel; it is exact up to rounding to whole pixels.
     """
     height, width = pixels.shape[:2]
     x0, y0 = min(max(0, math.floor(box.x0)), width - 1), min(max(0, math.floor(box.y0)), height - 1)
@@ -88,24 +88,24 @@ def cut(pixels: Pixels, box: Box, scale: float | None) -> tuple[Pixels, Box, flo
     target_scale = min(target_scale, MAX_SIDE_PX / longest)
     size = max(1, round(part.shape[1] * target_scale)), max(1, round(part.shape[0] * target_scale))
     cut_box = Box(float(x0), float(y0), float(x1), float(y1))
-    # The scale that follows from whole pixels along the longer side, so that a point maps back exactly.
+    # Derive the scale from the whole pixels along the longer side, so that a point maps back exactly.
     along = 0 if part.shape[1] >= part.shape[0] else 1
     return resized(part, size), cut_box, size[along] / longest
 
 
 def resized(pixels: Pixels, size: tuple[int, int]) -> Pixels:
-    """An image (H, W, 3) at `size` (width, height), by Lanczos; the same pixels where nothing changes."""
-    # OpenCV, which is as good and not faster, would be some 20 MB in the worker.
+    """Resize an image (H, W, 3) to `size` (width, height) by Lanczos; pixels are unchanged at the same size."""
+    # OpenCV has the same quality and speed but adds some 20 MB to the worker.
     from PIL import Image
 
     return np.array(Image.fromarray(np.ascontiguousarray(pixels)).resize(size, Image.Resampling.LANCZOS))
 
 
 def region(request: Request[CropArgs]) -> tuple[Box, float]:
-    """The region that the arguments ask for, and the confidence 0..1 that it is what was meant.
+    """Return the region that the arguments ask for, and the confidence 0..1 that it is the intended one.
 
     Raises:
-        ToolError: it lies outside of the image, or no point has the letter.
+        ToolError: it is outside the image, or no point has the letter.
     """
     args, (height, width) = request.args, request.images[0].shape[:2]
     if args.box is not None:
@@ -114,9 +114,9 @@ def region(request: Request[CropArgs]) -> tuple[Box, float]:
         return Box(0, 0, width, height), 1.0
     mark_findings: list[Finding] = []
     if args.point.x is None:
-        # Given only by its letter, the markers tool finds it. Asked here and not through the card's `needs`: those
-        # would search every image of every crop. A single letter is not named beforehand, because the nearest drawn
-        # letter would then be taken for it; REF is hardly read otherwise.
+        # The markers tool finds a point given only by its letter. It runs here and not through the card's `needs`,
+        # which would search every image of every crop. Only REF is named in the call: a search for any other single
+        # letter would accept the nearest drawn letter, while REF is hardly read unless named.
         labels = ("REF",) if args.point.label == "REF" else ()
         marks = locate(request.images[0], MarkersArgs(labels=labels, kind="point"))
         mark_findings = [Finding(marks.text, marks.data, marks.confidence, "classical", "")]
@@ -124,14 +124,14 @@ def region(request: Request[CropArgs]) -> tuple[Box, float]:
     longer = max(height, width)
     side = max(MIN_POINT_PX, POINT_SHARE * longer) if args.share is None else args.share * longer
     side = max(MIN_SQUARE_PX, side)
-    # Moved inside rather than cut, so that a point at the border still has its surroundings.
+    # Shift rather than clip, so that a point at the border still has its surroundings.
     x0 = min(max(0.0, spot.x + 0.5 - side / 2), max(0.0, width - side))
     y0 = min(max(0.0, spot.y + 0.5 - side / 2), max(0.0, height - side))
     return Box(x0, y0, min(x0 + side, width), min(y0 + side, height)), spot.confidence
 
 
 def tiles(size: tuple[int, int], rows: int, columns: int) -> list[Box]:
-    """Boxes of a grid over an image of `size` (H, W), row by row; they cover it without overlap.
+    """Return the boxes of a grid over an image of `size` (H, W), row by row; they tile it without overlap.
 
     Raises:
         ToolError: the image has fewer pixels along a side than tiles.
@@ -147,7 +147,7 @@ def tiles(size: tuple[int, int], rows: int, columns: int) -> list[Box]:
 
 
 def crop_region(request: Request[CropArgs]) -> Evidence:
-    """One region, enlarged. Data: `{"crops": [{"name", "box_px", "scale"}]}`, box as [x0, y0, x1, y1]."""
+    """Crop and enlarge one region. Data: `{"crops": [{"name", "box_px", "scale"}]}`, box as [x0, y0, x1, y1]."""
     requested, confidence = region(request)
     pixels, box, scale = cut(request.images[0], requested, request.args.scale)
     text = f"Image 1, {span_px(box, to=' to ')}, at {_times(scale)} times its size: {_size(pixels, -1)} px."
@@ -155,9 +155,9 @@ def crop_region(request: Request[CropArgs]) -> Evidence:
 
 
 def crop_tiles(request: Request[CropArgs], grid: GridArg | None) -> Evidence:
-    """Each tile enlarged; before them an overlay with the numbers of a grid.
+    """Crop and enlarge each tile, preceded by an overlay with the numbers of a grid.
 
-    Data as `crop_region`; the names are numbers. Without a grid it is the four quadrants in reading order, named so.
+    Data as in `crop_region`; the names are numbers. Without a grid the crops are the four quadrants in reading order.
     """
     image = request.images[0]
     boxes = tiles((image.shape[0], image.shape[1]), *((2, 2) if grid is None else (grid.rows, grid.columns)))
@@ -180,7 +180,7 @@ def crop_tiles(request: Request[CropArgs], grid: GridArg | None) -> Evidence:
 
 
 def draw_grid(image: Pixels, boxes: Sequence[Box]) -> Pixels:
-    """A copy of an image (H, W, 3) with the outlines and numbers (from 1) of boxes."""
+    """Draw the outlines and numbers (from 1) of boxes on a copy of an image (H, W, 3)."""
     import cv2
 
     out = image.copy()
@@ -197,7 +197,7 @@ def draw_grid(image: Pixels, boxes: Sequence[Box]) -> Pixels:
 
 
 def contact_sheet(images: Sequence[Pixels]) -> tuple[Pixels, list[tuple[Box, float]]]:
-    """Images side by side under their names; where each lies on the sheet (pixels of the sheet) and its scale."""
+    """Place named images side by side on a sheet; return it and each one's box (pixels of the sheet) and scale."""
     columns = min(len(images), 2 if len(images) == 4 else SHEET_COLUMNS)
     rows = math.ceil(len(images) / columns)
     scales = [min(MAX_SCALE, SHEET_TILE_PX / max(image.shape[:2])) for image in images]
@@ -222,10 +222,10 @@ def contact_sheet(images: Sequence[Pixels]) -> tuple[Pixels, list[tuple[Box, flo
 
 
 def crop_sheet(request: Request[CropArgs]) -> Evidence:
-    """Several images on one sheet. Data: `{"sheet": [{"image", "box_px" (of the sheet), "scale"}]}`.
+    """Put several images on one sheet. Data: `{"sheet": [{"image", "box_px" (of the sheet), "scale"}]}`.
 
     Raises:
-        ToolError: a region was asked for as well: that is for one image.
+        ToolError: a region was requested as well, which is possible only for one image.
     """
     args = request.args
     if any(value is not None for value in (args.box, args.point, args.grid, args.scale)):
@@ -238,7 +238,7 @@ def crop_sheet(request: Request[CropArgs]) -> Evidence:
         {"image": number, "box_px": corners(box), "scale": scale} for number, (box, scale) in enumerate(places, 1)
     ]
     text = f"{len(places)} images side by side on one sheet of {_size(sheet, -1)} px, with their names."
-    # A sheet has no one parent: in the pixels of the first image it is a box that reaches beyond it on all sides.
+    # A sheet has no single parent: in pixels of the first image its box extends beyond the image on all sides.
     (first, scale), (height, width) = places[0], sheet.shape[:2]
     full_box = Box(-first.x0 / scale, -first.y0 / scale, (width - first.x0) / scale, (height - first.y0) / scale)
     return Evidence(text, {"sheet": rows}, 1.0, (Picture(sheet, box=full_box, scale=scale),))
@@ -257,14 +257,14 @@ def _row(name: str, box: Box, scale: float) -> dict[str, Json]:
 
 
 class ExactCrop(WeightFree[CropArgs]):
-    """The only backend: pixels of the image, resampled."""
+    """The only backend: resampled pixels of the image."""
 
     def answer(self, request: Request[CropArgs]) -> Evidence:
-        """The evidence of a request. Raises `ToolError` for a region outside of the image."""
+        """Crop as requested. Raises `ToolError` for a region outside the image."""
         args = request.args
         if len(request.images) > 1:
             return crop_sheet(request)
-        # An image of one pixel a side is whole.
+        # An image one pixel wide or high has no quadrants and is returned in full.
         small = args.grid is None and min(request.images[0].shape[:2]) < 2
         return crop_region(request) if args.box or args.point or small else crop_tiles(request, args.grid)
 

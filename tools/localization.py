@@ -1,9 +1,10 @@
-"""Localization: which of two or more boxes drawn on an image fits a named thing best.
+"""Localization: which of two or more boxes drawn on an image fits a named object best.
 
-`hybrid tools run localization picture.png --args '{"name": "motorcycle"}'`; without boxes the drawn ones are compared.
+`hybrid tools run localization picture.png --args '{"name": "motorcycle"}'`; without boxes it compares the drawn ones.
 
-The learned backend asks `tools/detection/` for the thing and takes the box with the largest overlap. The weight-free
-one cuts out, by colour, what the boxes share and takes the box that fits this cut; it cannot know what the name means.
+The learned backend calls `tools/detection/` for the object and chooses the box with the largest overlap. The
+weight-free one segments the common area of the boxes by colour and chooses the box that fits this segment; it does not
+understand the name.
 """
 
 from __future__ import annotations
@@ -33,13 +34,13 @@ from tools.detection.rules import ThingName, seen_from
 
 WORKING_PX = 480
 MIN_SIDE_PX = 24
-# Difference of overlaps at which 63 % of the doubt is gone: set on generated items, seeds 0 to 99.
+# Difference of overlaps at which 63 % of the doubt is gone; set on generated items, seeds 0 to 99.
 CLEAR_MARGIN = 0.12
 WEIGHT_FREE_CERTAIN = 0.65
 LEARNED_CERTAIN = 0.95
 # Confidence if fewer than two boxes were found: less than a guess between two.
 NOTHING_COMPARED = 0.3
-# A thing that fits no box better than this is not the thing in the boxes.
+# An object with a lower overlap with every box is not the object in the boxes.
 MIN_OVERLAP = 0.2
 
 
@@ -52,19 +53,19 @@ class LocalizationArgs(Args):
 
 
 class Candidate(NamedTuple):
-    """A box to judge, in pixels; `confidence`, 0..1, that its place is right."""
+    """A box to judge, in pixels; `confidence` (0..1) is that of its position."""
 
     label: str
     box: Box
     confidence: float = 1.0
 
 
-# A name, and the box of what it is.
+# A name and the box of the object.
 Named = tuple[str, Box]
 
 
 class Fit(NamedTuple):
-    """Each candidate's overlap, 0..1, with the thing found; the best, None when undecided; the confidence in it."""
+    """Each candidate's overlap, 0..1, with the detected object; the best one, None if undecided; its confidence."""
 
     overlaps: tuple[float, ...]
     best: int | None
@@ -72,10 +73,10 @@ class Fit(NamedTuple):
 
 
 def candidates_of(request: Request[LocalizationArgs]) -> list[Candidate]:
-    """The boxes of the arguments, else the drawn ones that were found, which may be fewer than two.
+    """Return the given boxes, else the drawn ones that were found, which may be fewer than two.
 
     Raises:
-        ToolError: the arguments give a single box, or one outside of the image.
+        ToolError: the arguments give a single box, or one outside the image.
     """
     args, size = request.args, (request.images[0].shape[0], request.images[0].shape[1])
     argument_boxes = read_boxes("localization", args.boxes, size)
@@ -92,14 +93,14 @@ def candidates_of(request: Request[LocalizationArgs]) -> list[Candidate]:
 
 
 def drawn_marks(request: Request[LocalizationArgs]) -> Marks:
-    """The marks that the markers tool found on the image; none if it was not asked."""
+    """Return the marks that the markers tool found on the image; none if it was not called."""
     for finding in request.needs.get("markers", ())[:1]:
         return marks_from(finding.data)
     return Marks((), ())
 
 
 def judge(overlaps: Sequence[float], candidates: Sequence[Candidate], most_certain: float) -> Fit:
-    """The candidate with the largest overlap, and how sure that is: grows with the lead over the second."""
+    """Choose the candidate with the largest overlap; the confidence grows with its lead over the second."""
     if len(overlaps) < 2:
         return Fit(tuple(overlaps), None, NOTHING_COMPARED)
     order = sorted(range(len(overlaps)), key=lambda index: -overlaps[index])
@@ -112,10 +113,10 @@ def judge(overlaps: Sequence[float], candidates: Sequence[Candidate], most_certa
 
 
 class BoxFit(WeightFree[LocalizationArgs]):
-    """The weight-free backend: colours of what the boxes share against colours of what lies outside of all."""
+    """The weight-free backend: compares colours in the common area of the boxes with colours outside all of them."""
 
     def answer(self, request: Request[LocalizationArgs]) -> Evidence:
-        """The evidence of a request. Raises `ToolError` as `candidates_of`."""
+        """Judge the boxes of a request. Raises `ToolError` as `candidates_of`."""
         candidates, pixels = candidates_of(request), request.images[0]
         boxes = [candidate.box for candidate in candidates]
         common = cut_shared(remove_marks(pixels, drawn_marks(request)), boxes) if len(boxes) > 1 else None
@@ -126,10 +127,10 @@ class BoxFit(WeightFree[LocalizationArgs]):
 
 
 def cut_shared(pixels: Pixels, boxes: Sequence[Box]) -> Box | None:
-    """The tight box (pixels) of the thing in the part that all boxes share; None where they share nothing.
+    """Return the tight box (pixels) of the object in the common area of all boxes; None without a common area.
 
-    Colours outside of all boxes are the background; within them GrabCut decides, and of its mask the part that is
-    connected to the shared middle counts.
+    Colours outside all boxes are the background. GrabCut segments the rest, and only the part of its mask connected to
+    the common area is used.
     """
     import cv2
 
@@ -145,7 +146,7 @@ def cut_shared(pixels: Pixels, boxes: Sequence[Box]) -> Box | None:
     small = np.asarray(cv2.resize(pixels, size, interpolation=cv2.INTER_AREA), np.uint8)
     parts = []
     for box in (inner, outer):
-        # Rows and columns of the reduced image, at least one of each.
+        # Rows and columns of the shrunk image, at least one of each.
         top = min(int(box.y0 * (size[1] / height)), size[1] - 1)
         x_start = min(int(box.x0 * (size[0] / width)), size[0] - 1)
         bottom, right = round(box.y1 * (size[1] / height)), round(box.x1 * (size[0] / width))
@@ -154,12 +155,12 @@ def cut_shared(pixels: Pixels, boxes: Sequence[Box]) -> Box | None:
     seeds = np.full(small.shape[:2], cv2.GC_BGD, np.uint8)
     seeds[all_of_it] = cv2.GC_PR_BGD
     seeds[middle] = cv2.GC_PR_FGD
-    # Thin bridges of like colour would join neighbours.
+    # Remove thin bridges of similar colour, which would join neighbours.
     smoothed = cv2.morphologyEx(cut(small, seeds).astype(np.uint8), cv2.MORPH_OPEN, np.ones((3, 3), np.uint8))
     count, connected = cv2.connectedComponents(smoothed)
     shares = np.bincount(connected[middle].ravel(), minlength=count)
     shares[0] = 0
-    # The parts that have at least a tenth of the largest one's share of the middle.
+    # Keep the parts with at least a tenth of the largest part's share of the common area.
     mask = np.isin(connected, np.flatnonzero(shares >= max(1.0, 0.1 * shares.max())))
     rows, columns = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
     if not rows.size:
@@ -169,16 +170,16 @@ def cut_shared(pixels: Pixels, boxes: Sequence[Box]) -> Box | None:
 
 
 class DetectedFit(WeightFree[LocalizationArgs]):
-    """The learned backend: the overlap of each box with what the detection tool found under the name."""
+    """The learned backend: the overlap of each box with what the detection tool found for the name."""
 
     def answer(self, request: Request[LocalizationArgs]) -> Evidence:
-        """The evidence of a request. Raises `ToolError` as `candidates_of`."""
+        """Judge the boxes of a request. Raises `ToolError` as `candidates_of`."""
         candidates, findings = candidates_of(request), request.needs.get("detection", ())
         if len(candidates) > 1 and not findings:
             raise ToolError("localization: the detection tool was not asked")
         seen = seen_from(findings[0].data) if len(candidates) > 1 else []
         near = [detection for detection in seen if any(shared_area(detection.box, other.box) for other in candidates)]
-        # The thing meant is the one that the boxes are about, not the surest of its kind elsewhere.
+        # Choose the object that the boxes are about, not the most confident one of its kind elsewhere.
         thing_found = max(
             near,
             key=lambda detection: detection.score * max(overlap(detection.box, other.box) for other in candidates),
@@ -198,7 +199,7 @@ def report(
     matches: list[tuple[str, Box]],
     basis: str,
 ) -> Evidence:
-    """Build the evidence from the fit.
+    """Build the tool output from the fit.
 
     Returns:
         Evidence with data `{"best": label or null, "best_index": int or null, "boxes": [{"label", "box_px",
@@ -235,21 +236,21 @@ def report(
 
 
 def marker_arguments(args: LocalizationArgs) -> Mapping[str, Json]:
-    """Boxes with these letters."""
-    # Also where boxes are given: their drawn outlines would be edges and colours of the picture.
+    """Return arguments that ask for boxes with these letters."""
+    # Also needed if boxes are given: their drawn outlines would count as edges and colours of the image.
     return {"labels": list(args.labels), "kind": "box"}
 
 
 def detection_arguments(args: LocalizationArgs) -> Mapping[str, Json]:
-    """The thing by its name."""
-    # A low threshold: that the thing is there is given, only where it is matters.
+    """Return arguments that ask for the named object."""
+    # Low threshold: the object is known to be there, only its position is unknown.
     return {"names": [args.name], "threshold": 0.05}
 
 
 def boxed_thing(text: str) -> str | None:
-    """The thing that a question about two boxes names: "... encloses the red car more accurately?" is "red car".
+    """Return the noun in a question about two boxes: "... encloses the red car more accurately?" gives "red car".
 
-    What LVIS adds in brackets to tell two meanings apart, as in "the tank top (clothing)", is left out.
+    LVIS' bracketed clarifications, as in "the tank top (clothing)", are left out.
     """
     match = re.search(
         r"\b(?:encloses?|locali[sz]es?|surrounds?|fits?|contains?) the (?P<name>[a-z][a-z' -]*?)"
@@ -265,7 +266,7 @@ RULES: Mapping[str, Rule] = {
     "Object_Localization": OneCall(
         "localization",
         letter(),
-        # The thing in the boxes, and their letters.
+        # The name of the object in the boxes, and their letters.
         lambda prompt: {"name": name, **drawn_labels(prompt)} if (name := boxed_thing(prompt.text)) else None,
         ("no name", "the question names no thing in a box"),
     )
@@ -276,7 +277,7 @@ CARD = tool_card(__file__, DetectedFit, detection_arguments, BoxFit, marker_argu
 
 
 def two_boxes(draw: Callable[[int, int], Pixels]) -> CheckCase:
-    """Two boxes that share their middle."""
+    """Make a question about two boxes that share their centre."""
     height, width = 240, 320
     boxes: list[Json] = [box_arg((80, 60, 240, 180), "A"), box_arg((100, 80, 290, 200), "B")]
     return CheckCase((draw(height, width),), {"name": "dog", "boxes": boxes}, lambda _: None)

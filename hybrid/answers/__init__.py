@@ -1,10 +1,10 @@
-"""A reply's text -> a parsed answer and the rule that read it: one parser for all solvers.
+"""Parse the text of a reply to an answer, with the name of the rule that read it: one parser for all solvers.
 
-    parse(reply.text, prompt.kind, prompt.choices)
+parse(reply.text, prompt.kind, prompt.choices)
 
-One module per form of answer: `letters`, `yes_no`, `integers`, `numbers`, `words`, `orders`, `places` (points, boxes),
-`scanpaths`, `views`; `base` has what they share.
-No parser raises on any text, none guesses, and none gives a choice that was not offered.
+There is one module per form of answer: `letters`, `yes_no`, `integers`, `numbers`, `words`, `orders`, `places` (points,
+boxes), `scanpaths`, `views`; `base` contains shared functions. No parser raises on any text, guesses, or returns a
+choice that was not offered.
 """
 
 from collections.abc import Callable, Sequence
@@ -33,7 +33,7 @@ Answer = (
     | Parsed[ViewPlan]
 )
 
-# ActiView's parts of an image where the prompt lists no choices.
+# Number of ActiView's image parts if the prompt lists no choices.
 DEFAULT_VIEWS = 4
 
 
@@ -44,13 +44,14 @@ def parse(text: str, kind: Kind | str, choices: Sequence[str] = ()) -> Answer:
         text: the reply; empty or blank is never an answer.
         kind: the prompt's kind.
         choices: the option texts in the order shown (choice, order); for views and view_plan one entry per part of the
-            image, four parts where it is empty.
+            image, four parts if it is empty.
 
     Returns:
         choice: a letter; yes_no and continue: "yes" or "no"; integer: 0 or more; number: any finite one;
-        text: what was said; order: all letters, such as "BCA"; point: `Point` and box: `Box` in the reply's numbers;
-        scanpath: `Scanpath`; views: part numbers from 1; view_plan: `ViewPlan`; free: the text without the
-        blanks around it. None and rule "none" where nothing could be read.
+        text: the answer's text; order: all letters, such as "BCA"; point: `Point` and box: `Box` with the reply's
+            numbers;
+        scanpath: `Scanpath`; views: part numbers from 1; view_plan: `ViewPlan`; free: the text without surrounding
+        blanks. None and rule "none" if nothing could be read.
 
     Raises:
         ValueError: an unknown kind, or more choices than letters.
@@ -59,7 +60,7 @@ def parse(text: str, kind: Kind | str, choices: Sequence[str] = ()) -> Answer:
     readers: dict[Kind, Callable[[], Answer]] = {
         Kind.CHOICE: lambda: parse_letter(text, choices),
         Kind.YES_NO: lambda: parse_yes_no(text),
-        # Whether more views are wanted.
+        # Whether the model wants more views.
         Kind.CONTINUE: lambda: parse_yes_no(text),
         Kind.INTEGER: lambda: parse_integer(text),
         Kind.NUMBER: lambda: parse_number(text),

@@ -1,4 +1,4 @@
-"""Where a reply corrects itself, as in `It's (A). Actually no, (B).`: what follows outweighs what came before."""
+"""Self-corrections in a reply, as in `It's (A). Actually no, (B).`: the later text has priority."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -7,10 +7,10 @@ from typing import Final
 
 from hybrid.answers.base import Parsed, T, undecided
 
-# Replies that think aloud say "wait" often; how many of them are tried, the last one first.
+# Maximum number of corrections to try, from the last one; replies that think aloud often say "wait".
 MAX_CORRECTIONS: Final = 8
 
-# A correction begins a clause: behind a mark of punctuation or a line break, never inside `is actually`.
+# A correction begins a clause: after punctuation or a line break, never inside `is actually`.
 _CLAUSE: Final = r"(?:(?<=[.!?…,;:\n–—-])|(?<=[.!?…,;:\n–—-]\s)|(?<=[.!?…\n][\"')\]]\s))"
 _PAUSE: Final = r"[\s,.!:;…–—-]*"
 _NO: Final = r"no\b(?=\s?(?:[,.!:;…–—-]|$)|\s[(\[\"'])"
@@ -20,7 +20,7 @@ _TAKES_BACK: Final = (
     r"|i (?:was|am) (?:wrong|mistaken)\b|i'm (?:wrong|mistaken)\b|i (?:made|have made) (?:a mistake|an error)\b"
     r"|let me correct (?:myself|that)\b|(?:sorry\b[,\s]*)?(?<!do )i (?:mean|meant)\b|or rather\b(?! than)"
 )
-# `No, (B)` and `No, it's B` correct; `No, the cat is ...` may answer, and `Sorry, I ...` decline.
+# `No, (B)` and `No, it's B` are corrections; `No, the cat is ...` may be an answer, and `Sorry, I ...` a refusal.
 _ANSWERS: Final = r"(?:[(\[\"']?(?-i:[A-Z])[)\]\"']?(?:[\s,.!]|$)|it(?:'s| is)\b|the (?:correct )?answer\b)"
 _THINKS_AGAIN: Final = (
     r"(?:actually|wait|hold on|on second thoughts?|on reflection|upon reflection|come to think of it)\b"
@@ -33,9 +33,9 @@ _CORRECTION: Final = re.compile(rf"(?i){_CLAUSE}\s?(?:(?P<taken>{_TAKES_BACK})|{
 class SelfCorrection:
     """A correction in a reply.
 
-    `texts` are what may hold the new answer, the likelier first: what follows the correction, and where it says "no"
-    that word too, as in `It's yes. Actually, no.` `takes_back` says that the old answer is gone even where there is no
-    new one.
+    `texts` may contain the new answer, the likelier first: the text after the correction and, if it says "no", the same
+    text with that word, as in `It's yes. Actually, no.` `takes_back` means that the old answer is void even if there is
+    no new one.
     """
 
     texts: tuple[str, ...]
@@ -43,7 +43,7 @@ class SelfCorrection:
 
 
 def corrections(text: str) -> Iterator[SelfCorrection]:
-    """The corrections in a normalised text, the last one first."""
+    """Yield the corrections in a normalised text, the last one first."""
     for match in reversed(list(_CORRECTION.finditer(text))[-MAX_CORRECTIONS:]):
         tail = text[match.end() :]
         retraction = match["taken"] or ""
@@ -54,9 +54,9 @@ def corrections(text: str) -> Iterator[SelfCorrection]:
 
 
 def read_corrected(text: str, read: Callable[[str], Parsed[T]], reread: Callable[[str], Parsed[T]]) -> Parsed[T]:
-    """Apply `again` behind the last correction that holds an answer; else `read` to the whole text.
+    """Apply `reread` after the last correction that contains an answer, else `read` to the whole text.
 
-    No answer if one was only taken back.
+    There is no answer if one was only taken back.
     """
     for correction in corrections(text):
         for candidate in correction.texts:

@@ -1,4 +1,4 @@
-"""Separate a reply's own words from what it quotes of tools and says of other people, which they outweigh."""
+"""Separate a reply's own words from quotes of tools and statements about other people; its own words have priority."""
 
 import re
 from collections.abc import Callable
@@ -37,11 +37,11 @@ _DISAGREES: Final = re.compile(
 
 
 def read_own(text: str, read: Callable[[str], Parsed[T]]) -> Parsed[T]:
-    """Apply `read` to the reply without its quotes; to the quote if the reply agrees; else, of a tool, to the whole.
+    """Apply `read` to the reply without its quotes; to the quote if the reply agrees; for a tool, else to the whole.
 
-    No answer if the reply only quotes a tool and disagrees, or only says what people would answer.
+    There is no answer if the reply only quotes a tool and disagrees, or only says what people would answer.
     """
-    # Most replies name no tool, and a look for the word is fifty times as fast as one for the quote.
+    # Most replies name no tool, and searching for the word is fifty times as fast as searching for the quote.
     low = text.casefold()
     for frame in (_PEOPLE, _FRAME) if any(word in low for word in _TOOLS) else (_PEOPLE,):
         body = frame.sub("", text)

@@ -1,6 +1,6 @@
 """Shared parts of the answer parsers: the `Parsed` result, ordered rules, and the normalisation of a reply's text.
 
-`hybrid.answers.parse` is the way in.
+Use them through `hybrid.answers.parse`.
 """
 
 import re
@@ -23,7 +23,7 @@ NO_RULE: Final = "none"
 class Parsed(Generic[T]):
     """An answer read from a reply, and the name of the rule that read it.
 
-    `value` is None when nothing was decided, and `rule` is "none" exactly then; anything else is a ValueError.
+    Raises `ValueError` unless `rule` is "none" exactly if `value` is None.
     """
 
     value: T | None
@@ -36,12 +36,12 @@ class Parsed(Generic[T]):
 
 
 def undecided() -> Parsed[T]:
-    """A reply from which nothing could be read."""
+    """Return the result for a reply from which nothing could be read."""
     return Parsed(None, NO_RULE)
 
 
 def first_match(rules: Iterable[Callable[[R], T | None]], reply: R) -> Parsed[T]:
-    """Try `rules` in order on `reply`; the first value that is not None wins and the function's name is the rule."""
+    """Try `rules` in order on `reply`; the first value that is not None counts, and the function's name is the rule."""
     for rule in rules:
         value = rule(reply)
         if value is not None:
@@ -49,7 +49,7 @@ def first_match(rules: Iterable[Callable[[R], T | None]], reply: R) -> Parsed[T]
     return undecided()
 
 
-# Markdown's underscore counts as an edge too, so that `_A_` reads like `A`.
+# Markdown's underscore counts as whitespace here, so that `_A_` reads like `A`.
 _EDGE: Final = "".join(c for c in map(chr, range(0x3001)) if c.isspace()) + "_"
 _QUOTES: Final = str.maketrans(
     {"“": '"', "”": '"', "„": '"', "«": '"', "»": '"', "‘": "'", "’": "'", "‚": "'", "「": '"', "」": '"'}
@@ -65,29 +65,29 @@ _GAPS: Final = re.compile(r"\n{3,}")
 _LATEX: Final = re.compile(r"\\(?:boxed|fbox|text(?:bf|it|rm)?|math(?:bf|rm|it|bb))(?![a-zA-Z])|\\[()\[\]]|[${}]")
 
 
+# Number of characters read at the start and the end of a reply; the middle of a longer one is left out.
 READ_FIRST: Final = 5_000
-# Characters at the beginning and at the end of a reply that are read; of a longer one the middle is left out.
 READ_LAST: Final = 20_000
 
 
-# Characters of a text whose canonical spelling is remembered.
+# Maximum length of texts whose normalised form is cached.
 SHORT: Final = 100
 
 
 def within_reach(text: str) -> str:
-    """A text of at most `READ_FIRST` + `READ_LAST` characters as it is; of a longer one both ends, apart."""
+    """Return a text of at most `READ_FIRST` + `READ_LAST` characters unchanged; of a longer one both ends."""
     if len(text) <= READ_FIRST + READ_LAST:
         return text
     return f"{text[:READ_FIRST]}\n\n{text[-READ_LAST:]}"
 
 
 def normalise(text: str) -> str:
-    """The reply, or as much of it as is read, in one canonical spelling.
+    """Return the reply (or its two ends, if it is long) in one canonical spelling.
 
-    NFKC (full-width forms, no-break spaces, ligatures), format characters (zero-width, bidirectional marks), model
-    tokens (`<s>`, `<|im_end|>`), thoughts (up to the last `</think>`, or from a `<think>` that never ends), curly
-    quotes, markdown emphasis, headings and code fences are gone; runs of blanks are one blank, runs of blank lines one.
-    Letters, numbers, brackets and braces stay. Runs in linear time.
+    Applies NFKC (full-width forms, no-break spaces, ligatures) and removes format characters (zero-width, bidirectional
+    marks), model tokens (`<s>`, `<|im_end|>`), thoughts (up to the last `</think>`, or from a `<think>` that never
+    ends), markdown emphasis, headings and code fences. Curly quotes become straight; runs of blanks become one blank,
+    runs of blank lines one. Letters, numbers, brackets and braces stay. Runs in linear time.
     """
     return _remembered(text) if len(text) <= SHORT else _normalised(text)
 
@@ -107,12 +107,12 @@ def _normalised(text: str) -> str:
     return _GAPS.sub("\n\n", text).strip(_EDGE)
 
 
-# Options, letters and words come again and again.
+# Options, letters and words are repeated often.
 _remembered: Final = lru_cache(maxsize=4096)(_normalised)
 
 
 def plain(text: str) -> str:
-    r"""`normalise`, and without braces and LaTeX commands: of `\boxed{\text{B}}` and `$B$` the B is left."""
+    r"""Apply `normalise` and remove braces and LaTeX commands: `\boxed{\text{B}}` and `$B$` become B."""
     return _without_latex(normalise(text))
 
 
@@ -120,7 +120,7 @@ def _without_latex(text: str) -> str:
     return _BLANKS.sub(" ", _LATEX.sub("", text)).strip(_EDGE)
 
 
-# Names that replies give the part that holds their answer: a key of JSON, or a tag.
+# Names that replies use for the part with their answer: a key of JSON, or a tag.
 _PART: Final = (
     r"(?:(?:my|the|final|best|correct|predicted|selected|chosen)[ _-]?){0,2}"
     r"(?:answer|final|choice|option|selection|prediction|verdict|result|conclusion|output|response|count|total|order"
@@ -140,10 +140,10 @@ _RANK: Final = ("final", "answer")
 
 
 def answer_part(text: str) -> str:
-    """`plain` of the part of a reply that is marked as the answer, else of the whole reply.
+    """Return `plain` of the part of a reply that is marked as the answer, else of the whole reply.
 
-    Such a part ends the reply: JSON with a key for it (`{"reasoning": ..., "final": "B"}`), a tag
-    (`<answer>B</answer>`), or LaTeX's box. A call of a tool in JSON is left out.
+    The part must be at the end of the reply: JSON with a key for it (`{"reasoning": ..., "final": "B"}`), a tag
+    (`<answer>B</answer>`), or LaTeX's box. A tool call in JSON is removed.
     """
     clean = _CALL.sub("", normalise(text))
     end = _TAG_ENDS.search(clean, max(0, clean.rfind("</")))
@@ -155,7 +155,7 @@ def answer_part(text: str) -> str:
     values = list(_KEYED.finditer(clean)) if clean.endswith(("}", "}.")) else []
     if not values:
         return _without_latex(clean)
-    # The last key for an answer, a final one before any other; of a list without its brackets.
+    # The last key for an answer, with priority for a final one; a list loses its brackets.
     rank = [next((place for place, word in enumerate(_RANK) if word in m[1].lower()), len(_RANK)) for m in values]
     best = max(range(len(values)), key=lambda place: (-rank[place], place))
     return _without_latex(next((value for value in values[best].groups()[1:] if value is not None), ""))
@@ -165,7 +165,7 @@ _SENTENCE_END: Final = re.compile(r"(?<=[.!?。])[\"')\]]{0,2}\s+|(?<=[。])|\n+
 
 
 def sentences(text: str) -> tuple[str, ...]:
-    """The non-empty sentences of a normalised text, in order; a line break also ends one."""
+    """Return the non-empty sentences of a normalised text, in order; a line break also ends one."""
     return tuple(part.strip() for part in _SENTENCE_END.split(text) if part.strip())
 
 
@@ -182,24 +182,24 @@ _CONFIRMED: Final = re.compile(
 
 
 def only_asks(text: str) -> bool:
-    """Whether a text is one question: it may name an answer, and gives none."""
+    """Return whether a text is one question: it may name an answer, but gives none."""
     return text.endswith("?") and _QUESTION.fullmatch(text) is not None
 
 
 def statement(text: str) -> str:
-    """`answer_part` of a reply; nothing of one that only asks."""
+    """Return `answer_part` of a reply, or "" if it only asks a question."""
     answer = answer_part(text)
     return "" if only_asks(answer) else answer
 
 
 def is_asked(match: re.Match[str]) -> bool:
-    """Whether a match stands in a question, as in `Is the answer A?`, that the reply does not go on to confirm."""
+    """Return whether a match is in a question, as in `Is the answer A?`, that the reply does not confirm afterwards."""
     text = match.string
     question = _QUESTION.match(text, max(text.rfind(mark, 0, match.start()) for mark in ".!?;:\n") + 1)
     return question is not None and question.end() >= match.end() and not _CONFIRMED.match(text, question.end())
 
 
-# `There is no cat in the picture`; of doubts, answers and the picture itself the same words mean something else.
+# `There is no cat in the picture`; before doubts, answers and the picture itself, the same words mean something else.
 _NO_THING: Final = (
     r"(?!(?:\w+\s)?(?:way|doubt|question|answer|reason|idea|evidence|indication|information|signs?|need|point|use|image|enough|sufficient|many|much|more"
     r"|picture|photo)\b)"
@@ -212,13 +212,13 @@ _ABSENT: Final = re.compile(
 
 
 def denies_existence(text: str) -> bool:
-    """Whether a text is one sentence stating that something is not in the picture."""
+    """Return whether a text is one sentence stating that something is not in the picture."""
     match = _ABSENT.fullmatch(text)
     return match is not None and re.search(r"\bno\b|\bnot\b|n't\b", match[0]) is not None and " or " not in match[0]
 
 
 def bare(text: str) -> str:
-    """A text lower-cased without the punctuation and blanks around it: what whole replies are compared by."""
+    """Return a text in lower case without surrounding punctuation and blanks, for the comparison of whole replies."""
     return text.strip(string.punctuation + string.whitespace + "。、").casefold()
 
 
@@ -239,16 +239,16 @@ _MY: Final = (
     r"|(?<=\bforced )|(?<=\beducated )|(?<=\bfinal )|(?<=\bwild )|(?<=\brough )|(?<=\bi'm )|(?<=\bi am )))"
 )
 
-# Every cue begins with one of these, a Latin or Cyrillic one where a word begins. Looking ahead for them, and for the
-# word of a cue before all that must not stand in front of it, makes reading five times as fast: few places get further.
+# Every cue begins with one of these; a Latin or Cyrillic one at the start of a word. Looking ahead for them, and for
+# the word of a cue before the forbidden words in front of it, makes reading five times as fast.
 _BEGINS: Final = r"(?=(?<!\w)[abcfgiloprsо답]|[答选選正정])"
 _NAMES: Final = r"(?:answers?|choice|option|selection|result|conclusion|final)\b"
 _CHOOSES: Final = r"(?:choose|select|pick|go with|gut says|it(?:'s| is))\b"
 _FOREIGN: Final = r"(?:respuesta|resposta|risposta|réponse|antwort|lösung|antwoord)\b"
 
-# Phrases that announce an answer, in the languages models fall into: "the answer is", "Answer:",
-# "the correct choice would be", "I would choose". A bare "option A" announces nothing: it heads an analysis,
-# as "each option:" does.
+# Phrases that announce an answer, in the languages that models switch to: "the answer is", "Answer:",
+# "the correct choice would be", "I would choose". "option A" alone announces nothing: it is the heading of an analysis,
+# as "each option:" is.
 CUE: Final = (
     rf"{_BEGINS}(?:\b(?={_NAMES}){_THE_ONE}(?<!each )(?<!every ){_NAMES}"
     r"[^\w\n(\[]{0,3}(?:is|are|was|would be|should be|will be|must be|be|:|=)(?![a-z])"

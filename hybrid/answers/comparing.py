@@ -1,4 +1,4 @@
-"""Parsed answers next to each other: the same or not, and how far two scanpaths are apart.
+"""Comparison of parsed answers: equality, and the distance of two scanpaths.
 
 as_json(parse("Answer: B, A", Kind.ORDER, names).value)      # "BA"; equal answers of one kind have equal JSON
 path_distance(one, other)                                    # 0 for the same fixations
@@ -17,7 +17,7 @@ Value = str | int | float | Scanpath | Point | Box | frozenset[int] | ViewPlan |
 
 
 def as_json(value: Value) -> Json:
-    """An answer as JSON; None where there is none. Two answers of one kind are the same where this is equal."""
+    """Return an answer as JSON; None if there is none. Two answers of one kind are the same if this is equal."""
     match value:
         case Scanpath():
             rows: Json = {name: list(row) for name, row in asdict(value).items()}
@@ -35,10 +35,10 @@ def as_json(value: Value) -> Json:
 
 
 def path_distance(path: Scanpath, other: Scanpath) -> float:
-    """Mean distance between the fixations of two paths at the same place, 0 to the square root of 2.
+    """Return the mean distance between the corresponding fixations of two paths, 0 to the square root of 2.
 
-    Coordinates are fractions of width and height, kept inside of the image. The shorter path stays at its last
-    fixation. Durations do not count. Raises `ValueError` for a path without a fixation.
+    Coordinates are fractions of width and height, clipped to the image. The shorter path stays at its last fixation.
+    Durations are ignored. Raises `ValueError` for a path without a fixation.
     """
     if not (path.x and other.x):
         raise ValueError("a scanpath without a fixation has no distance")

@@ -1,7 +1,7 @@
-"""A reply to a counting question (HVSBench Q2) -> a whole number, or None.
+"""Parse a reply to a counting question (HVSBench Q2) to an integer, or None.
 
-Follows Table 8 of the HVSBench paper: digits or number words, and a number before its parts counts. The value that
-counts for a reply without a number belongs to the scorer.
+Follows Table 8 of the HVSBench paper: digits or number words, and a number before its parts counts. The scorer chooses
+the value for a reply without a number.
 """
 
 import re
@@ -14,10 +14,10 @@ from hybrid.answers._reports import read_own
 from hybrid.answers.base import CUE, Parsed, bare, denies_existence, first_match, sentences, statement, undecided
 from hybrid.answers.lexicon import ELSEWHERE, HAN, TENS, UNITS, WORDS
 
-# Counts in these questions are small; a longer run of digits is no count.
+# Counts in these questions are small; a longer run of digits is not a count.
 MAX_DIGITS: Final = 9
 _DIGITS: Final = r"(?<![A-Za-z0-9_.,])-?[0-9][0-9,]*(?:\.[0-9]+)?(?![A-Za-z_0-9]|\.[0-9])"
-# Commas set groups of three digits apart; "1,2,3" is a list and "0,5" a fraction.
+# Commas separate groups of three digits; "1,2,3" is a list and "0,5" a fraction.
 _WHOLE: Final = re.compile(r"[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+")
 _LIST: Final = re.compile(r"[0-9]+(?:,\s?[0-9]+)+")
 _TEN: Final = "|".join(TENS)
@@ -31,7 +31,7 @@ _NUMBER: Final = re.compile(rf"{_DIGITS}|{_WORD}", re.IGNORECASE)
 
 
 def _value(number: str) -> int | None:
-    """The whole number that a match of `_NUMBER` spells; None for fractions, lists, negative and endless numbers."""
+    """Return the integer that a match of `_NUMBER` spells; None for fractions, lists, negative and too long numbers."""
     if number[0] in "-0123456789":
         integer_part, _, fraction = number.rstrip(",").partition(".")
         digits = integer_part.replace(",", "")
@@ -40,7 +40,7 @@ def _value(number: str) -> int | None:
     return sum(WORDS[part] for part in re.split(r"[-\s]", number.casefold()))
 
 
-# A range or a bound is no number: `10-12`, `3 or 4`, `between 5 and 7`, `at least 3`, `5+`.
+# A range or a bound is not a number: `10-12`, `3 or 4`, `between 5 and 7`, `at least 3`, `5+`.
 _N: Final = rf"(?:(?<![A-Za-z0-9_.,])[0-9]{{1,9}}|{_WORD})"
 _TO: Final = r"(?:[–—~]|(?:to|or|bis|oder|à|ou|a|o)\b|到|至|或|(?:or so)?,?\s?(?:maybe|perhaps|possibly|or)\b)"
 _MORE: Final = (
@@ -52,14 +52,14 @@ _RANGE: Final = re.compile(
 )
 _SOME: Final = " some "
 
-# `1 000`, `1'000`, `120 000`; `120 340` may as well be two numbers, and in brackets it is a point.
+# `1 000`, `1'000`, `120 000`; `120 340` may also be two numbers, and in brackets it is a point.
 _GROUPED: Final = re.compile(
     r"(?<![\w.,'(\[-])(?<![0-9]\s)(?:(?:[0-9]{1,2}(?:\s[0-9]{3})+|[0-9]{1,3}(?:\s000)+|[0-9]{1,3}(?:'[0-9]{3})+)"
     r"|([0-9]{3}(?:\s[0-9]{3})+))(?![\w']|,[0-9]|\s[0-9])"
 )
 _DOZEN: Final = re.compile(r"(?i)\b(?:(half\s(?:a\s)?)|(an?|one|two|three|four|[0-9]{1,2})\s)dozen\b(\sor\b.*)?")
 _GLOSS: Final = re.compile(rf"(?i)({_DIGITS}|{_WORD})\s?\(({_DIGITS}|{_WORD})\)")
-# A numeral is no count inside of other words (`一些`, `第一`): it begins the reply or stands behind "is" or "has".
+# A numeral is not a count within other words (`一些`, `第一`): it must begin the reply or follow "is" or "has".
 _HAN_NUMBER: Final = re.compile(
     rf"(?:^|(?<=[是为為有共见見:は和与與、,]))\s?([{''.join(HAN)}]?)(十?)([{''.join(HAN)}]?)\s?"
     r"(?=[个個只隻人台本匹つ枚头頭条條辆輛位张張名件です。.!]|$)"
@@ -78,7 +78,7 @@ _SIX_THINGS: Final = re.compile(
 
 
 def spelled_out(text: str) -> str:
-    """A text with its numbers in plain digits: `1 000`, `a dozen`, `5 (five)`, `三个`; a whole reply also as `drei`."""
+    """Write the numbers of a text in plain digits: `1 000`, `a dozen`, `5 (five)`, `三个`; also a whole `drei`."""
     text = _GROUPED.sub(lambda match: _SOME if match[1] else re.sub(r"[\s']", "", match[0]), text)
     text = re.sub(r"(?i)\bnot a single one\b", "none", text)
     text = _DOZEN.sub(lambda m: _SOME if m[3] else str(6 if m[1] else 12 * (only_number(m[2]) or 1)), text)
@@ -86,7 +86,7 @@ def spelled_out(text: str) -> str:
     text = _HAN_NUMBER.sub(_from_han, text)
     alone = _ALONE.fullmatch(bare(text))
     value = ELSEWHERE.get(alone[1]) if alone else None
-    # One is an article too: `un peu`, `ein Problem`. `Sei` is "you are" where no plural follows: `sei bravo`.
+    # One can also be an article: `un peu`, `ein Problem`. `Sei` means "you are" without a plural after it: `sei bravo`.
     other = alone and alone[2] and (value == 1 or (alone[1] == "sei" and not _SIX_THINGS.fullmatch(alone[2].strip())))
     return text if alone is None or value is None or other else str(value)
 
@@ -102,12 +102,12 @@ def _from_han(match: re.Match[str]) -> str:
 
 
 def numbers(text: str) -> tuple[int | None, ...]:
-    """Every number in a text in order, None for those that are no count; of a range or a bound both ends are None."""
+    """Return all numbers in a text in order; None for one that is not a count, or is the end of a range or a bound."""
     ends = {place for match in _RANGE.finditer(text) for place in range(match.start(), match.end())}
     return tuple(None if m.start() in ends else _value(m[0]) for m in _NUMBER.finditer(text))
 
 
-# Numbers that count nothing: a point or a size, a share, a label, a year, a score, a number denied.
+# Numbers that are not counts: a point or a size, a share, a label, a year, a score, a denied number.
 _ASIDE: Final = re.compile(
     r"(?i)[(\[]\s?-?[0-9.]{1,9}(?:\s?[,;x×]\s?-?[0-9.]{1,9}){1,9}\s?[)\]]|\b[0-9]{1,5}\s?(?:[x×]|by)\s?[0-9]{1,5}\b|\b[0-9.]{1,6}\s?%"
     r"|(?<!\bthe\s)(?<!\bthis\s)\b(?:image|picture|figure|step|row|column|line|frame|part|view|option|question|section|panel|page)"
@@ -121,19 +121,19 @@ _LEFT_OUT: Final = re.compile(
 
 
 def drop_uncounted(text: str) -> str:
-    """The text without numbers that count nothing, without questions and refusals; of a range nothing is left."""
+    """Remove numbers that are not counts, questions, refusals and ranges from the text."""
     text_left = "\n".join(s for s in sentences(_ASIDE.sub(" ", spelled_out(text))) if not _LEFT_OUT.search(s))
     return _RANGE.sub(_SOME, text_left).strip()
 
 
 def only_number(text: str) -> int | None:
-    """The whole reply is the number: `10`, `"22"`, `8.`, `Five`."""
+    """Read a reply that is only the number: `10`, `"22"`, `8.`, `Five`."""
     match = _NUMBER.fullmatch(bare(text)) if not text.startswith("-") else None
     return _value(match[0]) if match else None
 
 
 def announced(text: str) -> int | None:
-    """The last number that is announced as the answer: `Answer: 5`."""
+    """Read the last number that is announced as the answer: `Answer: 5`."""
     numbers = re.findall(rf"(?i)(?:{CUE})[\s:=\"'\-]{{0,6}}({_NUMBER.pattern})(?!\s[0-9])", text)
     return _value(numbers[-1]) if numbers else None
 
@@ -152,7 +152,7 @@ _TOTAL: Final = re.compile(
 
 
 def total(text: str) -> int | None:
-    """The last number stated as the sum: `2 on the left and 3 on the right, so 5 in total`, `2 + 3 = 5`."""
+    """Read the last number stated as the sum: `2 on the left and 3 on the right, so 5 in total`, `2 + 3 = 5`."""
     totals = list(_TOTAL.finditer(text))
     if not totals or (totals[-1][3] and any_number(text[totals[-1].end() :])):
         return None
@@ -160,24 +160,24 @@ def total(text: str) -> int | None:
 
 
 def closing_field(text: str) -> int | None:
-    """The reply ends with the one thing that has a number of its own: `Two rows are empty. Number of dogs: 2`."""
+    """Read the number at the end of the reply after the only label with a number: `... empty. Number of dogs: 2`."""
     fields = re.findall(rf"(?i)[^\W\d_]\s?[:=]\s?({_NUMBER.pattern})", text)
     return _value(fields[0]) if len(fields) == 1 and text.rstrip(" .!").endswith(fields[0]) else None
 
 
 def any_number(text: str) -> bool:
-    """Whether a text of `counted` has a number or had a range."""
+    """Return whether a text of `drop_uncounted` has a number or had a range."""
     return _SOME in f" {text} " or _NUMBER.search(text) is not None
 
 
 def closing_number(text: str) -> int | None:
-    """The last line of several is the number alone."""
+    """Read the last of several lines if it is only a number."""
     *earlier_lines, last = text.split("\n")
     return only_number(last) if earlier_lines else None
 
 
 def none_at_all(text: str) -> int | None:
-    """0 if the reply has no number and states that there are none: `None`, `There are no people in the image`."""
+    """Return 0 if the reply has no number and states that there are none: `None`, `There are no people in it`."""
     if any_number(text):
         return None
     first, *rest = sentences(text) or ("",)
@@ -204,7 +204,7 @@ _NO_THINGS: Final = re.compile(
     r"(?:[\w-]+[^\Ws]s|people|men|women|children|fish|sheep|deer|geese|mice)"
     r"(?: (?:are |were )?(?:in|on|at|visible|present|here|there|to be seen)\b[^,;]*)?"
 )
-# `6 people, 2 of them sitting`: a part of what was counted before.
+# `6 people, 2 of them sitting`: a part of the things counted before.
 _OF_THEM: Final = re.compile(r"(?i)\s(?:\w+\s)?of\s(?:them|these|those|which|whom)\b")
 
 
@@ -213,7 +213,7 @@ _AND_MORE: Final = re.compile(r"(?i)(?:\s\w+){1,3}\sand\s(?:an?|another|some|sev
 
 
 def first_number(text: str) -> int | None:
-    """The only number of a reply, or the first where the others are its parts: `five objects: four boats, one flower`.
+    """Read the only number of a reply, or the first if the others are its parts: `five objects: four boats, one car`.
 
     None for a list, a range, and parts without their sum.
     """
@@ -233,15 +233,15 @@ RULES: Final = (only_number, announced, closing_number, total, closing_field, no
 
 
 def parse_integer(text: str) -> Parsed[int]:
-    """The count, 0 or more, that `text`, any text, gives.
+    """Read the count, 0 or more, in `text`, any text.
 
-    None without a number, for a list or a range of numbers, for parts without their sum, and where the number that
-    counts is a fraction or negative.
+    None without a number, for a list or a range of numbers, for parts without their sum, and if the relevant number is
+    a fraction or negative.
     """
 
     def read(rules: Sequence[Callable[[str], int | None]], reply: str) -> Parsed[int]:
         return first_match(rules, drop_uncounted(reply)) if reply else undecided()
 
-    # A number in the prose behind "actually" may count something else.
+    # A number in the sentences after "actually" may be the count of something else.
     reread = partial(read, (only_number, announced))
     return read_own(statement(text), lambda part: read_corrected(part, partial(read, RULES), reread))

@@ -1,8 +1,8 @@
-"""A reply to a multiple-choice question -> the letter of an offered choice, or None.
+"""Parse a reply to a multiple-choice question to the letter of an offered choice, or None.
 
-Rules run from the explicit to the implicit and the first that
-decides wins; a reply that declines, hedges or names an option that was not offered is None, never a guess. The forms
-were collected from the published outputs of the BLINK benchmark (Fu et al. 2024) and Table 9 of HVSBench.
+Rules are ordered from explicit to implicit forms, and the first match counts. A reply that declines, hedges or names an
+option that was not offered is None, never a guess. The forms were collected from the published outputs of the BLINK
+benchmark (Fu et al. 2024) and Table 9 of HVSBench.
 """
 
 import re
@@ -19,7 +19,7 @@ from hybrid.answers._reports import read_own
 from hybrid.answers.base import Parsed, bare, first_match, only_asks, undecided
 from hybrid.core.types import LETTERS
 
-# Least number of labels searched for; with more labels than choices, words and initials would be read as labels.
+# Minimum set of labels searched for; with more labels than choices, words and initials would be read as labels.
 USUAL_LETTERS = LETTERS[:8]
 
 
@@ -27,7 +27,7 @@ _BETWEEN = (re.compile(r"[,;&]|\b(?:and|or)\b"), re.compile(r"/"))
 
 
 def labels_of(choices: Sequence[str], letters: str) -> str:
-    """The labels searched for in a reply about some choices: `letters`, or where none are given at most all 26.
+    """Return the labels to search for in a reply about some choices: `letters`, or by default at most all 26.
 
     Raises `ValueError` for more choices than labels.
     """
@@ -38,17 +38,17 @@ def labels_of(choices: Sequence[str], letters: str) -> str:
 
 
 def parse_letter(text: str, choices: Sequence[str], *, letters: str = "") -> Parsed[str]:
-    """The letter of the choice that `text` gives.
+    """Read the letter of the choice in `text`.
 
     Args:
         text: the reply, any text.
-        choices: the option texts in the order shown. Empty strings where they are unknown: letters still work. With
-            no choices nothing is offered and the result is always None.
-        letters: the labels, one upper-case character per choice; `letters[i]` is the label of `choices[i]`. Those of
-            `labels_of` where none are given.
+        choices: the option texts in the order shown. Empty strings if they are unknown: letters still work. Without
+            choices nothing is offered and the result is always None.
+        letters: the labels, one upper-case character per choice; `letters[i]` is the label of `choices[i]`. By default
+            those of `labels_of`.
 
     Returns:
-        `Parsed` with one of `letters[:len(choices)]` and the rule that fired, or None and "none".
+        `Parsed` with one of `letters[:len(choices)]` and the matching rule, or None and "none".
 
     Raises:
         ValueError: more choices than letters.
@@ -64,7 +64,7 @@ def parse_letter(text: str, choices: Sequence[str], *, letters: str = "") -> Par
 def _read(reply: LetterReply) -> Parsed[str]:
     if not reply.text or not reply.offered:
         return undecided()
-    # A question or a list of choices is no answer, unless it is the text of one choice: `Is it red?`, `red, green`.
+    # A question or a list of choices is not an answer, unless it is the text of one choice: `Is it red?`, `red, green`.
     asks, marks = only_asks(reply.text), [mark for mark in _BETWEEN if mark.search(reply.text)]
     if (asks or marks) and only_choice(reply) is None:
         name_sets = [{dict(reply.forms).get(bare(text)) for text in mark.split(reply.text)} for mark in marks]

@@ -1,4 +1,4 @@
-"""Words of many languages, as `lexicon.toml` has them."""
+"""Words of many languages, read from `lexicon.toml`."""
 
 import tomllib
 from collections.abc import Iterable

@@ -1,7 +1,7 @@
-"""A reply to a question for a number with a fraction, a sign or an exponent -> the number, or None.
+"""Parse a reply to a question for a number with a fraction, a sign or an exponent, to the number or None.
 
-Digits, a decimal point, commas between groups of three; a sign, and e-notation. A percent sign and units behind the
-number are left out: the question names the unit.
+Accepts digits, a decimal point, commas between groups of three, a sign, and e-notation. A percent sign and units after
+the number are ignored, because the question names the unit.
 """
 
 import math
@@ -24,7 +24,7 @@ _EQUALS: Final = re.compile(rf"[=≈]\s?({_NUMBER})")
 
 
 def value_of(text: str) -> float | None:
-    """A written number; None for what is none, or is not finite."""
+    """Return the value of a written number; None if it is not a number or not finite."""
     try:
         value = float(text.replace(",", "").replace("−", "-"))
     except ValueError:
@@ -33,37 +33,37 @@ def value_of(text: str) -> float | None:
 
 
 def only(text: str) -> float | None:
-    """The whole reply is the number, with or without a unit: `3.5`, `-2 m`, `12%`."""
+    """Read a reply that is only the number, with or without a unit: `3.5`, `-2 m`, `12%`."""
     match = _ONLY.fullmatch(text)
     return value_of(match[1]) if match else None
 
 
 def announced(text: str) -> float | None:
-    """The last number that is announced as the answer: `Answer: 0.75`."""
+    """Read the last number that is announced as the answer: `Answer: 0.75`."""
     texts = [match[1] for match in _ANNOUNCED.finditer(text) if not is_asked(match)]
     return value_of(texts[-1]) if texts else None
 
 
 def closing(text: str) -> float | None:
-    """The last line of several is the number alone."""
+    """Read the last of several lines if it is only a number."""
     *earlier_lines, last = text.split("\n")
     return only(last) if earlier_lines else None
 
 
 def result(text: str) -> float | None:
-    """The last number behind an equals sign."""
+    """Read the last number after an equals sign."""
     texts = _EQUALS.findall(text)
     return value_of(texts[-1]) if texts else None
 
 
 def word(text: str) -> float | None:
-    """The whole reply is a number word: `seven`."""
+    """Read a reply that is only a number word: `seven`."""
     number = only_number(text)
     return None if number is None else float(number)
 
 
 def single(text: str) -> float | None:
-    """The only number of the reply; None where there are several."""
+    """Read the only number of the reply; None if there are several."""
     values = {value_of(number) for number in _FOUND.findall(drop_uncounted(text))}
     return next(iter(values)) if len(values) == 1 else None
 
@@ -72,7 +72,7 @@ RULES: Final = (only, announced, closing, result, word, single)
 
 
 def parse_number(text: str) -> Parsed[float]:
-    """The number that `text`, any text, gives; None where it gives none, or several."""
+    """Read the number in `text`, any text; None if there is none, or several."""
     return read_own(statement(text), lambda part: read_corrected(part, _read, _read))
 
 

@@ -1,10 +1,10 @@
-"""Answers that a guess draws from: every answer that a prompt's form allows, and its probability.
+"""Possible guesses: every answer that a prompt's form allows, with its probability.
 
-    list_answers(prompt)                     # (("A", 0.5), ("B", 0.5)) for a choice of two
-    draw(prompt, random.Random(0))      # one of them
+list_answers(prompt)                     # (("A", 0.5), ("B", 0.5)) for a choice of two
+draw(prompt, random.Random(0))           # one of them
 
-`baselines/chance.py` asks with `draw`; what its accuracy is on average follows from `list_answers` without asking
-(`hybrid/scoring/chance_baseline.py`). Answers are bare, so that every parse reads them.
+`baselines/chance.py` answers with `draw`; its mean accuracy follows from `list_answers` without asking anything
+(`hybrid/scoring/chance_baseline.py`). Answers have no other words, so that every parser reads them.
 """
 
 from __future__ import annotations
@@ -19,19 +19,20 @@ from hybrid.core.types import LETTERS, Kind, Prompt
 FIXATIONS = 6
 MAX_OBJECTS = 10
 VIEWS = (1, 2, 3, 4)
-# Answers to one prompt that are listed: the orders of seven letters.
+# Maximum number of listed answers to one prompt: the orders of seven letters.
 MAX_LISTED = 5040
 
-# Answers and the probability, 0..1, with which each is drawn; they add up to 1.
+# Answers, each with its probability, 0..1; the probabilities add up to 1.
 Offered = tuple[tuple[str, float], ...]
 
 
 def list_answers(prompt: Prompt) -> Offered | None:
-    """All answers that `draw` can give to a prompt of this form; None where there are too many to list.
+    """Return all answers that `draw` can give to a prompt of this form; None if there are too many to list.
 
-    A choice is uniform over the letters, a count over 1 to `MAX_OBJECTS`, an order over all orders; each view is
-    named with probability 1/2, and one of the four where none is. A number with a fraction, a text, a point
-    and a box are not guessed: the reply is empty. A scanpath is uniform over the image: not listed.
+    A choice is uniform over the letters, a count over 1 to `MAX_OBJECTS`, an order over all orders. Each view is named
+    with probability 1/2; if none is, one of the four is named. A number with a fraction, a text, a point and a box are
+    not
+    guessed: the reply is empty. A scanpath is uniform over the image and not listed.
     """
     letters = LETTERS[: len(prompt.choices)]
     match prompt.kind:
@@ -58,7 +59,7 @@ def list_answers(prompt: Prompt) -> Offered | None:
 
 
 def draw(prompt: Prompt, rng: random.Random) -> str:
-    """A uniform answer, bare, so that every parse reads it; a scanpath is uniform over the image."""
+    """Draw a uniform answer without other words; a scanpath is uniform over the image."""
     match prompt.kind:
         case Kind.ORDER:
             ordered = _to_order(prompt)
@@ -73,7 +74,7 @@ def draw(prompt: Prompt, rng: random.Random) -> str:
             return _plan(tuple(view for view in VIEWS if rng.random() < 0.5))
         case _:
             answers = [answer for answer, _ in list_answers(prompt) or ()]
-            # Where nothing is guessed no lot is drawn.
+            # If nothing is guessed, no random number is drawn.
             return rng.choice(answers) if any(answers) else ""
 
 
@@ -86,7 +87,7 @@ def _to_order(prompt: Prompt) -> str:
 
 
 def _some() -> tuple[tuple[int, ...], ...]:
-    """Every choice of at least one view."""
+    """Return every set of at least one view."""
     counts = range(1, len(VIEWS) + 1)
     return tuple(views for count in counts for views in itertools.combinations(VIEWS, count))
 

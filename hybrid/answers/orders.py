@@ -1,4 +1,4 @@
-"""A reply to an ordering question (HVSBench Q3) -> the letters in order, such as "BCA", or None.
+"""Parse a reply to an ordering question (HVSBench Q3) to the letters in order, such as "BCA", or None.
 
 Follows Table 10 of the HVSBench paper.
 """
@@ -22,7 +22,7 @@ _PLACES: Final = {
     **{word: place for place, word in enumerate(("1st", "2nd", "3rd", "4th", "5th", "6th", "7th", "8th"))},
     "last": len(_ORDINALS),
 }
-# Longest text between two labels of an order in words.
+# Maximum length of the text between two labels of an order in words.
 _GAP_LENGTH: Final = 80
 _OPENING: Final = "([\"'"
 # Descriptions that may follow a label: `B (the dog)`, `B is the most salient`, `B comes first`.
@@ -31,8 +31,8 @@ _GLOSS: Final = (
     r"(?:\s(?:is|comes|goes|stands out)\b(?:\s(?:the|most|very|clearly|salient|prominent|striking)\b){0,4})?"
     r"(?:\sfirst\b)?"
 )
-# Words that lead from one label to the next: `then`, `followed by`, `and thirdly`, `the second is`. A name may come
-# before a label in brackets: `then the red cat (A)`.
+# Words between one label and the next: `then`, `followed by`, `and thirdly`, `the second is`. A name may precede a
+# label in brackets: `then the red cat (A)`.
 _LINK: Final = re.compile(
     rf"(?i){_GLOSS}[,;.]?\s(?:(?:and|the)\s){{0,2}}"
     rf"(?:then|next|after(?:wards| that)|followed by|before|ahead of|{'|'.join(_LAST)}"
@@ -40,14 +40,14 @@ _LINK: Final = re.compile(
     r"(?:\s(?:most \w+|one|object|box|item|place|comes?|goes|is|the|an?|by|and)\b){0,4}[,:]?\s"
     r"(?:(?:(?!n?or\b|and\b|image)[a-z][a-z'-]*\s){1,5}(?=[(\[\"']))?[(\[\"']{0,2}"
 )
-# An order with a sign between names that are glossed: `C (tree) > B (cat)`.
+# An order with a sign between names that have a description: `C (tree) > B (cat)`.
 _SIGN: Final = re.compile(rf"{_GLOSS}\s?(?:[=-]{{0,2}}>|→)\s?[(\[\"']{{0,2}}")
 _COMMA: Final = re.compile(rf"{_GLOSS}(?:,|,?\sand)\s[(\[\"']{{0,2}}")
 
 
 @dataclass(frozen=True)
 class OrderReply:
-    """A normalised reply, the labels in use and those offered."""
+    """A normalised reply, the used labels and the offered ones."""
 
     text: str
     letters: str
@@ -55,7 +55,7 @@ class OrderReply:
 
     @property
     def item(self) -> str:
-        """A pattern for one label or more without a gap: `A`, `[B]`, `BCA`; not the article "A"."""
+        """A pattern for one or more labels without a gap: `A`, `[B]`, `BCA`; not the article "A"."""
         k = re.escape(self.letters)
         after = (
             rf"(?:{AFTER_A}|then|next|finally|lastly|last|followed|after|before|ahead|comes|goes|stands|first(?=,))\b"
@@ -65,14 +65,14 @@ class OrderReply:
 
     @property
     def block(self) -> str:
-        """A pattern for labels written in a row: `BCA`, `D B C A`, `B > C, A`, `[A] and [C]`."""
+        """A pattern for labels in a row: `BCA`, `D B C A`, `B > C, A`, `[A] and [C]`."""
         gap = r"(?:\s?(?:[,;、/-]|[=-]{0,2}>{1,2}|→)\s?(?:(?:and|then)\b\s?)?"
         gap += r"|\s(?:(?:and|then)\b\s)?|(?<=[)\]])(?=[(\[]))"
         return rf"(?<![A-Za-z0-9_']){self.item}(?:{gap}{self.item})*(?![A-Za-z0-9_'])"
 
     @cached_property
     def chains(self) -> dict[int, str]:
-        """The runs of labels that words lead through, by where they start: `B, then A, finally C`."""
+        """Labels connected by words, by their start: `B, then A, finally C`."""
         labels = list(re.finditer(rf"(?<![A-Za-z0-9_']){self.item}(?![A-Za-z0-9_'])", self.text))
         runs: dict[int, str] = {}
         run: list[str] = []
@@ -80,7 +80,7 @@ class OrderReply:
         for label, following in zip_longest(labels, labels[1:]):
             start = start if run else label.start()
             run.append(label[0])
-            # The opening bracket of the next label belongs to what comes between.
+            # The opening bracket of the next label belongs to the text between.
             end = 0 if following is None else following.end() - len(following[0].lstrip(_OPENING))
             between = self.text[label.end() : min(end, label.end() + _GAP_LENGTH)]
             link = _LINK.fullmatch(between) is not None or _SIGN.fullmatch(between) is not None
@@ -94,19 +94,19 @@ class OrderReply:
 
 
 def _order(reply: OrderReply, block: str) -> str | None:
-    """The labels of a block in order; None where one was not offered or appears twice."""
+    """Return the labels of a block in order; None if one was not offered or appears twice."""
     order = "".join(c for c in block if c in reply.letters)
     return order if set(order) <= set(reply.offered) and len(set(order)) == len(order) else None
 
 
 def only_letters(reply: OrderReply) -> str | None:
-    """The whole reply is letters in a row: `D B C A`, `BCA`, `[A]`."""
+    """Read a reply that is only letters in a row: `D B C A`, `BCA`, `[A]`."""
     match = re.fullmatch(rf"[\s\"'(\[]{{0,3}}({reply.block})[\s.\"')\]]{{0,4}}", reply.text)
     return _order(reply, match[1]) if match else None
 
 
 def numbered_lines(reply: OrderReply) -> str | None:
-    """A numbered list whose items start with letters: `1. B`, `2. (C) the dog`."""
+    """Read a numbered list whose items start with letters: `1. B`, `2. (C) the dog`."""
     lines = [line.strip() for line in reply.text.split("\n")]
     k = re.escape(reply.letters)
     items = [re.match(rf"(\d{{1,2}})[.):]\s?[(\[]?([{k}])(?![A-Za-z0-9_'])", line) for line in lines]
@@ -117,7 +117,7 @@ def numbered_lines(reply: OrderReply) -> str | None:
 
 
 def announced(reply: OrderReply) -> str | None:
-    """The letters that are last announced as the answer: `so the answer is BCA`."""
+    """Read the letters that are last announced as the answer: `so the answer is BCA`."""
     cue = rf"(?i:{CUE}|\border\b(?: is| should be|:))[\s:=\"'\-]{{0,6}}(?:only\s)?"
     blocks = list(re.finditer(rf"{cue}({reply.block})(?!\s(?:or|vs)\b)", reply.text))
     blocks = [block for block in blocks if not is_asked(block)]
@@ -125,7 +125,7 @@ def announced(reply: OrderReply) -> str | None:
 
 
 def with_places(reply: OrderReply) -> str | None:
-    """Labels with the place of each: `A is second, C is third and B is first`; "" where two have one place."""
+    """Read labels with their ranks: `A is second, C is third and B is first`; "" if two have the same rank."""
     ordinal = rf"(?i:({'|'.join(_PLACES)}))\b"
     predicate = rf"(?:\s(?:is|comes|goes|ranks|as|the|in)\b){{1,3}}\s{ordinal}|\s{ordinal}(?=\s?(?:[,.;!)\n]|and\b|$))"
     label = rf"(?<![A-Za-z0-9_'])[(\[\"']{{0,2}}([{re.escape(reply.letters)}])[)\]\"']{{0,2}}"
@@ -137,12 +137,12 @@ def with_places(reply: OrderReply) -> str | None:
 
 
 def in_words(reply: OrderReply) -> str | None:
-    """The last labels that words lead through: `First B, then A, finally C`; "" where they are no order."""
+    """Read the last labels that are connected by words: `First B, then A, finally C`; "" if they are not an order."""
     chains = list(reply.chains.values())
     return (_order(reply, chains[-1]) or "") if chains else None
 
 
-# A row of labels that is offered, asked about or denied is no order.
+# Labels in a row are not an order if they are offered, asked about or denied.
 _OPEN: Final = re.compile(
     r"(?i)\b(?:not|cannot|unclear|unsure|unknown|either|or|equal(?:ly)?|same|tied?|candidates|options|choices|how|which|what)\b|n't\b|\?"
 )
@@ -154,7 +154,7 @@ _ASCENDING: Final = re.compile(
 
 
 def last_letters(reply: OrderReply) -> str | None:
-    """The last letters in a row: `The order between the A,B,C should be BCA`, `its A and B`."""
+    """Read the last letters in a row: `The order between the A,B,C should be BCA`, `its A and B`."""
     candidates = [(block, s) for s in sentences(reply.text) for block in re.findall(reply.block, s)]
     return _order(reply, candidates[-1][0]) if candidates and not _OPEN.search(candidates[-1][1]) else None
 
@@ -166,17 +166,17 @@ RULES: Final[tuple[Rule, ...]] = (*STATED_RULES, last_letters)
 
 
 def parse_order(text: str, choices: Sequence[str], *, letters: str = "", complete: bool = False) -> Parsed[str]:
-    """The order that `text` gives.
+    """Read the order in `text`.
 
     Args:
         text: the reply, any text.
-        choices: one entry per object that was offered; only their number counts.
-        letters: the labels; `letters[i]` is the label of `choices[i]`. Those of `labels_of` where none are given.
+        choices: one entry per offered object; only their number counts.
+        letters: the labels; `letters[i]` is the label of `choices[i]`. By default those of `labels_of`.
         complete: whether only an order of all labels counts; else, as in the paper's table, "its A and B" is "AB".
 
     Returns:
-        `Parsed` with one or more of `letters[:len(choices)]`, each at most once, or None: an order with a label that
-        was not offered is none.
+        `Parsed` with one or more of `letters[:len(choices)]`, each at most once, or None. An order that contains a
+        label that was not offered is None.
 
     Raises:
         ValueError: more choices than letters.

@@ -1,11 +1,12 @@
-"""A reply to a question for a point or a box -> its pixels, or None.
+"""Parse a reply to a question for a point or a box to pixels, or None.
 
-A point is two numbers, a box the four of its corners (x0, y0, x1, y1) or two points next to each other; the last
-that a reply gives counts. Read are numbers in brackets, behind `Answer:` or `Point:`, or under names (`x = 12, y = 30`,
-JSON, attributes of a tag, `<x1>20</x1>`), four corners of an upright rectangle, and the tags of grounding models:
-`<box>20 20 80 80</box>`, `<point x="25.0" y="50.0">`, `<|box_start|>(20,20),(80,80)<|box_end|>`. Numbers are those of
-the reply. Not read, as they are in another frame than a prompt asks for: numbers with a percent sign, location tokens
-(`<loc0256>`, `<loc_250>`), and `<points coords="1 1 250 500">`, whose numbers are indices and thousandths.
+A point is two numbers; a box is the four numbers of its corners (x0, y0, x1, y1), or two consecutive points. The last
+one in a reply counts. Accepted forms are numbers in brackets, after `Answer:` or `Point:`, or with names
+(`x = 12, y = 30`, JSON, attributes of a tag, `<x1>20</x1>`), four corners of an upright rectangle, and the tags of
+grounding models: `<box>20 20 80 80</box>`, `<point x="25.0" y="50.0">`, `<|box_start|>(20,20),(80,80)<|box_end|>`.
+Numbers are returned as written. Forms in other coordinates than a prompt requests are not accepted: numbers with a
+percent sign, location tokens (`<loc0256>`, `<loc_250>`), and `<points coords="1 1 250 500">`, whose numbers are indices
+and thousandths.
 """
 
 import math
@@ -21,7 +22,7 @@ _UNIT: Final = r"(?:\s?(?:px|pixels?)\b)?"
 _GAP: Final = r"\s?[,;\s]\s?"
 _OPEN, _CLOSE = r"(?:[(\[]|<(?:[a-z_]{1,12}>)?)\s?", r"\s?(?:[)\]>]|</)"
 
-# Other names of a side, each without case; w and h are the width and height of a box.
+# Other names of a side, in any case; w and h are the width and height of a box.
 _SIDES: Final[Mapping[str, str]] = {
     **dict.fromkeys(("x", "x0", "xmin", "x_min", "left"), "x0"),
     **dict.fromkeys(("y", "y0", "ymin", "y_min", "top"), "y0"),
@@ -37,7 +38,7 @@ _ENTRIES: Final = re.compile(
     rf"(?i)<(?P<tag>{_NAME})>\s?(?P<tagged>{_N}){_UNIT}\s?</(?P=tag)>"
     rf"|[\"']?\b(?P<name>{_NAME}){_IS}[\"']?(?P<number>{_N}){_SHARE}{_UNIT}[\"']?"
 )
-# Entries of one place stand next to each other: `x = 12, y = 30`, `x: 12 and y: 30`.
+# Entries of one place are adjacent: `x = 12, y = 30`, `x: 12 and y: 30`.
 _BETWEEN: Final = re.compile(r"(?i)[\s,;*\-\u2022]{0,6}(?:and\s)?")
 
 
@@ -46,7 +47,7 @@ _LABEL: Final = (
     r"\b(?:points?|locations?|positions?|coordinates?|cent(?:er|re)|bbox|(?:bounding[\s_-]?)?box)(?:_2d)?"
     r"(?:\s[0-9]{1,2})?(?:\s?[:=]|\s(?:is|are)(?:\sat)?(?![a-z]))"
 )
-# Brackets behind one name hold the values of one axis: `"x": [20, 80]`.
+# Brackets after one name contain the values of one axis: `"x": [20, 80]`.
 _NOT_AXIS: Final = "".join(rf"(?<!\b[xy]{quote}[:=]{gap})" for quote in ("", "[\"']") for gap in ("", r"\s"))
 
 
@@ -55,7 +56,7 @@ def _row(count: int) -> str:
 
 
 def _find_bracketed(count: int) -> tuple[re.Pattern[str], ...]:
-    """Numbers in brackets or a tag, and behind an announcement without brackets."""
+    """Return patterns for numbers in brackets or a tag, and for numbers after an announcement without brackets."""
     announced = rf"(?i)(?:{CUE}|{_LABEL})[\s:=\"']{{0,6}}{_row(count)}(?!\s?[,;]?\s?[0-9]|\s?%|\.[0-9])"
     return re.compile(rf"(?i){_NOT_AXIS}{_OPEN}{_row(count)}{_CLOSE}"), re.compile(announced)
 
@@ -64,16 +65,16 @@ _POINTS: Final = _find_bracketed(2)
 _BOXES: Final = _find_bracketed(4)
 _ALONE: Final = {count: re.compile(_row(count) + r"\.?", re.IGNORECASE) for count in (2, 4)}
 # Two corners: `(20, 20), (80, 80)`, `[[20, 20], [80, 80]]`, `from (20, 20) to (80, 80)`, `top left (20, 20), bottom
-# right (80, 80)`; of three points or more none are corners.
+# right (80, 80)`; three or more points are not corners.
 _CORNER: Final = re.compile(rf"(?i){_NOT_AXIS}[(\[]\s?{_row(2)}\s?[)\]]")
 _BETWEEN_CORNERS: Final = re.compile(
     r"(?i)[\s,;:\-\u2013>]{0,4}(?:(?:to|and|through)\s)?(?:the\s)?"
     r"(?:[\"']?(?:bottom|lower)[\s_-]?right[\"']?\s?(?:corner)?[\s:]{0,3}(?:(?:is|at)\s){0,2})?"
 )
-# Of a tag of points, whose names are those of corners.
+# Inside a `points` tag, where the names are the same as those of corners.
 _IN_POINTS: Final = re.compile(r"(?i)<points\b[^<>]{0,20000}\Z")
 
-# Where a match ends in the text, and its numbers: two of a point, four of a box.
+# End of a match in the text, and its numbers: two of a point, four of a box.
 Found = tuple[int, tuple[float, ...]]
 
 
@@ -84,7 +85,7 @@ def _matches(text: str, patterns: tuple[re.Pattern[str], ...]) -> Iterator[Found
 
 
 def _corners(text: str) -> Iterator[Found]:
-    """The boxes of exactly two points next to each other, or of the four of an upright rectangle in order."""
+    """Yield the boxes of exactly two consecutive points, or of the four points of an upright rectangle in order."""
     points = list(_CORNER.finditer(text))
     begin = 0
     for place, point in enumerate(points):
@@ -100,7 +101,7 @@ def _corners(text: str) -> Iterator[Found]:
 
 
 def _is_upright(corners: list[tuple[float, float]]) -> bool:
-    """Whether four points are the corners of an upright rectangle, in the order of its outline."""
+    """Return whether four points are the corners of an upright rectangle, in the order of its outline."""
     if len(corners) != 4:
         return False
     (x0, y0), (x1, y1) = corners[0], corners[2]
@@ -108,7 +109,7 @@ def _is_upright(corners: list[tuple[float, float]]) -> bool:
 
 
 def _find_named_numbers(text: str) -> Iterator[Found]:
-    """Places whose numbers have names, in any order: x0, y0, x1 and y1, or x, y, width and height, or x and y."""
+    """Yield places from named numbers in any order: x0, y0, x1 and y1, or x, y, width and height, or x and y."""
     entries = list(_ENTRIES.finditer(text))
     begin = 0
     for place, entry in enumerate(entries):
@@ -128,9 +129,9 @@ def _name_and_number(entry: re.Match[str]) -> tuple[str, float]:
 
 
 def _places_of(run: list[tuple[str, float]]) -> Iterator[tuple[float, ...]]:
-    """The places of entries that stand next to each other, in order."""
+    """Yield the places of adjacent entries, in order."""
     names = {name for name, _ in run}
-    # `x1` is the left side where there is an `x2`, and the right one where there is an `x0`.
+    # `x1` is the left side if there is an `x2`, and the right one if there is an `x0`.
     first = {"x1": "x0", "y1": "y0"} if names & {"x2", "y2"} else {"x1": "x1", "y1": "y1"}
     sides: dict[str, float] = {}
     for name, number in run:
@@ -153,7 +154,7 @@ def _place_of(sides: Mapping[str, float]) -> Iterator[tuple[float, ...]]:
         yield sides["x1"], sides["y1"]
 
 
-# The last of several forms that end at one place counts: a box is more than its second corner.
+# If several forms end at the same position, the last one counts: a box includes its second corner.
 _BOX_FORMS: Final[tuple[Callable[[str], Iterator[Found]], ...]] = (
     lambda text: _matches(text, _BOXES),
     _corners,
@@ -166,12 +167,12 @@ _POINT_FORMS: Final[tuple[Callable[[str], Iterator[Found]], ...]] = (
 
 
 def _last(text: str, forms: tuple[Callable[[str], Iterator[Found]], ...]) -> Found | None:
-    """The place of any of the forms that ends last."""
+    """Return the place, in any of the forms, that ends last."""
     return max((entry for form in forms for entry in form(text)), key=lambda entry: entry[0], default=None)
 
 
 def parse_point(text: str) -> Parsed[Point]:
-    """The point that `text`, any text, gives last; of a box its middle; None where it gives neither."""
+    """Read the last point in `text`, any text, or the centre of the last box; None if there is neither."""
     clean = statement(text)
     if full_match := _ALONE[2].fullmatch(clean):
         return Parsed(Point(float(full_match[1]), float(full_match[2])), "point")
@@ -184,7 +185,7 @@ def parse_point(text: str) -> Parsed[Point]:
 
 
 def parse_box(text: str) -> Parsed[Box]:
-    """The box that `text`, any text, gives last, its corners in order; None where it gives none or one without area."""
+    """Read the last box in `text`, any text, with ordered corners; None if there is none, or it has no area."""
     clean = statement(text)
     full_match = _ALONE[4].fullmatch(clean)
     last_box = (0, tuple(map(float, full_match.groups()))) if full_match else _last(clean, _BOX_FORMS)
@@ -196,7 +197,7 @@ def parse_box(text: str) -> Parsed[Box]:
 
 
 def overlap(first: Box, second: Box) -> float:
-    """Intersection over union, 0 to 1."""
+    """Return the intersection over union, 0 to 1."""
     width = min(first.x1, second.x1) - max(first.x0, second.x0)
     height = min(first.y1, second.y1) - max(first.y0, second.y0)
     if width <= 0 or height <= 0:
@@ -206,5 +207,5 @@ def overlap(first: Box, second: Box) -> float:
 
 
 def distance(point: Point, other: Point) -> float:
-    """In pixels."""
+    """Return the distance in pixels."""
     return math.dist((point.x, point.y), (other.x, other.y))

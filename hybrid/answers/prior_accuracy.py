@@ -1,10 +1,10 @@
 """Prior accuracy of an MLLM without a measurement, and the expected score of a guess.
 
-    prior = load("hybrid.benchmarks", "blink").card.prior_accuracy
-    prior.usual(prompt)     # 0.595 for a question of the route Relative_Depth
-    prior.guess(prompt)     # 0.5 for one of two choices
+prior = load("hybrid.benchmarks", "blink").card.prior_accuracy
+prior.usual(prompt)     # 0.595 for a question of the route Relative_Depth
+prior.guess(prompt)     # 0.5 for one of two choices
 
-The accuracies by route are those of a benchmark's card. This module holds what needs none of them: `chance`, and
+The accuracies by route are on the card of a benchmark. This module contains the values that need no card: `chance`, and
 the prior accuracy of an MLLM on a route without a published row.
 """
 
@@ -17,16 +17,16 @@ from typing import Final
 
 from hybrid.core.types import Kind, Prompt
 
-# An MLLM's place between chance and certainty where no row covers the route: (accuracy - chance) / (1 - chance), mean
-# over the tasks whose labels were not corrected since (Fu et al., ECCV 2024, arXiv:2404.12390, Table 1).
+# Default for routes without a published row: (accuracy - chance) / (1 - chance), the mean over the tasks whose labels
+# were not corrected since (Fu et al., ECCV 2024, arXiv:2404.12390, Table 1).
 ABOVE_CHANCE: Final = 0.195
-# Chance of an answer whose options are not given (a number, parts of an image): near zero, and no smaller than what a
-# guess at a small number comes to.
+# Chance of an answer without given options (a number, parts of an image): near zero, but not below the accuracy of a
+# guess at a small number.
 OPEN: Final = 0.1
 
 
 def chance(prompt: Prompt) -> float:
-    """Probability, 0..1, that a guess at a prompt of this form is right."""
+    """Return the probability, 0..1, that a guess at a prompt of this form is right."""
     number = len(prompt.choices)
     match prompt.kind:
         case Kind.CHOICE:
@@ -43,22 +43,22 @@ def chance(prompt: Prompt) -> float:
 class PriorAccuracy:
     """Published accuracy of MLLMs and of a guess on a benchmark; empty where no rows are published."""
 
-    # By route the mean accuracy of MLLMs, 0..1; of a scanpath their mean score.
+    # Mean accuracy of MLLMs by route, 0..1; for a scanpath their mean score.
     accuracy: Mapping[str, float] = field(default_factory=dict)
-    # By route the score, 0..1, that is expected of a guess at a scanpath.
+    # Expected score, 0..1, of a guessed scanpath by route.
     guessed: Mapping[str, float] = field(default_factory=dict)
 
     def guess(self, prompt: Prompt) -> float:
-        """Expected score of a guess: its probability, 0..1, of being right, for a scanpath its expected score."""
+        """Return the expected score of a guess: its probability, 0..1, of being right; for a scanpath its score."""
         if prompt.kind is Kind.SCANPATH:
             return self.guessed.get(prompt.route, OPEN)
         return chance(prompt)
 
     def usual(self, prompt: Prompt) -> float:
-        """Accuracy, 0..1, assumed for an MLLM on this prompt without a measurement: of a scanpath its score.
+        """Return the accuracy, 0..1, to assume for an MLLM on this prompt if not measured; for a scanpath the score.
 
-        The published mean of the route, but for an answer that is right or wrong no less than a guess; without a row
-        `ABOVE_CHANCE` between a guess and certainty.
+        This is the published mean of the route, but at least that of a guess, except for a scanpath; without a row it
+        is `ABOVE_CHANCE` between a guess and certainty.
         """
         guess = self.guess(prompt)
         published = self.accuracy.get(prompt.route)

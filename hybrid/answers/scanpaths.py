@@ -1,8 +1,7 @@
-"""A reply to a scanpath question (HVSBench Q9 and Q12) -> three lists X, Y, T, or None.
+"""Parse a reply to a scanpath question (HVSBench Q9 and Q12) to three lists X, Y, T, or None.
 
-Follows Table 7 of the HVSBench paper: lists behind `X =`, in markdown, in JSON, or under headings such as
-`X-coordinates (normalized):` and `Fixation Durations:`. The scorer decides how to count a reply
-without lists.
+Follows Table 7 of the HVSBench paper: lists after `X =`, in markdown, in JSON, or below headings such as
+`X-coordinates (normalized):` and `Fixation Durations:`. The scorer decides about replies without lists.
 """
 
 import math
@@ -28,7 +27,7 @@ _DOTS: Final = re.compile(r"\.{2,}")
 
 
 def _axis(text: str, axis: str) -> tuple[float, ...] | None:
-    """The last list behind a label of `axis`; None where it holds no number, something else, or is not there."""
+    """Return the last list after a label of `axis`; None if it is missing, empty or has anything but numbers."""
     values: tuple[float, ...] = ()
     for label in _LABELS[axis].finditer(text):
         # In brackets, or up to the first word.
@@ -36,7 +35,7 @@ def _axis(text: str, axis: str) -> tuple[float, ...] | None:
         bare = None if inside else _UNBRACKETED.match(text, label.end())
         content = inside[1] if inside else bare[0] if bare else ""
         if content.strip(" \t\n,"):
-            # Dots at the end are left out.
+            # Dots at the end are removed.
             items = [item.rstrip(".") for item in re.split(r"[,;\s]+", _DOTS.sub(" ", content))]
             numeric = all(_NUMBER.fullmatch(item) for item in items if item)
             values = tuple(float(item) for item in items if item) if numeric else ()
@@ -44,9 +43,9 @@ def _axis(text: str, axis: str) -> tuple[float, ...] | None:
 
 
 def parse_scanpath(text: str) -> Parsed[Scanpath]:
-    """The scanpath that `text`, any text, gives, cut to its shortest list; None if a list is missing or not numbers.
+    """Read the scanpath in `text`, any text, cut to its shortest list; None if a list is missing or not of numbers.
 
-    The coordinates are as the reply gives them: their range is not checked.
+    The coordinates are returned as written: their range is not checked.
     """
     clean = plain(text)
     x, y, t = (_axis(clean, axis) for axis in _AXES)

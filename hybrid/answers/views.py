@@ -1,6 +1,6 @@
-"""Replies of ActiView's dialogues: which parts of the image to zoom into, whether to go on, which parts to keep.
+"""Parse replies of ActiView's dialogues: image parts to zoom into, whether to continue, and parts to keep.
 
-Every reply is read twice: strictly (`parse_*`, what was meant) and as the released code reads it (`official_*`,
+Every reply can be read strictly (`parse_*`, the intended meaning) and like the released code (`official_*`,
 THUNLP-MT/ActiView, toolkit/evaluator.py), so that both protocols can be run and recomputed. Parts are numbered from 1;
 with four, 1 is upper left, 2 lower left, 3 upper right, 4 lower right.
 """
@@ -33,13 +33,13 @@ _SIDES: Final = {"left": {1, 2}, "right": {3, 4}}
 
 @dataclass(frozen=True)
 class ViewsReply:
-    """A normalised reply and the number of parts the image was split into."""
+    """A normalised reply and the number of image parts."""
 
     text: str
     n: int
 
     def keep(self, numbers: Collection[int]) -> Views | None:
-        """Those of `numbers` that are parts; None if there are none."""
+        """Return those of `numbers` that are parts; None if there are none."""
         return frozenset(v for v in numbers if 1 <= v <= self.n) or None
 
 
@@ -48,36 +48,36 @@ def _numbers(text: str) -> list[int]:
 
 
 def only_numbers(reply: ViewsReply) -> Views | None:
-    """The whole reply is part numbers: `1, 2`, `3.`, `parts 2 and 3`, `[1, 4]`."""
+    """Read a reply that is only part numbers: `1, 2`, `3.`, `parts 2 and 3`, `[1, 4]`."""
     match = _WHOLE.fullmatch(reply.text) or _SPACED.fullmatch(reply.text)
     return reply.keep(_numbers(match[0])) if match else None
 
 
 def announced(reply: ViewsReply) -> Views | None:
-    """The numbers that are last announced as the answer: `Answer: 1, 3`."""
+    """Read the numbers that are last announced as the answer: `Answer: 1, 3`."""
     texts = _ANNOUNCED.findall(reply.text)
     return reply.keep(_numbers(texts[-1])) if texts else None
 
 
 def _needed(reply: ViewsReply) -> str:
-    """The reply without the clauses about parts that are not needed."""
+    """Remove the clauses about parts that are not needed."""
     clauses = re.split(r"(?<=[.;!\n])\s?|,\s(?=but|while|whereas|not)|\s(?=and not\b)", reply.text)
     return "\n".join(clause for clause in clauses if not _NOT_NEEDED.search(clause))
 
 
 def named_numbers(reply: ViewsReply) -> Views | None:
-    """Numbers behind a word for parts: `I need parts 2 and 3`."""
+    """Read numbers after a word for parts: `I need parts 2 and 3`."""
     texts = _NAMED.findall(_needed(reply))
     return reply.keep([v for numbers in texts for v in _numbers(numbers)])
 
 
 def all_parts(reply: ViewsReply) -> Views | None:
-    """`all`, `all four parts`."""
+    """Read `all`, `all four parts`."""
     return reply.keep(range(1, reply.n + 1)) if bare(reply.text) == "all" or _ALL.search(_needed(reply)) else None
 
 
 def positions(reply: ViewsReply) -> Views | None:
-    """With four parts, words for them: `upper left`, `the bottom-right corner`, `the left half`."""
+    """Read words for the positions of four parts: `upper left`, `the bottom-right corner`, `the left half`."""
     if reply.n != 4:
         return None
     text = _needed(reply).casefold()
@@ -93,15 +93,15 @@ _RUN: Final = re.compile(r"(?<![0-9.])([0-9]{1,2})\s?(?:to|through|[-–])\s?([0
 
 
 def parse_views(text: str, n: int = 4) -> Parsed[Views]:
-    """The parts, numbers 1 to n, that `text`, any text, asks for; None where it names none. Others are left out."""
-    # `1 to 3` as `1, 2, 3`.
+    """Read the parts, numbers 1 to n, that `text`, any text, asks for; None if there are none. Others are ignored."""
+    # Write `1 to 3` as `1, 2, 3`.
     plain = _RUN.sub(lambda run: ", ".join(map(str, range(int(run[1]), int(run[2]) + 1))) or run[0], answer_part(text))
     reply = ViewsReply(plain, n)
     return first_match(RULES, reply) if reply.text else undecided()
 
 
 _OFFICIAL_WORDS: Final = re.compile(r"upperleft|lowerleft|upperright|lowerright|left|right|upper|lower")
-# The released table gives "upper" twice, [1, 3] and then [2, 4], so the second holds and "lower" is missing.
+# The released table contains "upper" twice, [1, 3] and then [2, 4], so the second counts and "lower" is missing.
 _OFFICIAL_VIEWS: Final[dict[str, tuple[int, ...]]] = {
     "left": (1, 2),
     "right": (3, 4),
@@ -114,10 +114,10 @@ _OFFICIAL_VIEWS: Final[dict[str, tuple[int, ...]]] = {
 
 
 def official_views(text: str) -> Parsed[Views]:
-    """The parts that the released code (`format_data4zooming_qa`) reads from `text`.
+    """Read the parts in `text` like the released code (`format_data4zooming_qa`).
 
     Full stops are commas; a piece counts if its very first character is a digit, so "1, 2" gives {1}. There is no range
-    check. An empty set means the full image alone. None where the released code stops with an error: a piece such as
+    check. An empty set means only the full image. None if the released code stops with an error: for a piece such as
     "1 and 3", or the word "lower".
     """
     views: set[int] = set()
@@ -134,16 +134,16 @@ def official_views(text: str) -> Parsed[Views]:
 
 
 def official_continue(text: str) -> bool:
-    """Whether the released code goes on: always, unless the reply is exactly "no" in any case ("No." goes on)."""
+    """Return whether the released code continues: unless the reply is exactly "no" in any case ("No." continues)."""
     return text.lower() != "no"
 
 
 @dataclass(frozen=True)
 class ViewPlan:
-    """A step of the mixed dialogue; a field that the reply does not hold is None, "none" is the empty set.
+    """A step of the mixed dialogue; a field that is missing in the reply is None, "none" is the empty set.
 
     `part` are the parts to zoom into (first step), `keep` the zoomed ones to keep and `shift` the others to look at
-    (second step), all numbers 1 to n. At least one field is given, else ValueError.
+    (second step), all numbers 1 to n. Raises `ValueError` unless at least one field is given.
     """
 
     part: Views | None
@@ -156,7 +156,7 @@ class ViewPlan:
 
 
 def _field(value: object, n: int) -> Views | None:
-    """The parts in one JSON value: "1, 3", "none", 2, [1, "3"], null; None for anything else or no part."""
+    """Return the parts in one JSON value: "1, 3", "none", 2, [1, "3"], null; None for anything else or no part."""
     items: list[object] = value if isinstance(value, list) else [value]
     parts: set[int] = set()
     for item in items:
@@ -172,9 +172,9 @@ def _field(value: object, n: int) -> Views | None:
 
 
 def parse_view_plan(text: str, n: int = 4) -> Parsed[ViewPlan]:
-    """The plan in the JSON object that `text`, any text, holds; None without one or with a malformed field."""
+    """Read the plan in the JSON object in `text`, any text; None without an object or with a malformed field."""
     clean = normalise(text)
-    # Code fences and prose around the object are left out.
+    # Code fences and text around the object are removed.
     start, end = clean.find("{"), clean.rfind("}")
     document: Any = None
     with suppress(ValueError, RecursionError):
@@ -187,16 +187,16 @@ def parse_view_plan(text: str, n: int = 4) -> Parsed[ViewPlan]:
 
 
 def _official_list(field: object) -> list[int]:
-    """`"1,2"` -> [1, 2] as the released code does; TypeError or ValueError where it fails."""
+    """Read `"1,2"` as [1, 2] like the released code; raises `TypeError` or `ValueError` if it fails."""
     if not isinstance(field, str):
         raise TypeError(f"not a text: {field!r}")
     return [int(piece) for piece in field.split(",")]
 
 
 def official_part(text: str) -> tuple[int, ...]:
-    """The parts, 1 to 4 and in the order given, that the released code zooms into; empty where it cannot read `text`.
+    """Return the parts, 1 to 4, that the released code zooms into, as ordered; empty if it cannot read `text`.
 
-    `json.loads` on the whole reply, so a code fence fails; `part` must be a text of numbers with commas (or "none").
+    It calls `json.loads` on the whole reply, so a code fence fails; `part` must be numbers with commas (or "none").
     """
     try:
         value = json.loads(text)
@@ -207,9 +207,9 @@ def official_part(text: str) -> tuple[int, ...]:
 
 
 def official_keep_shift(text: str, current: Collection[int]) -> tuple[int, ...] | None:
-    """The parts, 1 to 4, that the released code looks at after the second step; None where it keeps `current`.
+    """Return the parts, 1 to 4, that the released code shows after the second step; None if it keeps `current`.
 
-    keep counts within `current`, shift outside it; "none" is the empty list; any failure keeps `current`.
+    `keep` counts within `current`, `shift` outside it; "none" is the empty list; after any failure it keeps `current`.
     """
     try:
         value = json.loads(text)

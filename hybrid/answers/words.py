@@ -1,8 +1,8 @@
-"""A reply to a question for a word or a few -> the text of the answer, and whether it is one of the accepted.
+"""Parse a reply to a question for one or a few words, and compare it with the accepted answers.
 
-Answers are compared as VQA's evaluation compares them (Antol et al., ICCV 2015; VQAEval.processPunctuation and
+Answers are compared as in VQA's evaluation (Antol et al., ICCV 2015; VQAEval.processPunctuation and
 processDigitArticle in github.com/GT-Vision-Lab/VQA, PythonEvaluationTools): without case, punctuation and the articles
-a, an, the; here after NFKC, and without VQA's tables of contractions and number words.
+a, an, the. Different from VQA, NFKC is applied first, and there are no tables of contractions and number words.
 """
 
 import re
@@ -20,7 +20,7 @@ _KEPT: Final = "\ue000"
 
 
 def comparable(text: str) -> str:
-    """A text as it is compared: NFKC, case folded, no punctuation, no articles, single blanks."""
+    """Return a text in the form for comparison: NFKC, case folded, no punctuation, no articles, single blanks."""
     folded = unicodedata.normalize("NFKC", text).casefold().translate(_APOSTROPHES)
     # A point between digits is part of the number; a comma there only groups them.
     folded = _POINT_IN_NUMBER.sub(lambda mark: _KEPT if mark[0] == "." else "", folded)
@@ -32,16 +32,13 @@ def comparable(text: str) -> str:
 
 
 def same(answer: str, accepted: Iterable[str]) -> bool:
-    """Whether an answer is one of the accepted spellings."""
+    """Return whether an answer is one of the accepted spellings."""
     read = comparable(answer)
     return bool(read) and any(read == comparable(answer) for answer in accepted)
 
 
 def parse_text(text: str) -> Parsed[str]:
-    """The answer that `text`, any text, gives: what stands behind the last `Answer:`, else all of it; None for nothing.
-
-    Of several lines behind it the first counts.
-    """
+    """Read the answer in `text`, any text: the first line after the last `Answer:`, else all of it; None if empty."""
     clean = answer_part(text)
     cues = list(_CUE.finditer(clean))
     if cues and (announcement := clean[cues[-1].end() :].strip().split("\n")[0].strip()):

@@ -1,7 +1,7 @@
-"""A reply to a yes/no question -> "yes" or "no", or None.
+"""Parse a reply to a yes/no question to "yes" or "no", or None.
 
-The second rule is MVP-Bench's own rule (the text before the first full stop and comma) with more words; the judge that
-the paper asks where it fails is replaced by the rules after it.
+The second rule is MVP-Bench's own rule (the text before the first full stop and comma) with more words. The rules after
+it replace the judge model that the paper uses if its rule fails.
 """
 
 import re
@@ -23,10 +23,10 @@ from hybrid.answers.lexicon import TRANSLATIONS
 
 YesNo = Literal["yes", "no"]
 _WORDS: Final[tuple[YesNo, YesNo]] = ("yes", "no")
-# "No" before one of these opens a separate sentence ("No there is a cat"); before a noun it is a determiner.
+# "No" before one of these begins a separate sentence ("No there is a cat"); before a noun it is a determiner.
 _AFTER_NO: Final = r"(?:the|there|this|that|it|he|she|they|these|those|i|we|because|since|as|you)\b"
 _EITHER: Final = re.compile(r"(?i)\byes\s?(?:/|or|and)\s?no\b")
-# Other words for them. At the beginning of a longer reply `Certainly!` and `Right,` may answer nothing.
+# Other words for yes and no. At the start of a longer reply, `Certainly!` and `Right,` may answer nothing.
 _CLEAR: Final[dict[YesNo, str]] = {
     "yes": r"yeah|yep|yup|correct|true|indeed|i (?:think|believe) so",
     "no": r"nope|nah|incorrect|false|not really|not at all|i don't think so"
@@ -57,7 +57,7 @@ _DENIED: Final = re.compile(
 
 
 def only_word(text: str) -> YesNo | None:
-    """The whole reply is the word or another for it: `Yes.`, `n`, `是`, `Nope`, `Probably yes`, `It is not false`."""
+    """Read a reply that is only the word or a synonym: `Yes.`, `n`, `是`, `Nope`, `Probably yes`, `It is not false`."""
     low = bare(text)
     if denied := _DENIED.fullmatch(low):
         return "yes" if denied[1] else "no"
@@ -66,13 +66,13 @@ def only_word(text: str) -> YesNo | None:
 
 
 def first_clause(text: str) -> YesNo | None:
-    """The text before the first full stop, and of that before the first comma, is the word (MVP-Bench's rule)."""
+    """Read the text before the first full stop, and in it before the first comma, as the word (MVP-Bench's rule)."""
     clause = re.split(r"[,、]", re.split(r"[.。]", text, maxsplit=1)[0], maxsplit=1)[0]
     return _word(clause) or _other_word(clause, _CLEAR)
 
 
 def announced(text: str) -> YesNo | None:
-    """The word that is last announced as the answer: `So the answer is no`, `I'd say yes`."""
+    """Read the word that is last announced as the answer: `So the answer is no`, `I'd say yes`."""
     cue = rf"(?:{CUE}|\bi(?:'d| would) say\b)[\s:=\"'\-]{{0,6}}"
     word = r"(yes|no|[yn](?=\s?(?:[,;!)\n]|\.(?!\w)|$)))\b"
     cued = rf"(?i){cue}{word}(?!['’]|\s(?:longer|more)\b|\s?(?:/|or|and)\s?(?:yes|no)\b)"
@@ -81,7 +81,7 @@ def announced(text: str) -> YesNo | None:
 
 
 def opening_word(text: str) -> YesNo | None:
-    """The reply opens with the word and goes on: `Yes - the man ...`, `No; he is ...`, `Yes the man is`."""
+    """Read the word at the start of a longer reply: `Yes - the man ...`, `No; he is ...`, `Yes the man is`."""
     share = r"\w+\W{0,4}[0-9]{1,3}\s?%\W{0,3}(?:yes|no)\b"
     word = rf"(yes\b(?!\?\s?no\b)|no\b(?=\s?[^\w\s]|\s?\n|\s{_AFTER_NO}))"
     match = re.match(rf"(?i)\W{{0,3}}(?!{share}){word}", text)
@@ -89,12 +89,12 @@ def opening_word(text: str) -> YesNo | None:
 
 
 def closing_word(text: str) -> YesNo | None:
-    """The last sentence or line is the word alone."""
+    """Read the last sentence or line if it is only the word."""
     return _word(sentences(text)[-1])
 
 
 def concluded(text: str) -> YesNo | None:
-    """The last sentence ends by concluding the word: `I see a dog, so yes`."""
+    """Read the word as a conclusion at the end of the last sentence: `I see a dog, so yes`."""
     match = re.search(
         r"(?i)(?:,|;|-|—|–|^)\s?(?:so|hence|thus|therefore),?\s(?:it's\s)?(yes|no)\W*$", sentences(text)[-1]
     )
@@ -102,7 +102,7 @@ def concluded(text: str) -> YesNo | None:
 
 
 def absent(text: str) -> YesNo | None:
-    """The whole reply states that something is not in the picture: `There is no cat in the picture`."""
+    """Read a reply that only states that something is not in the picture: `There is no cat in the picture`."""
     return "no" if denies_existence(text) else None
 
 
@@ -111,7 +111,7 @@ AGAIN: Final = (only_word, announced, concluded)
 
 
 def parse_yes_no(text: str) -> Parsed[YesNo]:
-    """The yes or no that `text`, any text, gives; None where it gives neither, or offers both ("yes or no")."""
+    """Read the yes or no in `text`, any text; None if there is neither, or both are offered ("yes or no")."""
     clean = statement(text)
     if not clean or _EITHER.match(clean):
         return undecided()

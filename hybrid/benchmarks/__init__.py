@@ -1,1 +1,1 @@
-"""One package a benchmark; its name is the word on the command line. `base.py` holds the seam."""
+"""One package per benchmark; its name is the word on the command line. `base.py` has the interface."""

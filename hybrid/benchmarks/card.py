@@ -16,11 +16,11 @@ from hybrid.core.types import BrokenQuestion, Cell, Combine, Json, Kind, Metric,
 
 @dataclass(frozen=True)
 class ImageSource:
-    """A collection that images of a benchmark come from."""
+    """A collection from which images of a benchmark come."""
 
-    # As `hybrid.tool.image_sets` names it.
+    # Name as in `hybrid.tool.image_sets`.
     name: str
-    # The place in the paper that names it.
+    # Section of the paper that names it.
     where: str
     # The tasks that take images from it; empty for all.
     tasks: tuple[str, ...] = ()
@@ -32,14 +32,14 @@ class Setting:
 
     name: str
     default: str
-    # The values it takes; with `pattern` a description of them, such as `1 to 20`.
+    # The valid values; with `pattern` a description of them, such as `1 to 20`.
     values: tuple[str, ...]
     help: str
-    # A regular expression of the values, where they are too many to list.
+    # A regular expression of the values, if they are too many to list.
     pattern: str | None = None
 
     def check(self, value: str) -> str:
-        """The value. Raises `UsageError` that names the option, the value and those that it takes."""
+        """Return the value. Raises `UsageError` that names the option, the value and the valid values."""
         if not (value in self.values if self.pattern is None else re.fullmatch(self.pattern, value)):
             raise UsageError(f"--setting {self.name}={value}: the values are: {', '.join(self.values)}")
         return value
@@ -47,80 +47,80 @@ class Setting:
 
 @dataclass(frozen=True)
 class Baseline:
-    """A row or a study that a benchmark's paper reports, and the command that asks the same here."""
+    """A row or a study that a benchmark's paper reports, and the command that runs the same here."""
 
-    # As the paper calls it.
+    # Name in the paper.
     name: str
     # The table or section of the paper.
     where: str
-    # From `hybrid` on; DIR, FILE and URL stand for the user's own, and the model for any other.
+    # Command from `hybrid` on; DIR, FILE and URL stand for the user's own, and the model for any other.
     command: str
     # Differences from the paper, beyond the model.
     differs: str = ""
 
 
-# By group the values that a score may have; `task` and `base`, its id without a variant, are groups of every score.
+# Accepted values of a score, by group; `task` and `base`, its id without a variant, are groups of every score.
 Groups = Mapping[str, tuple[str, ...]]
 
 
 @dataclass(frozen=True)
 class Ratio:
-    """How a metric is computed that is a sum over a sum."""
+    """Definition of a metric that is a ratio of two sums."""
 
-    # What is added up: `correct`, or one of a score's values. `a|b` are several, the words of `<a|b>` in the name.
+    # The summand: `correct`, or one of a score's values. `a|b` are several, the words of `<a|b>` in the name.
     of: str
-    # The value that it is divided by the sum of; without one the number of scores.
+    # The value whose sum is the denominator; by default the number of scores.
     over: str = ""
-    # The scores that count.
+    # The scores to include.
     where: Groups = field(default_factory=dict)
-    # The group that has a metric for each of its values.
+    # The group with a separate metric for each of its values.
     by: str = ""
-    # Metrics by the word that the name has for them, and the scores of each.
+    # Separate metrics, by their word in the name, and the scores of each.
     cases: Mapping[str, Groups] = field(default_factory=dict)
-    # The groups whose scores are right or wrong as one: they are multiplied, and one that failed takes all along.
+    # The groups whose scores are right or wrong as one: they are multiplied, and a failed one excludes them all.
     unit: tuple[str, ...] = ()
-    # The fewest and the most scores of a unit; 0 for any number.
+    # Smallest and largest number of scores of a unit; 0 for any number.
     rows: tuple[int, int] = (1, 0)
-    # The group over whose values the mean of the ratios is taken.
+    # The group over whose values the ratios are averaged.
     strata: str = ""
-    # So many values of `strata`, or of `by`, must be there.
+    # Smallest number of values of `strata`, or of `by`, for the metric to exist.
     fewest: int = 1
-    # As `Metric` has it.
+    # As in `Metric`.
     share: bool = True
-    # Whether the metric is there without a score too.
+    # Whether the metric exists even without a score.
     kept: bool = False
 
 
 @dataclass(frozen=True)
 class MetricCard:
-    """A metric that a scorer prints, or a family of them: how it is computed, and by whose definition."""
+    """A metric that a scorer prints, or a family of them: its computation, and the source of its definition."""
 
-    # As printed; `<a|b>` stands for one of these words, `<word>` for any word of the data.
+    # Name as printed; `<a|b>` stands for one of these words, `<word>` for any word of the data.
     name: str
-    # In plain text; its quantities are defined there or in `about`.
+    # Formula in plain text; its quantities are defined there or in `about`.
     formula: str
     # The unit that `n` counts.
     counts: str
-    # The place in the paper, the authors' code, or that it is ours.
+    # The place in the paper or the authors' code, or a statement that it is hybrid's own.
     source: str
     about: str = ""
-    # The range, and the unit where there is one.
+    # The range, and the unit if there is one.
     values: str = "0 to 1"
-    # How it is computed, where that is a sum over a sum.
+    # Its computation, if it is a ratio of sums.
     ratio: Ratio | None = field(default=None, hash=False)
 
     def describes(self, name: str) -> bool:
-        """Whether a name belongs to this metric."""
+        """Return whether a name belongs to this metric."""
         parts = re.split(r"<([^>]+)>", self.name)
-        # What stands between angle brackets is one of its words, or where it is one word anything.
+        # The text between angle brackets matches one of its words, or anything if it is a single word.
         words = ["|".join(map(re.escape, part.split("|"))) if "|" in part else ".+" for part in parts]
         pattern = "".join(f"(?:{words[n]})" if n % 2 else re.escape(part) for n, part in enumerate(parts))
         return re.fullmatch(pattern, name) is not None
 
 
 def metric_of(name: str, cells: Iterable[Cell], combination: Combine = "ratio", *, share: bool = True) -> Metric:
-    """The metric computed as the sum of some cells; `n` is their number, `share` as `Metric` has it."""
-    # Only scoring adds up; a run asks without its numerical libraries.
+    """Compute the metric from cells; `n` is their number, `share` as in `Metric`."""
+    # Imported here because only scoring needs the numerical libraries.
     from hybrid.stats import combine
 
     cell_rows = tuple(cells)
@@ -129,9 +129,9 @@ def metric_of(name: str, cells: Iterable[Cell], combination: Combine = "ratio", 
 
 # Hexadecimal digits of each answer's digest.
 DIGITS: Final = 3
-# Questions from which labels are told: of fewer, corrected ones may agree with the older by chance.
+# Number of questions from which the labels are identified: with fewer, corrected ones may match the older by chance.
 MIN_QUESTIONS: Final = 8
-# Share of answers up to which labels that differ are the corrected ones, which left about one in ten as it was.
+# Largest share of unchanged answers in corrected labels; the corrections left about one in ten unchanged.
 MAX_ALIKE: Final = 0.5
 
 
@@ -143,19 +143,19 @@ class CardCorrection:
     split: str
     on: str
     said: str
-    # By the number of the question, from 1, the digest of its older answer.
+    # The digest of each question's older answer, in order of the question numbers from 1.
     before: tuple[str, ...]
 
     @property
     def older(self) -> str:
-        """The word for the labels before."""
+        """The word for the labels before the correction."""
         return f"before {self.on}"
 
     def labels(self, questions: Iterable[Question | BrokenQuestion]) -> str | None:
-        """Which labels these questions have; None where none is of the task, or its answers are not public.
+        """Return which labels these questions have; None if none is of the task, or its answers are not public.
 
         `before DAY`: each answer is the older one. `since DAY`: most differ from it. `neither`: some do. `unknown`: too
-        few questions of the task to tell.
+        few questions of the task to decide.
         """
         unchanged: list[bool] = []
         for question in questions:
@@ -179,14 +179,14 @@ class CardCorrection:
 
 
 def digest(identity: str, answer: str) -> str:
-    """The digest of an answer."""
+    """Return the digest of an answer."""
     return hashlib.sha256(f"{identity}\x1f{answer}".encode()).hexdigest()[:DIGITS]
 
 
 def labels_of(
     corrections: Iterable[CardCorrection], questions: Iterable[Question | BrokenQuestion]
 ) -> Mapping[str, Json]:
-    """By task which labels the questions have, of the tasks that were corrected."""
+    """Return which labels the questions have, for each task that was corrected."""
     question_rows = list(questions)
     return {
         correction.task: labels
@@ -206,42 +206,42 @@ class BenchmarkCard:
     image_sources: tuple[ImageSource, ...]
     hub_id: str | None
     splits: tuple[str, ...]
-    # Expected number of questions of the main split, by task; 0 where it is not known. Empty where the data say which
-    # tasks there are.
+    # Expected number of questions of the main split, by task; 0 if unknown. Empty if the data define the tasks.
     tasks: Mapping[str, int]
     settings: tuple[Setting, ...] = ()
-    # Splits whose answers are not public: they run and are never scored.
+    # Splits whose answers are not public: they can be run but not scored.
     hidden_splits: tuple[str, ...] = ()
     # Tasks whose options are text, so that `--rotate` can move them; not those with letters in the picture. "*" for
-    # every choice, where the data say which tasks there are.
+    # every choice, if the data define the tasks.
     rotatable: tuple[str, ...] = ()
-    # Whether a question's text holds its options; else the dialogue writes them from the choices.
+    # Whether a question's text contains its options; else the dialogue writes them from the choices.
     options_in_text: bool = True
     # Tasks that `--data sample` can generate.
     sample_tasks: tuple[str, ...] = ()
-    # Whether generated rows depend on seed, task and number alone, so that a larger sample begins with the smaller.
+    # Whether generated rows depend only on seed, task and number, so that a larger sample begins with the smaller one.
     sample_extends: bool = False
-    # Kinds of question whose reply the official parse reads when it ends as our format line asks (`Answer: (B)`).
+    # Kinds of question whose reply the official parse reads if it ends as the format line requests (`Answer: (B)`).
     #
-    # An answer to any other kind that was asked for with our line would count as unread, so such a run is not scored by
+    # Answers to any other kind, asked with the format line, would count as unreadable, so such a run is not scored with
     # the official parse.
     official_reads: frozenset[Kind] = frozenset(Kind)
-    # Whether the route of every prompt is its question's task: the tasks of a run then tell which rules are asked.
+    # Whether the route of every prompt is its question's task: then the tasks of a run determine which rules apply.
     routes_are_tasks: bool = False
-    # The routes of its prompts where they are no tasks. With neither, any rule may be asked.
+    # The routes of its prompts if they are not tasks. Without both, any rule may apply.
     routes: tuple[str, ...] = ()
-    # Settings that `--protocol official` implies where they are not given: each reads replies on the way to the answer
-    # as the papers' code does, which our format line is not written for.
+    # Default settings under `--protocol official`: each parses replies on the way to the answer as the papers' code
+    # does, for which the format line is not written.
     official_settings: Mapping[str, str] = field(default_factory=dict)
-    # Of further files with one model's published predictions: `mcq_` where `mcq_NAME.jsonl` goes with `NAME.jsonl`.
+    # Prefixes of additional files with one model's published predictions: `mcq_` if `mcq_NAME.jsonl` goes with
+    # `NAME.jsonl`.
     prediction_prefixes: tuple[str, ...] = ()
 
-    # The tools that a model is offered where `--tools` names none, the same for every question; empty for all.
+    # The tools that a model is offered by default, the same for every question; empty for all.
     tools_offered: tuple[str, ...] = ()
-    # Metrics that the paper leads with, in order: the first that the scores have is what two solvers are tested by.
-    # Where none is named, the first of `metrics`.
+    # The paper's main metrics, in order; two solvers are compared by the first that the scores have. By default the
+    # first of `metrics`.
     headline: tuple[str, ...] = ()
-    # Metrics shown in tables: every name that begins with one of these; empty for all. JSON always has all.
+    # Beginnings of the names of metrics shown in tables; empty for all. JSON always has all.
     reported: tuple[str, ...] = ()
     # Published accuracy of MLLMs and of a guess, by route.
     prior_accuracy: PriorAccuracy = field(default_factory=PriorAccuracy)
@@ -249,15 +249,15 @@ class BenchmarkCard:
     joint: Joint = OUR_JOINT
     # Results that the paper reports, and how to run them here.
     baselines: tuple[Baseline, ...] = ()
-    # Every metric that `summarise` can give; a name that several describe is that of the first.
+    # Every metric that `summarise` can return; the first match describes a name.
     metrics: tuple[MetricCard, ...] = ()
-    # Where to get data that the hub does not give: an address, and what lies there or must be requested.
+    # Where to get data that the hub does not have: an address, and what is there or must be requested.
     elsewhere: str = ""
     # Labels that the authors have replaced.
     corrections: tuple[CardCorrection, ...] = ()
-    # Facts of this card that could not be checked against the data.
+    # Facts on this card that could not be checked against the data.
     unchecked: str = ""
-    # Settings with which the questions of the data are as many as `tasks` says, where the defaults ask more often.
+    # Settings for which the data have as many questions as `tasks` states, if the defaults ask more.
     counted_with: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -266,11 +266,11 @@ class BenchmarkCard:
 
     @property
     def short_title(self) -> str:
-        """The name by which the benchmark is known: `MVP-Bench` of its title."""
+        """Short name of the benchmark: `MVP-Bench` from its title."""
         return self.title.partition(":")[0].strip()
 
     def resolve_settings(self, values: Mapping[str, str]) -> dict[str, str]:
-        """The value of every setting: as given, else its default. Raises `UsageError` for an unknown key or value."""
+        """Return the value of every setting: given or default. Raises `UsageError` for an unknown key or value."""
         by_name = {setting.name: setting for setting in self.settings}
         for key in values:
             if key not in by_name:
@@ -279,9 +279,9 @@ class BenchmarkCard:
         return {key: setting.check(values.get(key, setting.default)) for key, setting in by_name.items()}
 
     def task_in(self, text: str) -> str | None:
-        """The task whose letters and digits `text` holds: Multi-view_Reasoning for `blink_multi_view_reasoning`.
+        """Return the task whose letters and digits `text` contains: Multi-view_Reasoning in `x_multi_view_reasoning`.
 
-        None where no task is named, or several are and none is the whole text.
+        Return None if no task is named, or several are and none equals the full text.
         """
         words = _bare(text)
         same = [task for task in self.tasks if _bare(task) == words]
@@ -289,7 +289,7 @@ class BenchmarkCard:
         return inside[0] if len(inside) == 1 else None
 
     def sources_of(self, tasks: Collection[str]) -> tuple[str, ...]:
-        """The collections that the images of these tasks come from."""
+        """Return the collections from which the images of these tasks come."""
         return tuple(
             source.name for source in self.image_sources if not source.tasks or not set(source.tasks).isdisjoint(tasks)
         )

@@ -1,4 +1,4 @@
-"""The command line: `hybrid COMMAND --help`. One file a command next to this one, imported when it is called."""
+"""The command line: `hybrid COMMAND --help`. Each command has a file next to this one, imported on use."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from hybrid.plugins.registry import described_by, load, names
 from hybrid.serving.import_trial import describer
 from hybrid.version import __version__
 
-# By word the line of each command.
+# Help line of each command.
 COMMANDS: Final[Mapping[str, str]] = tomllib.loads(Path(__file__).with_name("commands.toml").read_text("utf-8"))
 # The variable by which a shell asks for completion (`hybrid completion`).
 COMPLETE = "_HYBRID_COMPLETE"
-# New objects after which unreachable ones are looked for.
+# Number of new objects after which garbage collection runs.
 GARBAGE_AFTER = 50_000
-# From which likeness on one variable is taken for another: all of them begin alike.
+# Similarity from which one variable is taken for a misspelling of another: all begin alike.
 ALIKE = 0.8
 
 
@@ -38,16 +38,16 @@ class Commands(click.Group):
     """Finds a command in its file by name, so that `--help` imports none of them."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The words, in the order of a user's work."""
+        """List the commands, in the order of a user's work."""
         return list(COMMANDS)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Read the words. Raises `UsageError` for an empty one: a shell variable was not set."""
+        """Parse the words. Raises `UsageError` for an empty one: a shell variable was not set."""
         refuse_empty(args)
         return super().parse_args(ctx, args)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command of that word."""
+        """Return the command of that word."""
         if cmd_name not in COMMANDS:
             return None
         command = load("hybrid.cli", cmd_name)
@@ -57,22 +57,22 @@ class Commands(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """The command that the first word names. Fails, with the nearest, for a word that is none."""
+        """Resolve the first word to a command; for an unknown one, fail and suggest the closest match."""
         try:
             return super().resolve_command(ctx, args)
         except click.NoSuchCommand as error:
-            # Click looks among the commands that it was given, and these are found by name.
+            # Click searches the commands it was given, but these are found by name.
             raise click.NoSuchCommand(error.command_name, possibilities=COMMANDS, ctx=ctx) from error
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; a connection that breaks is an error like others, which click takes for a closed stdout."""
+        """Run the command; report a broken connection as an error, which click would take for a closed stdout."""
         try:
             return super().invoke(ctx)
         except BrokenPipeError as error:
             raise HybridError(f"a connection was closed at its other end ({_line_of(error)})") from error
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Print the words with their lines, without importing what they do."""
+        """Print the commands with their help lines, without importing them."""
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
 
@@ -94,7 +94,7 @@ def cli() -> None:
 
 
 def misspelt(environment: Iterable[str]) -> Iterator[str]:
-    """A line for each variable that the program does not read and whose name is near to one that it does."""
+    """Yield a line for each variable that the program does not read but whose name resembles one that it reads."""
     hybrid_names = [name for name in environment if name.startswith("HYBRID_")]
     if not hybrid_names:
         return
@@ -110,14 +110,14 @@ def misspelt(environment: Iterable[str]) -> Iterator[str]:
 def main() -> None:
     """Run the program and exit.
 
-    An error of ours or of the system (a file that cannot be read, a full disk) is one line on stderr and exit code 2; a
-    defect is a traceback and 1; an interruption 130; a reader that has gone 141. No secret is shown in any of them.
+    An error of hybrid or of the system (an unreadable file, a full disk) is one line on stderr and exit code 2; a
+    defect is a traceback and 1; an interruption 130; a closed output pipe 141. None of them shows a secret.
     """
-    # What is imported stays: to look for garbage after each 700 new objects makes the start some percent longer.
+    # Imported objects persist, so collecting garbage after every 700 new objects would only slow down the start.
     gc.set_threshold(GARBAGE_AFTER)
     redact_logs()
     if os.environ.get(COMPLETE):
-        # A shell asks what may follow: click answers in bytes, names alone, and ends the program.
+        # The shell requests completions: click writes bytes, only names, and exits.
         with quietly():
             cli(prog_name="hybrid", complete_var=COMPLETE)
     with _guarded("stdout", needed=True), _guarded("stderr", needed=False), described_by(describer):
@@ -129,7 +129,7 @@ def main() -> None:
 
 @contextmanager
 def _guarded(name: str, *, needed: bool) -> Iterator[None]:
-    """One of the program's streams behind `RedactedStream`; as it is where the program was started without one."""
+    """Wrap one of the program's streams in `RedactedStream`, unless the program was started without it."""
     stream = getattr(sys, name)
     if stream is None:
         yield
@@ -142,7 +142,7 @@ def _guarded(name: str, *, needed: bool) -> Iterator[None]:
 
 
 def _ended() -> int:
-    """Run the command. Returns the exit code, and has said why where it is not 0."""
+    """Run the command. Return the exit code, after printing the reason if it is not 0."""
     try:
         return cli(standalone_mode=False) or 0
     except (click.exceptions.Abort, KeyboardInterrupt):
@@ -161,7 +161,7 @@ def _ended() -> int:
         click.echo(f"hybrid: {_line_of(error)}", err=True)
         return 2
     except Exception as error:
-        # So `Path.resolve` tells of a link that leads to itself, which is an OSError from Python 3.13 on.
+        # `Path.resolve` raises this for a link to itself; from Python 3.13 on it is an OSError.
         if isinstance(error, RuntimeError) and str(error).startswith("Symlink loop from "):
             click.echo(f"hybrid: {error}", err=True)
             return 2
@@ -173,12 +173,12 @@ def _ended() -> int:
         return 2 if plugged_in else 1
 
 
-# By the argument that is missing the command that lists what can be given; a NAME is of its own group of commands.
+# The command that lists possible values of a missing argument; for NAME it is in the argument's command group.
 LISTED_BY: Final[Mapping[str, str]] = {"benchmark": "benchmarks", "run": "runs", "paths": "runs"}
 
 
 def _line_of_usage(error: click.ClickException) -> str:
-    """What is wrong with a command line, and what to type to find out what is right."""
+    """Describe an error in a command line, and name the command that shows the right usage."""
     line = error.format_message()
     if not isinstance(error, click.UsageError) or error.ctx is None:
         return line
@@ -195,7 +195,7 @@ def _line_of_usage(error: click.ClickException) -> str:
 
 
 def _line_of(error: OSError) -> str:
-    """The file, what is wrong with it and what can be done."""
+    """Return the file, the error and advice."""
     if error.filename is not None and error.strerror:
         file = os.fsdecode(error.filename) if isinstance(error.filename, bytes) else error.filename
         return f"{file}: {error.strerror}{advice_on(error)}"

@@ -1,4 +1,4 @@
-"""Shell completion of benchmarks, solvers, tools and runs, from the names of files alone."""
+"""Shell completion of benchmarks, solvers, tools and runs, only from the names of files."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from hybrid.log.manifest import MANIFEST
 from hybrid.plugins.registry import names, solver_names
 
 Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem[str]]]
-# Where runs lie that were given no folder.
+# Default folder of runs.
 RUNS = Path("runs")
 
 
 def completing(candidates: Callable[[], Iterable[str]], *, comma_separated: bool = False) -> Completer:
-    """Completes one of the known words; where they are `listed` after those that are there already: `A,B`."""
+    """Complete one of the known words; with `comma_separated`, after the words already typed: `A,B`."""
 
     def complete(_context: click.Context, _parameter: click.Parameter, typed: str) -> list[CompletionItem[str]]:
         prefix, comma, _ = typed.rpartition(",") if comma_separated else ("", "", "")
@@ -34,7 +34,7 @@ tools, tool_lists = completing(lambda: names("tools")), completing(lambda: names
 
 
 def runs(context: click.Context, parameter: click.Parameter, typed: str) -> list[CompletionItem[str]]:
-    """The runs in the default place, the youngest first, and what a shell knows of files elsewhere."""
+    """Complete the runs in the default folder, newest first, else files."""
     folders = [path.parent for path in RUNS.glob(f"*/{MANIFEST}")]
     youngest = sorted(folders, key=lambda path: (-path.stat().st_mtime, path))
     return completing(lambda: map(str, youngest))(context, parameter, typed) or [CompletionItem(typed, type="file")]

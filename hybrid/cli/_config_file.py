@@ -1,10 +1,11 @@
-"""A configuration of `hybrid run`: a YAML or JSON file, or the manifest of a run, as options with their places.
+"""A configuration of `hybrid run`: a YAML or JSON file, or a run's manifest, as options with their locations.
 
     file = read_config(Path("run.yaml"))
-    file.entries["limit"].line      # where it stands
-    file.is_manifest                # whether it tells the options of a run that was made
+    file.entries["limit"].where     # its location
+    file.is_manifest                # whether it contains the options of an existing run
 
-Only plain values are read: neither tags that make objects nor aliases, which let a small file grow without end.
+Only plain values are read: tags that make objects are rejected, and aliases, with which a small file can expand without
+limit.
 """
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ from hybrid.core.files import read_small
 from hybrid.core.secrets import REDACTED
 from hybrid.log.manifest import MANIFEST, read_manifest
 
-# The key of a manifest under which the options lie.
+# The manifest's key for the options.
 OPTIONS = "options"
-# Bytes of the largest file that is read as YAML; a configuration has a few hundred.
+# Largest size of a YAML file in bytes; a configuration has a few hundred.
 MAX_BYTES = 1_000_000
 
 
@@ -39,7 +40,7 @@ def read_config(path: Path) -> ConfigFile:
     """Read a configuration, or the manifest of a run (its file, or the run's folder).
 
     Raises:
-        UsageError: it is neither, or says something twice.
+        UsageError: it is neither, or has a duplicate key.
         DataError: a damaged manifest.
     """
     if path.is_dir():
@@ -60,7 +61,7 @@ def read_config(path: Path) -> ConfigFile:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise UsageError(f"--config {path}: is not text in UTF-8") from error
-    # Between the values of JSON a tab is a space, in its texts there is none; YAML takes neither.
+    # Between JSON values a tab equals a space, and JSON texts contain none; YAML rejects tabs.
     root = read_nodes(path, text.replace("\t", " ") if path.suffix == ".json" else text, "--config ")
     if root is None or root.entries is None:
         raise UsageError(f"--config {path}: write one option a line, KEY: VALUE")
@@ -88,7 +89,7 @@ def _of_manifest(path: Path) -> ConfigFile:
         raise UsageError(f"--config {path}: {hidden} held a secret, which was not written: give it anew in a file")
     from hybrid.running.hub import HUB, is_hub
 
-    # Of a data set of the hub the commit that was asked: a branch may have gone on since then.
+    # For data from the hub, use the commit of the run: a branch may have changed since then.
     data = content["identity"].get("data")
     origin = data if isinstance(data, dict) else {}
     revision = origin.get("revision")

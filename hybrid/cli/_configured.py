@@ -1,10 +1,10 @@
-"""A command whose options may stand in a file (`--config`) and some in the environment.
+"""A command whose options may be set in a file (`--config`) and partly in the environment.
 
-The command line wins over the file, the file over the environment. A file's values are click's `default_map`; lists of
-values (`matrix:`) make several of these, one a run.
+The command line overrides the file, and the file the environment. A file's values are click's `default_map`; lists of
+values (`matrix:`) make several of these, one per run.
 
     context = command.make_context("run", ["--config", "run.yaml", "--limit", "5"])
-    variants_of(context)            # the runs that the file asks for
+    variants_of(context)            # the runs that the file defines
     options_of(context)             # the options as used, for the manifest: {"limit": 5, ...}
 """
 
@@ -35,26 +35,26 @@ from hybrid.display.notes import tell
 
 MATRIX = "matrix"
 BENCHMARK = "benchmark"
-# Options of one command: a manifest leaves them out, so that `--config RUN` derives the run's folder anew and sends
-# nothing to a trace collector unasked.
+# Options of one command: a manifest leaves them out, so that `--config RUN` derives a new folder and does not send data
+# to a trace collector unasked.
 NOT_KEPT = frozenset(["config", "out", "json", "dry-run", "verbose", "quiet", "debug", "tables", "trace", "trace-text"])
-# Options that cannot be varied: they do not distinguish two runs, or leave nothing to compare.
+# Options that cannot be varied: they do not distinguish runs, or leave nothing to compare.
 NOT_VARIED = NOT_KEPT | {
     *("limit", "concurrency", "engine", "address", "no-cache", "allow", "unanswered", "allow-failed"),
     *("run-max-calls", "run-max-tokens", "run-max-seconds", "run-max-cost"),
 }
-# Options that take several names in one word, `A,B`.
+# Options that accept several names in one word, `A,B`.
 JOINED = frozenset({"tools"})
 MAX_RUNS = 1000
-# Keys of a context: the runs that its file asks for, and whether that is the manifest of a run.
+# Keys of a context: the runs that its file defines, and whether the file is the manifest of a run.
 _VARIANTS, _OF_MANIFEST = "hybrid.variants", "hybrid.of_manifest"
 
 
 @dataclass(frozen=True)
 class Variant:
-    """One run that a file asks for: what tells it apart from the others, and its options as click has parsed them."""
+    """One run defined by a file: its distinguishing choices, and its options as click has parsed them."""
 
-    # Of its folder; empty where there is only one run.
+    # Name of its folder; empty if there is only one run.
     name: str
     chosen: Mapping[str, str]
     # The words of the command line, with one benchmark.
@@ -63,11 +63,11 @@ class Variant:
 
     @property
     def told(self) -> str:
-        """`model=openai:gpt-4o, tool-output=blank`."""
+        """The choices, such as `model=openai:gpt-4o, tool-output=blank`."""
         return ", ".join(f"{key}={value}" for key, value in self.chosen.items())
 
 
-# By key of the file the values of `--KEY=` in each run; an empty one where the run leaves the option out.
+# Values of `--KEY=` in each run, by key of the file; empty if the run leaves the option out.
 _Axes = dict[str, tuple[tuple[str, ...], ...]]
 
 
@@ -75,15 +75,15 @@ class Configured(Grouped):
     """A command with an option `--config FILE`."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Read the file, whose values stand in for those that the command line leaves out.
+        """Read the file, whose values replace missing options of the command line.
 
         Raises:
-            UsageError: the file cannot be read, has a key that is no option, or a value that does not fit.
+            UsageError: the file cannot be read, has an unknown key, or an invalid value.
         """
         if ctx.resilient_parsing:
             return super().parse_args(ctx, args)
         typed, _, _ = self.make_parser(ctx).parse_args(list(args))
-        # What was not typed is absent, or a mark of click's own.
+        # An option that was not typed is absent, or has a marker of click.
         typed = {name: value for name, value in typed.items() if isinstance(value, str | list | bool)}
         lines = dict(self._lines(ctx, args, typed.get(BENCHMARK)))
         if typed.get("help") or ("config" not in typed and len(lines) == 1):
@@ -95,8 +95,8 @@ class Configured(Grouped):
         return super().parse_args(ctx, [*variants[0].line])
 
     def _lines(self, ctx: click.Context, args: list[str], benchmarks: object) -> Iterator[tuple[str, tuple[str, ...]]]:
-        """The command line by benchmark for `A,B`; as it is, under no name, where it has one or none."""
-        # A path may have a comma in it.
+        """Yield the command line per benchmark of `A,B`; unchanged, without a name, if there is one or none."""
+        # A path may contain a comma.
         several = isinstance(benchmarks, str) and not Path(benchmarks).exists()
         names = [name.strip() for name in str(benchmarks).split(",")] if several else []
         if len(names) < 2:
@@ -104,7 +104,7 @@ class Configured(Grouped):
             return
         for name in dict.fromkeys(names):
             tries = ((*args[:at], name, *args[at + 1 :]) for at, word in enumerate(args) if word == benchmarks)
-            # The same word may be the value of an option.
+            # An option may have the same word as its value.
             yield (
                 name,
                 next(words for words in tries if self.make_parser(ctx).parse_args([*words])[0].get(BENCHMARK) == name),
@@ -113,7 +113,7 @@ class Configured(Grouped):
     def _variants(
         self, ctx: click.Context, file: ConfigFile, typed: Mapping[str, Any], lines: Mapping[str, Sequence[str]]
     ) -> Iterator[Variant]:
-        """Every combination of the lists of the file, less what is decided before, for each of the command lines."""
+        """Yield every combination of the file's lists that earlier options do not decide, for each command line."""
         params = _known(self)
         fixed, axes = _contents(_Reader(params, ctx), file)
         earlier = {**(ctx.default_map or {}), **typed}
@@ -135,7 +135,7 @@ class Configured(Grouped):
             context.default_map = _defaults(params, values, ctx.default_map or {})
             with context.scope(cleanup=False):
                 super().parse_args(context, [*line])
-            # The command line may decide all in which two choices differ.
+            # The command line may override all differences between two choices.
             if (signature := json.dumps([benchmark, options_of(context)])) not in seen:
                 seen.add(signature)
                 yield Variant(_folder_name(choices, names) if choices else "", choices, tuple(line), context)
@@ -148,12 +148,12 @@ _WITHOUT_SERVER = frozenset({"embedded", "hf", "replay"})
 def _defaults(
     params: Mapping[str, click.Parameter], values: Mapping[str, Sequence[str]], handed_in: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """The options of a file, as click takes defaults, below those that Python code has handed in."""
+    """Return the options of a file as click's defaults, overridden by those from Python code."""
     defaults = dict(handed_in)
     for key, texts in values.items():
         param = params[key]
         name = param.name or ""
-        # Nothing is said of an option without texts: the file leaves it out.
+        # An option without texts is left out by the file.
         if texts and _is_pairs(param):
             defaults[name] = list(_merged(texts, handed_in.get(name, ())))
         elif texts:
@@ -162,15 +162,15 @@ def _defaults(
 
 
 def _merged(first: Sequence[str], second: Sequence[str]) -> tuple[str, ...]:
-    """`KEY=VALUE` texts, where the second win."""
+    """Merge `KEY=VALUE` texts; those of `second` override."""
     return tuple({text.partition("=")[0]: text for text in (*first, *second)}.values())
 
 
 def base_url_of_environment(model: str) -> str | None:
-    """The address in HYBRID_BASE_URL if it is one of a model's server, else None, with a note where it is left out.
+    """Return the address in HYBRID_BASE_URL if it applies to the model, else None, with a note if it is ignored.
 
-    It is for models of the provider in HYBRID_MODEL; without that variable for `openai:`, which is every server that
-    speaks OpenAI's API.
+    It applies to models of the provider in HYBRID_MODEL; without that variable to `openai:`, which includes every
+    compatible server.
     """
     url, env_model = os.environ.get("HYBRID_BASE_URL") or None, os.environ.get("HYBRID_MODEL") or "openai:"
     provider, for_provider = model.partition(":")[0], env_model.partition(":")[0]
@@ -182,12 +182,12 @@ def base_url_of_environment(model: str) -> str | None:
 
 
 class FromEnvironment(GroupedOption):
-    """An option whose default may stand in the environment, unless a manifest gives everything."""
+    """An option whose default may come from the environment, unless a manifest defines everything."""
 
     def resolve_envvar_value(self, ctx: click.Context) -> str | None:
-        """The value of the variable that applies to this run.
+        """Return the value of the variable that applies to this run.
 
-        The variable of `--data` bears the benchmark's name; for that of `--base-url` see `base_url_of_environment`.
+        The variable for `--data` contains the benchmark's name; for that of `--base-url` see `base_url_of_environment`.
         """
         if ctx.lookup_default(self.name or "", call=False) is not None or ctx.meta.get(_OF_MANIFEST):
             return None
@@ -199,7 +199,7 @@ class FromEnvironment(GroupedOption):
         return super().resolve_envvar_value(ctx)
 
     def consume_value(self, ctx: click.Context, opts: Mapping[str, Any]) -> tuple[Any, ParameterSource]:
-        """The value and where it is from; of a mapping also the keys that a file says and the command line does not."""
+        """Return the value and its source; for a mapping, add keys that only the file sets."""
         value, source = super().consume_value(ctx, opts)
         if _is_pairs(self) and source is ParameterSource.COMMANDLINE:
             typed = {text.partition("=")[0] for text in value}
@@ -209,17 +209,17 @@ class FromEnvironment(GroupedOption):
 
 
 def variants_of(context: click.Context) -> tuple[Variant, ...]:
-    """The runs that the file of a command asks for; none without a file."""
+    """Return the runs that a command's file defines; none without a file."""
     variants: tuple[Variant, ...] = context.meta.get(_VARIANTS, ())
     return variants
 
 
 def options_of(context: click.Context, command: click.Command | None = None) -> dict[str, Json]:
-    """The options as used, by their long names: of the command line, of a file, of the environment; no defaults.
+    """Return the options as used, by long name: from the command line, a file or the environment; no defaults.
 
     Args:
-        context: after parsing.
-        command: whose options count; that of the context if none is named.
+        context: context after parsing.
+        command: command whose options count; by default that of the context.
     """
     params = _known(command or context.command)
     options: dict[str, Json] = {}
@@ -240,7 +240,7 @@ def options_of(context: click.Context, command: click.Command | None = None) -> 
 
 
 def _known(command: click.Command) -> dict[str, click.Parameter]:
-    """Every option by its long name, and the benchmark."""
+    """Return every option by its long name, and the benchmark."""
     return {
         (opt.removeprefix("--") if isinstance(param, click.Option) else param.name or ""): param
         for param in command.params
@@ -250,7 +250,7 @@ def _known(command: click.Command) -> dict[str, click.Parameter]:
 
 
 def _is_pairs(param: click.Parameter) -> bool:
-    """Whether an option takes `KEY=VALUE` words: a mapping in a file."""
+    """Return whether an option accepts `KEY=VALUE` words: a mapping in a file."""
     return _many(param) and "=" in (param.metavar or "")
 
 
@@ -263,7 +263,7 @@ def _many(param: click.Parameter) -> bool:
 
 
 def _folder_name(choices: Mapping[str, str], used_names: set[str]) -> str:
-    """A name of the choices that is one of a folder, and of no other run."""
+    """Make a valid and unique folder name from the choices."""
     text = "_".join(choices.values())
     name = re.sub(r"[^A-Za-z0-9.=+_-]+", "-", redact(text)).strip("-.") or "run"
     if len(name) > 100 or name in used_names:
@@ -273,7 +273,7 @@ def _folder_name(choices: Mapping[str, str], used_names: set[str]) -> str:
 
 
 def _contents(reader: _Reader, file: ConfigFile) -> tuple[dict[str, tuple[str, ...]], _Axes]:
-    """The options of the file that are the same in every run, and those with a list of values."""
+    """Return the file's options that are equal in every run, and those with a list of values."""
     fixed: dict[str, tuple[str, ...]] = {}
     axes: _Axes = {}
     matrix = file.entries.get(MATRIX)
@@ -286,7 +286,7 @@ def _contents(reader: _Reader, file: ConfigFile) -> tuple[dict[str, tuple[str, .
         key = reader.key(word, node)
         if key in fixed or key in axes:
             raise UsageError(f"{node.where}: {word}: given twice")
-        # Of an option that takes one value a list means several runs.
+        # For an option with a single value, a list defines several runs.
         takes_one = key not in JOINED and not _many(reader.params[key])
         if node.kind == "list" and (takes_one or _is_pairs(reader.params[key])):
             axes[key] = reader.axis(key, node)
@@ -297,7 +297,7 @@ def _contents(reader: _Reader, file: ConfigFile) -> tuple[dict[str, tuple[str, .
         if key in axes or (key in fixed and not _is_pairs(reader.params[key])):
             raise UsageError(f"{node.where}: {word}: given twice")
         if key == "solver":
-            # A run has as many solvers as one likes; they are compared within it.
+            # A run may have any number of solvers, which are compared within it.
             fixed[key] = reader.texts(key, node)
         else:
             axes[key] = reader.axis(key, node)
@@ -306,13 +306,13 @@ def _contents(reader: _Reader, file: ConfigFile) -> tuple[dict[str, tuple[str, .
 
 @dataclass(frozen=True)
 class _Reader:
-    """Turns values of a file into what stands after `--KEY=` on a command line."""
+    """Converts values of a file to the text after `--KEY=` on a command line."""
 
     params: Mapping[str, click.Parameter]
     ctx: click.Context
 
     def key(self, word: str, node: Node) -> str:
-        """The long name of the option. Raises `UsageError` with the nearest one for a word that is none."""
+        """Return the option's long name. Raises `UsageError` for an unknown word, suggesting the closest."""
         key = word.replace("_", "-")
         names = [name for name in self.params if name != "config"]
         if key not in names:
@@ -321,7 +321,7 @@ class _Reader:
         return key
 
     def axis(self, key: str, node: Node) -> tuple[tuple[str, ...], ...]:
-        """A list of values, one for each run."""
+        """Return a list of values, one per run."""
         if key in NOT_VARIED:
             raise UsageError(f"{node.where}: {key}: one value for all runs: it tells no two of them apart")
         if node.kind != "list" or not node.items:
@@ -329,7 +329,7 @@ class _Reader:
         return tuple(self.texts(key, item) for item in node.items)
 
     def texts(self, key: str, node: Node) -> tuple[str, ...]:
-        """The words of one value; none where it is null, which leaves the option out."""
+        """Return the words of one value; none for null, which leaves the option out."""
         param = self.params[key]
         if node.kind == "nothing":
             return ()
@@ -358,7 +358,7 @@ class _Reader:
                 yield f"{name}={value.text}"
 
     def _one(self, key: str, node: Node) -> str:
-        """One value, as its option takes it."""
+        """Return one value in the form that its option accepts."""
         param = self.params[key]
         text = node.text
         if isinstance(param.type, click.Choice):

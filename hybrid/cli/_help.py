@@ -1,8 +1,8 @@
-"""Help that fits a screen: common options in groups, everything under `--help-all`.
+"""Help that fits a screen: common options in groups, everything with `--help-all`.
 
     @click.command("compare", cls=Grouped, rare=("margin", "pairs"))
 
-A docstring is shown up to its form feed by `--help`, and whole by `--help-all`.
+`--help` shows a docstring up to its form feed, `--help-all` all of it.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ import click
 from hybrid.config.option import GROUPS, Group
 
 HELP_ALL: Final = "hybrid.help_all"
-# A command line for each group of options of `hybrid run`.
+# An example command for each group of options of `hybrid run`.
 EXAMPLES: Final[Mapping[str, str]] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 
 
-# Options of many commands that plain `--help` leaves out.
+# Options of many commands that plain `--help` omits.
 USUAL: Final = frozenset({"tables", "unanswered", "allow_failed", "verbose", "quiet", "debug"})
 
 
 class GroupedOption(click.Option):
-    """An option that stands under a heading of the help, and maybe in the short help."""
+    """An option with a heading in the help, possibly listed in the short help."""
 
     def __init__(self, *args: Any, group: Group = "output", common: bool = True, brief: str = "", **more: Any) -> None:
         super().__init__(*args, **more)
@@ -37,9 +37,9 @@ class GroupedOption(click.Option):
 
 
 class Grouped(click.Command):
-    """A command with `--help-all`, whose `--help` leaves out the rare options.
+    """A command with `--help-all`, whose `--help` omits the rare options.
 
-    `rare` names parameters besides the usual ones; those of class `GroupedOption` say it themselves.
+    `rare` names parameters besides the usual ones; for a `GroupedOption`, its attribute decides.
     """
 
     def __init__(self, *args: Any, rare: Collection[str] = (), **options: Any) -> None:
@@ -47,7 +47,7 @@ class Grouped(click.Command):
         self.rare = USUAL | {*rare}
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
-        """The parameters, and the option `--help-all`."""
+        """Return the parameters, and the option `--help-all`."""
         option = click.Option(
             ["--help-all"],
             is_flag=True,
@@ -59,7 +59,7 @@ class Grouped(click.Command):
         return [*super().get_params(ctx), option]
 
     def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The docstring, up to its form feed where not all is asked for."""
+        """Write the docstring, up to its form feed unless everything is requested."""
         text, _, more = inspect.cleandoc(self.help or "").partition("\f")
         if _all(ctx):
             text = f"{text.rstrip()}\n\n{more.lstrip()}"
@@ -68,7 +68,7 @@ class Grouped(click.Command):
             formatter.write_text(text.strip())
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The options under their headings."""
+        """Write the options under their headings."""
         options = [param for param in self.get_params(ctx) if isinstance(param, click.Option) and not param.hidden]
         grouped = any(isinstance(option, GroupedOption) for option in options)
         headings: Mapping[Group, str] = GROUPS if grouped else {"output": "Options"}
@@ -87,7 +87,7 @@ class Grouped(click.Command):
             if _all(ctx):
                 yield from filter(None, [option.get_help_record(ctx)])
             elif not (option.name in self.rare or (isinstance(option, GroupedOption) and not option.common)):
-                # The option without its second name, the first sentence of its help and the default: one line where it
+                # The option without its short name, the first sentence of its help and the default: one line if it
                 # fits.
                 names = ", ".join(option.opts)
                 takes = "" if option.is_flag else f" {option.make_metavar(ctx)}"

@@ -1,7 +1,7 @@
 """The options of `hybrid.run` by name, for editors and type checkers; a test holds them to `RunConfig`.
 
-A mapping is what the command line writes as KEY=VALUE words, a list what it repeats. `None` leaves an option out.
-`help(hybrid.run)` has what each does, from its declaration.
+A mapping corresponds to KEY=VALUE words on the command line, a list to a repeated option. `None` leaves an option out.
+`help(hybrid.run)` describes each one, from its declaration.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ if TYPE_CHECKING:
     from hybrid.solving.solver import Solver
     from hybrid.tool import Tool
 
-# By its name in Python the option of the command that has another.
+# Options whose name in Python differs from that of the command line.
 RENAMED: Final = {"solvers": "solver"}
 
 
 class RunKeywords(TypedDict, total=False):
-    """The options of a run, then those of the command besides: where options come from, and how answers count."""
+    """The options of a run, then the command's other options: sources of options, and the scoring of answers."""
 
     solvers: str | Solver | Sequence[str | Solver] | None
     split: str | None

@@ -1,9 +1,9 @@
-"""`--verbose`, `--quiet` and `--debug`: how much a long command tells on stderr, the same for all of them.
+"""`--verbose`, `--quiet` and `--debug`: the amount of output on stderr, common to all long commands.
 
 @told_options
-def command(...):                        # what is logged inside is shown as they say
+def command(...):                        # logging inside follows the three options
 
-is_quiet()                               # whether the command that runs shows only errors and results
+is_quiet()                               # whether the running command shows only errors and results
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from hybrid.cli._options import shared_option
 from hybrid.core.errors import ToolError, UsageError
 from hybrid.display.notes import quietly
 
-# As `options.toml` has them.
+# Keys in `options.toml`.
 OPTIONS = ("verbose", "quiet", "debug")
 
 
 @contextmanager
 def telling(*, verbose: bool, quiet: bool, debug: bool) -> Iterator[None]:
-    """Show what is logged inside as the three options say. Raises `UsageError` for two that contradict each other."""
+    """Show log records of the block as the three options say. Raises `UsageError` if they contradict each other."""
     from hybrid.running.run_log import NO_HANDLER, log_to_stderr
 
     if quiet and (verbose or debug):
@@ -37,7 +37,7 @@ def telling(*, verbose: bool, quiet: bool, debug: bool) -> Iterator[None]:
 
 
 def told_options(command: Callable[..., int]) -> Callable[..., int]:
-    """Give a command the three options, and show what is logged while it runs as they say."""
+    """Add the three options to a command, and apply them to logging while it runs."""
 
     @functools.wraps(command)
     def told(*args: Any, verbose: bool, quiet: bool, debug: bool, **options: Any) -> int:

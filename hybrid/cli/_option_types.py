@@ -1,4 +1,4 @@
-"""Types of options that more than one command takes: wrong values are usage errors before anything is begun."""
+"""Types of options that several commands share: wrong values are usage errors before any work begins."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Amount(click.ParamType[float]):
     name = "float"
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """The number. Fails for anything else."""
+        """Return the number. Fails for anything else."""
         try:
             number = float(str(value))
         except ValueError:
@@ -34,22 +34,22 @@ class Amount(click.ParamType[float]):
 
 
 class Device(click.ParamType[str]):
-    """`auto`, `cpu`, `mps`, `cuda` or `cuda:N,cuda:M`. `refuse_absent` of `hybrid.serving.loader` looks for them."""
+    """`auto`, `cpu`, `mps`, `cuda` or `cuda:N,cuda:M`; `refuse_absent` of `hybrid.serving.loader` checks existence."""
 
     name = "text"
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """The word. Fails for any other."""
+        """Return the word. Fails for any other."""
         if not DEVICE.fullmatch(str(value)):
             self.fail(f"{value!r} is no device: write auto, cpu, mps, cuda or cuda:N,cuda:M.", param, ctx)
         return str(value)
 
 
 class Listed(click.Option):
-    """An option that may be given several times, and takes several values at once: `A,B`."""
+    """An option that may be repeated, and accepts several values in one word: `A,B`."""
 
     def type_cast_value(self, ctx: click.Context, value: Any) -> Any:
-        """The values, each checked. Fails for one that does not fit, or is empty."""
+        """Check and return the values. Fails for an invalid or empty one."""
         if isinstance(value, list | tuple):
             value = tuple(word.strip() for item in value for word in str(item).split(","))
         if value and "" in value:
@@ -58,7 +58,7 @@ class Listed(click.Option):
 
 
 def refuse_empty(words: Sequence[str]) -> None:
-    """Raise `UsageError`, with the option, where a word of the command line is no value: `--split=`, `--split ""`."""
+    """Raise `UsageError`, naming the option, if a word is empty or has an empty value: `--split=`, `--split ""`."""
     for previous, word in zip(("", *words), words, strict=False):
         if word == "--":
             return
@@ -69,10 +69,10 @@ def refuse_empty(words: Sequence[str]) -> None:
 
 
 class FiniteRange(click.FloatRange):
-    """A range of numbers without NaN and infinity, which compare with no end as one thinks."""
+    """A range of numbers that excludes NaN and infinity, which do not compare as expected."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """The number. Fails for what is none, and out of the range."""
+        """Return the number. Fails for other text, and outside the range."""
         number = click.FLOAT.convert(value, param, ctx)
         if not math.isfinite(number):
             self.fail(f"{value} is no finite number.", param, ctx)
@@ -80,13 +80,13 @@ class FiniteRange(click.FloatRange):
 
 
 class RunOrSolver(click.Path):
-    """The folder of a run or of a solver in one; of a run without that solver the message names those that it has."""
+    """The folder of a run or of one of its solvers; for a missing solver the message lists the existing ones."""
 
     def __init__(self) -> None:
         super().__init__(path_type=Path, exists=True, file_okay=False)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The folder. Fails where there is none."""
+        """Return the folder. Fails if it does not exist."""
         from hybrid.log.folder import ATTEMPTS
         from hybrid.log.manifest import MANIFEST
 
@@ -99,20 +99,20 @@ class RunOrSolver(click.Path):
 
 
 class WholeRange(click.IntRange):
-    """A range of whole numbers; what is no number is not called a range."""
+    """A range of whole numbers, with a separate message for text that is not a number."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """The number. Fails for what is none, and out of the range."""
+        """Return the number. Fails for other text, and outside the range."""
         return super().convert(click.INT.convert(value, param, ctx), param, ctx)
 
 
 class AddressType(click.ParamType[str]):
-    """`http://HOST[:PORT][/PATH]` or https. Whether anybody listens there is found out by asking."""
+    """`http://HOST[:PORT][/PATH]` or https; the host is not contacted."""
 
     name = "text"
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """The address. Fails for anything else."""
+        """Return the address. Fails for anything else."""
         try:
             parts = urlsplit(str(value))
             is_valid = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
@@ -124,11 +124,11 @@ class AddressType(click.ParamType[str]):
 
 
 class OneOf(click.ParamType[str]):
-    """A name of ours: of a benchmark, of a solver. Nothing is imported to know whether there is one.
+    """The name of a benchmark or of a solver, checked without importing it.
 
     Args:
         what: the noun.
-        package: `hybrid.benchmarks`, or nothing for solvers.
+        package: `hybrid.benchmarks`, or empty for solvers.
     """
 
     name = "text"
@@ -138,13 +138,13 @@ class OneOf(click.ParamType[str]):
         self._package = package
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """The name. Fails, with the nearest, for one that there is not."""
+        """Return the name; for an unknown one, fail and suggest the closest match."""
         from hybrid.core.repetitions import REPEAT
         from hybrid.plugins.registry import names, solver_names
 
         all_names = tuple(names(self._package) if self._package else solver_names())
         name = str(value)
-        # What repetitions are called is refused where they are explained.
+        # The names of repetitions are rejected later, with an explanation.
         if name not in all_names and REPEAT not in name:
             self.fail(
                 f"no {self._what} {name!r}{did_you_mean(name, all_names)}; there are: {', '.join(all_names)}",

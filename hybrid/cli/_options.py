@@ -1,4 +1,4 @@
-"""Options and arguments of the commands as click has them, made from the words in `options.toml`.
+"""Click options and arguments of the commands, made from the words in `options.toml`.
 
 @click.command("score", cls=Grouped)
 @options("score")
@@ -32,7 +32,7 @@ from hybrid.core.errors import UsageError
 from hybrid.core.toml_records import read_card
 from hybrid.display.terminal import shape_of
 
-# By its word in the file the type of a value; those that are not whole paths or numbers refuse NaN and infinity.
+# Value types by their word in the file; those that are not paths or whole numbers reject NaN and infinity.
 TYPES: Final[Mapping[str, Any]] = {
     "text": None,
     "path": click.Path(path_type=Path),
@@ -66,18 +66,18 @@ class Declared:
 
     help: str = ""
     argument: bool = False
-    # As click takes them, where they are more than `--KEY`.
+    # Names for click, if there are more than `--KEY`.
     names: tuple[str, ...] = ()
     type: str = "text"
-    # The values, where they are some words.
+    # The valid words, if they are a fixed set.
     words: tuple[str, ...] = ()
     flag: bool = False
-    # Whether it may be given several times, or takes all that follows.
+    # Whether it may be repeated, or takes all remaining words.
     many: bool = False
-    # Whether it takes `A,B`, several times.
+    # Whether it accepts `A,B`, repeatedly.
     listed: bool = False
     required: bool = False
-    # Whether an argument may be left out.
+    # Whether an argument may be omitted.
     optional: bool = False
     default: str | None = None
     default_shown: bool = True
@@ -85,7 +85,7 @@ class Declared:
     complete: Literal["", "benchmarks", "solvers", "tools", "tool_lists", "runs"] = ""
 
     def decorator(self, key: str) -> Decorator:
-        """The decorator that gives a command this option."""
+        """Return the decorator that gives a command this option."""
         arguments: dict[str, Any] = {
             "type": click.Choice(self.words) if self.words else TYPES[self.type],
             "metavar": self.metavar,
@@ -99,7 +99,7 @@ class Declared:
         return click.option(
             *(self.names or (f"--{key}",)),
             cls=Listed if self.listed else click.Option,
-            # Click takes False for an option whose value may be left out.
+            # Click uses False for an option with an optional value.
             is_flag=self.flag or None,
             multiple=self.many or self.listed,
             required=self.required,
@@ -110,7 +110,7 @@ class Declared:
 
 @dataclass(frozen=True)
 class _File:
-    # By command its options, in the order of its help.
+    # Options of each command, in the order of its help.
     commands: Mapping[str, tuple[str, ...]]
     shared: Mapping[str, Declared]
     own: Mapping[str, Mapping[str, Declared]]
@@ -130,17 +130,17 @@ tables_option: Final = click.option(
     help="narrow keeps text within 80 columns: long names are folded, and columns stand in blocks below each other; "
     "auto is narrow in a terminal of fewer than 100 columns.",
 )
-# Options of many commands that do something as soon as they are read.
+# Options of many commands that take effect as soon as they are parsed.
 IN_CODE: Final[Mapping[str, Decorator]] = {"path": path_option, "tables": tables_option}
 
 
 def shared_option(key: str) -> Decorator:
-    """The decorator that gives a command an option of many commands."""
+    """Return the decorator for an option that many commands share."""
     return _declared().shared[key].decorator(key)
 
 
 def options(command: str, **in_code: Decorator) -> Decorator:
-    """Give a command the options that the file lists for it; `in_code` are those that it cannot hold."""
+    """Give a command the options that the file lists for it; `in_code` are those that the file cannot contain."""
     file = _declared()
     options = {key: spec.decorator(key) for key, spec in {**file.shared, **file.own.get(command, {})}.items()}
     options = {**IN_CODE, **options, **in_code}
@@ -153,12 +153,12 @@ def options(command: str, **in_code: Decorator) -> Decorator:
     return given
 
 
-# The forms besides text in which tables are printed.
+# Output forms of tables besides text.
 FORMS: Final = ("json", "csv", "latex", "markdown")
 
 
 def form_options(command: Callable[..., int]) -> Callable[..., int]:
-    """Give a command `--json`, `--csv`, `--latex` and `--markdown`, of which it gets one as `form`, or None."""
+    """Give a command `--json`, `--csv`, `--latex` and `--markdown`; it gets one of them as `form`, or None."""
 
     @functools.wraps(command)
     def formed(*args: Any, **options: Any) -> int:

@@ -1,4 +1,4 @@
-"""`--path DIR`: where things lie besides those of the project, for the commands that name some."""
+"""`--path DIR`: additional search folders of plug-ins, for the commands that name some."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def _look(context: click.Context, _parameter: click.Parameter, places: tuple[Pat
         add_search_path(places, PATH.name)
 
 
-# Looked in before other options are read, for the rest of the process.
+# Applied before other options are parsed, for the rest of the process.
 path_option = click.option(
     PATH.name,
     FORMER_NAME,
@@ -32,7 +32,7 @@ path_option = click.option(
 
 
 def refuse_taken(package: str, name: str) -> None:
-    """Raise `UsageError` where a named folder has a thing of this name too, which would be left out in silence."""
+    """Raise `UsageError` if a given folder also has a plug-in of this name, which would be ignored silently."""
     reason = left_out(package).get(name, "")
     if reason.startswith(tuple(map(str, outside_folders(package)))):
         raise UsageError(reason)

@@ -1,4 +1,4 @@
-"""A run while it is asked: a progress bar a solver, and beside it `12.3k tokens, $0.42, 3 retries, 2 failed`."""
+"""Progress of a run: a bar per solver, next to it `12.3k tokens, $0.42, 3 retries, 2 failed`."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 
 def ask_with_bars(run: ResolvedRun) -> RunEnd:
-    """Ask what is open, with a progress bar a solver on stderr.
+    """Ask the open questions, with a progress bar per solver on stderr.
 
     Raises:
-        Interrupted: a signal ended it.
-        HybridError: something that the run uses ended the program.
+        Interrupted: a signal ended the run.
+        HybridError: a component of the run ended the program.
     """
     from hybrid.engines import opener_of
     from hybrid.running.run import run_until_complete
@@ -41,7 +41,7 @@ def ask_with_bars(run: ResolvedRun) -> RunEnd:
 
 
 class Bars:
-    """One progress bar a solver, on stderr or in a notebook's cell, with what it has used and lost beside it."""
+    """A progress bar per solver, on stderr or in a notebook's cell, with usage and failures next to it."""
 
     def __init__(self, *, quiet: bool = False) -> None:
         self._quiet = quiet
@@ -65,14 +65,14 @@ class Bars:
         click.echo(redact(line), err=True)
 
     def watch(self, solver: str, so_far: Progress) -> None:
-        """Show beside the solver's bar what it has used and lost."""
+        """Show the solver's usage and failures next to its bar."""
         self._beside = beside(so_far)
-        # While batches are waited for no question ends, which would show it.
+        # While waiting for batches no question ends, which would otherwise refresh the bar.
         waits, self._waits = self._waits, so_far.waits
         self._set_beside(refresh=waits != so_far.waits)
 
     def _loads(self, what: Sequence[str]) -> None:
-        """Show what is being loaded."""
+        """Show the weights being loaded."""
         self._loading = f"loading {', '.join(what)}" if what else ""
         self._set_beside(refresh=True)
 
@@ -82,7 +82,7 @@ class Bars:
             next(reversed(self._bars.values())).set_postfix_str(postfix, refresh=refresh)
 
     def __call__(self, solver: str, finished: int, total: int) -> None:
-        """Show so many of the solver's questions as finished."""
+        """Show `finished` of the solver's questions as finished."""
         if self._quiet:
             return
         from tqdm import tqdm
@@ -99,7 +99,7 @@ class Bars:
 
 
 def beside(so_far: Progress) -> str:
-    """Tokens read and written, dollars at a known price, retries, tool faults, failed questions; nothing that is 0."""
+    """Format tokens, cost at a known price, retries, tool faults and failed questions; zeros are omitted."""
     used = so_far.used
     parts = []
     if tokens := used.input_tokens + used.output_tokens:

@@ -1,4 +1,4 @@
-"""A file or a folder of questions where a command takes a benchmark: `hybrid run questions.jsonl`."""
+"""A file or a folder of questions in place of a benchmark: `hybrid run questions.jsonl`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hybrid.core.errors import UsageError
 
 
 def is_path(word: str) -> bool:
-    """Whether a word for a benchmark is a path: no name, and it is there, has a separator, or ends as a table does."""
+    """Return whether the word for a benchmark is a path: not a name, and existing, with a separator or table ending."""
     from hybrid.plugins.registry import names
 
     if word in names("hybrid.benchmarks"):
@@ -20,7 +20,7 @@ def is_path(word: str) -> bool:
 
 
 def benchmark_of_files() -> str:
-    """The benchmark whose data may be a file."""
+    """Return the benchmark whose data may be a file."""
     from hybrid.plugins.registry import load, own_names
 
     benchmarks = ((name, load("hybrid.benchmarks", name)) for name in sorted(own_names("hybrid.benchmarks")))
@@ -28,7 +28,7 @@ def benchmark_of_files() -> str:
 
 
 def benchmark_of(source: str) -> str:
-    """The benchmark of data that were given without one: questions, where it is a file or a folder with one of them."""
+    """Return the benchmark for data given without one: questions, if it is a file or a folder with a questions file."""
     from hybrid.benchmarks.questions import STEM
     from hybrid.benchmarks.questions.tables import ENDINGS
 
@@ -39,11 +39,11 @@ def benchmark_of(source: str) -> str:
 
 
 def named(benchmark: str, data: str | None) -> tuple[str, str | None]:
-    """The benchmark and its data: of a path the benchmark that reads it. Raises `UsageError` where data is given too.
+    """Return the benchmark and its data; for a path, the benchmark that reads it. Raises `UsageError` for data twice.
 
     Args:
         benchmark: a name or a path.
-        data: as given beside it; None where it was not.
+        data: separately given data, or None.
     """
     if not is_path(benchmark):
         return benchmark, data

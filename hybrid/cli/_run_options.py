@@ -1,4 +1,4 @@
-"""The options of `hybrid run` as click has them, made from `RunConfig`, and a `RunConfig` from what was given.
+"""The options of `hybrid run` for click, made from `RunConfig`, and a `RunConfig` from their values.
 
 @click.command("run", params=run_options())
 def command(**options): ...
@@ -39,33 +39,33 @@ if TYPE_CHECKING:
     from hybrid.core.types import Json
 
 FIELDS: Final = option_fields(RunConfig)
-# The keys of `--setting` that every benchmark takes: they say how a model is asked, and are no part of a protocol.
+# The keys of `--setting` that every benchmark has: they control how a model is asked, and are not part of a protocol.
 SETTINGS: Final = {field.option.name: field for field in option_fields(RunConfig, "--setting")}
 COMPLETIONS: Final = {"--solver": _complete.solver_lists, "--tools": _complete.tool_lists}
 
 
 class ListOption(Listed, FromEnvironment):
-    """An option of a run that takes several names."""
+    """An option of a run that accepts several names."""
 
 
 def run_options() -> list[click.Parameter]:
-    """The options of a `RunConfig`, in the order of its fields."""
+    """Return the options of a `RunConfig`, in the order of its fields."""
     return [_click_option(field) for field in FIELDS]
 
 
-# One question at a time makes no batches.
+# Without the options for batches, which need several questions at a time.
 _MODEL_FIELDS = [
     field for field in FIELDS if field.path[0] == "model_settings" and not field.option.key.startswith("batch")
 ]
 
 
 def model_options() -> list[click.Parameter]:
-    """Those that say how a model is asked."""
+    """Return the options that control how a model is asked."""
     return [_click_option(field) for field in _MODEL_FIELDS]
 
 
 def settings_of(options: Mapping[str, Any]) -> ModelSettings:
-    """How a model is asked, of parsed `model_options`. Raises `UsageError` for a value that does not fit."""
+    """Return model settings from parsed `model_options`. Raises `UsageError` for an invalid value."""
     args = parse_model_args(options["model_arg"])
     typed = [field for field in _MODEL_FIELDS if not field.is_pairs]
     values = {field.path[1]: _from_click(field, options[field.option.key]) for field in typed}
@@ -74,7 +74,7 @@ def settings_of(options: Mapping[str, Any]) -> ModelSettings:
 
 def _click_option(field: OptionField) -> click.Option:
     option, form = field.option, field.option.form
-    # The name, with the one that switches a flag off.
+    # The name, with the negative form of a flag.
     names, default = option.name, field.default
     if form == "no":
         names, default = f"{names}/--{names.removeprefix('--no-')}", not default
@@ -117,10 +117,10 @@ def _click_type(field: OptionField) -> click.ParamType[Any] | type | None:
 
 
 def config_of(options: Mapping[str, Any], recorded: Mapping[str, Json] | None = None) -> RunConfig:
-    """A `RunConfig` of parsed options; `recorded` are those that its manifest records.
+    """Make a `RunConfig` from parsed options; `recorded` are those for its manifest.
 
     Raises:
-        UsageError: an option that does not fit.
+        UsageError: an invalid option.
     """
     data_option = (recorded or {}).get("data")
     benchmark, data = named(options["benchmark"], data_option if isinstance(data_option, str) else None)
@@ -159,7 +159,7 @@ def config_of(options: Mapping[str, Any], recorded: Mapping[str, Json] | None = 
 
 
 def _from_click(field: OptionField, value: Any) -> Any:
-    """The value of a field, from that of its option."""
+    """Convert an option's value to that of its field."""
     match field.option.form:
         case "on|off":
             return value == "on"
@@ -195,7 +195,7 @@ def _model_settings(
 
 
 def common_settings() -> tuple[Setting, ...]:
-    """The settings that every benchmark takes, as those of its card are described."""
+    """Return the settings that every benchmark has, in the form of a card."""
     from hybrid.benchmarks.card import Setting
 
     return tuple(
@@ -219,7 +219,7 @@ def _from_setting(field: OptionField, text: str) -> Any:
 
 
 def _refuse_misspelt(benchmark: str, settings: Mapping[str, str]) -> None:
-    """Raise `UsageError` for a key close to a known one; the benchmark's card refuses the others."""
+    """Raise `UsageError` for a key similar to a known one; the benchmark's card rejects the others."""
     from hybrid.plugins.registry import load
 
     card = load("hybrid.benchmarks", benchmark).card
@@ -231,7 +231,7 @@ def _refuse_misspelt(benchmark: str, settings: Mapping[str, str]) -> None:
 
 
 def _refuse_budget(options: Mapping[str, Any], reason: str) -> None:
-    """Raise `UsageError` where a budget in USD is given."""
+    """Raise `UsageError` if a budget in USD is given."""
     for name in ("--max-cost", "--run-max-cost"):
         if options[name.removeprefix("--").replace("-", "_")] is not None:
             raise UsageError(reason.format(name))

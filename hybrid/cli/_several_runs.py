@@ -1,8 +1,8 @@
-"""Runs asked by one command, one or several under one budget: prepared, asked, shown, and what that means for its end.
+"""Runs of one command, one or several under one budget: prepares, asks and shows them, and returns the exit code.
 
-Every run is an ordinary one: in the folder that its configuration derives, or under --out in one named by its choices.
-In a matrix a solver whose answers rest on nothing in which two runs differ is asked in the first of them alone, and one
-comparison for each benchmark ends the command.
+Every run is an ordinary one: in the folder derived from its configuration, or in --out, named after its choices. In a
+matrix, a solver whose answers do not depend on the differences between two runs is asked only in the first of them, and
+one comparison per benchmark ends the command.
 """
 
 from __future__ import annotations
@@ -40,19 +40,19 @@ if TYPE_CHECKING:
     from hybrid.scoring.reports import ComparisonReport
     from hybrid.solving.budgets import RunMeter
 
-    # Prints what came of the runs; a line for each thing that failed.
+    # Prints the results of the runs; yields a line for each failure.
     Show = Callable[["AskedRuns"], Iterable[str]]
 
 AGAIN = "run it again to go on"
 
 
 def program() -> tuple[str, ...]:
-    """The words by which this program was started: `uv run` has it in an environment that no shell knows."""
+    """Return the words that start this program: with `uv run` the command is not on the shell's path."""
     return ("uv", "run", "hybrid") if "UV" in os.environ else ("hybrid",)
 
 
 def prepared(config: RunConfig, *, dry: bool = False) -> ResolvedRun:
-    """The run, resolved. Raises `UsageError` and `DataError` as `prepare` does, and for files that cannot be read."""
+    """Resolve the run. Raises `UsageError` and `DataError` as `prepare` does, and for unreadable files."""
     from hybrid.core.images import home
     from hybrid.running.resolve import prepare
 
@@ -69,16 +69,16 @@ class AskedRuns:
 
     done: list[str] = field(default_factory=list)
     answered: int = 0
-    # Questions that are still open, besides those that failed.
+    # Questions that are still open, in addition to failed ones.
     left: int = 0
-    # Runs that were not begun.
+    # Runs that were not started.
     waiting: int = 0
     unneeded: int = 0
     # The error by question and run.
     failures: dict[str, str] = field(default_factory=dict)
-    # The folders that this command created: those without an answer go again if the model cannot be asked at all.
+    # Folders created by this command: those without an answer are removed if the model cannot be asked at all.
     created: list[RunFolder] = field(default_factory=list)
-    # Why it stopped before all was asked.
+    # Why it stopped early.
     reason: HybridError | str | None = None
 
     @property
@@ -87,7 +87,7 @@ class AskedRuns:
         return [f"{question}: {reason}" for question, reason in self.failures.items()]
 
     def add(self, run: ResolvedRun, end: RunEnd, name: str) -> None:
-        """Record the end of a run; one that is alone has no name, and its solvers stand for it."""
+        """Record the end of a run; a single run has no name and is listed by its solvers."""
         self.done.append(name)
         self.answered += end.answered
         self.left += sum(len(run.open_questions(solver)) for solver in run.solvers) - len(end.failures)
@@ -105,17 +105,17 @@ class AskedRuns:
 def ask_and_show(
     runs: Mapping[str, Callable[[], ResolvedRun | None]], limits: RunLimits, folders: Sequence[Path], show: Show
 ) -> int:
-    """Ask what is open in every run, until the common budget is spent, then show what came of it; the exit code.
+    """Ask the open questions of every run, until the common budget is spent; show the results; return the exit code.
 
     Args:
-        runs: by name how each is made, at its turn; one alone has no name, and one that is not needed is None.
-        limits: of all together.
-        folders: the folders in which an interruption leaves what is finished.
-        show: prints, where nothing ended the command before.
+        runs: functions that make each run in its turn, by name; a single run has no name, an unneeded one is None.
+        limits: budget of all runs together.
+        folders: folders in which an interruption leaves finished answers.
+        show: prints the results, unless an error ended the command.
 
     Raises:
         UsageError: a run cannot be made, and nothing was answered before.
-        HybridError: something that a run uses ended the program.
+        HybridError: a component of a run ended the program.
     """
     from hybrid.running.batching import batches_still_running, left_in
     from hybrid.running.signals import Interrupted
@@ -153,17 +153,17 @@ def ask_and_show(
 
 
 def _print_stop(results: AskedRuns, runs: int) -> None:
-    """Print how many questions and runs are left, and why the command stopped."""
+    """Print the number of open questions and runs, and why the command stopped."""
     waiting = f" and {results.waiting} of {runs} runs not begun" if results.waiting else ""
-    # A reason may say itself what to do.
+    # Some reasons already say what to do.
     more = "" if AGAIN in str(results.reason) else f"; what is finished is kept: {AGAIN}"
     click.echo(redact(f"stopped with {how_many(results.left)} open{waiting}: {results.reason}{more}"), err=True)
 
 
 def _ask(run: ResolvedRun, meter: RunMeter, results: AskedRuns, name: str, place: str) -> None:
-    """One run, to its end."""
+    """Ask one run, to its end."""
     if name:
-        # Scores need arrays, which a run of a model alone does without.
+        # Scoring needs arrays, which a run of only a model does without.
         from hybrid.scoring.runs import refuse_hidden
 
         refuse_hidden(run.benchmark, run.mounted.source.split)
@@ -182,13 +182,13 @@ def _ask(run: ResolvedRun, meter: RunMeter, results: AskedRuns, name: str, place
 
 
 def show_estimate(estimate: CostEstimate | ManyEstimate, form: str) -> int:
-    """Print what one run or several would take; the exit code."""
+    """Print the estimate of one or several runs; return the exit code."""
     click.echo(json.dumps(estimate.as_json()) if form == "json" else estimate.as_text(form))
     return 2 if estimate.missing else 0
 
 
 def estimated(runs: Mapping[str, RunConfig]) -> dict[str, CostEstimate]:
-    """The estimate of each run."""
+    """Return the estimate of each run."""
     from hybrid.running.estimate import estimate
 
     return {name: asyncio.run(estimate(prepared(config, dry=True))) for name, config in runs.items()}
@@ -199,27 +199,27 @@ def estimated(runs: Mapping[str, RunConfig]) -> dict[str, CostEstimate]:
 
 @dataclass(frozen=True)
 class _Planned:
-    """One run of a matrix, checked without asking; nothing of its data is held."""
+    """One run of a matrix, checked without asking; it keeps no data in memory."""
 
     variant: Variant
     config: RunConfig
     folder: Path
     benchmark: str
-    # Those that this run asks.
+    # The solvers that this run asks.
     solvers: tuple[str, ...]
-    # The solvers that an earlier run asks, with its folder: their answers rest on nothing in which the two differ.
+    # Solvers that an earlier run asks, with its folder: their answers do not depend on the differences.
     elsewhere: Mapping[str, Path]
     missing: tuple[str, ...]
-    # In a dry run.
+    # Only in a dry run.
     estimate: CostEstimate | None
 
     @property
     def told(self) -> str:
-        """Its choices, and which solvers are in another folder."""
+        """Its choices, and the folders of solvers asked elsewhere."""
         return "; ".join((self.variant.told, *(f"{name} is in {folder}" for name, folder in self.elsewhere.items())))
 
     def as_json(self, results: AskedRuns) -> Json:
-        """The run in the output of `--json`."""
+        """Return the run for the output of `--json`."""
         return {
             "run": str(self.folder),
             "chosen": dict(self.variant.chosen),
@@ -231,10 +231,10 @@ class _Planned:
 
 
 def run_matrix(variants: Sequence[Variant]) -> int:
-    """Check every run before anything is asked, then ask them one after the other and compare; the exit code.
+    """Check every run before asking, then ask them one after the other and compare; return the exit code.
 
     Raises:
-        UsageError: two are the same run, the answers of one are hidden, or as `prepare`.
+        UsageError: two runs are equal, the answers of one are hidden, or as `prepare`.
     """
     from hybrid.running.cost_estimate import ManyEstimate
     from hybrid.running.estimate import estimate
@@ -242,7 +242,7 @@ def run_matrix(variants: Sequence[Variant]) -> int:
     from hybrid.scoring.runs import refuse_hidden
 
     plan: list[_Planned] = []
-    # For each digest of what answers rest on the folder where they are asked.
+    # The folder of each solver's answers, by the digest of everything that they depend on.
     first: dict[str, Path] = {}
     for variant in variants:
         options = variant.context.params
@@ -256,7 +256,7 @@ def run_matrix(variants: Sequence[Variant]) -> int:
         if same := [other for other in plan if other.folder == folder]:
             pair = f"{same[0].variant.told} and {variant.told}"
             raise UsageError(f"{pair} are the same run, {folder}: what tells them apart counts for nothing")
-        # What an earlier run asks is not asked again.
+        # Solvers asked in an earlier run are not asked again.
         places = {name: first.setdefault(answers_rest_on(run, name), folder) for name in run.solvers}
         elsewhere = {name: other_folder for name, other_folder in places.items() if other_folder != folder}
         for name, other_folder in elsewhere.items():

@@ -1,4 +1,4 @@
-"""The program's log records and streams without secrets: `main` puts them in place before anything is written."""
+"""Redacts the program's log records and streams; `main` installs this before anything is written."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hybrid.display.notes import remember_warning
 
 
 def redact_logs() -> None:
-    """From now on every log record of this process is redacted when it is made, its traceback too. For programs."""
+    """Redact every log record of this process from now on, including its traceback. For programs."""
     make = logging.getLogRecordFactory()
     if getattr(make, "redacts", False):
         return
@@ -27,7 +27,7 @@ def redact_logs() -> None:
         if record.levelno >= logging.WARNING:
             remember_warning(record.msg)
         if record.exc_info and record.exc_info[0] is not None:
-            # A formatter takes this text and makes none of its own.
+            # A formatter uses this text instead of formatting the traceback.
             record.exc_text = redact("".join(traceback.format_exception(*record.exc_info)).rstrip())
         return record
 
@@ -35,22 +35,22 @@ def redact_logs() -> None:
     logging.setLogRecordFactory(redacted)
 
 
-# Control characters as JSON writes them: raw, they let what a file or a model says move the cursor.
+# Control characters in JSON notation: raw ones in the output of a file or a model could move the cursor.
 _CONTROLS = {code: f"\\u{code:04x}" for code in (*range(32), *range(127, 160)) if chr(code) not in "\t\n\r"}
-# How several progress bars take turns; they write it by itself.
+# Cursor movements between several progress bars, which are written separately.
 _UP = re.compile(r"\n*(\x1b\[A)*")
-# Errors after which a stream takes nothing more: its reader has gone, or the disk of its file is full.
+# Errors after which a stream accepts nothing more: its reader is closed, or the disk of its file is full.
 LOST = frozenset({errno.EPIPE, errno.ENOSPC, errno.EDQUOT})
-# Exit code of a program whose reader has gone, as shells give it for SIGPIPE.
+# Exit code of a program whose reader is closed, as shells report for SIGPIPE.
 CLOSED = 128 + 13
 
 
 class RedactedStream:
     """A text stream that shows no secret and no control character; for sys.stdout and sys.stderr of a program.
 
-    A character that the stream's encoding lacks is written as its escape. Once its reader has gone, a stream of
-    results ends the program with `CLOSED`, and where the disk of its file is full it raises `OSError`; one that is not
-    `needed` (progress) falls silent in both cases.
+    A character missing in the stream's encoding is escaped. If the reader is closed, a stream of results ends the
+    program with `CLOSED`; if the disk of its file is full, it raises `OSError`. A stream that is not `needed`
+    (progress) becomes silent in both cases.
     """
 
     def __init__(self, stream: TextIO, *, needed: bool) -> None:
@@ -60,8 +60,8 @@ class RedactedStream:
         self.errors = stream.errors
 
     def write(self, text: str) -> int:
-        """Write the text without what must not be shown. Returns how many characters were given."""
-        # Click tries a stream with an empty text, and would take the error of a full disk for its answer.
+        """Write the redacted text. Return the number of given characters."""
+        # Click tests a stream with an empty text, and would misinterpret the error of a full disk.
         if text == "":
             return 0
         output = text if _UP.fullmatch(text) else redact(text).translate(_CONTROLS)
@@ -82,7 +82,7 @@ class RedactedStream:
         except OSError as error:
             if error.errno not in LOST:
                 raise
-            # What is still in the buffer would be tried, and complained of, once more at the end.
+            # Otherwise the rest of the buffer would be written again at exit and fail again.
             os.dup2(os.open(os.devnull, os.O_WRONLY), self._stream.fileno())
             if self._needed and isinstance(error, BrokenPipeError):
                 raise SystemExit(CLOSED) from None
@@ -90,13 +90,13 @@ class RedactedStream:
                 raise OSError(error.errno, error.strerror, "stdout") from None
 
     def isatty(self) -> bool:
-        """Whether the stream itself is a terminal."""
+        """Return whether the underlying stream is a terminal."""
         return self._stream.isatty()
 
     def fileno(self) -> int:
-        """That of the stream itself; what is written there is not redacted."""
+        """Return the descriptor of the underlying stream; data written to it is not redacted."""
         return self._stream.fileno()
 
     def writable(self) -> bool:
-        """True."""
+        """Return True."""
         return True

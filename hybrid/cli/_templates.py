@@ -1,4 +1,4 @@
-"""The output of `hybrid new` and `hybrid tools new`: the files of `hybrid/templates`, under a name of one's own."""
+"""The output of `hybrid new` and `hybrid tools new`: the files of `hybrid/templates` under the user's names."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from hybrid.core.errors import UsageError
 from hybrid.core.files import complete_or_absent, write_atomic
 
 FOLDER: Final = Path(__file__).parents[1] / "templates"
-# Files of a repository that would mean something in ours.
+# Files of a repository that would take effect in this one.
 PLACES: Final = {"gitignore": ".gitignore", "ci.yml": ".github/workflows/ci.yml"}
 SUFFIXES: Final = (".py", ".toml", ".md", ".yml", ".yaml", "")
 
 
 def filled(kind: str, names: Mapping[str, str]) -> dict[str, str]:
-    """The files of a template by their path, with the words of the user in both.
+    """Return the files of a template by path, with the user's names in both.
 
     Args:
         kind: the folder of the template.
-        names: by word of the template, as `my_tool`, that of the user; `MyTool` follows.
+        names: the user's word for each word of the template, such as `my_tool`; `MyTool` is derived.
     """
     files = {}
     for file in sorted((FOLDER / kind).rglob("*")):
@@ -32,7 +32,7 @@ def filled(kind: str, names: Mapping[str, str]) -> dict[str, str]:
 
 
 def write(files: Mapping[Path, str]) -> None:
-    """Write files that are not there yet. Raises `UsageError` for one that is."""
+    """Write new files. Raises `UsageError` for an existing one."""
     for path in files:
         if path.exists():
             raise UsageError(f"{path} is there already")

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def arguments_of(text: str) -> dict[str, Json]:
-    """The arguments of a call. Raises `UsageError` for what is no JSON object."""
+    """Parse the arguments of a call. Raises `UsageError` for anything but a JSON object."""
     try:
         arguments = json.loads(text)
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""`hybrid tools cache`: the findings kept on disk."""
+"""`hybrid tools cache`: the tool outputs cached on disk."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def open_cache(*, keeps: bool = True) -> FindingCache:
-    """The cache that every run of this user shares; or, with its images, one that keeps no finding."""
+    """Open the cache that all runs of this user share, or without `keeps` one that stores no tool output."""
     from hybrid.core.images import ImageStore, home
     from hybrid.serving.cache import FindingCache
 

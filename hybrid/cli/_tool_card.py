@@ -1,4 +1,4 @@
-"""`hybrid tools show NAME`: the card of a tool as text, complete for a person who decides whether to believe it."""
+"""`hybrid tools show NAME`: a tool's card as text, with everything needed to judge its reliability."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from hybrid.tool import BackendCard, Need, Provenance, Tool
 
 WIDTH = 100
-# Columns of the names at the left of a list of facts.
+# Width of the names in a list of facts.
 LABEL = 12
 PLACES = (
     "Coordinates are pixels of the image, origin at the top left, x to the right, y down; x1 and y1 of a box are "
@@ -60,7 +60,7 @@ def _card(tool: Tool) -> Iterator[str]:
     if card.needs:
         yield from fact("asks first", _needed(card.needs))
     if tool.checks:
-        # Known answers of a series go by the series, and how many of them must be right.
+        # Known answers of a series are listed by series, with the number that must be right.
         sizes = Counter(check.series for check in tool.checks)
         check_names = dict.fromkeys(
             f"{check.series.name} ({check.series.least} of {sizes[check.series]})" if check.series else check.name
@@ -100,7 +100,7 @@ def _backend(tool: Tool, backend: BackendCard) -> Iterator[str]:
         batches += "; the same numbers as of a request alone"
     yield from fact("batches", batches, "  ")
     if backend.weights or backend.reduced:
-        # The precision that `--tool-dtype auto` takes on CUDA, and each measurement of fewer bits, a line each.
+        # The precision that `--tool-dtype auto` uses on CUDA, and a line for each measured lower precision.
         harmless = [reduced.weights for reduced in backend.reduced if reduced.dtype == "bfloat16" and reduced.harmless]
         auto = f"float32; on CUDA TF32{''.join(f', bfloat16 with {name}' for name in harmless)} (--tool-dtype)"
         yield from fact("precision", auto, "  ")
@@ -118,9 +118,9 @@ def _backend(tool: Tool, backend: BackendCard) -> Iterator[str]:
 
 
 def _known_weights(backend: BackendCard, *, own_code: bool) -> Iterator[str]:
-    """Licence and training images of the default weights, of the others that the card knows, and that no more is known.
+    """Yield licence and training images of the default weights and of others on the card, or that nothing is known.
 
-    Weights of the same licence and images share a line.
+    Weights with the same licence and images share a line.
     """
     if backend.name == "classical":
         yield from fact("licence", "that of this project, Apache-2.0" if own_code else "not stated", "  ")
@@ -151,7 +151,7 @@ def licence(provenance: Provenance) -> str:
 
 
 def trained_on(provenance: Provenance) -> str:
-    """The collections, and which of them may hold any published picture."""
+    """List the collections, and those that may contain any published picture."""
     from hybrid.tool.image_sets import crawled
 
     if not provenance.trained_on:
@@ -173,8 +173,8 @@ def _weights(tool: Tool, backend: BackendCard) -> str:
 
 
 def _here(tool: Tool, backend: BackendCard) -> str:
-    """Whether the default weights can be loaded as they lie on this machine."""
-    # Nothing is fetched.
+    """Say whether the default weights on this machine can be loaded."""
+    # This downloads nothing.
     from hybrid.core.errors import WeightsError
     from hybrid.plugins.weights import missing_library, weights_of
 
@@ -192,7 +192,7 @@ def _needed(needs: Sequence[Need]) -> str:
 
 
 def _reliability(backend: BackendCard) -> str:
-    """One line a bin."""
+    """Yield one line per bin."""
     bins = backend.reliability
     if not bins:
         return "not measured"
@@ -229,7 +229,7 @@ def _kind(node: Mapping[str, Any]) -> str:
 
 
 def _object(node: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """The object that a node is, or is a list of, or may be."""
+    """Return the object schema that a node is, or contains as a list or alternative."""
     if "properties" in node:
         return node
     inner = [node["items"]] if "items" in node else node.get("anyOf", [])
@@ -237,7 +237,7 @@ def _object(node: Mapping[str, Any]) -> Mapping[str, Any] | None:
 
 
 def fact(name: str, text: str, indent: str = "") -> Iterator[str]:
-    """A name and the text to its right, which further lines continue."""
+    """Yield a name with the text to its right, continued on further lines."""
     first, *rest = text.split("\n")
     head = f"{indent}{name:{LABEL}} "
     below = " " * len(f"{indent}{'':{LABEL}} ")

@@ -1,8 +1,8 @@
-"""`hybrid tools fetch [TOOL]...`: bring the weights of tools onto this machine, and see that they are sound.
+"""`hybrid tools fetch [TOOL]...`: downloads the weights of tools to this machine, and checks them.
 
 hybrid tools fetch depth --weights depth=OWNER/NAME
 HF_ENDPOINT=https://mirror.example hybrid tools fetch       # huggingface_hub's own variable
-hybrid tools fetch depth --from /media/models               # holds OWNER/NAME or OWNER--NAME
+hybrid tools fetch depth --from /media/models               # contains OWNER/NAME or OWNER--NAME
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class FoundWeights:
-    """The weights of one tool: what names them, the folder they lie in, and one hash over all weight files.
+    """The weights of one tool: their reference, their folder, and one hash over all weight files.
 
-    `path` and `sha256` are None where a package brings the weights; `weights` is then `PACKAGE==VERSION`.
+    `path` and `sha256` are None if a package contains the weights; `weights` is then `PACKAGE==VERSION`.
     """
 
     tool: str
@@ -46,7 +46,7 @@ class FoundWeights:
 
 @dataclass(frozen=True)
 class _Wanted:
-    """The options for every tool: weights by its name, a folder of repositories, whether to fetch and to check."""
+    """Options for every tool: weights by its name, a folder of repositories, whether to download and to check."""
 
     named: Mapping[str, str]
     source: Path | None
@@ -90,12 +90,12 @@ def fetch(
     for tool in selected:
         if not _loads(tool):
             raise UsageError(f"{tool.card.name} loads no weights of its own")
-    # Without names, all whose learned backend loads something of its own.
+    # By default, all tools whose learned backend loads weights of its own.
     for tool in selected or [tool for _, tool in load_each("tools") if _loads(tool)]:
         try:
             fetched += _brought(tool, request)
         except Exception as error:
-            # One broken tool loses no other.
+            # One broken tool must not stop the others.
             absent.append(tool.card.name)
             message = str(error) if isinstance(error, WeightsError) else f"{type(error).__name__}: {error}"
             click.echo(f"{tool.card.name}: {' '.join(message.split())}", err=True)
@@ -112,10 +112,10 @@ def _loads(tool: Tool) -> bool:
 
 
 def _brought(tool: Tool, request: _Wanted) -> list[FoundWeights]:
-    """Say what the weights of a tool are, fetch them, check them, and say what to run; none on a dry run.
+    """Print facts about a tool's weights, download and check them, and print what to run; nothing on a dry run.
 
     Raises:
-        WeightsError: they are absent, cannot be fetched or fail a known answer.
+        WeightsError: they are missing, cannot be downloaded or fail a known answer.
     """
     from hybrid.plugins.weights import weights_in_use, weights_of, weights_sha256
 
@@ -154,7 +154,7 @@ def _say(name: str, text: str) -> None:
 
 
 def _tell(tool: Tool, learned: BackendCard, reference: str, what: str) -> None:
-    """A tool's weights, their licence and the pictures that they were trained on."""
+    """Print a tool's weights, their licence and their training images."""
     from hybrid.plugins.weights import provenance_of
 
     click.echo(f"{tool.card.name}: {what}")
@@ -165,10 +165,10 @@ def _tell(tool: Tool, learned: BackendCard, reference: str, what: str) -> None:
 
 
 def _size(reference: str, request: _Wanted) -> str:
-    """The size of the files that are fetched, by the folder they lie in or the hub's list of them.
+    """Return the size of the files to download, from their folder or the hub's list.
 
     Raises:
-        WeightsError: the hub does not give the list, and nothing is on disk.
+        WeightsError: the hub does not return the list, and nothing is on disk.
     """
     from huggingface_hub import HfApi, constants
 
@@ -208,7 +208,7 @@ def _wanted_files(folder: Path) -> list[Path]:
 
 
 def repository(source: Path, reference: str) -> Path:
-    """The folder of a repository in a folder of them. Raises `WeightsError` where it is not there."""
+    """Return the folder of a repository in a folder of repositories. Raises `WeightsError` if it is missing."""
     for name in (reference, reference.replace("/", "--")):
         if (source / name).is_dir():
             return source / name
@@ -216,12 +216,12 @@ def repository(source: Path, reference: str) -> Path:
 
 
 def keep(reference: str, folder: Path) -> None:
-    """Copy a repository's folder to the place that it has in the hub's cache, where its id is looked up.
+    """Copy a repository's folder to its place in the hub's cache, where its id is looked up.
 
-    The snapshot is named by its content, as a commit's name cannot be told from the files.
+    The snapshot is named by its content, because the commit cannot be determined from the files.
 
     Raises:
-        WeightsError: as `look_through`, or the folder holds no weights.
+        WeightsError: as `look_through`, or the folder contains no weights.
     """
     from huggingface_hub import constants
 
@@ -253,14 +253,14 @@ def keep(reference: str, folder: Path) -> None:
 
 
 def _checked(tool: Tool, folder: str | None, request: _Wanted) -> str:
-    """The verdict of a tool's known answers on its weights. Raises `WeightsError` where they are wrong."""
+    """Return the result of a tool's known answers for its weights. Raises `WeightsError` if they are wrong."""
     from hybrid.config import BackendChoice
     from hybrid.plugins.registry import load
     from hybrid.serving.loader import Loader
 
     if not request.check:
         return f"not asked; `hybrid tools check {tool.card.name}` asks"
-    # By the folder, not the id: that would be looked up on the hub again.
+    # Use the folder: an id would be looked up on the hub again.
     weights = {} if folder is None else {tool.card.name: str(folder)}
     local_tool: Tool = load("tools", tool.card.name, in_process=True)
     Loader(BackendChoice("learned", weights, request.device)).load(local_tool)

@@ -1,4 +1,4 @@
-"""`hybrid tools gallery DIR -o OUT`: run the tools on a folder of images and look at all that they draw on one page."""
+"""`hybrid tools gallery DIR -o OUT`: runs the tools on a folder of images and makes a page of their drawings."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ if TYPE_CHECKING:
     from hybrid.tool import Args, Tool
 
 SUFFIXES = (".jpg", ".jpeg", ".png", ".webp", ".bmp", ".tif", ".tiff")
-# A tool and the arguments that every image gets.
+# A tool and its arguments for every image.
 Chosen = tuple["Tool", "Args"]
 TEMPLATES = Path(__file__).parents[1] / "templates" / "gallery"
-# Pictures of one finding on the page.
+# Largest number of pictures per tool output on the page.
 MAX_PICTURES = 4
 
-# Control characters and halves of surrogates, of which browsers make what they like.
+# Control characters and surrogates, which browsers treat differently.
 UNSEEN = {code: "\ufffd" for code in (*range(32), *range(127, 160), *range(0xD800, 0xE000)) if chr(code) not in "\t\n"}
 
 
 @dataclass(frozen=True)
 class Shown:
-    """One tool on one image or pair: what it said, in small print next to its name, and the files of its pictures."""
+    """One tool on one image or pair: its text, in small print next to its name, and the files of its pictures."""
 
     name: str
     said: str
@@ -84,7 +84,7 @@ def gallery(
     from hybrid.core.files import write_atomic
     from hybrid.serving.service import CachedTools
 
-    # A pipe would be waited for.
+    # Only regular files: reading a pipe would block.
     sources = sorted(path for path in folder.iterdir() if path.suffix.lower() in SUFFIXES and path.is_file())
     if not sources:
         raise UsageError(f"{folder} holds no image ({', '.join(SUFFIXES)})")
@@ -102,10 +102,10 @@ def gallery(
 
 
 def choose(args_by_tool: Mapping[str, str]) -> tuple[list[Chosen], list[str]]:
-    """The tools to run, and lines that say which are left out and why.
+    """Return the tools to run, and lines that say which are left out and why.
 
     Raises:
-        UsageError: arguments for a tool that does not exist, that are no JSON object, or that the tool does not take.
+        UsageError: arguments for a tool that does not exist, that are not a JSON object, or that the tool rejects.
     """
     from hybrid.plugins.registry import load, names
 
@@ -189,10 +189,10 @@ async def _sections(
 
 
 def page(facts: Sequence[str], sections: Sequence[GallerySection]) -> str:
-    """The whole page: what was run and what was not, then the sections. Every picture is a link to its full size.
+    """Return the full page: which tools ran or not, then the sections. Every picture links to its full size.
 
-    What tools, files and images say is text on it, whatever it is; the policy lets a browser load the pictures next to
-    the page and nothing else, and run nothing.
+    Text from tools, files and images is always escaped; the policy lets a browser load only the pictures next to the
+    page, and run nothing.
     """
     from jinja2 import Environment
 
@@ -200,7 +200,7 @@ def page(facts: Sequence[str], sections: Sequence[GallerySection]) -> str:
         return value.translate(UNSEEN) if type(value) is str else value
 
     html, style = ((TEMPLATES / name).read_text("utf-8") for name in ("page.html", "style.css"))
-    # A page in a folder has no origin that is itself, so that its pictures are of `file:`.
+    # A page opened from a folder has no origin of its own, so its pictures count as `file:`.
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     policy = (
         f"default-src 'none'; img-src 'self' file:; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"

@@ -1,4 +1,4 @@
-"""`hybrid tools new NAME`: begin a tool of one's own, in one file with a test."""
+"""`hybrid tools new NAME`: creates a custom tool in one file, with a test."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hybrid.cli._templates import filled, write
 from hybrid.core.errors import UsageError
 from hybrid.plugins.registry import folders, is_word, no_word
 
-# What a test that lies beside its tool finds it with.
+# Code with which a test in the same folder finds its tool.
 BESIDE: Final = (", add_search_path", "add_search_path([Path(__file__).parent], __file__)\n\n")
 
 
@@ -39,7 +39,7 @@ def new(name: str, folder: Path | None, *, learned: bool, module: bool) -> int:
     option = "" if folder is None else f" --path {shlex.quote(str(folder))}"
     target = (folder or tools_folder) / f"{name}.py"
     test = (tools_folder.parent / "tests" / "tools" if folder is None else folder) / f"test_{name}.py"
-    # A tool of the project's own name would be left out.
+    # A tool with the name of one in the project would be ignored.
     for place in (target.with_suffix(""), tools_folder / f"{name}.py", tools_folder / name):
         if place.exists():
             raise UsageError(f"{place} is there already")
@@ -57,7 +57,7 @@ def new(name: str, folder: Path | None, *, learned: bool, module: bool) -> int:
 def tool_files(
     name: str, option: str, *, learned: bool = False, module: bool = False, same_folder: bool = False
 ) -> dict[str, str]:
-    """The file of a tool and its test, by file name; `option` is the `--path` of its commands."""
+    """Return the file of a tool and its test, by file name; `option` is the `--path` of its commands."""
     template = "module" if module else "learned" if learned else "tool"
     files = filled(template, {" --path my_tools": option, "my_tool": name})
     if not same_folder:

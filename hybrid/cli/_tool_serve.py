@@ -55,7 +55,7 @@ def serve(
     except ImportError as error:
         raise UsageError(f"hybrid tools serve needs the package mcp: {install_extra('mcp')} ({error})") from error
     refuse_absent(device)
-    # A tool that crashes costs the call and not the server.
+    # Isolated, so that a crashing tool fails the call and not the server.
     service = ServiceOptions(backend=backend, weights=weight_options, device=device, isolated=True)
     with closing(Toolbox.of(selected, service, None if folder is None else Folder(folder))) as toolbox:
         serve_mcp(toolbox, (port or 0) if http else None)
@@ -63,7 +63,7 @@ def serve(
 
 
 def _chosen(tool_names: str | None) -> list[str] | None:
-    """The names in the value of `--tools`. Raises `UsageError` for an unknown one."""
+    """Return the names in the value of `--tools`. Raises `UsageError` for an unknown one."""
     selected = None if tool_names is None else [name.strip() for name in tool_names.split(",") if name.strip()]
     if selected == []:
         raise UsageError("--tools names no tool")

@@ -1,4 +1,4 @@
-"""`hybrid tools check depth` puts the tool's known-answer images to the backend that would answer."""
+"""`hybrid tools check depth` runs the tool's known-answer images on the backend that would answer."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def check(
 
 
 def check_learned(tool: Tool, weights: str | None, device: str) -> None:
-    """Raise `UsageError` where no backend of the tool would load the weights, or the device is not here."""
+    """Raise `UsageError` if no backend of the tool would load the weights, or the device is missing."""
     from hybrid.serving.loader import refuse_absent
 
     if weights is not None and tool.backend("learned") is None:
@@ -81,7 +81,7 @@ def check_learned(tool: Tool, weights: str | None, device: str) -> None:
 
 
 def _known_answers(name: str, tool: Tool, options: BackendChoice) -> int:
-    """Print a line for each known answer. Returns the exit code."""
+    """Print a line for each known answer. Return the exit code."""
     from hybrid.serving.empty_questions import ask_empty
     from hybrid.serving.input_check import run_probes
     from hybrid.serving.known_answers import failures, questions, run_checks
@@ -114,7 +114,7 @@ def _known_answers(name: str, tool: Tool, options: BackendChoice) -> int:
     for reply in empty:
         verdict = f"claims {reply.claim}" if reply.claim else f"refused: {reply.refusal}"[:90]
         verdict = verdict if reply.claim or reply.refusal else "no claim"
-        # Without `claims` nothing says whether an answer there is wrong: a count of 0 is right on a blank picture.
+        # Without `claims` it is unknown whether an answer is wrong: a count of 0 is right for a blank picture.
         mark = "ok" if not reply.claim else "note" if tool.claims is None else "WRONG"
         click.echo(f"{mark:6} {reply.name:32} {reply.seconds:6.2f} s  {verdict}")
     for line in failed:

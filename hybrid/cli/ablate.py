@@ -1,4 +1,4 @@
-"""`hybrid ablate`: leave out or add one tool at a time."""
+"""`hybrid ablate`: omits or adds one tool at a time."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ if TYPE_CHECKING:
     from hybrid.config import RunConfig
     from hybrid.running.ablation import Ablation
 
-# Options of `hybrid run` that are others here.
+# Options of `hybrid run` that differ here.
 OWN = frozenset({"benchmark", "config", "solver", "out", "as_json", "verbose", "quiet", "debug"})
-# Options that --report heeds.
+# Options that --report uses.
 HEEDED = frozenset(
     {"report", "solver", "unanswered", "allow_failed", "tables", "verbose", "quiet", "debug"}
     | {f"form_{form}" for form in FORMS}
 )
 DEFAULT_SOLVER = "controller"
-# Options of `hybrid run` that the short help of an ablation leaves out, besides those that it leaves out there.
+# Additional options of `hybrid run` that the short help of an ablation omits.
 RARE = frozenset(
     {
         *("setting", "max_tokens", "model_arg", "weights", "tool_output", "path", "max_turns", "concurrency"),
@@ -102,7 +102,7 @@ command.params += [option for option in run_command.params if option.name not in
 
 
 def _unheeded(context: click.Context) -> list[str]:
-    """The options of the command line that say how to ask, which printing does not."""
+    """Return the options on the command line that control asking, which printing ignores."""
     return [
         option.opts[0]
         for option in context.command.params
@@ -113,7 +113,7 @@ def _unheeded(context: click.Context) -> list[str]:
 
 
 def _asked(plan: Ablation, notes: tuple[str, ...], config: RunConfig, options: Mapping[str, Any], form: str) -> int:
-    """Ask what is open in every run and print all of them; or with `dry_run` what they would take."""
+    """Ask the open questions of every run and print all; with `dry_run` print the estimates."""
     from hybrid.running.ablation import FULL
     from hybrid.running.cost_estimate import ManyEstimate
 
@@ -137,7 +137,7 @@ def _asked(plan: Ablation, notes: tuple[str, ...], config: RunConfig, options: M
 def _show(
     out: Path, solver: str | None, options: Mapping[str, Any], form: str, failures: Mapping[str, str] | None = None
 ) -> list[str]:
-    """Print what lies there; what failed, with the failures of the asking, a line each."""
+    """Print the existing results; return a line per failure, including those of the asking."""
     from hybrid.scoring.ablation import ablation_at
 
     report = ablation_at(out, solver, {"unanswered": options["unanswered"], "allow_failed": options["allow_failed"]})

@@ -1,4 +1,4 @@
-"""`hybrid benchmarks`: list and describe the benchmarks."""
+"""`hybrid benchmarks`: lists and describes the benchmarks."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def show(name: str, show_all: bool, tables: Shape) -> int:
 
 
 def _facts(card: BenchmarkCard) -> Iterator[str]:
-    """Where it comes from, its images and its tasks."""
+    """Yield the benchmark's source, images and tasks."""
     facts = {
         "title": card.title,
         "citation": card.citation,
@@ -92,7 +92,7 @@ def _facts(card: BenchmarkCard) -> Iterator[str]:
 
 
 def _settings_and_metrics(card: BenchmarkCard) -> Iterator[str]:
-    """The settings, one line each, and how every metric is reckoned; those that any benchmark may have last."""
+    """Yield the settings, one line each, and the definition of every metric; common settings last."""
     from hybrid.cli._run_options import common_settings
     from hybrid.scoring.metric_cards import FURTHER
 

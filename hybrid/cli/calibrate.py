@@ -1,4 +1,4 @@
-"""`hybrid calibrate`: reliability of each tool, out of fold by question."""
+"""`hybrid calibrate`: measures the reliability of each tool, out of fold by question."""
 
 from __future__ import annotations
 

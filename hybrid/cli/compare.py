@@ -1,4 +1,4 @@
-"""`hybrid compare`: solvers side by side on the same questions."""
+"""`hybrid compare`: compares solvers on the same questions."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def command(paths: tuple[Path, ...], form: str | None, tables: Shape, **options:
 
 
 def paint_head(text: str, form: str) -> str:
-    """The text, in whose first line the words for generated questions are coloured on a terminal."""
+    """Return the text with the words for generated questions in its first line coloured on a terminal."""
     from hybrid.scoring.head import GENERATED
 
     first, end, rest = text.partition("\n\n")
@@ -75,5 +75,5 @@ def paint_head(text: str, form: str) -> str:
     )
 
 
-# The forms that a person reads in a terminal.
+# The forms for reading in a terminal.
 PAINTED = ("text", "narrow")

@@ -1,4 +1,4 @@
-"""`hybrid completion`: the script by which a shell completes commands, options and names."""
+"""`hybrid completion`: prints the script with which a shell completes commands, options and names."""
 
 from __future__ import annotations
 

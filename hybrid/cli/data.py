@@ -1,8 +1,8 @@
-"""`hybrid data check`: read data as a run would, and say whether all is there; `template`: a file to start from.
+"""`hybrid data check`: read data as a run does, and report missing or broken questions; `template`: an example file.
 
-hybrid data check questions.csv              the first questions as they will be asked, kinds, doubtful and broken rows
-hybrid data check DIR --benchmark blink      counts by task against the card, broken rows and missing images by name
-hybrid data check hub --benchmark blink      what would be fetched, with sizes; nothing is
+hybrid data check questions.csv              the first questions as asked, their kinds, doubtful and broken rows
+hybrid data check DIR --benchmark blink      counts per task compared with the card, broken rows and missing images
+hybrid data check hub --benchmark blink      the files of the hub with their sizes; nothing is downloaded
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from hybrid.display.terminal import how_many
 if TYPE_CHECKING:
     from hybrid.benchmarks.base import Benchmark, Source
 
-# Exit code where the data can be used and is not all of the benchmark.
+# Exit code if the data can be used but are not the complete benchmark.
 INCOMPLETE = 3
 
 
-# Questions that are shown as they will be asked.
+# Number of questions to show as asked.
 SHOWN = 3
 MAX_DOUBTS = 50
 
@@ -98,7 +98,7 @@ def sample(out: Path, benchmark: str, tasks: tuple[str, ...], each: int, seed: i
 
 
 def _write_replies(benchmark: Benchmark, data: Path, folder: Path, period: int) -> int:
-    """Write a recording that answers (B) to every question whose place divides by `period`, else (A); their number."""
+    """Write a recording that answers (B) to every `period`-th question and (A) to the others; returns their number."""
     from hybrid.core.files import write_atomic
     from hybrid.core.images import ImageStore, home
     from hybrid.running.data import mount, questions
@@ -116,7 +116,7 @@ def _write_replies(benchmark: Benchmark, data: Path, folder: Path, period: int) 
 
 
 def _expected_counts(benchmark: Benchmark, source: Source, tasks: tuple[str, ...]) -> dict[str, int | None]:
-    """Number of questions of each task by the card, which counts the first split alone; None if unknown."""
+    """Return the number of questions of each task by the card, which counts only the first split; None if unknown."""
     card = benchmark.card
     return {
         task: (card.tasks.get(task) or None) if source.split == card.splits[0] else None
@@ -181,11 +181,11 @@ def check(
 
 @dataclass(frozen=True)
 class _Checked:
-    """Data that were read."""
+    """The data as read, compared with the card."""
 
     benchmark: Benchmark
     split: str
-    # By task the number that the card says.
+    # By task, the number of questions on the card.
     expected: Mapping[str, int | None]
     readable: Sequence[Question | BrokenQuestion]
     doubts: tuple[str, ...]
@@ -196,7 +196,7 @@ class _Checked:
 
     @cached_property
     def kinds(self) -> dict[str, Counter[str]]:
-        """By task how many there are of each kind."""
+        """By task, the number of questions of each kind."""
         kinds: dict[str, Counter[str]] = {}
         for question in self.readable:
             if isinstance(question, Question):
@@ -205,7 +205,7 @@ class _Checked:
 
     @property
     def first(self) -> list[tuple[Question, str]]:
-        """The first questions with what counts as right, where the benchmark says it."""
+        """The first questions with their correct answers, if the benchmark has them."""
         sound = itertools.islice((question for question in self.readable if isinstance(question, Question)), SHOWN)
         return [(question, answer) for question in sound if (answer := self.benchmark.expected(question)) is not None]
 
@@ -217,7 +217,7 @@ class _Checked:
 
     @property
     def other(self) -> list[str]:
-        """The tasks of another number than the card says."""
+        """The tasks whose number of questions differs from the card."""
         return [task for task, count in self.expected.items() if count is not None and self.sound(task) != count]
 
     @cached_property
@@ -259,7 +259,7 @@ class _Checked:
         }
 
     def lines(self) -> Iterator[str]:
-        """The first questions as they will be asked, the counts, and what is broken or doubtful."""
+        """Yield the first questions as asked, the counts, and the broken and doubtful rows."""
         for question, answer in self.first:
             images = f"{len(question.images)} images: " if len(question.images) > 1 else "image: "
             yield f"--- {question.id}  ({question.task}, {question.kind}; {images}{', '.join(_sizes(question))})"

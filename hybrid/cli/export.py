@@ -1,4 +1,4 @@
-"""`hybrid export`: a run as the files of another tool."""
+"""`hybrid export`: write a run in the format of another tool."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def command(run: Path, form: str, out: Path, as_json: bool, **format_options: An
     for sentence in exported.conclusion:
         tell(sentence.text)
     if as_json:
-        # The files, and where the format holds conversations how many it does and how many it does not, by reason.
+        # The files and, for formats of conversations, the number of rows written and left out, the latter by reason.
         counts = {} if output.rows is None else {"rows": output.rows, "left_out": dict(output.left_out)}
         click.echo(
             json.dumps(

@@ -1,4 +1,4 @@
-"""A benchmark asked from Python, by the options of `hybrid run`: what `hybrid.run` does.
+"""`hybrid.run`: ask a benchmark from Python, with the options of `hybrid run`.
 
 run("blink", data="sample", model="embedded", solvers=["mllm", MySolver()], limit=8)
 """
@@ -76,7 +76,7 @@ def run(
         raise UsageError(f"{next(iter(options))}=...: put it into the RunConfig, which is the whole configuration")
     objects, plain_options = (full_config.objects, {}) if full_config is not None else with_names(options)
     log_options = {name: bool(plain_options.get(name)) for name in ("verbose", "quiet", "debug")}
-    # A tool that was handed in runs in this process, and so does every other with it.
+    # A tool given as an object runs in this process, and so do all other tools then.
     with telling(**log_options), nullcontext() if objects.tools else described_by(ProcessDescriber):
         if full_config is not None:
             return _scored(full_config, None, allow_failed=False)
@@ -85,7 +85,7 @@ def run(
 
 def _run_benchmark(benchmark: str, options: Mapping[str, object], objects: Objects) -> ScoreReport:
     solvers = options.get("solvers")
-    # The command knows solvers by name alone.
+    # The command knows solvers only by name.
     by_name = [name for name in solvers if name not in objects.solvers] if isinstance(solvers, list) else solvers
     options = {**options, "solvers": by_name or None}
     try:
@@ -99,16 +99,16 @@ def _run_benchmark(benchmark: str, options: Mapping[str, object], objects: Objec
     params = context.params
     config = replace(config_of(params, options_of(context)), objects=objects)
     if isinstance(solvers, list):
-        # The manifest names the objects too: a run that is made by `--config` from it is then refused, not another one.
+        # The manifest contains the names of the objects too, so that `--config` with this run is refused.
         config = changed(config, {"solvers": tuple(solvers)})
     return _scored(config, params["unanswered"], allow_failed=params["allow_failed"])
 
 
 def _scored(config: RunConfig, unanswered: UnansweredRule | None, *, allow_failed: bool) -> ScoreReport:
-    """Ask what is open and score the solvers that were asked; none where the answers are hidden."""
+    """Ask the open questions and score the solvers that were asked; no scores if the answers are hidden."""
     if config.objects.tools:
-        # Tools run in this process then, and no finding is kept: the code of one that was handed in may have no file,
-        # so that a finding of other code would pass for one of its own.
+        # Tools then run in this process, and outputs are not cached: the code of a tool object may have no file, so
+        # that its cached outputs could not be told apart from those of other code.
         config = replace(config, service=replace(config.service, isolated=False), cache=False)
     opener = opener_of(config)
     with Bars(quiet=is_quiet()) as bars:
@@ -118,10 +118,10 @@ def _scored(config: RunConfig, unanswered: UnansweredRule | None, *, allow_faile
 
 
 def with_names(options: Mapping[str, object]) -> tuple[Objects, dict[str, object]]:
-    """The objects among the options, and the options with the name of each in its place.
+    """Separate the objects from the options; returns both, with the name of each object in its place.
 
     Raises:
-        UsageError: an object of another type, two of one name, or one of the name that something else has already.
+        UsageError: an object has a wrong type, or a name that is already used.
     """
     solvers: dict[str, Any] = {}
     tools: dict[str, Any] = {}
@@ -166,7 +166,7 @@ def _tool_name(tool: object) -> str:
 
 
 def values_of(options: Mapping[str, object]) -> dict[str, Any]:
-    """The options as the command takes their defaults, by its names."""
+    """Return the options in the form of click's defaults, by the command's names."""
     by_name = {option.name: option for option in command.params if isinstance(option, click.Option)}
     values: dict[str, Any] = {}
     for key, value in options.items():
@@ -174,7 +174,7 @@ def values_of(options: Mapping[str, object]) -> dict[str, Any]:
             hint = did_you_mean(key, list(RunKeywords.__annotations__))
             raise UsageError(f"hybrid.run has no option {key!r}{hint}: it takes those of `hybrid run --help`")
         option = by_name[RENAMED.get(key, key)]
-        # What is switched off is left out, as on a command line.
+        # A flag that is off is left out, as on a command line.
         if value is None or (option.is_flag and not value):
             continue
         if isinstance(value, bool):
@@ -184,14 +184,14 @@ def values_of(options: Mapping[str, object]) -> dict[str, Any]:
         elif isinstance(value, Sequence) and not isinstance(value, str):
             click_value = [str(item) for item in value] if option.multiple else ",".join(map(str, value))
         else:
-            # As a text: click takes the whole part of a number where it wants a whole one.
+            # Text, because click would truncate a float for an option that takes an integer.
             click_value = [str(value)] if option.multiple else str(value)
         values[RENAMED.get(key, key)] = click_value
     return values
 
 
 def _signature() -> Signature:
-    """The benchmark and every option of `RunKeywords`, each left out by default."""
+    """Return a signature with the benchmark and every option of `RunKeywords`, all optional."""
     hints = RunKeywords.__annotations__
     words = {name: hint.__forward_arg__ if isinstance(hint, ForwardRef) else str(hint) for name, hint in hints.items()}
     words = {"benchmark": "str | RunConfig | None", "questions": "Sequence[hybrid.Question] | None", **words}
@@ -204,7 +204,7 @@ def _signature() -> Signature:
 
 
 def _documented() -> str:
-    """The docstring of `run` with a line for each option, in the words of its declaration."""
+    """Return the docstring of `run` with a line for each option, in the words of its help."""
     helps = {option.name: option.help for option in command.params if isinstance(option, click.Option)}
     texts = {name: str(helps[RENAMED.get(name, name)]) for name in RunKeywords.__annotations__}
     lines = [f"    {name}: {' '.join(text.split())}" for name, text in texts.items()]

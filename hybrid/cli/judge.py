@@ -1,4 +1,4 @@
-"""`hybrid judge`: verdicts on unparsed replies by a named model."""
+"""`hybrid judge`: let a model judge replies that the parser cannot read."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def command(
 
 
 def settings_of(base_url: str | None, model_args: tuple[str, ...], max_tokens: int | None) -> ModelSettings:
-    """How the judge is called. Raises `UsageError` for another temperature than 0."""
+    """Return the settings of the judge. Raises `UsageError` for a temperature other than 0."""
     from hybrid.config import ModelSettings, parse_model_args
 
     args = parse_model_args(model_args)
@@ -88,7 +88,7 @@ def settings_of(base_url: str | None, model_args: tuple[str, ...], max_tokens: i
 
 
 def show(verdicts: Sequence[Judged], run: Path, tables: Shape, *, as_json: bool) -> None:
-    """Print the counts, and on stderr what failed."""
+    """Print the counts, and the failures on stderr."""
     from hybrid.cli.score import name_failed
     from hybrid.display.tables import RENDERERS, Column, Table
 

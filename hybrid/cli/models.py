@@ -1,4 +1,4 @@
-"""`hybrid models`: find out what a model and its server can do before a run."""
+"""`hybrid models`: check a model and its server before a run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`hybrid new`: begin a repository of one's own, or a recipe."""
+"""`hybrid new`: create a plug-in repository or a recipe."""
 
 from __future__ import annotations
 

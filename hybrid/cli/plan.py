@@ -1,4 +1,4 @@
-"""`hybrid plan`: how many questions a comparison needs, or what those that there are can show."""
+"""`hybrid plan`: number of questions needed for a comparison, or the smallest difference that can be detected."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def command(
     if discordant is None and measured is not None:
         share, whose = max(measured, abs(difference or 0.0)), f"with tools or without, in {where}"
     if difference is None:
-        # Rounded up, so that the questions do show the difference printed.
+        # Rounded up, so that the printed difference can really be detected.
         size = math.ceil(detectable_difference(design, share, power, level) * 1000) / 1000
         click.echo(f"a difference of {size:.3f}")
     else:
@@ -74,7 +74,7 @@ def command(
 
 
 def _made_up(design: Design) -> Iterator[str]:
-    """The tasks and clusters, where there are any."""
+    """Yield lines about the tasks and clusters, if any."""
     if len(design.tasks) > 1:
         counts = ", ".join(f"{sum(task):g}" for task in design.tasks)
         yield f"{'mean over' if design.macro else 'over all questions of'} {len(design.tasks)} tasks: {counts}"
@@ -83,7 +83,7 @@ def _made_up(design: Design) -> Iterator[str]:
 
 
 def _of_run(run: Path) -> tuple[Design, float | None]:
-    """The questions of a run, and the share on which its model is right either with tools or without them."""
+    """Return the design of a run, and the share of questions answered right only with or only without tools."""
     from hybrid.scoring.reports import compare_paths
     from hybrid.stats import measured_design
 
@@ -98,7 +98,7 @@ def _of_run(run: Path) -> tuple[Design, float | None]:
 
 
 def _of_data(data: Path, name: str | None) -> Design:
-    """The questions of a data set; its clusters are those that statistics resample."""
+    """Return the design of a data set; its clusters are those that statistics resample."""
     from collections import Counter
 
     from hybrid.benchmarks.base import Benchmark

@@ -1,4 +1,4 @@
-"""`hybrid quickstart`: the quick study of `hybrid study`, on generated questions, offline, with its report."""
+"""`hybrid quickstart`: run the quick study on generated questions, offline, with its report."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ if TYPE_CHECKING:
     from hybrid.scoring.reports import ComparisonReport
     from hybrid.scoring.score import Scored
 
-# Replies that the model generates at once.
+# Number of replies that the model generates at once.
 BATCH = 8
 
 
 BENCHMARK = "blink"
-# The sentences of the conclusion that are printed, by the first word of their case (`conclusion_cases.toml`).
+# Sentences of the conclusion to print, by the first word of their case (`conclusion_cases.toml`).
 SENTENCES = ("nothing", "gain", "specialists", "content")
-# A small study of a model of a provider, on questions that are generated here: it needs the key and nothing else.
+# A small study of a provider's model on generated questions, which needs only the key.
 KEY = "OPENAI_API_KEY"
 NEXT = ("study", BENCHMARK, *shlex.split("--data sample --limit 20 --model openai:gpt-4o -o runs/study"))
 TEXTS: Final = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 ABOUT, MISHAPS = TEXTS["about"], TEXTS["mishaps"]
-# By task of the benchmark the tool that answers it.
+# By task of the benchmark, the tool that answers it.
 TASKS: Final[Mapping[str, str]] = TEXTS["tasks"]
-# The task of which one question is also put to the trained matcher.
+# The task whose question the trained matcher also answers.
 MATCHED = "Visual_Correspondence"
 
 
@@ -73,7 +73,8 @@ def command(limit: int, **options: Any) -> int:
         limit=limit,
         service=ServiceOptions("classical", isolated=True),
         overlays=True,
-        # As `hybrid run` records them, so that `hybrid run --config RUN`, which the report prints, can read them.
+        # In the form that `hybrid run` records, so that `hybrid run --config RUN`, which the report prints, can read
+        # them.
         options_as_used={
             "benchmark": BENCHMARK,
             "task": list(TASKS),
@@ -90,7 +91,7 @@ def command(limit: int, **options: Any) -> int:
 
 
 def _show(options: Mapping[str, Any], report: ComparisonReport, runs: Sequence[Path]) -> None:
-    """Print the conclusion in short, accuracy by task, where the report is, and the command to run next; or JSON."""
+    """Print a short conclusion, the accuracy by task, the path of the report and the next command; or JSON."""
     from hybrid.report.collect import collect_paths
     from hybrid.report.site import write_site
 
@@ -110,10 +111,10 @@ def _show(options: Mapping[str, Any], report: ComparisonReport, runs: Sequence[P
 
 
 def summarise(report: ComparisonReport, shape: Shape) -> tuple[str, ...]:
-    """The first sentences of the conclusion, within 80 columns, and the table of tasks.
+    """Return the first sentences of the conclusion, within 80 columns, and the table of tasks.
 
-    The other sentences are about single tasks, which the table has, and about limits, which `ABOUT` and `mishaps` name.
-    Where nothing was answered, the statement that says so is all there is.
+    The other sentences concern single tasks, which are in the table, and limits, which `ABOUT` and `mishaps` name.
+    If nothing was answered, only that statement is returned.
     """
     from hybrid.display.tables import RENDERERS
     from hybrid.display.terminal import NARROW, filled
@@ -129,14 +130,14 @@ def summarise(report: ComparisonReport, shape: Shape) -> tuple[str, ...]:
 
 
 def next_command() -> str:
-    """The command for a person with a key, on one line whatever the width, so that it is the last line."""
+    """Return the command for a user with a key, always on one line, so that it is the last line."""
     return f"Next, with a key in {KEY}:\n{shlex.join((*program(), *NEXT))}"
 
 
 def trained_matcher(run: Path) -> OverviewSection | None:
-    """The finding of the installation's trained matcher on one question of a run, with its drawing.
+    """Run the installed trained matcher on one question of a run; returns its output with the drawing.
 
-    None where it is not installed, or where no question of the run is one of correspondence.
+    None if it is not installed, or if no question of the run is about correspondence.
     """
     from hybrid.benchmarks.base import show
     from hybrid.config import ServiceOptions
@@ -159,7 +160,7 @@ def trained_matcher(run: Path) -> OverviewSection | None:
     assert isinstance(question, Question)  # noqa: S101 - generated questions are whole
     images = show(question.images)
     cached = open_cache()
-    # The files of the package are compared with those that were published.
+    # The weights in the package are compared with the published ones.
     options = ServiceOptions("learned", unchecked=True, pictures="png")
     with closing(CachedTools(cached.store, cached, options)) as service:
         finding = asyncio.run(service.call(tool, tool.parse({}), images))
@@ -182,7 +183,7 @@ def trained_matcher(run: Path) -> OverviewSection | None:
 
 
 def mishaps(solvers: Sequence[Scored]) -> list[str]:
-    """Lines on the questions that ended in neither an answer nor an abstention, with the folder to look in."""
+    """Return lines on the questions without an answer or abstention, with the folder that has the details."""
     from hybrid.core.types import Outcome
 
     lines = []

@@ -1,4 +1,4 @@
-"""`hybrid report`: what runs came to, as pages for a browser."""
+"""`hybrid report`: write the results of runs as pages for a browser."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`hybrid run`: ask a benchmark's questions with one or more solvers."""
+"""`hybrid run`: ask the questions of a benchmark with one or more solvers."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def command(**options: Any) -> int:
       hybrid run --config runs/blink-gpt-4o-1a2b3c4d5e --model openai:gpt-4.1
     """
     if sys.stderr is not None and sys.stderr.isatty() and not is_quiet():
-        # A log needs no sign of life, and a person gets one before the first library is read.
+        # Not in a log, only in a terminal: a first message before slow imports.
         click.echo(f"{options['benchmark']}: making ready ...", err=True)
     context = click.get_current_context()
     if len(variants_of(context)) > 1:
@@ -94,13 +94,13 @@ def command(**options: Any) -> int:
 
 
 def _one_run(config: RunConfig, options: Mapping[str, Any]) -> int:
-    """Ask the open questions of one run and print its scores, or with `dry_run` its estimate. Returns the exit code."""
+    """Ask the open questions of one run and print the scores, or the estimate with `dry_run`. Returns the exit code."""
     from hybrid.cli._several_runs import ask_and_show, prepared, show_estimate
     from hybrid.core.option_rotation import unrotated_note
     from hybrid.core.repetitions import notes_on_repeats
     from hybrid.engines import opener_of
 
-    # An engine that is not there is refused before the data are read.
+    # A missing engine is refused before the data are read.
     opener_of(config)
     run = prepared(config, dry=options["dry_run"])
     unturned = unrotated_note(run.questions) if config.rotate else ()
@@ -132,7 +132,7 @@ def _show(run: ResolvedRun, options: Mapping[str, Any], results: AskedRuns) -> S
 
 
 def scores_of(run: ResolvedRun, unanswered: UnansweredRule | None, *, allow_failed: bool) -> ScoreReport:
-    """The scores of the solvers of which anything is finished; of none where the answers are hidden."""
+    """Return the scores of the solvers with finished questions; no scores if the answers are hidden."""
     from hybrid.benchmarks.base import ScoreOptions
     from hybrid.scoring.compare import ComparisonOptions
     from hybrid.scoring.paths import DEFAULT_RULE, tell_unkept

@@ -1,4 +1,4 @@
-"""`hybrid runs`: list the runs of a folder."""
+"""`hybrid runs`: list the runs of a folder, and cancel their batches."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import click
 from hybrid.cli._options import options
 from hybrid.display.terminal import TEXT, Shape
 
-# So many runs are listed unless all are asked for.
+# Number of runs to list unless all are requested.
 NEWEST = 20
 
 
@@ -37,7 +37,7 @@ def list_(folders: tuple[Path, ...], show_all: bool, tables: Shape, as_json: boo
     from hybrid.display.tables import NONE, RENDERERS, Column, Table, share
     from hybrid.log.listing import list_runs
 
-    # Where no run was ever made there is no folder.
+    # Before the first run the folder does not exist.
     runs = list_runs(folders or [place for place in (Path("runs"),) if place.exists()])
     for run in runs:
         for line in run.damage:

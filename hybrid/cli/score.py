@@ -1,4 +1,4 @@
-"""`hybrid score`: scores and metrics of runs and of predictions that somebody else saved."""
+"""`hybrid score`: compute scores and metrics of runs and of imported predictions."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def show(report: ScoreReport, tables: Shape, *, as_json: bool) -> None:
 
 
 def name_failed(lines: Sequence[str]) -> None:
-    """Print the first failures on stderr, without secrets, and how many more there are."""
+    """Print the first failures on stderr, without secrets, and the number of the others."""
     for line in lines[:FAILED_SHOWN]:
         click.echo(f"failed: {redact(line)}", err=True)
     if len(lines) > FAILED_SHOWN:

@@ -1,4 +1,4 @@
-"""`hybrid solvers`: list what `--solver` takes."""
+"""`hybrid solvers`: list the values of `--solver`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from hybrid.solving.solver import Solver
 
 
-# Characters of what may stand for a solver's name at the beginning of its docstring.
+# Maximum length of a solver's name at the start of its docstring, in characters.
 MAX_LABEL_LENGTH = 24
 
 
@@ -32,7 +32,7 @@ def list_(tables: Shape, as_json: bool) -> int:
     solvers: dict[str, Solver] = dict(sorted(entry for package in SOLVERS for entry in load_each(package)))
     facts = []
     for name, solver in solvers.items():
-        # The first paragraph of the docstring of the solver's file, without the name before it.
+        # The first paragraph of the docstring of the solver's module, without the name at its start.
         line = " ".join(solver_docstring(name).split("\n\n")[0].split())
         label, colon, rest = line.partition(": ")
         summary = rest if colon and len(label) <= MAX_LABEL_LENGTH else line

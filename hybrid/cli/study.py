@@ -1,4 +1,4 @@
-"""`hybrid study`: where the gain from tools comes from."""
+"""`hybrid study`: find out where the gain from tools comes from."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 
     Show = Callable[[ComparisonReport, Sequence[Path]], None]
 
-# Options of `hybrid run` that a study decides, or has of its own.
+# Options of `hybrid run` that a study sets itself or defines differently.
 OWN = frozenset({"benchmark", "config", "solver", "out", "as_json", "verbose", "quiet", "debug", "tool_output", "show"})
 DEFAULT_SOLVER = "controller"
-# Options that only `--help-all` shows, beside those that are rare in `hybrid run`.
+# Options shown only by `--help-all`, in addition to the rare ones of `hybrid run`.
 RARE = frozenset({"setting", "max_tokens", "model_arg", "weights", "path", "max_turns", "concurrency", "device"}) | {
     f"form_{form}" for form in FORMS if form != "json"
 }
@@ -87,13 +87,13 @@ command.params += [option for option in run_command.params if option.name not in
 
 
 def ask_cells(cells: Sequence[PlannedRun], config: RunConfig, options: Mapping[str, Any], show: Show) -> int:
-    """Ask what is open in every cell of a study, then show what came out; the exit code.
+    """Ask the open questions of every cell of a study, then show the results; returns the exit code.
 
     Args:
         cells: the main run first.
         config: the options that all cells share.
-        options: those of the command: the folder `out`, and `allow_failed` and perhaps `unanswered` of the comparison.
-        show: prints the comparison of the cells that have answers, and gets their folders; not called without any.
+        options: those of the command: the folder `out`, `allow_failed` and optionally `unanswered` of the comparison.
+        show: prints the comparison of the cells that have answers; takes their folders; not called without answers.
     """
     from hybrid.log.folder import RunFolder, refuse_foreign_beside
     from hybrid.running.study import calls_tools
@@ -125,7 +125,8 @@ def ask_cells(cells: Sequence[PlannedRun], config: RunConfig, options: Mapping[s
             answered_folders, unanswered=options.get("unanswered"), allow_failed=options["allow_failed"]
         )
         show(report, answered_folders)
-        # Questions that failed for good, as one that a recording lacks; an outage is asked anew.
+        # Questions that failed permanently, for example ones missing from a recording; after an outage they are asked
+        # again.
         unanswerable = (
             f"{score.id} ({solver.solver}): {solver.reasons.get(score.id, score.outcome.value)}"
             for solver in report.solvers
@@ -139,7 +140,7 @@ def ask_cells(cells: Sequence[PlannedRun], config: RunConfig, options: Mapping[s
 
 
 def study_as_json(report: ComparisonReport, folders: Sequence[Path]) -> str:
-    """The comparison of a study as one JSON object, with the folder of each cell that has answers."""
+    """Return the comparison of a study as a JSON object, with the folder of each cell that has answers."""
     return json.dumps({"study": {path.name: str(path) for path in folders}, **report.as_json()})
 
 
@@ -160,7 +161,7 @@ def _shown(form: str, shape: Shape, report: ComparisonReport, folders: Sequence[
 
 
 def _recorded(files: Sequence[Path], benchmark: str | None, form: str) -> int:
-    """Print the decomposition of results made elsewhere."""
+    """Print the decomposition of results from elsewhere."""
     from hybrid.scoring.recorded_pair import decomposed, read_pair
 
     if benchmark is not None:

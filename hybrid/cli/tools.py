@@ -1,4 +1,4 @@
-"""`hybrid tools`: list and describe the specialists, and run one on images."""
+"""`hybrid tools`: list, describe and run the specialist tools."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def list_(tables: Shape, show_all: bool) -> int:
     failed, cards = 0, []
     for name in names("tools"):
         try:
-            # A tool of ours is not imported where its card is data.
+            # A tool of this project whose card is a data file is not imported.
             spec = None if is_outside("tools", name) else find_spec(f"tools.{name}")
             alone = card_alone(Path(spec.origin)) if spec is not None and spec.origin else None
             card: Card = load("tools", name).card if alone is None else alone
@@ -121,7 +121,7 @@ def run_(
         traces.info("%s\n%s", name, error.trace.rstrip())
         click.echo(f"hybrid: {describe_error(error)}", err=True)
         return 3
-    # Notices of the service are shown when it logs them.
+    # Messages of the service appear when it logs them.
     if unchecked and finding.backend == "learned" and tool.looked_into:
         tell(f"note: {name}: its weights were not asked for known answers (--unchecked-weights)")
     _print(finding, as_json=as_json)
@@ -136,7 +136,7 @@ def run_(
 async def _find(
     cache: FindingCache, options: ServiceOptions, tool: Tool, arguments: dict[str, Json], images: tuple[Path, ...]
 ) -> Finding:
-    """The finding of the tool about the images, which are put into the store. Raises as `CachedTools.call`."""
+    """Store the images and run the tool on them. Raises what `CachedTools.call` raises."""
     from hybrid.core.images import read_image_file
     from hybrid.core.types import ImageRef
     from hybrid.serving.service import CachedTools

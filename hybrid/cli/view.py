@@ -1,4 +1,4 @@
-"""`hybrid view`: the pages of a run in a browser, while it goes on."""
+"""`hybrid view`: show the pages of a run in a browser while the run continues."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ import click
 
 from hybrid.cli._options import options
 
-# A run has a folder from the moment its data are read, which takes about so long from a slow disk.
+# Time to wait for a run's folder, which exists once the data are read; a slow disk takes about this long.
 PATIENCE_S = 60.0
 LOOK_EVERY_S = 0.5
 
 
 def wait_for_run(run: Path, tell: Callable[[str], None]) -> None:
-    """Wait until a run that is being started has its manifest, at most `PATIENCE_S` seconds.
+    """Wait until a starting run has its manifest, for at most `PATIENCE_S` seconds.
 
-    A folder with other files in it is no run that begins: it is not waited for.
+    Does not wait if the folder contains other files, because no run can start there.
     """
     from hybrid.log.folder import RunFolder
 
@@ -60,7 +60,7 @@ def command(run: Path, port: int, title: str, open_browser: bool) -> int:
             webbrowser.open(server.url)
         previous = {number: signal.getsignal(number) for number in SIGNALS}
         try:
-            # A shell starts what runs in its background with SIGINT ignored; SIGTERM would leave the pages behind.
+            # A shell starts background jobs with SIGINT ignored; SIGTERM would leave the pages behind.
             for number in SIGNALS:
                 signal.signal(number, signal.default_int_handler)
             server.serve_forever()

@@ -1,4 +1,4 @@
-"""The configuration of a run: its options, each declared once, and what follows from them without asking anything."""
+"""The configuration of a run: its options, each declared once, and values derived from them."""
 
 from hybrid.config.groups import AUTO as AUTO
 from hybrid.config.groups import COMING_WAIT_S as COMING_WAIT_S

@@ -8,7 +8,7 @@ from hybrid.core.errors import UsageError
 
 
 def seconds_of(time: str, option: str = "--wait-for-server") -> float:
-    """Seconds of `45s`, `90m`, `2h`, or of a number of seconds. Raises `UsageError` for anything else."""
+    """Convert `45s`, `90m`, `2h`, or a number of seconds to seconds. Raises `UsageError` for anything else."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smh]?)", time.strip().lower())
     if match is None:
         raise UsageError(f"{option} {time}: write a time such as 90m or 2h")

@@ -1,4 +1,4 @@
-"""The environment variables of the project, for its documentation and for "did you mean".
+"""The environment variables of the project, for its documentation and for suggestions of similar names.
 
 for variable in VARIABLES:
     variable.name, variable.about

@@ -1,6 +1,6 @@
-"""The groups of options in a configuration: how a model is called, how tools run, and what may be spent.
+"""The groups of options in a configuration: model calls, tools, and budgets.
 
-Each field says with `Option` how it is given from outside (`hybrid/config/option.py`). Importing this loads no library.
+`Option` declares how each field is set from outside (`hybrid/config/option.py`). Importing this loads no library.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from hybrid.core.timing import QUEUE_S
 from hybrid.core.types import Json
 
 CPU: Final = "cpu"
-# CUDA where torch sees a GPU. Asking torch costs its import, so only the first learned backend asks.
+# CUDA if torch sees a GPU. Checking requires importing torch, so only the first learned backend checks.
 AUTO: Final = "auto"
-# How long a batch waits for requests that are being decoded.
+# Seconds for which a batch waits for requests that are being decoded.
 COMING_WAIT_S = 0.25
-# More than weights take to load from a slow disk: all tools of the device wait for it.
+# Longer than weights take to load from a slow disk; all tools on the device wait meanwhile.
 LOAD_S = 300.0
 MAX_THREADS = 16
 TOKENS_PER_PRICE = 1_000_000
@@ -35,10 +35,10 @@ TOKENS_PER_PRICE = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """US dollars per million tokens read (`input_usd`) and written (`output_usd`); reasoning counts as written.
+    """US dollars per million input tokens (`input_usd`) and output tokens (`output_usd`, including reasoning).
 
-    `cached_usd` is for the tokens read that the provider had already, `written_usd` for those that it put into its
-    cache; None where they cost what others do.
+    `cached_usd` is the price of input tokens read from the provider's cache, `written_usd` that of tokens written to
+    it; None if they cost the same as other input tokens.
     """
 
     input_usd: float
@@ -47,7 +47,7 @@ class Price:
     written_usd: float | None = None
 
     def of(self, read: float, output: float, cached: float = 0.0, stored: float = 0.0) -> float:
-        """Dollars for so many tokens; `cached` and `stored` (put into the cache) are among those read."""
+        """Return the cost in dollars; `cached` and `stored` (written to the cache) are part of `read`."""
         cached_price = self.input_usd if self.cached_usd is None else self.cached_usd
         storing = self.input_usd if self.written_usd is None else self.written_usd
         new = (read - cached - stored) * self.input_usd
@@ -55,10 +55,10 @@ class Price:
 
 
 def parse_price(text: str) -> Price:
-    """Read `IN/OUT`, `IN/OUT/CACHED` or `IN/OUT/CACHED/WRITTEN`, such as `3/15/0.3/3.75`.
+    """Parse `IN/OUT`, `IN/OUT/CACHED` or `IN/OUT/CACHED/WRITTEN`, such as `3/15/0.3/3.75`.
 
     Raises:
-        UsageError: anything but amounts from 0.
+        UsageError: anything but non-negative amounts.
     """
     parts = text.split("/")
     try:
@@ -73,11 +73,11 @@ def parse_price(text: str) -> Price:
 
 @dataclass(frozen=True, slots=True)
 class ModelSettings:
-    """How a model is called; None leaves an option to the provider."""
+    """Settings of model calls; None leaves an option to the provider."""
 
     base_url: Annotated[str | None, option("--base-url")] = None
     image_detail: Annotated[str | None, option("--image-detail")] = None
-    # The largest width x height sent.
+    # Largest width x height of images sent.
     max_pixels: Annotated[int | None, option("--max-pixels")] = None
     reasoning_effort: Annotated[str | None, option("--reasoning-effort")] = None
     thoughts: Annotated[Thoughts, option("--reasoning")] = "keep"
@@ -85,31 +85,31 @@ class ModelSettings:
     max_tokens: Annotated[int | None, option("--max-tokens")] = None
     temperature: Annotated[float | None, option("temperature", "--model-arg")] = 0.0
     seed: int | None = None
-    # The limit of one HTTP request; of a reply that comes in pieces the longest silence, and a tenth of it all.
+    # Timeout of one HTTP request; for a stream it limits each gap, and ten times as much the total.
     timeout_s: Annotated[float, option("timeout_s", "--model-arg")] = 120.0
     wait_for_server: Annotated[str | None, option("--wait-for-server")] = None
     batch: Annotated[bool, option("--batch")] = False
     batch_wait: Annotated[str, option("--batch-wait")] = "10m"
     batch_tail: Annotated[int, option("--batch-tail")] = 0
-    # How many requests follow one that failed.
+    # Number of retries after a failed request.
     retries: Annotated[int, option("retries", "--model-arg")] = 3
-    # Further values of `--model-arg KEY=VALUE`, passed on to the provider.
+    # Other values of `--model-arg KEY=VALUE`, passed on to the provider.
     extra: Annotated[Mapping[str, Json], option("--model-arg")] = field(default_factory=dict)
     tool_calling: Annotated[ToolCalling, option("--tool-calling")] = "auto"
     device: str | None = None
-    # How many images besides those of the opening message stay in a request.
+    # Number of images besides those of the opening message that stay in a request.
     keep_images: Annotated[int, option("keep_images", "--model-arg")] = 8
     keep_pictures: Annotated[str, option("--keep-pictures")] = ""
-    # Where pictures of tools go; `auto` as the probe of the run finds it (`running/before_asking.py`).
+    # Where tools' pictures are sent; `auto` follows the probe of the run (`running/before_asking.py`).
     tool_pictures: Annotated[ToolPictures, option("tool_pictures", "--model-arg")] = "auto"
-    # Limits of the server on pictures, `least_side:28,most_ratio:200` (`models/picture_limits.py`).
+    # The server's limits on pictures, `least_side:28,most_ratio:200` (`models/picture_limits.py`).
     image_limits: Annotated[str, option("image_limits", "--model-arg")] = ""
-    # Found by the probe of a run, and no option: whether pictures of tools go inside the tool message, and what is
-    # merged into the body so that the template keeps the thinking.
+    # Results of a run's probe, not options: whether pictures of tools are sent inside the tool message, and keys merged
+    # into the body so that the template keeps the thinking.
     results_inside: bool = False
     thinking_switch: Mapping[str, Json] = field(default_factory=dict)
     price: Annotated[Price | None, option("price", "--model-arg")] = None
-    # Whether providers keep what requests share (`models/prompt_cache.py`).
+    # Whether requests use providers' prompt caches (`models/prompt_cache.py`).
     prompt_cache: Annotated[bool, option("prompt_cache", "--model-arg")] = True
 
     def __post_init__(self) -> None:
@@ -131,12 +131,12 @@ class ModelSettings:
 
     @property
     def pictures_kept(self) -> int:
-        """How many pictures of tools stay in a request, besides those that come back by name."""
+        """Number of tools' pictures that stay in a request, besides those recalled by name."""
         word = self.keep_pictures
         return self.keep_images if not word else KEPT[word] if word in KEPT else int(word)
 
 
-# The limits that `--model-arg image_limits` takes; 0 where nothing is known (`hybrid/models/picture_limits.py`).
+# The limits that `--model-arg image_limits` accepts; 0 if unknown (`hybrid/models/picture_limits.py`).
 IMAGE_LIMITS: Final = (
     *("least_side", "most_ratio", "most_side", "most_pictures", "many", "most_side_of_many"),
     *("most_bytes", "most_request_bytes"),
@@ -144,7 +144,7 @@ IMAGE_LIMITS: Final = (
 
 
 def read_image_limits(text: str) -> dict[str, int]:
-    """The limits in a text `least_side:28,most_ratio:200`. Raises `UsageError` for another form or name."""
+    """Parse limits such as `least_side:28,most_ratio:200`. Raises `UsageError` for another form or name."""
     limits: dict[str, int] = {}
     for part in filter(None, text.split(",")):
         name, _, number = part.strip().partition(":")
@@ -157,10 +157,10 @@ def read_image_limits(text: str) -> dict[str, int]:
 
 
 def parse_model_args(items: Sequence[str]) -> ModelSettings:
-    """Read `--model-arg K=V`: `V` is JSON where it parses as JSON, else a string.
+    """Parse `--model-arg K=V`: `V` is JSON if it parses as JSON, else a string.
 
     A key that is a field of `ModelSettings` sets it (`temperature=null` leaves it to the provider, `price=IN/OUT`,
-    `prompt_cache=on|off`); everything else goes to the provider, as `extra`.
+    `prompt_cache=on|off`); everything else is passed to the provider, as `extra`.
 
     Raises:
         UsageError: an item without `=`, a key given twice, or a value that does not fit.
@@ -181,7 +181,7 @@ def parse_model_args(items: Sequence[str]) -> ModelSettings:
 
 
 def _checked(field: OptionField, value: Json) -> object:
-    """The value of one of our own keys of `--model-arg`."""
+    """Convert the value of one of hybrid's own keys of `--model-arg`."""
     wrong = f"--model-arg {field.option.name}={value}: must be"
     if field.type is Price:
         return parse_price(str(value))
@@ -200,15 +200,15 @@ def _checked(field: OptionField, value: Json) -> object:
 
 @dataclass(frozen=True)
 class BackendChoice:
-    """Which code and weights may answer, where, and how much of them may be loaded at once."""
+    """Which code and weights may answer, on which device, and how much may be loaded at once."""
 
     backend: Annotated[Backends, option("--backend")] = "auto"
     weights: Annotated[Mapping[str, str], option("--weights")] = field(default_factory=dict)
-    # Of learned backends: `cpu`, `mps`, `cuda`, which is all of them, `cuda:N,cuda:M`, or `auto`.
+    # Device of learned backends: `cpu`, `mps`, `cuda` (all GPUs), `cuda:N,cuda:M`, or `auto`.
     device: Annotated[str, option("--device")] = CPU
-    # Weights kept loaded, by their size on disk; what was used longest ago goes first. None keeps everything.
+    # Limit for loaded weights, by their size on disk; the least recently used are unloaded. None is no limit.
     memory_bytes: Annotated[int | None, option("--tool-memory")] = None
-    # Take learned weights without their known-answer images: only for weights that are random by design.
+    # Accept learned weights without their known-answer checks: only for weights that are random by design.
     unchecked: Annotated[bool, option("--unchecked-weights")] = False
     dtype: Annotated[Dtypes, option("--tool-dtype")] = "auto"
     compiled: Annotated[bool, option("--tool-compile")] = False
@@ -216,31 +216,31 @@ class BackendChoice:
 
 @dataclass(frozen=True)
 class ServiceOptions(BackendChoice):
-    """Which code and weights may answer, where, and for how long."""
+    """Which code and weights may answer, where, and with which time limits."""
 
-    # How long one request, or the batch that it is in, may run.
+    # Longest running time of a request, or of its batch.
     timeout_s: float = 300.0
-    # How long a request may wait for its turn, or for weights to load.
+    # Longest time for which a request may wait in the queue, or for weights to load.
     queue_s: float = QUEUE_S
     pictures: Annotated[Pictures, option("--pictures")] = "auto"
-    # Share of its GPU that a tool actor takes, 0..1, by the books of the cluster.
+    # Share of its GPU that a tool actor reserves in the cluster, 0..1.
     gpu_share: Annotated[float, option("--tool-gpu")] = 1.0
-    # How long a batch that is not full waits for requests that are being decoded.
+    # Seconds for which a batch that is not full waits for requests that are being decoded.
     coming_s: float = COMING_WAIT_S
-    # Decode, draw and encode for a learned tool, and run the weight-free ones: a GPU wants many of them.
+    # Threads that decode, draw and encode for a learned tool, and run the weight-free ones: a GPU needs many.
     threads: int = max(1, min(MAX_THREADS, os.cpu_count() or 1))
-    # Run tools that are files of `tools/` in a worker process, which is killed and started again when one of them
-    # hangs, crashes or leaks (`hybrid/serving/supervisor.py`). What follows holds for such a process alone.
+    # Run tools that are files of `tools/` in a worker process, which is killed and restarted if one of them hangs,
+    # crashes or leaks (`hybrid/serving/supervisor.py`). The following fields apply only to such a process.
     isolated: bool = False
-    # How long the modules of a tool may take to be imported.
+    # Longest time for importing the modules of a tool.
     import_s: float = 60.0
-    # How long the weights of a tool may take to load, download included.
+    # Longest time for loading the weights of a tool, including download.
     load_s: Annotated[float, option("--max-load-seconds")] = LOAD_S
-    # How long the process may give no sign of life: a tool that holds the interpreter stops all others.
+    # Longest time without a sign of life: a tool that blocks the interpreter stops all others.
     silence_s: float = 30.0
-    # How long work goes on after its last caller has left.
+    # Seconds for which work continues after its last caller has left.
     grace_s: float = 10.0
-    # Resident memory of the process: four fifths of what the machine, or a container, leaves to all.
+    # Largest resident memory of the process: by default 80 % of the memory of the machine or container.
     process_bytes: int = field(default_factory=lambda: memory_to_use() * 4 // 5)
 
 
@@ -248,7 +248,7 @@ class ServiceOptions(BackendChoice):
 class Limits:
     """Budgets of a question. `turns` is per ask, everything else per question; None is no limit.
 
-    `seconds` is running time of model and tools, without waiting in queues of ours (`hybrid/core/timing.py`).
+    `seconds` is running time of model and tools, without waiting in hybrid's queues (`hybrid/core/timing.py`).
     """
 
     tool_calls: Annotated[int, option("--max-tool-calls")] = 8
@@ -260,19 +260,19 @@ class Limits:
 
 @dataclass(frozen=True)
 class Objects:
-    """Objects that Python code hands in instead of naming them, each under the name that it has in the run."""
+    """Objects that Python code passes in instead of naming them, each under its name in the run."""
 
-    # The LangChain chat model that is called `RunConfig.model`; what it is counts under `model`.
+    # The LangChain chat model that `RunConfig.model` names; its identity is that under `model`.
     model: Any = None
-    # A `hybrid.solving.solver.Solver` each.
+    # Each is a `hybrid.solving.solver.Solver`.
     solvers: Mapping[str, Any] = field(default_factory=dict)
-    # A `hybrid.tool.Tool` each. These run in this process.
+    # Each is a `hybrid.tool.Tool`. These run in this process.
     tools: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class RunLimits:
-    """Budgets of one command, counted from its start; None is no limit. They are no part of a run's identity."""
+    """Budgets of one command, counted from its start; None is no limit. They are not part of a run's identity."""
 
     model_calls: Annotated[int | None, option("--run-max-calls")] = None
     tokens: Annotated[int | None, option("--run-max-tokens")] = None

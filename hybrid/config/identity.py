@@ -1,7 +1,7 @@
 """The identity of a run, its digest, and the name of the folder derived from it.
 
-How much is run and how fast (limit, concurrency, engine, the list of solvers) does not count: a run can be extended by
-those. Everything else does: it is in the manifest, and a run that is continued with another value is refused.
+Options for how much is run and how fast (limit, concurrency, engine, the list of solvers) do not count, so a run can be
+extended with other values. All others do: they are in the manifest, and resuming a run with another value is an error.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from hybrid.config.option import Concern, InIdentity
 from hybrid.config.run_config import RunConfig
 from hybrid.core.types import Json
 
-# Characters of a model's name in the name of a folder.
+# Largest length of a model's name in the name of a folder.
 MAX_MODEL_LENGTH = 40
-# The fields that count, with how.
+# The options that count, with how they count.
 COUNTING: Final[Mapping[str, InIdentity]] = {
     name: mark
     for name, hint in get_type_hints(RunConfig, include_extras=True).items()
@@ -28,11 +28,11 @@ COUNTING: Final[Mapping[str, InIdentity]] = {
 
 
 def identity_of(config: RunConfig, facts: Mapping[str, Json]) -> dict[str, Json]:
-    """Every option that makes a run another one, under its key, in the order of the fields.
+    """Return every option that distinguishes runs, under its key, in the order of the fields.
 
     Args:
         config: the options.
-        facts: what was resolved, by the keys that the options name; others are ignored.
+        facts: resolved values, by the keys that the options name; others are ignored.
 
     Raises:
         KeyError: an option names a fact that was not resolved.
@@ -45,7 +45,7 @@ def identity_of(config: RunConfig, facts: Mapping[str, Json]) -> dict[str, Json]
 
 
 def concerning(identity: Mapping[str, Json], concerns: Collection[Concern]) -> dict[str, Json]:
-    """The part of an identity that can change the answers of a solver of these kinds, beside the tools in its entry."""
+    """Return the part of an identity that can change the answers of such solvers, besides their tools."""
     of = {counts.key or name: counts.of for name, counts in COUNTING.items()}
     part = {key: value for key, value in identity.items() if of.get(key, "all") in concerns}
     if isinstance(limits := part.get("limits"), Mapping) and "tools" not in concerns:
@@ -58,7 +58,7 @@ _PLAIN: Final = RunConfig("")
 
 
 def folder_name(identity: Mapping[str, Json]) -> str:
-    """The default name of a run's folder: benchmark, model and control, then a digest of the identity.
+    """Return the default name of a run's folder: benchmark, model and control, then a digest of the identity.
 
     `blink-gpt-4o-1a2b3c4d5e`, `blink-gpt-4o-blank-1a2b3c4d5e`, and `blink-1a2b3c4d5e` without a model.
     """
@@ -75,9 +75,9 @@ def folder_name(identity: Mapping[str, Json]) -> str:
 
 
 def short_name(model: str) -> str:
-    """The model's part of a folder's name: `gpt-4o` of `openai:gpt-4o`.
+    """Return the model's part of a folder's name: `gpt-4o` for `openai:gpt-4o`.
 
-    Of a path and of `owner/name` it is the last part. Letters, digits and `._-` stay; it is at most 40 characters long.
+    For a path or `owner/name` it is the last part. Letters, digits and `._-` stay; it has at most 40 characters.
     """
     provider, colon, rest = model.partition(":")
     last = (rest if colon else provider).rstrip("/").rpartition("/")[2]
@@ -85,5 +85,5 @@ def short_name(model: str) -> str:
 
 
 def digest(identity: Mapping[str, Json]) -> str:
-    """A short name for a configuration: the default `--out` is derived from it."""
+    """Return a short hash of a configuration, from which the default `--out` is derived."""
     return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:10]

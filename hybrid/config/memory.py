@@ -1,7 +1,7 @@
-"""How much memory the processes of this machine may use: what it has, or less where a control group says so.
+"""The memory that processes may use on this machine: its total, or a control group's lower limit.
 
-A container, a batch job or a service of systemd is a control group with a limit of its own; its processes are killed at
-that limit, however much memory the machine has.
+A container, a batch job or a systemd service is a control group with its own limit, at which its processes are killed,
+however much memory the machine has.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ OWN_GROUPS = Path("/proc/self/cgroup")
 
 
 def memory_to_use() -> int:
-    """Bytes of memory that this process and its children may use together."""
+    """Return the bytes of memory that this process and its children may use together."""
     machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     limit = group_limit(GROUPS, OWN_GROUPS)
     return machine if limit is None else min(machine, limit)
 
 
 def group_limit(groups: Path, own_groups: Path) -> int | None:
-    """The smallest limit, in bytes, of a process's control group and of those around it; None where there is none.
+    """Return the smallest limit, in bytes, of a process's control group and its parents; None without a limit.
 
     Args:
-        groups: where the control groups are mounted; version 1 has those of memory in `memory`.
+        groups: mount point of the control groups; version 1 has those for memory in `memory`.
         own_groups: the process's groups, one line each: `0::/GROUP` (version 2), `4:memory:/GROUP` (version 1).
     """
     try:
@@ -41,12 +41,12 @@ def group_limit(groups: Path, own_groups: Path) -> int | None:
             root, name = groups / "memory", "memory.limit_in_bytes"
         else:
             continue
-        # A container sees its own group as the root, and may be told its path outside of it.
+        # A container sees its own group as the root, but may be given its path outside the container.
         parts = [part for part in group.split("/") if part not in ("", "..")]
         files += (root.joinpath(*parts[:depth], name) for depth in range(len(parts) + 1))
     limits: list[int] = []
     for path in files:
-        # There is no such file, or no limit (`max`).
+        # Skip missing files and groups without a limit (`max`).
         with suppress(OSError, ValueError):
             limits.append(int(path.read_text()))
     return min(limits, default=None)

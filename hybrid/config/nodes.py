@@ -1,9 +1,9 @@
-"""A YAML file as plain values with their places: what people write by hand is refused by line.
+"""A YAML file as plain values with their locations, so that errors in hand-written files name the line.
 
     root = read_nodes(Path("run.yaml"), "limit: 5")
     root.entries["limit"].where     # "run.yaml, line 1"
 
-Neither tags that make objects are read nor aliases, which let a small file grow without end.
+Tags that make objects are rejected, and aliases, with which a small file can expand without limit.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any, Literal
 from hybrid.core.errors import UsageError
 from hybrid.core.types import Json
 
-# How many lists and mappings may lie in each other.
+# Largest nesting depth of lists and mappings.
 DEEPEST = 20
 
 Kind = Literal["text", "number", "switch", "nothing", "list", "mapping"]
@@ -25,7 +25,7 @@ Kind = Literal["text", "number", "switch", "nothing", "list", "mapping"]
 
 @dataclass(frozen=True)
 class Node:
-    """A value of the file: the text of a scalar as it is written, or the values in it; and where it stands."""
+    """A value of the file: a scalar's text, or the nested values; and its location."""
 
     kind: Kind
     # `run.yaml, line 3`.
@@ -35,7 +35,7 @@ class Node:
     entries: Mapping[str, Node] | None = None
 
     def plain(self) -> Json:
-        """The value as JSON: for what a provider is given as it is."""
+        """Return the value as JSON, for values that are passed to a provider unchanged."""
         if self.kind == "list":
             return [item.plain() for item in self.items]
         if self.entries is not None:
@@ -53,7 +53,7 @@ class Node:
 
 
 def of_json(value: Json, location: str) -> Node:
-    """Values that were read already, all in one place."""
+    """Convert values that were parsed already, with one location for all."""
     if isinstance(value, dict):
         return Node("mapping", location, entries={key: of_json(part, location) for key, part in value.items()})
     if isinstance(value, list):
@@ -70,15 +70,15 @@ def _kind(value: Any) -> Kind:
 
 
 def read_nodes(path: Path, text: str, option: str = "") -> Node | None:
-    """The root of the document; None where it is empty.
+    """Return the root of the document; None if it is empty.
 
     Args:
-        path: of the file, for messages.
+        path: path of the file, for messages.
         text: its content.
-        option: what goes before the file's name where it is no YAML, such as `--config `.
+        option: prefix of the file's name in errors, such as `--config `.
 
     Raises:
-        UsageError: it is no YAML, has an alias or a key twice, or nests too deeply.
+        UsageError: invalid YAML, an alias, a duplicate key, or too deep nesting.
     """
     import yaml
 

@@ -1,4 +1,4 @@
-"""Declarations of the fields of a configuration, from which command line, files, environment and docs are made.
+"""Declarations of a configuration's fields, from which command line, files, environment and docs are derived.
 
 limit: Annotated[int | None, NOT_IDENTITY, option("--limit")] = None        # the words of "--limit" are in options.toml
 
@@ -19,7 +19,7 @@ from hybrid.core.errors import UsageError
 from hybrid.core.toml_records import read_card
 
 Group = Literal["ask", "model", "tools", "limits", "output"]
-# The headings under which options are listed.
+# Headings for lists of options.
 GROUPS: Final[Mapping[Group, str]] = {
     "ask": "What to ask",
     "model": "Which model",
@@ -28,21 +28,21 @@ GROUPS: Final[Mapping[Group, str]] = {
     "output": "Output",
 }
 Parent = Literal["", "--setting", "--model-arg"]
-# How a value is written on the command line where its type does not say so: `on|off` is a word for a bool, `no` a flag
-# that switches off, `A,B` a list in one word, `GB` a number of gigabytes for a field in bytes.
+# Notation of a value on the command line if its type does not determine it: `on|off` is a word for a bool, `no` a flag
+# that disables, `A,B` a list in one word, `GB` a number of gigabytes for a field in bytes.
 Form = Literal["", "address", "device", "solver", "existing file", "amount", "on|off", "no", "A,B", "GB"]
 
-# Solvers: all of them, those that ask a model, that may call tools, or that offer tools to a model.
+# Groups of solvers: all, those that ask a model, that may call tools, or that offer tools to a model.
 Concern = Literal["all", "model", "tools", "tools_offered"]
 
 
 @dataclass(frozen=True)
 class InIdentity:
-    """Marks an option that makes two runs different, with the key of the identity that it decides."""
+    """Marks an option that distinguishes runs, with its key in the identity."""
 
-    # Of the fact that was resolved from it; empty where the value itself stands under the option's own name.
+    # Key of the fact resolved from it; empty if the value itself is stored under the option's own name.
     key: str = ""
-    # Whether only another value than the default counts, so that older runs keep their identity.
+    # Whether only values other than the default count, so that older runs keep their identity.
     if_given: bool = False
     # The solvers whose answers it can change.
     of: Concern = "all"
@@ -50,40 +50,40 @@ class InIdentity:
 
 IDENTITY: Final = InIdentity()
 IDENTITY_OF_MODEL: Final = InIdentity("model", of="model")
-# Marks an option whose effect is recorded with each solver that it concerns.
+# Marks an option whose effect is recorded with each affected solver.
 IDENTITY_OF_SOLVERS: Final = "solvers"
-# Marks an option that may change when a run is continued.
+# Marks an option that may change when a run is resumed.
 NOT_IDENTITY: Final = None
 
 
 @dataclass(frozen=True)
 class Option:
-    """How one field is given from outside."""
+    """How a field is set from outside."""
 
-    # `--max-turns`; a key where it belongs to a `parent`.
+    # `--max-turns`, or a key if it has a `parent`.
     name: str
-    # The first sentence is what `--help` shows.
+    # `--help` shows the first sentence.
     help: str = ""
     group: Group = "ask"
-    # Whether plain `--help` lists it; the others are under `--help-all`.
+    # Whether `--help` lists it; the others are under `--help-all`.
     common: bool = False
-    # A second name of one letter: `-o`.
+    # A short name: `-o`.
     short: str = ""
     metavar: str = ""
     at_least: float | None = None
     form: Form = ""
-    # The environment variable that holds its default.
+    # The environment variable for its default.
     variable: str = ""
     about_variable: str = ""
     # Whether a manifest records it among the options of a run.
     kept: bool = True
-    # The option whose KEY=VALUE words hold it.
+    # The option whose KEY=VALUE words contain it.
     parent: Parent = ""
-    # The values of a setting in words, where its type does not list them.
+    # Description of a setting's values, if its type does not list them.
     values: tuple[str, ...] = ()
-    # A regular expression of a setting's values.
+    # Regular expression for a setting's values.
     pattern: str | None = None
-    # The word of a setting for None.
+    # The word for None in a setting.
     unset: str = ""
 
     @property
@@ -107,13 +107,13 @@ _BY_NAME: Final = {(word.parent, word.name): word for word in _WORDS.option}
 
 
 def option(name: str, parent: Parent = "") -> Option:
-    """The option whose words `options.toml` has. Raises `KeyError` for one that is not there."""
+    """Return the option defined in `options.toml`. Raises `KeyError` if it is not there."""
     return _BY_NAME[parent, name]
 
 
 @dataclass(frozen=True)
 class SubOptions:
-    """On a field that holds a group of options: the fields of the group that have an option here, and which."""
+    """Marks a field with a group of options: the fields of the group that have an option here, and which."""
 
     options: Mapping[str, Option]
 
@@ -124,11 +124,11 @@ class OptionField:
 
     path: tuple[str, ...]
     option: Option
-    # Without `None`, which `optional` says.
+    # Without `None`, which `optional` indicates.
     type: Any
     optional: bool
     default: Any
-    # Whether it can make two runs different.
+    # Whether it can distinguish runs.
     counts: bool
 
     @property
@@ -143,12 +143,12 @@ class OptionField:
 
     @property
     def is_many(self) -> bool:
-        """Whether it holds several values."""
+        """Whether it has several values."""
         return _class(self.type) is tuple
 
 
 def option_fields(config: type, parent: Parent = "") -> tuple[OptionField, ...]:
-    """The options of a configuration class in the order of its fields, or those that belong to another option."""
+    """Return the options of a configuration class in the order of its fields, or those of a parent option."""
     return tuple(field for field in _all_fields(config) if field.option.parent == parent)
 
 
@@ -192,7 +192,7 @@ def _class(hint: Any) -> type:
 
 
 def refuse_too_small(group: Any) -> None:
-    """Raise `UsageError` for a value of a group of options below the least that its option takes."""
+    """Raise `UsageError` for a value in a group of options below the option's minimum."""
     kind: type = type(group)
     for field in _all_fields(kind):
         least, value = field.option.at_least, getattr(group, field.path[0])
@@ -202,7 +202,7 @@ def refuse_too_small(group: Any) -> None:
 
 
 def nested(values: Mapping[tuple[str, ...], Any]) -> dict[str, Any]:
-    """Values by path as nested mappings: `{("limits", "turns"): 3}` becomes `{"limits": {"turns": 3}}`."""
+    """Convert values by path to nested mappings: `{("limits", "turns"): 3}` becomes `{"limits": {"turns": 3}}`."""
     fields: dict[str, Any] = {}
     for path, value in values.items():
         inner = fields
@@ -213,5 +213,5 @@ def nested(values: Mapping[tuple[str, ...], Any]) -> dict[str, Any]:
 
 
 def is_path(field: OptionField) -> bool:
-    """Whether the value is a path."""
+    """Return whether the value is a path."""
     return _class(field.type) is Path

@@ -1,4 +1,4 @@
-"""Options that are written `KEY=VALUE`."""
+"""Options written as `KEY=VALUE`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from hybrid.core.errors import UsageError
 
 
 def pairs(option: str, values: Sequence[str]) -> dict[str, str]:
-    """`KEY=VALUE` words as a mapping. Raises `UsageError` for another form or a key given twice."""
+    """Parse `KEY=VALUE` words to a mapping. Raises `UsageError` for another form or a duplicate key."""
     by_key: dict[str, str] = {}
     for value in values:
         key, equals, rest = value.partition("=")

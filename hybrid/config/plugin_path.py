@@ -1,6 +1,6 @@
-"""The option that says where things lie besides those of the project. It is no part of a run's configuration.
+"""The option for additional search folders of plug-ins. It is not part of a run's configuration.
 
-The code of what is found there is (`hybrid/serving/sources.py`), the folder is not.
+The code found there is part of it (`hybrid/serving/sources.py`), the folder is not.
 """
 
 from __future__ import annotations

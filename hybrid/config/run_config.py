@@ -1,9 +1,9 @@
-"""The options of a run as one frozen value: each is declared once, with how it is given and whether it counts.
+"""The options of a run as one frozen value: each is declared once, with how it is set and whether it counts.
 
     RunConfig("blink", data="sample", model="embedded", limits=Limits(turns=4))
 
-`hybrid run --help`, files of `--config`, `HYBRID_*` variables, the manifest, the identity and the reference in the docs
-are made from this declaration (`hybrid/config/option.py`).
+`hybrid run --help`, `--config` files, `HYBRID_*` variables, the manifest, the identity and the reference in the docs
+are derived from this declaration (`hybrid/config/option.py`).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from hybrid.config.words import LOCAL, AnswerForm, Gate, ImageForm, Missing, Par
 from hybrid.core.errors import UsageError
 from hybrid.core.types import Json, Reasoning
 
-# The settings of the second model, which describes images where they are shown as captions, by their fields.
+# Settings of the second model, which describes images if they are shown as captions, by their fields.
 OF_CAPTIONER: Final = SubOptions(
     {"base_url": option("caption-url", "--setting"), "price": option("caption-price", "--setting")}
 )
@@ -39,34 +39,34 @@ REPEATS_AT_0: Final = "all repetitions are one: add --model-arg temperature=1 (o
 
 
 def own_frame(model: str | None) -> str:
-    """The coordinate system a model writes in by default (`hybrid/solving/coordinates.py`)."""
+    """Return the default coordinate frame in which a model writes (`hybrid/solving/coordinates.py`)."""
     return "fractions" if model == "embedded" else "pixels"
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunConfig:
-    """The options of `hybrid run`. The order of the fields that count is the order of the manifest."""
+    """The options of `hybrid run`. The manifest lists those that count in the order of the fields."""
 
     benchmark: Annotated[str, InIdentity("benchmark")] = field(kw_only=False)
     solvers: Annotated[tuple[str, ...], NOT_IDENTITY, option("--solver")] = field(default=(), kw_only=False)
     split: Annotated[str | None, InIdentity("split"), option("--split")] = None
     tasks: Annotated[tuple[str, ...], InIdentity("tasks"), option("--task")] = ()
     limit: Annotated[int | None, NOT_IDENTITY, option("--limit")] = None
-    # Ids of single questions, of those that `tasks` and `limit` choose.
+    # Ids of single questions among those that `tasks` and `limit` select.
     only: Annotated[tuple[str, ...], NOT_IDENTITY, option("--only")] = ()
     settings: Annotated[Mapping[str, str], InIdentity("settings"), option("--setting")] = field(default_factory=dict)
     data: Annotated[str, InIdentity("data"), option("--data")] = "hub"
     images_root: Annotated[Path | None, NOT_IDENTITY, option("--images-root")] = None
     model: Annotated[str | None, IDENTITY_OF_MODEL, option("--model")] = field(default=None, kw_only=False)
     model_settings: Annotated[ModelSettings, IDENTITY_OF_MODEL] = field(default_factory=ModelSettings)
-    # Models, solvers and tools that Python code hands in; `model`, `solvers` and `tools` name them.
+    # Models, solvers and tools passed in by Python code; `model`, `solvers` and `tools` name them.
     objects: Annotated[Objects, NOT_IDENTITY] = field(default_factory=Objects)
     protocol: Annotated[Parse, IDENTITY, option("--protocol")] = "strict"
     prompts: Annotated[Path | None, InIdentity("prompts"), option("--prompts")] = None
     format_line: Annotated[bool, InIdentity("prompts"), option("--format-line")] = True
     image_labels: Annotated[bool, InIdentity(of="model"), option("--image-labels")] = True
-    # How tools run. Backend and weights of a tool, whether these go unchecked, and the numbers that networks are to
-    # compute in count for the solvers that call it; how pictures are stored counts for the run; the rest does not.
+    # How tools run. A tool's backend, weights, unchecked weights and precision count for the solvers that call it; the
+    # format of pictures counts for the run; the rest does not count.
     service: Annotated[ServiceOptions, IDENTITY_OF_SOLVERS] = field(default_factory=lambda: ServiceOptions(device=AUTO))
     tools: Annotated[tuple[str, ...], InIdentity("tools_offered", of="tools_offered"), option("--tools")] = ()
     mcp: Annotated[tuple[str, ...], IDENTITY_OF_SOLVERS, option("--mcp")] = ()
@@ -79,13 +79,13 @@ class RunConfig:
     overlays: Annotated[bool, NOT_IDENTITY, option("--overlays")] = False
     images: Annotated[ImageForm, InIdentity(of="model"), option("--images")] = "separate"
     rotate: Annotated[bool, IDENTITY, option("--rotate")] = False
-    # The coordinate system of the model's replies (`hybrid/solving/coordinates.py`); by default the model's own.
+    # The coordinate frame of the model's replies (`hybrid/solving/coordinates.py`); by default the model's own.
     frame: Annotated[str, InIdentity(of="model"), option("frame", "--model-arg")] = ""
     strict: Annotated[bool, NOT_IDENTITY, option("--strict")] = False
     answer: Annotated[AnswerForm, InIdentity(of="model"), option("answer", "--setting")] = "text"
-    # How often an MLLM is asked, and its answers vote (`hybrid/solving/self_consistency.py`).
+    # Number of samples of an MLLM's reply, which vote (`hybrid/solving/self_consistency.py`).
     samples: Annotated[int, InIdentity(of="model"), option("samples", "--setting")] = 1
-    # How often every solver is asked everything (`hybrid/core/repetitions.py`).
+    # Number of repetitions of every solver (`hybrid/core/repetitions.py`).
     repeats: Annotated[int, NOT_IDENTITY, option("repeats", "--setting")] = 1
     # Whether a model is asked to reason before it answers (`hybrid/core/format_lines.py`).
     reasoning: Annotated[Reasoning | None, InIdentity("prompts"), option("reasoning", "--setting")] = None
@@ -109,7 +109,7 @@ class RunConfig:
     engine: Annotated[str, NOT_IDENTITY, option("--engine")] = LOCAL
     address: Annotated[str | None, NOT_IDENTITY, option("--address")] = None
     out: Annotated[Path | None, NOT_IDENTITY, option("--out")] = None
-    # Whether findings are read from disk and kept there; the results are the same.
+    # Whether tool outputs are cached on disk; the results are the same.
     cache: Annotated[bool, NOT_IDENTITY, option("--no-cache")] = True
     allow: Annotated[tuple[Gate, ...], NOT_IDENTITY, option("--allow")] = ()
     # The options of `hybrid run` as used, by their long names, for the manifest; empty for a run from Python.
@@ -127,16 +127,16 @@ class RunConfig:
 
     @property
     def tracing(self) -> str | None:
-        """The name under which a plug-in for spans is found: a word, or the ending of a file."""
+        """The name of a plug-in for spans: a word, or the ending of a file."""
         return None if self.trace is None else Path(self.trace).suffix.removeprefix(".") or self.trace
 
     @property
     def sends_format_line(self) -> bool:
-        """Whether prompts end with our line on the form of the reply; the official protocol has none."""
+        """Whether prompts end with a format line; the official protocol has none."""
         return self.format_line and self.protocol == "strict"
 
     def _contradictions(self) -> Iterator[tuple[bool, str]]:
-        """Options that do not go together, with what is said of them."""
+        """Yield pairs of whether options contradict each other, and the message."""
         recorded, likelihood = (self.model or "").startswith("replay:"), self.answer == "likelihood"
         for key, value in (("reasoning", self.reasoning), ("context", self.context), ("caption-model", self.captioner)):
             yield recorded and value is not None, f"--setting {key}: a recorded model was asked as it was recorded"

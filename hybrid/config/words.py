@@ -1,4 +1,4 @@
-"""The words that options take where they are one of a few."""
+"""The words that options accept if they have a fixed set."""
 
 from __future__ import annotations
 
@@ -6,32 +6,32 @@ from collections.abc import Mapping
 from typing import Final, Literal
 
 ToolCalling = Literal["native", "text", "auto"]
-# Whether a model is sent its own earlier thoughts with the conversation.
+# Whether a model gets its own earlier thoughts with the conversation.
 Thoughts = Literal["keep", "drop"]
 Streaming = Literal["auto", "on", "off"]
-# Where a tool's picture goes in a request: inside the tool message, or in a user message behind it. `auto` asks the
+# Position of a tool's picture in a request: inside the tool message, or in a user message after it. `auto` tests the
 # server once.
 ToolPictures = Literal["auto", "inside", "beside"]
 Backends = Literal["auto", "learned", "classical"]
 FLOAT32: Final = "float32"
-# In which numbers the networks of tools compute (`hybrid/serving/precision.py`).
+# Floating-point precision of the tools' networks (`hybrid/serving/precision.py`).
 Dtypes = Literal["auto", "float32", "bfloat16", "float16"]
-# How a crop or an overlay is stored: `auto` as JPEG where the image that it was made from is one, else as PNG.
+# Format of a stored crop or overlay: `auto` is JPEG if the image it was made from is a JPEG, else PNG.
 Pictures = Literal["auto", "png"]
-# The engine that is the process of the run itself.
+# The engine that uses the process of the run itself.
 LOCAL: Final = "local"
 Parse = Literal["official", "strict"]
-# The parts of a finding that a model is shown.
+# The parts of a tool output that a model is shown.
 Show = Literal["text", "image", "both"]
-# In which form a model gets a prompt's images (`hybrid/solving/image_forms.py`).
+# The form in which a model gets a prompt's images (`hybrid/solving/image_forms.py`).
 ImageForm = Literal["separate", "concat", "caption", "none"]
-# Whether tools return their findings or a control.
+# Whether tools return their outputs or a control.
 ToolOutput = Literal["real", "blank", "shuffled", "oracle"]
-# Whether a choice is answered in words, or as the option that the model finds most likely.
+# Whether a choice is answered in words, or as the option with the highest likelihood.
 AnswerForm = Literal["text", "likelihood"]
-# The treatment of questions for which a file of texts has none.
+# Treatment of questions that are missing in a file of texts.
 Missing = Literal["refuse", "without"]
-# Reasons to refuse a run unless `--allow` names them.
+# Reasons to stop a run unless `--allow` names them.
 Gate = Literal["overlap", "non-commercial", "blind", "blind-tools", "toolless", "unordered", "partial"]
-# Pictures of tools that stay in the dialogue, by the word of `--keep-pictures`.
+# Number of tools' pictures that stay in the dialogue, by the word of `--keep-pictures`.
 KEPT: Final[Mapping[str, int]] = {"all": 1_000_000, "latest": 1, "asked": 0}

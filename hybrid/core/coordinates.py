@@ -1,7 +1,7 @@
-"""Marks coordinates in a tool's text, so that each model gets them in the frame in which it writes coordinates.
+"""Marks coordinates in a tool's text, so that each model gets them in the coordinate frame in which it writes.
 
-text = f"1 x cat at {span_px(box)}."            # in a tool; `Evidence` and `ToolError` remove the marks
-unmarked(text)                               # "1 x cat at x 12-80, y 5-60 px.", and the place of each number in it
+text = f"1 x cat at {span_px(box)}."         # in a tool; `Evidence` and `ToolError` remove the marks
+unmarked(text)                               # "1 x cat at x 12-80, y 5-60 px.", and the position of each number
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _MARK: Final = re.compile(
 class Place:
     """A span of a text that is a coordinate, a length, a ratio of sizes, or the unit after coordinates.
 
-    `image` numbers the images of the call from 1 up, and the pictures that the tool made from -1 down.
+    `image` counts the images of the call from 1 up, and the pictures that the tool made from -1 down.
     """
 
     start: int
@@ -41,18 +41,18 @@ def unit(image: int = 1) -> str:
 
 
 def span_px(box: Any, image: int = 1, to: str = "-") -> str:
-    """`x 12-80, y 5-60 px` of a `hybrid.core.types.Box`."""
+    """Format a `hybrid.core.types.Box` as `x 12-80, y 5-60 px`."""
     across = f"x {at('x', box.x0, image)}{to}{at('x', box.x1, image)}"
     return f"{across}, y {at('y', box.y0, image)}{to}{at('y', box.y1, image)}{unit(image)}"
 
 
 def spot_px(x: float, y: float, image: int = 1, form: str = ".0f") -> str:
-    """`(12, 80) px` of a point."""
+    """Format a point as `(12, 80) px`."""
     return f"({at('x', x, image, form)}, {at('y', y, image, form)}){unit(image)}"
 
 
 def size_px(width: float, height: float, image: int = 1) -> str:
-    """`640 x 480` of an image, or of as large a part of it."""
+    """Format the size of an image, or of a part of it, as `640 x 480`."""
     return f"{at('width', width, image, 'g')} x {at('height', height, image, 'g')}"
 
 

@@ -14,7 +14,7 @@ _LIBRARIES: Final = tuple(Path(sysconfig.get_path(name)) for name in ("stdlib", 
 
 
 def raised_at(trace: str, *, installed: bool = True) -> str:
-    """The innermost frame of a traceback that is neither in our code nor in a library; empty if there is none.
+    """Return the innermost frame of a traceback that is neither in hybrid's code nor in a library; "" if there is none.
 
     With `installed`, a plug-in that is installed as a library counts: then its first frame is returned.
     """
@@ -22,7 +22,7 @@ def raised_at(trace: str, *, installed: bool = True) -> str:
     below: list[tuple[Path, str]] = []
     for path, line in ((Path(path), line) for path, line in frames):
         below = [] if path.is_relative_to(_OURS) else [*below, (path, line)]
-    # Our code may raise on behalf of a plug-in, such as for a wrong value on its card.
+    # hybrid's code may raise on behalf of a plug-in, such as for a wrong value on its card.
     foreign_frames = [(Path(path), line) for path, line in frames if not Path(path).is_relative_to(_OURS)]
     plugin_frames = [
         frame for frame in foreign_frames if frame[0].suffix and not any(map(frame[0].is_relative_to, _LIBRARIES))
@@ -41,6 +41,6 @@ def in_one_line(error: BaseException) -> str:
 
 
 def describe_error(error: BaseException) -> str:
-    """The message of an error, with its place if a tool has a defect."""
+    """Return the message of an error, with its location if a tool has a defect."""
     place = raised_at(getattr(error, "trace", ""))
     return f"{error} ({place})" if place else str(error)

@@ -33,7 +33,7 @@ class HybridError(Exception):
 
 
 class UsageError(HybridError):
-    """A wrong option, name or combination: exit code 2, and nothing was run."""
+    """A wrong option, name or combination: exit code 2, and nothing has run."""
 
 
 class DataError(HybridError):
@@ -45,7 +45,7 @@ class WeightsError(HybridError):
 
 
 class ToolError(HybridError):
-    """A tool could not answer this request; `fault` says what kind of error it was.
+    """A tool could not answer this request; `fault` is the kind of error.
 
     `marked` is the message with its coordinates marked (`hybrid.core.coordinates`); `str()` returns it without them.
     """
@@ -87,7 +87,7 @@ class BudgetSpent(HybridError):
 def did_you_mean(word: str, candidates: Iterable[str], cutoff: float = 0.6) -> str:
     """` (did you mean 'crop'?)` for the candidate closest to `word`; empty if no similarity reaches `cutoff` (0..1).
 
-    Without a close one it is the only candidate that contains `word`, in any case: `Depth` means `Relative_Depth`.
+    Otherwise it is the only candidate that contains `word`, ignoring case: `Depth` means `Relative_Depth`.
     """
     names = list(candidates)
     near = difflib.get_close_matches(word, names, n=1, cutoff=cutoff)
@@ -98,7 +98,7 @@ def did_you_mean(word: str, candidates: Iterable[str], cutoff: float = 0.6) -> s
 
 
 def install_extra(extra: str) -> str:
-    """The command that installs an extra of this project; unlike `uv sync`, it uninstalls nothing."""
+    """Return the command that installs an extra of this project; unlike `uv sync`, it uninstalls nothing."""
     checkout = Path(__file__).parents[2]
     return f"uv pip install -e '{'.' if Path.cwd() == checkout else checkout}[{extra}]'"
 
@@ -115,22 +115,22 @@ EXTRA_OF = {**dict.fromkeys(LOCAL, "local"), "cv2": "vision", "pyarrow": "parque
 
 
 def needs_package(what: str, package: str) -> str:
-    """The message for a feature that needs a package which is not installed."""
+    """Return the message for a feature that needs a package which is not installed."""
     if (extra := EXTRA_OF.get(package)) is None:
         return f"{what} needs the package {package}, which is not installed"
     return f"{what} needs {package}, which the extra `{extra}` brings: {install_extra(extra)}"
 
 
 def importable(package: str) -> bool:
-    """Whether a package is installed. Nothing is imported, and threads that import it meanwhile do no harm.
+    """Return whether a package is installed, without importing it; safe while other threads import it.
 
-    `importlib.util.find_spec` asks the module where there is one, and raises `ValueError` while OpenCV loads itself.
+    `importlib.util.find_spec` would query an already loaded module and raises `ValueError` while OpenCV loads itself.
     """
     return any(finder.find_spec(package, None) is not None for finder in sys.meta_path)
 
 
 def missing_package(error: BaseException) -> str | None:
-    """The package of `EXTRA_OF` whose import failed; None for any other error."""
+    """Return the package of `EXTRA_OF` whose import failed; None for any other error."""
     package = str(error.name).partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
     return package if package in EXTRA_OF else None
 
@@ -147,14 +147,14 @@ def needed_by(what: str) -> Iterator[None]:
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether a device is out of memory (torch's error, recognized by name to avoid importing torch)."""
+    """Return whether a device is out of memory (torch's error, recognized by name to avoid importing torch)."""
     is_memory_error = any(kind.__name__ == "OutOfMemoryError" for kind in type(error).__mro__)
-    # MPS has no class for it. Only exact arguments count: the message could come from a tool's own code.
+    # MPS has no error class for it. Only exact arguments count: the message could come from a tool's own code.
     return is_memory_error or any(
         isinstance(argument, str) and argument.startswith("MPS backend out of memory") for argument in error.args
     )
 
 
 def is_device_lost(error: BaseException) -> bool:
-    """Whether a kernel failed on an accelerator, which is then unusable for this process."""
+    """Return whether a kernel failed on an accelerator, which is then unusable for this process."""
     return any(kind.__name__ == "AcceleratorError" for kind in type(error).__mro__)

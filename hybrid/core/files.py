@@ -1,4 +1,4 @@
-"""Whole files: atomic replacement, reads up to a limit, and redaction of secrets.
+"""Atomic replacement of files, reads up to a limit, and redaction of secrets.
 
     write_atomic(path, data, durable=True)
     data = read_small(path)     # a file written by a person or a command
@@ -29,11 +29,11 @@ def read_small(path: Path, most: int = MAX_BYTES) -> bytes:
     """Read a file, a pipe or a device of at most `most` bytes.
 
     Args:
-        path: what to read.
+        path: the file.
         most: limit in bytes, at least 0.
 
     Raises:
-        OSError: it cannot be read, or holds more; then `errno` is `EFBIG`.
+        OSError: it cannot be read, or is larger; then `errno` is `EFBIG`.
     """
     with path.open("rb") as file:
         data = file.read(most + 1)
@@ -46,16 +46,16 @@ def write_atomic(path: Path, data: bytes | Iterable[bytes], *, durable: bool = F
     """Replace a file atomically: neither a reader nor a crash of the process leaves half of it.
 
     A device, a pipe or an open file of this process (`/dev/stdout`) is written to directly. Any other link is replaced,
-    not followed: somebody else may have made the link, to a valuable target.
+    not followed, because another user may have linked it to a valuable target.
 
     Args:
         path: the file; missing parent folders are created. The umask sets its permissions.
         data: its content, in one piece or in parts.
-        durable: sync file and folders to disk before returning, so that they survive a power cut. Not needed for what
-            can be computed again.
+        durable: sync file and folders to disk before returning, so that they survive a power cut. Not needed for data
+            that can be computed again.
 
     Raises:
-        OSError: it cannot be written (a full disk, a read-only folder); `path` is as it was and nothing else is left.
+        OSError: it cannot be written (a full disk, a read-only folder); `path` is unchanged and no other file is left.
     """
     parts = [data] if isinstance(data, bytes) else data
     try:
@@ -111,7 +111,7 @@ def write_redacted(path: Path, data: bytes, *, durable: bool = False) -> None:
     write_atomic(path, redact_bytes(data), durable=durable)
 
 
-# What a user can do about a file that cannot be written, by the system's error code.
+# Advice on a file that cannot be written, by the system's error code.
 ADVICE: Final[Mapping[int, str]] = {
     errno.ENOSPC: "free some space and repeat the command",
     errno.EDQUOT: "free some space and repeat the command",
@@ -120,15 +120,15 @@ ADVICE: Final[Mapping[int, str]] = {
 
 
 def advice_on(error: OSError) -> str:
-    """What can be done about an error of the system, behind a semicolon; empty where its words say it."""
+    """Return advice on an error of the system, after a semicolon; empty if there is none."""
     advice = ADVICE.get(error.errno or 0)
     return f"; {advice}" if advice else ""
 
 
 def first_of_tree(error: shutil.Error) -> OSError:
-    """The error of the first file of a tree that could not be copied, with the name of the copy."""
+    """Return the error of the first file of a tree that could not be copied, with the name of the copy."""
     _, copy, text = error.args[0][0]
-    # The text repeats both names, as an error of the system writes itself.
+    # The text repeats both names, as the system formats its errors.
     matched = re.match(r"\[Errno (-?[0-9]+)\] ([^:]*)", str(text))
     number, reason = (int(matched[1]), matched[2]) if matched else (errno.EIO, str(text))
     return OSError(number, reason, os.fspath(copy))
@@ -139,10 +139,10 @@ def complete_or_absent(path: Path) -> Iterator[None]:
     """Remove what was written at `path` if the block inside fails, so that the same command can be repeated.
 
     Args:
-        path: not there before, or an empty folder, which stays.
+        path: must be missing, or an empty folder, which stays.
 
     Raises:
-        OSError: that of the block; `filename` is `path` where a library named no file.
+        OSError: the error of the block; `filename` is `path` if a library named no file.
     """
     existed = os.path.lexists(path)
     try:
@@ -163,7 +163,7 @@ def complete_or_absent(path: Path) -> Iterator[None]:
 
 
 def _reason(error: OSError) -> str:
-    # Libraries in C++ wrap the system's words in their own.
+    # C++ libraries wrap the system's message in their own.
     return os.strerror(error.errno) if error.errno else str(error)
 
 

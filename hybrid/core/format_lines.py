@@ -1,8 +1,8 @@
 """The text around a prompt: whether to reason first, and a format line for each kind of answer.
 
-Text that data carries is used verbatim. A format line is the same for every solver and can be left out
-(`--format-line off`); under `--protocol official` it always is, because the papers' own code adds nothing to what the
-data and `benchmarks/NAME/texts.toml` say. Its wording and the settings are in the manifest as a hash.
+Text from the data is used verbatim. A format line is the same for every solver and can be left out
+(`--format-line off`); `--protocol official` always leaves it out, because the papers' code adds nothing to the text of
+the data and of `benchmarks/NAME/texts.toml`. The manifest contains the settings and a hash of the wording.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def bare(answer: str) -> str:
 
 @dataclass(frozen=True)
 class Wording:
-    """Which texts of ours are appended to a prompt: the format line, and whether to reason first."""
+    """The texts that hybrid appends to a prompt: the format line, and whether to reason first."""
 
     format_line: bool = True
     # None leaves it to the model.
@@ -57,7 +57,7 @@ class Wording:
         return tuple(filter(None, (instruction, line)))
 
     def format_answer(self, answer: str) -> str:
-        """Write an answer of our own solvers, `Answer: (B)`, in the requested form: bare (`B`) without a format line.
+        """Format an answer of hybrid's own solvers, `Answer: (B)`, as requested: bare (`B`) without a format line.
 
         The official parses read a bare letter or word; most of them do not read `Answer: (B)`.
         """

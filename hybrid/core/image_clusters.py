@@ -1,4 +1,4 @@
-"""Clusters questions that share pictures, as they are not independent, unless the data define clusters.
+"""Clusters questions that share pictures, because they are not independent, unless the data define clusters.
 
 pictures = SamePictures()
 pictures.add(question)         # every question of the data
@@ -76,13 +76,13 @@ class JoinedUnits:
                 self._above[second] = first
 
     def root(self, unit: str) -> str:
-        """The first unit of a unit's set; the unit itself if it is alone."""
+        """Return the first unit of a unit's set; the unit itself if it is alone."""
         while unit in self._above:
             unit = self._above[unit]
         return unit
 
     def joined(self) -> dict[str, str]:
-        """The first unit of each unit's set, for sets of two or more."""
+        """Return the first unit of each unit's set, for sets of two or more."""
         roots = {unit: self.root(unit) for unit in self._above}
         return roots | {first: first for first in roots.values()}
 

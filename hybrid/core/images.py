@@ -55,7 +55,7 @@ NOT_READ: Mapping[str, re.Pattern[bytes]] = {
 # Largest image file in bytes.
 MAX_BYTES = 512 * 2**20
 JPEG, PNG = MEDIA_TYPES["JPEG"], MEDIA_TYPES["PNG"]
-# Quality of JPEGs that we write, without chroma subsampling (4:4:4).
+# Quality of JPEGs that hybrid writes, without chroma subsampling (4:4:4).
 JPEG_QUALITY = 95
 # Longest side of a JPEG.
 JPEG_SIDE_PX = 65_500
@@ -193,12 +193,12 @@ def _holds(path: Path, data: bytes) -> bool:
 
 
 def inspect(data: bytes, source: str) -> StoredImage:
-    """Format and oriented size of an image. Raises `DataError` naming `source` if it does not decode."""
+    """Return format and oriented size of an image. Raises `DataError` naming `source` if it does not decode."""
     return _described(data, hashlib.sha256(data).hexdigest(), source, decodes=False)[0]
 
 
 def _described(data: bytes, sha256: str, source: str, *, decodes: bool) -> tuple[StoredImage, bool]:
-    """As `inspect`, and whether it is plain. If it is known to decode, only the header is read."""
+    """Return `inspect`, and whether the image is plain. If it is known to decode, only the header is read."""
     picture = _open(data, source)
     width, height = picture.size
     form = str(picture.format)
@@ -236,7 +236,7 @@ def encode(pixels: Pixels, media_type: str = PNG) -> bytes:
 
     Raises:
         DataError: any other array, a side over 10^6 px, or for a JPEG over `JPEG_SIDE_PX`; any other type.
-        UsageError: a PNG without OpenCV. Other encoders give other bytes, and so other identities of pictures.
+        UsageError: a PNG without OpenCV, because other encoders would give other bytes and so other image identities.
     """
     import numpy as np
     from PIL import Image
@@ -288,14 +288,14 @@ def decode(data: bytes, source: str) -> Pixels:
 
 
 def to_rgb(picture: Image.Image) -> Image.Image:
-    """Any Pillow mode to RGB. Alpha is laid over white; 16- and 32-bit grey is scaled to 8 bits.
+    """Convert any Pillow mode to RGB. Alpha is blended over white; 16- and 32-bit grey is scaled to 8 bits.
 
-    Grey of 16 bits is 0..65535. Floats are 0..1 where none is above 1, so that a nearly black picture of 0..255 becomes
-    brighter; else they, and integers of 32 bits, are 0..255 where none is above 255, else 0..65535. What is no number
-    is black. What is RGB already is given back as it is.
+    16-bit grey is 0..65535. Floats are 0..1 if none exceeds 1, so a nearly black image of 0..255 becomes brighter.
+    Other floats, and 32-bit integers, are 0..255 if none exceeds 255, else 0..65535. NaN is black. An RGB image is
+    returned unchanged.
 
     Raises:
-        DataError: values of 32 bits that are negative, or above 65535.
+        DataError: 32-bit values that are negative, or above 65535.
     """
     import numpy as np
     from PIL import Image
@@ -328,7 +328,7 @@ WITHOUT_RANGE = ("I", "F")
 def _open(data: bytes, source: str) -> Image.Image:
     from PIL import Image
 
-    # Pillow's own limit warns or raises by thread-unsafe means; ours below is an error before anything is decoded.
+    # Pillow's own limit warns or raises in a way that is not thread-safe; the limit below fails before decoding.
     Image.MAX_IMAGE_PIXELS = None
     try:
         # Only these: Pillow knows some forty formats, and one of them starts Ghostscript.
@@ -348,14 +348,14 @@ def _open(data: bytes, source: str) -> Image.Image:
 
 @dataclass(frozen=True)
 class Joint:
-    """How several pictures become one (`--images concat`): side by side, left to right, none of them scaled."""
+    """The way to join several pictures (`--images concat`): side by side, left to right, unscaled."""
 
     gap_px: int = 12
-    # Colour of the gap, and of the area beside a picture that is lower than another one.
+    # Colour of the gap, and of the area below or above a lower picture.
     rgb: tuple[int, int, int] = (255, 255, 255)
-    # Vertical place of a picture that is lower than another one.
+    # Vertical position of a lower picture.
     at: Literal["top", "middle"] = "top"
 
 
-# Ours; a benchmark whose paper joins pictures otherwise has its own.
+# The default; a benchmark whose paper joins pictures in another way defines its own.
 OUR_JOINT = Joint()

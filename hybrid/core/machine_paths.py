@@ -2,8 +2,8 @@
 
     hide_paths("--data /home/ada/BLINK: no such folder")      # "--data BLINK: no such folder"
 
-A path below the working directory becomes relative, so that a printed command still runs there; of any other path only
-the last part remains. Only our own text is changed, never that of a question, a reply or a tool.
+A path below the working directory becomes relative, so that a printed command still runs there; any other path is
+reduced to its last part. Only hybrid's own text is changed, never that of a question, a reply or a tool.
 """
 
 from __future__ import annotations

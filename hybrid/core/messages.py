@@ -280,7 +280,7 @@ def replace_surrogates_in(value: Any) -> Any:
 
 
 def _unusable(arguments: Any) -> str | None:
-    """Why arguments cannot be used by any tool, or None if they can."""
+    """Return why arguments cannot be used by any tool, or None if they can."""
     values, characters = 0, 0
     open_values: list[tuple[Any, int]] = [(arguments, 1)]
     while open_values:

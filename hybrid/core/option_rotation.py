@@ -72,9 +72,9 @@ def _with_options(text: str, original: Sequence[str], after: Sequence[str]) -> s
 
 
 def _moved(target: Json, places: int, count: int) -> Json:
-    """The target after the rotation: a letter is moved, any other text stays, as it names its option itself.
+    """Return the target after the rotation: a letter is moved; any other text stays, because it names its option.
 
-    In a target with several facts (`{"answer": "B", ...}`) the answer is moved.
+    In a target with several facts (`{"answer": "B", ...}`), only the answer is moved.
     """
     if isinstance(target, Mapping) and "answer" in target:
         return {**target, "answer": _moved(target["answer"], places, count)}

@@ -5,8 +5,8 @@
     seed_of_repetition(0, 2)                    # the seed of the second repetition in a run of seed 0
 
 Each repetition is stored like a separate solver: folder, attempts, entry of the manifest, replies of the model. It asks
-the same prompts with other seeds. Tools return the same to each repetition: findings do not depend on the seed, and the
-second time they come from the cache. Differences between repetitions are therefore due to the model.
+the same prompts with other seeds. Tools return the same output to each repetition: it does not depend on the seed, and
+the second time it comes from the cache. Differences between repetitions are therefore due to the model.
 
 The number of repetitions is not part of the run's identity: a later command may ask for more.
 """
@@ -34,23 +34,23 @@ S = TypeVar("S", bound=Repeatable)
 
 
 def name_of(word: str, number: int) -> str:
-    """The name of a repetition (from 1); the first one has the solver's own name."""
+    """Return the name of a repetition (from 1); the first one has the solver's own name."""
     return word if number == 1 else f"{word}{REPEAT}{number}"
 
 
 def word_of(name: str) -> str:
-    """The solver's word on the command line, from its name in a run."""
+    """Return the solver's word on the command line, from its name in a run."""
     return name.partition(REPEAT)[0]
 
 
 def number_of(name: str) -> int:
-    """The number of the repetition, from 1."""
+    """Return the number of the repetition, from 1."""
     number = name.partition(REPEAT)[2]
     return int(number) if number.isascii() and number.isdecimal() else 1
 
 
 def varies(solver: Repeatable) -> bool:
-    """Whether a solver may answer differently when repeated: it asks a model or uses a seed."""
+    """Return whether a solver may answer differently when repeated: it asks a model or uses a seed."""
     return solver.needs_model or solver.seeded
 
 
@@ -76,7 +76,7 @@ def notes_on_repeats(solvers: Mapping[str, Repeatable], times: int) -> tuple[str
 
 
 def seed_of_repetition(seed: int, number: int) -> int:
-    """The seed of a repetition: the run's own for the first one, then one derived from it, in 0..2^31-1."""
+    """Return the seed of a repetition: the run's for the first one, else one derived from it, in 0..2^31-1."""
     if number == 1:
         return seed
     digest = hashlib.sha256(f"{seed}{REPEAT}{number}".encode()).digest()

@@ -4,8 +4,8 @@
     redact("401: wrong key sk-proj-abcdef")    # "401: wrong key [redacted]"
 
 Code that reads a secret registers it; code that writes a file or shows a text passes it through `redact`, before
-truncating it: half of a key would not be found. Environment variables with secret-sounding names are registered on
-first use. A secret is searched for as it is and in its JSON and URL encodings.
+truncating it, because half a key would not be found. Environment variables with secret-sounding names are registered on
+first use. A secret is searched for verbatim and in its JSON and URL encodings.
 """
 
 from __future__ import annotations

@@ -23,13 +23,13 @@ _MARKS: Final = re.compile(
 
 
 def without_thoughts(text: str) -> str:
-    """The text after the last closed thought, and before one that is never closed."""
+    """Return the text after the last closed thought, and before one that is never closed."""
     *_, end = (0, *(match.end() for match in _END.finditer(text)))
     return _BEGINNING.split(text[end:], maxsplit=1)[0]
 
 
 def thoughts(text: str) -> Iterator[tuple[int, int]]:
-    """Spans (start, end) of the thoughts in order; one that was opened in the prompt starts at 0."""
+    """Yield the spans (start, end) of the thoughts in order; one that was opened in the prompt starts at 0."""
     opening: re.Match[str] | None = None
     position = 0
     for mark in _MARKS.finditer(text):
@@ -44,5 +44,5 @@ def thoughts(text: str) -> Iterator[tuple[int, int]]:
 
 
 def marks_in(text: str) -> Iterator[str]:
-    """The opening and closing marks of thoughts in a text."""
+    """Yield the opening and closing marks of thoughts in a text."""
     return (mark[0] for mark in _MARKS.finditer(text) if mark.lastgroup != "channel")

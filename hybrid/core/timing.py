@@ -1,4 +1,4 @@
-"""Time accounting of questions: the running time of calls counts, their waiting in our own queues does not.
+"""Time accounting of questions: the running time of calls counts, their waiting in hybrid's queues does not.
 
     spent = CallTime(left=3.0)                    # one model or tool call, with the seconds left to its question
     watch = Stopwatch(time.monotonic)             # one piece of work; read in the event loop that created it
@@ -9,8 +9,8 @@
     with waiting(): await turn()                  # inside a model: time spent waiting for a slot is not counted
 
 A request in a batch of n is charged 1/n of the batch's running time, so that a budget of seconds does not depend on
-the other requests in the batch. Loading is not charged: neither weights nor the first `FREE_LOAD_S` seconds of a tool's
-first run in a process, which also loads libraries. A caller that joins running work is charged from then on.
+the other requests. Loading is not charged: neither weights nor the first `FREE_LOAD_S` seconds of a tool's first run in
+a process, which also loads libraries. A caller that joins running work is charged from then on.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ R = TypeVar("R")
 # tool is slow or hangs, and the time is charged.
 FREE_LOAD_S = 30.0
 
-# How long a request may wait for its turn.
+# Longest wait of a request in the queue, in seconds.
 QUEUE_S = 3600.0
 
 
@@ -202,7 +202,7 @@ async def finished(
 
 
 def _until_late(name: str, now: ElapsedTime, spent: CallTime, timeouts: Timeouts) -> float:
-    """Seconds until the running work is too late for a caller. Raises `ToolError` if it is already."""
+    """Return the seconds until the running work is too late for a caller. Raises `ToolError` if it is already."""
     if now.ran >= timeouts.running_s:
         raise ToolError(f"{name} did not answer within {timeouts.running_s:g} s", Fault.TIMEOUT)
     if spent.rest is None:
@@ -305,7 +305,7 @@ def count_call(spent: CallTime, clock: Clock, queue_s: float = QUEUE_S) -> Count
 
 @contextmanager
 def waiting(*, long: bool = False) -> Iterator[None]:
-    """Do not count the block in the surrounding model call: it waits in our queue or, if `long`, for a batch."""
+    """Do not count the block in the surrounding model call: it waits in a queue or, if `long`, for a batch."""
     call = _COUNTED.get()
     if call is not None:
         call.wait(1, long=long)

@@ -71,7 +71,7 @@ def as_data(value: Any) -> Any:
 
 
 class ValueMismatch(Exception):
-    """Why a value is not valid. `steps` is its path; if not `named`, the message itself names it."""
+    """The reason why a value is not valid. `steps` is its path; if not `named`, the message itself names it."""
 
     def __init__(self, steps: Steps, message: str, *, is_named: bool = True) -> None:
         super().__init__(message)
@@ -159,12 +159,12 @@ class Reader:
         return kind(**read)
 
     def unknown(self, kind: type, steps: Steps, names: Collection[str]) -> ValueMismatch:
-        """The error for a key that the dataclass does not have (the last step)."""
+        """Return the error for a key that the dataclass does not have (the last step)."""
         hint = did_you_mean(str(steps[-1]), names)
         return ValueMismatch(steps, f"{kind.__name__} has no such key{hint}; there are: {', '.join(names)}")
 
     def needs(self, kind: type, steps: Steps, name: str) -> ValueMismatch:
-        """The error for a missing key."""
+        """Return the error for a missing key."""
         return ValueMismatch(steps, f"{kind.__name__} needs {name}")
 
     def word(self, value: Any, words: Collection[object], steps: Steps) -> Any:
@@ -201,7 +201,7 @@ def _hints(kind: type) -> Mapping[str, Any]:
 
 
 def _line(text: str, steps: Steps) -> int:
-    """The line (from 1) on which a value starts; tomllib does not report positions.
+    """Return the line (from 1) on which a value starts; tomllib does not report positions.
 
     Parses growing prefixes of the file until the value appears. The lines added last start with the value, because a
     prefix that ends inside a value cannot be parsed.

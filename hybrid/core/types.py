@@ -212,7 +212,7 @@ class Question:
         return self.cluster or self.base
 
     def without_target(self) -> Question:
-        """The question as a dialogue sees it: no target, no reporting groups."""
+        """Return the question as a dialogue gets it: no target, no reporting groups."""
         return replace(self, task="", target=None, groups={})
 
 
@@ -239,9 +239,9 @@ class Usage:
     `cached_tokens` are the part of `input_tokens` that the provider read from its cache, if it reports that.
     `uncounted_calls` are model calls of an agent whose messages do not report tokens; no token count includes them.
 
-    `seconds` is the running time of model and tool calls; `queued_seconds` is their waiting time: in our queues, for
-    weights to load, for others in a batch. `tool_faults` are tool calls that ended in a timeout or a tool error, so
-    that the answer was given without them. `unreadable` are asks in which the model wrote an unreadable call.
+    `seconds` is the running time of model and tool calls; `queued_seconds` is their waiting time: in queues, for
+    weights to load, for others in a batch. `tool_faults` counts tool calls that ended in a timeout or a tool error, so
+    the answer was given without them. `unreadable` counts asks in which the model wrote an unreadable call.
     """
 
     model_calls: int = 0
@@ -258,7 +258,7 @@ class Usage:
     unreadable: int = 0
 
     def __add__(self, other: Usage) -> Usage:
-        """Sum of two usages; an unknown cost counts as nothing unless both are unknown."""
+        """Return the sum of two usages; an unknown cost counts as zero unless both are unknown."""
         costs = [cost for cost in (self.cost_usd, other.cost_usd) if cost is not None]
         names = (name for name in Usage.__dataclass_fields__ if name != "cost_usd")
         counts = {name: getattr(self, name) + getattr(other, name) for name in names}

@@ -1,8 +1,8 @@
-"""The models and tools that are loading before the first answer, for progress bars.
+"""Names of models and tools that are being loaded, for progress bars.
 
-with loading("the model hf:DIR"): ...       # where it is loaded
-loads(worker, ("depth", "detection"))       # all that an owner loads now; () when it is done
-with loading_shown_by(bars.show): ...       # called with all of it at each change, in whatever thread that happens
+with loading("the model hf:DIR"): ...       # around the code that loads it
+loads(worker, ("depth", "detection"))       # everything that this owner is loading now; () when it is done
+with loading_shown_by(bars.show): ...       # `bars.show` gets all names at each change, in any thread
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 
-# The variable by which a person decides about the progress bars of huggingface_hub and transformers.
+# The environment variable by which users control the progress bars of huggingface_hub and transformers.
 OTHER_BARS = "HF_HUB_DISABLE_PROGRESS_BARS"
 
 Show = Callable[[Sequence[str]], None]
@@ -21,7 +21,7 @@ _shows: list[Show] = []
 
 
 def loads(owner: Hashable, what: Sequence[str]) -> None:
-    """An owner loads these things now, and nothing else."""
+    """Set the names of everything that this owner is loading now."""
     if tuple(what) == _now.get(owner, ()):
         return
     if what:
@@ -34,15 +34,15 @@ def loads(owner: Hashable, what: Sequence[str]) -> None:
 
 @contextmanager
 def loading(what: str) -> Iterator[None]:
-    """Something is loaded inside; where that is shown, transformers and the hub draw no bars of their own."""
+    """Report `what` as loading inside the block; if that is shown, turn off the bars of transformers and the hub."""
     owner, hidden = object(), None
     loads(owner, (what,))
     try:
         if _shows and OTHER_BARS not in os.environ:
-            # Their import takes long as well.
+            # Importing them takes long as well.
             from transformers.utils import logging
 
-            # Those of the hub as well.
+            # This also turns off the hub's bars.
             if logging.is_progress_bar_enabled():
                 logging.disable_progress_bar()
                 hidden = logging
@@ -55,7 +55,7 @@ def loading(what: str) -> Iterator[None]:
 
 @contextmanager
 def loading_shown_by(show: Show) -> Iterator[None]:
-    """Inside, what is being loaded is shown by this."""
+    """Call `show` inside the block whenever the loading things change."""
     _shows.append(show)
     try:
         yield

@@ -1,8 +1,8 @@
-"""A line in a notebook's cell that is written over, for progress bars.
+"""An output line in a notebook cell that is overwritten in place, for progress bars.
 
-    tqdm(total=40, file=line_in_place())      # one output that changes; None, and so stderr, outside of a notebook
+tqdm(total=40, file=line_in_place())      # one output that changes; None (stderr) outside of a notebook
 
-A stream would keep every state of the bar in the saved notebook: twice a second, a line.
+An ordinary stream would save every state of the bar in the notebook: two lines per second.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from typing import Any
 
 
 def line_in_place() -> io.TextIOBase | None:
-    """A text file that shows what was written to it last, in the cell that is running; None where there is none."""
+    """Return a text file that displays its last line in the running cell; None outside of a notebook."""
     ipython: Any = sys.modules.get("IPython")
     shell = None if ipython is None else ipython.get_ipython()
-    # In a terminal IPython is as any other program.
+    # In a terminal, IPython behaves as any other program.
     return _Line(shell.display_pub) if shell is not None and "IPKernelApp" in shell.config else None
 
 
 class _Line(io.TextIOBase):
-    """An output with an id, by which it is changed."""
+    """A cell output that is updated by its id."""
 
     encoding = "utf-8"
 
@@ -32,7 +32,7 @@ class _Line(io.TextIOBase):
         self._shown = ""
 
     def write(self, text: str) -> int:
-        """Show the text instead of what is there; ends of lines alone change nothing."""
+        """Replace the displayed text; line ends alone change nothing."""
         line = text.strip("\r\n").rstrip()
         if line and line != self._shown:
             transient = {"display_id": self._id}

@@ -1,7 +1,7 @@
-"""One small table value and its forms: terminal text (wide, narrow), Markdown, CSV, LaTeX; and how numbers are printed.
+"""A small table and its output forms: terminal text (wide, narrow), Markdown, CSV, LaTeX; and formats of numbers.
 
-`hybrid compare RUN --markdown` prints some. Cells are strings already formatted (by
-`accuracy`, `bounds`, ...); they may hold what a model or a data set said, so each form escapes what it would interpret.
+`hybrid compare RUN --markdown` prints such tables. Cells are strings that are already formatted (by `accuracy`,
+`bounds`, ...). They may contain text of a model or a data set, so each form escapes its special characters.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from hybrid.stats import Interval
 
 Align = Literal["left", "right"]
 
-NONE = "-"  # Printed for a number that does not exist
+NONE = "-"  # Printed for a missing number
 
-NOTE_WIDTH = 100  # Notes are broken at so many characters, or at the width of a wider table
+NOTE_WIDTH = 100  # Notes are wrapped at this width, or at the width of a wider table
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A heading and the side its cells are set to; numbers go to the right."""
+    """A heading, and the alignment of its cells; numbers are right-aligned."""
 
     name: str
     align: Align = "right"
@@ -35,9 +35,10 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows of strings under columns; every row as long as the columns.
+    """Rows of strings under columns; every row has one cell per column.
 
-    `notes` are whole sentences printed below. Raises `ValueError` for no columns, or naming the row of another length.
+    `notes` are whole sentences, printed below. Raises `ValueError` if there are no columns, or a row has another
+    length.
     """
 
     title: str
@@ -61,9 +62,9 @@ class Table:
 
 
 def as_text(table: Table) -> str:
-    """Columns aligned with spaces, for a terminal; two spaces between columns, wide (East Asian) characters as two.
+    """Align columns with spaces, for a terminal; wide (East Asian) characters count as two.
 
-    Control and formatting characters, terminal escapes among them, become U+FFFD; line breaks become spaces.
+    Control and formatting characters, such as terminal escapes, become U+FFFD; line breaks become spaces.
     """
     lines = [[one_line(cell) for cell in row] for row in (table.names, *table.rows)]
     widths = [max(display_width(row[place]) for row in lines) for place in range(len(table.columns))]
@@ -78,17 +79,17 @@ def as_text(table: Table) -> str:
 
 
 def as_narrow(table: Table) -> str:
-    """Text within `NARROW` columns, nothing left out; where it is wider, headings and long names are folded.
+    """Return text within `NARROW` columns without omissions; if it is wider, headings and long names are folded.
 
-    Rows of the same first name stand below that name. Where that is not enough the columns are printed in blocks below
-    each other, which begin with the same names: those of the leftmost columns, as far as they leave room. A number is
-    broken only where it is wider than its block.
+    Rows with the same first name are grouped below that name. If that is not enough, the columns are printed in blocks
+    below each other. Each block begins with the same names: the leftmost columns, if there is room for them. A number
+    is broken only if it is wider than its block.
     """
     rows = as_text(replace(table, title="", notes=())).splitlines()
     if max(map(display_width, rows)) <= NARROW:
         blocks: list[list[str]] = [rows]
     else:
-        # The first names become lines of their own where they repeat, and folding the headings is not enough.
+        # Repeated first names become separate lines if folding the headings is not enough.
         names, sides = [row[0] for row in table.rows], [column.align for column in table.columns]
         runs = sum(name != previous for name, previous in zip(names, [None, *names], strict=False))
         wide = _total([_widths(table, place).most for place in range(len(sides))])
@@ -101,7 +102,7 @@ def as_narrow(table: Table) -> str:
 
 
 def as_markdown(table: Table) -> str:
-    """A GitHub-flavoured table under the title in bold; what Markdown or HTML would interpret is escaped."""
+    """Return a GitHub-flavoured table below the title in bold; special characters of Markdown and HTML are escaped."""
     marks = {"left": ":---", "right": "---:"}
     lines = [table.names, *table.rows]
     rows = ["| " + " | ".join(_markdown(cell) for cell in row) + " |" for row in lines]
@@ -112,13 +113,13 @@ def as_markdown(table: Table) -> str:
 
 
 def as_csv(table: Table) -> str:
-    r"""Heading and rows as comma-separated values (RFC 4180 quoting, lines end in \n), cells exactly as they are.
+    r"""Return heading and rows as comma-separated values (RFC 4180 quoting, lines end in \n), with unchanged cells.
 
     The title and the notes are left out: every line is a record.
     """
     lines = []
     for row in (table.names, *table.rows):
-        # The writer quotes the characters of its own line end, so it must know both to quote a lone one.
+        # The writer quotes the characters of its line end, so this must be \r\n for a lone \r or \n to be quoted.
         line = io.StringIO()
         csv.writer(line, lineterminator="\r\n").writerow(row)
         lines.append(line.getvalue().removesuffix("\r\n") + "\n")
@@ -126,7 +127,7 @@ def as_csv(table: Table) -> str:
 
 
 def as_latex(table: Table) -> str:
-    """A `table` environment with the rules of the booktabs package; what LaTeX would interpret is escaped."""
+    """Return a `table` environment with the rules of the booktabs package; special characters of LaTeX are escaped."""
     sides = "".join(column.align[0] for column in table.columns)
     lines = [" & ".join(_latex(cell) for cell in row) + r" \\" for row in (table.names, *table.rows)]
     body = [r"\toprule", lines[0], r"\midrule", *lines[1:], r"\bottomrule"]
@@ -146,59 +147,59 @@ RENDERERS: Mapping[str, Callable[[Table], str]] = {
 
 
 def accuracy(value: float | None) -> str:
-    """A fraction with three decimals: 0.742."""
+    """Format a fraction with three decimals: 0.742."""
     return NONE if value is None else f"{value:z.3f}"
 
 
 def bounds(interval: Interval | None, decimals: int = 2) -> str:
-    """An interval with two decimals: [0.66, 0.81]; of a difference three are needed to tell which side 0 is on."""
+    """Format an interval with two decimals: [0.66, 0.81]; a difference needs three to show its side of 0."""
     return NONE if interval is None else f"[{interval.low:z.{decimals}f}, {interval.high:z.{decimals}f}]"
 
 
 def share(k: float | None, n: int | None) -> str:
-    """Credit out of a count: 92/124, 12345/18000; a fraction of a point with one decimal: 57.5/75."""
+    """Format credit out of a count: 92/124, 12345/18000; with one decimal if it is not an integer: 57.5/75."""
     if k is None or n is None:
         return NONE
     return f"{k:z.0f}/{n}" if abs(k - round(k)) < 1e-6 else f"{k:z.1f}/{n}"
 
 
 def signed(value: float | None) -> str:
-    """A difference with its sign and three decimals: +0.081; what rounds to nothing is +0.000."""
+    """Format a difference with its sign and three decimals: +0.081; a value that rounds to zero is +0.000."""
     return NONE if value is None else f"{value:+z.3f}"
 
 
 def p_value(value: float | None) -> str:
-    """A p value with three decimals, from 0.001 on; below it <0.001."""
+    """Format a p value with three decimals, or as <0.001."""
     if value is None:
         return NONE
     return "<0.001" if value < 0.001 else f"{value:.3f}"
 
 
 def tokens(value: int | None) -> str:
-    """A whole number with separated thousands: 12,345."""
+    """Format an integer with thousands separators: 12,345."""
     return NONE if value is None else f"{value:,}"
 
 
-MIN_WIDTH = 16  # Columns to which long names are folded where there is no room for them
-NAMED = 44  # Columns that the names at the left of every block may take
+MIN_WIDTH = 16  # Width to which long names are folded if there is no room for them
+NAMED = 44  # Maximum total width of the names at the left of every block
 GAP = 2
-HEAD_LINES = 3  # Lines of a folded heading, where its words allow it
+HEAD_LINES = 3  # Maximum number of lines of a folded heading, if its words allow it
 
 
 @dataclass(frozen=True, slots=True)
 class _Widths:
-    """Of one column of a table: what it takes with every cell on one line, and what it cannot go below."""
+    """Widths of one table column: with every cell on one line, and the minimum."""
 
     most: int
     least: int
 
 
 def _blocks(table: Table, *, grouped: bool) -> Iterator[dict[int, int]]:
-    """The columns of each block of a narrow table with their widths, by place; without the first of a grouped one."""
-    # Lines below a group are set in, so that they have less room.
+    """Yield the columns of each block of a narrow table with their widths, by index; without a grouped first column."""
+    # Lines below a group are indented, so that they have less room.
     start, total = (1, NARROW - GAP) if grouped else (0, NARROW)
     widths = [_widths(table, place) for place in range(len(table.columns))]
-    # Columns of names, at least one, begin every block, as far as they leave room.
+    # Every block begins with the columns of names: at least one, more if there is room.
     sides = [column.align for column in table.columns[start:]]
     count = sides.index("right") if "right" in sides else len(sides)
     while count > 1 and _total([width.least for width in widths[start : start + count]]) > NAMED:
@@ -218,7 +219,7 @@ def _blocks(table: Table, *, grouped: bool) -> Iterator[dict[int, int]]:
 
 def _widths(table: Table, place: int) -> _Widths:
     name = one_line(table.names[place])
-    # No line of a heading begins with the sign of an equation.
+    # No line of a heading may begin with an equals sign.
     head = max((display_width(word) for word in name.replace(" =", "\0=").split()), default=0)
     while head >= GAP and len(filled(name, head)) > HEAD_LINES:
         head += 1
@@ -231,7 +232,7 @@ def _total(widths: Sequence[int]) -> int:
 
 
 def _shrunk(block: Mapping[int, _Widths], total: int) -> dict[int, int]:
-    """Widths that fit together: as wide as can be, the widest folded first."""
+    """Return widths that fit together, as wide as possible; the widest is folded first."""
     widths = {place: min(column.most, total) for place, column in block.items()}
     while (over := _total(list(widths.values())) - total) > 0:
         wide = max(widths, key=lambda place: (widths[place] > block[place].least, widths[place]))
@@ -241,7 +242,7 @@ def _shrunk(block: Mapping[int, _Widths], total: int) -> dict[int, int]:
 
 
 def _block(table: Table, widths: Mapping[int, int], *, grouped: bool) -> Iterator[str]:
-    """Heading, rule and rows of some columns; a row is as many lines as its highest cell."""
+    """Yield heading, rule and rows of some columns; a row has as many lines as its highest cell."""
     columns = [table.columns[place] for place in widths]
     heads = [filled(one_line(column.name), width) for column, width in zip(columns, widths.values(), strict=True)]
     most = max(map(len, heads))
@@ -277,7 +278,7 @@ def _padded(cells: Sequence[str], widths: Sequence[int], columns: Sequence[Colum
 
 def _markdown(text: str) -> str:
     escaped = re.sub(r"([\\`*_<>&~$|])", r"\\\1", one_line(text))
-    # An interval reads as plain text; only brackets that would open a link, a reference or a definition matter.
+    # An interval can stay as it is; only brackets that would open a link, a reference or a definition matter.
     return re.sub(r"\](?=[(\[:])", r"\\]", escaped)
 
 
@@ -290,7 +291,7 @@ _LATEX = str.maketrans(
         "<": r"\textless{}",
         ">": r"\textgreater{}",
         "|": r"\textbar{}",
-        # After a row's end these would be read as its optional arguments.
+        # After the end of a row these would be read as its optional arguments.
         **{sign: f"{{{sign}}}" for sign in "[]*"},
     }
 )

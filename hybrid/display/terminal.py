@@ -1,9 +1,9 @@
-"""Text on a terminal: how many columns it takes, and lines that stay within so many.
+"""Text on a terminal: its width in columns, and lines that fit a given width.
 
-    filled("a long sentence ...", 80, hang=4)      # a list of lines, those after the first set in by four
+filled("a long sentence ...", 80, hang=4)      # a list of lines, all but the first indented by four
 
-Nothing is lost: a line is broken at a space where there is one, and within a word, best after one of `/_-`, only where
-the word alone is too wide.
+No character is lost. A line is broken at a space if there is one; a word is only broken if it alone is too wide,
+preferably after one of `/_-`.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import unicodedata
 from collections.abc import Sequence
 from typing import Literal
 
-NARROW = 80  # Columns of what is printed for a narrow terminal
-WIDE_FROM = 100  # Columns of a terminal that is wide
+NARROW = 80  # Width of output for a narrow terminal
+WIDE_FROM = 100  # Minimum width of a wide terminal
 
 Shape = Literal["wide", "narrow"]
 
@@ -24,7 +24,7 @@ TEXT = {"wide": "text", "narrow": "narrow"}  # The name of each shape's form in 
 
 
 def shape_of(requested: Literal["wide", "narrow", "auto"]) -> Shape:
-    """The shape of tables; `auto` is narrow where stdout is a terminal of fewer than `WIDE_FROM` columns."""
+    """Return the shape of tables; `auto` is narrow if stdout is a terminal of fewer than `WIDE_FROM` columns."""
     if requested != "auto":
         return requested
     watched = sys.stdout is not None and sys.stdout.isatty()
@@ -32,13 +32,13 @@ def shape_of(requested: Literal["wide", "narrow", "auto"]) -> Shape:
 
 
 def how_many(count: int, what: str = "question", verb: tuple[str, str] | None = None) -> str:
-    """`1 question`, `2 questions`; with a verb, singular and plural, `1 question is`, `2 questions are`."""
+    """Format `1 question`, `2 questions`; with a verb (singular and plural), `1 question is`, `2 questions are`."""
     plural = count != 1
     return f"{count:,} {what}{'s' * plural}{'' if verb is None else ' ' + verb[plural]}"
 
 
 def one_line(text: str) -> str:
-    """The text on one line, without characters that steer a terminal or reorder what is read."""
+    """Return the text on one line, without characters that control a terminal or change the reading order."""
     joined = " ".join(text.split())
     if joined.isprintable():
         return joined
@@ -46,7 +46,7 @@ def one_line(text: str) -> str:
 
 
 def clipped(text: str, width: int) -> str:
-    """The text on one line of at most `width` columns (4 or more); of a longer one the beginning and the end."""
+    """Return the text on one line of at most `width` columns (4 or more); a longer text is cut in the middle."""
     line = one_line(text)
     if display_width(line) <= width:
         return line
@@ -57,13 +57,13 @@ def clipped(text: str, width: int) -> str:
 
 
 def opening(text: str, width: int) -> str:
-    """The words of a sentence that fit on one line of `width` columns, with a sign where there are more."""
+    """Return the words of a sentence that fit on one line of `width` columns, with an ellipsis if it is longer."""
     first, *rest = filled(text, width)
     return f"{filled(first, width - 1)[0]}\u2026" if rest else first
 
 
 def display_width(text: str) -> int:
-    """Terminal columns that the text takes."""
+    """Return the number of terminal columns of the text."""
     return len(text) if text.isascii() else sum(map(_char_width, text))
 
 
@@ -72,10 +72,10 @@ def _char_width(char: str) -> int:
 
 
 def filled(text: str, width: int, hang: int = 0) -> list[str]:
-    """The text on lines of at most `width` columns, those after the first set in by `hang`; at least one line.
+    """Wrap the text to lines of at most `width` columns, all but the first indented by `hang`; at least one line.
 
-    Leading spaces stay; other runs of spaces are kept where the line is not broken. Raises `ValueError` unless a wide
-    character fits beside the hang.
+    Leading spaces stay; other runs of spaces stay unless the line is broken there. Raises `ValueError` if a wide
+    character does not fit beside the indentation.
     """
     if width < hang + 2:
         raise ValueError(f"{width} columns are too few for lines set in by {hang}")
@@ -89,7 +89,7 @@ def filled(text: str, width: int, hang: int = 0) -> list[str]:
 
 
 def _cut(text: str, width: int, keep: int) -> int:
-    """Where the first line of a text ends that is too wide: before a space after `keep` characters, else in a word."""
+    """Return the end of the first line of a too wide text: before a space after `keep` characters, else in a word."""
     used, fitting = 0, 0
     for fitting, char in enumerate(text):  # noqa: B007 - how far the loop came is what it finds
         used += _char_width(char)
@@ -103,7 +103,7 @@ def _cut(text: str, width: int, keep: int) -> int:
 
 
 def folded(text: str, shape: Shape, hang: int = 2) -> str:
-    """Lines as they are, or for a narrow terminal each within `NARROW` columns; ends as the text does."""
+    """Return the lines unchanged, or wrapped within `NARROW` columns for a narrow terminal; keeps the text's end."""
     if shape == "wide":
         return text
     lines: list[str] = []
@@ -115,12 +115,12 @@ def folded(text: str, shape: Shape, hang: int = 2) -> str:
 
 
 def pasteable(words: Sequence[str], shape: Shape, prefix: str = "") -> str:
-    """A command to be pasted as it stands, after a word of ours; narrow over several lines, never within a word."""
+    """Return a command that can be pasted, after `prefix`; narrow: over several lines, but never within a word."""
     if shape == "wide":
         return prefix + shlex.join(words)
     lines = [prefix]
     for word in map(shlex.quote, words):
-        # Room for a space and the sign that the command goes on.
+        # Leave room for a space and the sign that continues the command.
         if lines[-1].strip() and display_width(lines[-1]) + display_width(word) > NARROW - 2 and lines[-1] != prefix:
             lines[-1] += "\\"
             lines.append("    ")

@@ -1,4 +1,4 @@
-"""A run on disk: all code that writes or reads one is here.
+"""A run on disk: all code that writes or reads its files.
 
 RUN/manifest.json              configuration, observations, commands, extent of each file (`manifest`)
 RUN/questions.jsonl            the questions with their targets, so that scoring needs no data (`questions`)

@@ -106,7 +106,7 @@ class Recorded:
     damage: tuple[str, ...]
 
     def is_current(self) -> bool:
-        """Whether the file is still the one that was read, unchanged."""
+        """Return whether the file is unchanged since it was read."""
         return not self.path.exists() if self.index.file is None else self.index.file.is_at(self.path)
 
     def line(self, identity: str) -> bytes:

@@ -1,9 +1,9 @@
-"""`RUN/batches.jsonl`: which calls were sent in which batch, so that none is sent, or paid, twice.
+"""`RUN/batches.jsonl`: the calls in each batch, so that none is sent and paid twice.
 
 {"batch":"h3f...","model":"openai:gpt-4o","base_url":null,"at":1.7e9,"calls":[["mllm","q7",0,0,"sha256"]]}
 {"batch":"h3f...","input":"files/f-1"}                      # uploaded file; empty after its deletion
 {"batch":"h3f...","state":"creating"}                       # the request was sent: the provider may have the batch
-{"batch":"h3f...","state":"sent","id":"batch_abc"}          # the provider's id; on disk before we wait for results
+{"batch":"h3f...","state":"sent","id":"batch_abc"}          # the provider's id; on disk before waiting for results
 {"batch":"h3f...","state":"over"}                           # ended; its results can still be fetched
 
 A batch is written as `begun` before it is sent. The provider may have accepted a batch that stayed `creating`. A `lost`
@@ -38,7 +38,7 @@ class BatchedCall(NamedTuple):
 
 @dataclass(frozen=True)
 class LoggedBatch:
-    """A batch as the run knows it. We asked to cancel a `cancelled` one; a `refused` or `lost` one brings no reply."""
+    """A batch as recorded. For `cancelled`, a cancellation was requested; `refused` and `lost` have no reply."""
 
     name: str  # Our name for it, which is part of each request's id.
     model: str
@@ -100,6 +100,6 @@ def read_batches(path: Path) -> dict[str, LoggedBatch]:
 
 
 def waiting_calls(batches: Iterable[LoggedBatch]) -> tuple[int, int]:
-    """Number of batches that a provider may still be processing, and of the requests in them."""
+    """Return the number of batches that a provider may still be processing, and of the requests in them."""
     waiting = [batch for batch in batches if batch.state in WAITS]
     return len(waiting), sum(len(batch.calls) for batch in waiting)

@@ -1,4 +1,4 @@
-"""One run on disk, by its folder; `log/__init__.py` lists its files.
+"""The folder of one run; `log/__init__.py` lists its files.
 
 folder = RunFolder.existing(path)
 folder.manifest["identity"], folder.questions(), folder.recorded("mllm").by_id["q7"]
@@ -56,7 +56,7 @@ def read_lines(path: Path, kind: Any) -> Iterator[Any]:
 
 
 def runs_near(path: Path) -> str:
-    """A hint for a path that is not a run: the run around it, or the runs in it; empty if there is neither."""
+    """Return a hint for a path that is not a run: the run around it or the runs in it; empty if there is neither."""
     if (path.parent / MANIFEST).is_file():
         return f"; the run is {path.parent}"
     inside = sorted(manifest.parent for manifest in path.glob(f"*/{MANIFEST}")) if path.is_dir() else []
@@ -64,11 +64,11 @@ def runs_near(path: Path) -> str:
 
 
 def refuse_foreign_beside(folder: Path, own: Collection[str] = ()) -> None:
-    """Raise `UsageError` where a folder for several runs holds files of others and no run yet.
+    """Raise `UsageError` if a folder for several runs has foreign files and no run yet.
 
     Args:
-        folder: takes a folder for each run.
-        own: names of what else is written there.
+        folder: contains a folder for each run.
+        own: names of other files that belong to the runs.
     """
     if not folder.is_dir() or any(folder.glob(f"*/{MANIFEST}")):
         return
@@ -109,7 +109,7 @@ class RunFolder:
             os.stat(f"{self.path}/")
 
     def refuse_foreign(self) -> None:
-        """Raise `UsageError` if the folder holds files that no run writes, so that a run is not mixed with them."""
+        """Raise `UsageError` if the folder has files that no run writes, so that a run is not mixed with them."""
         if not self.path.is_dir() or (self.path / MANIFEST).exists():
             return
         self.refuse_orphans()
@@ -119,15 +119,15 @@ class RunFolder:
             raise UsageError(f"--out {self.path}: it holds {foreign[0]}{more}, which is not of a run{hint}")
 
     def is_begun(self) -> bool:
-        """Whether the run has its manifest, which is written last."""
+        """Return whether the run has its manifest, which is written last."""
         return (self.path / MANIFEST).is_file()
 
     def holds_other_files(self) -> bool:
-        """Whether the folder holds anything that no run writes."""
+        """Return whether the folder contains anything that no run writes."""
         return self.path.exists() and (not self.path.is_dir() or bool(self._foreign_names()))
 
     def _foreign_names(self) -> list[str]:
-        """Names of files and folders that no run writes, except hidden ones."""
+        """Return the names of files and folders that no run writes, except hidden ones."""
         own_names = {MANIFEST, QUESTIONS, LOG, BATCHES, *(path.parent.name for path in self.path.glob(f"*/{ATTEMPTS}"))}
         names = sorted(path.name for path in self.path.iterdir() if not path.name.startswith("."))
         return [name for name in names if name not in own_names]
@@ -153,7 +153,7 @@ class RunFolder:
         write_sealed(self.path / MANIFEST, text.encode("utf-8", "replace"), durable=True)
 
     def extent(self, name: str) -> FileExtent | None:
-        """Extent of a file when the last command ended normally, or None if the manifest has none."""
+        """Return the extent of a file at the last normal end of a command; None if it is not in the manifest."""
         if not (self.path / MANIFEST).exists():
             return None
         facts = self.manifest.get("files", {}).get(name)
@@ -210,7 +210,7 @@ class RunFolder:
         return tuple(self.recorded(solver).by_id.values())
 
     def recorded(self, solver: str) -> Recorded:
-        """The attempts of a solver on disk; cached as long as the file does not change."""
+        """Return the attempts of a solver on disk; cached as long as the file does not change."""
         name = attempts_of(solver)
         path, extent = self.path / name, self.extent(name)
         cached = self._recorded.get(solver)
@@ -219,11 +219,11 @@ class RunFolder:
         return cached
 
     def finished(self, solver: str) -> frozenset[str]:
-        """The ids of a solver's finished questions."""
+        """Return the ids of a solver's finished questions."""
         return frozenset(self.recorded(solver).by_id)
 
     def set_aside(self, solver: str) -> None:
-        """Move the unreadable lines to `damaged.jsonl`, so that the attempts are sound again."""
+        """Move the unreadable lines to `damaged.jsonl`, so that all remaining lines are valid."""
         path = self.path / attempts_of(solver)
         unreadable = {number for number, _ in self.recorded(solver).index.unreadable}
         lines = list(enumerate(whole_lines(path), 1))
@@ -233,7 +233,7 @@ class RunFolder:
         write_redacted(path, b"".join(line for number, line in lines if number not in unreadable), durable=True)
 
     def journal(self, solver: str) -> Journal:
-        """The solver's attempts, open for appending."""
+        """Open the solver's attempts for appending."""
         return Journal(self.path / attempts_of(solver))
 
     def write_scores(self, solver: str, scores: Iterable[Score]) -> Path:
@@ -263,7 +263,7 @@ class RunFolder:
             yield
 
     def is_held(self) -> bool:
-        """Whether a process has locked the run."""
+        """Return whether a process has locked the run."""
         try:
             with (self.path / LOCK).open("rb") as file:
                 fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -275,5 +275,5 @@ class RunFolder:
 
 
 def attempts_of(solver: str) -> str:
-    """Path of a solver's attempts within a run, which is also their key in the manifest."""
+    """Return the path of a solver's attempts within a run, which is also their key in the manifest."""
     return f"{solver}/{ATTEMPTS}"

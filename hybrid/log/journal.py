@@ -17,7 +17,7 @@ from threading import Lock
 from hybrid.core.files import sync_folder
 from hybrid.core.secrets import redact_bytes
 
-# Stands for no file descriptor.
+# Means: no file descriptor.
 CLOSED = -1
 # Bytes per read in the backward search for the end of the last complete line.
 BLOCK = 1 << 16
@@ -85,7 +85,7 @@ class Journal:
 
 
 def end_of_lines(file: int) -> int:
-    """Byte offset of the end of the last complete line of an open file; reads backwards from the end."""
+    """Return the byte offset of the end of the last complete line of an open file; reads backwards from the end."""
     end = os.fstat(file).st_size
     while end > 0:
         start = max(0, end - BLOCK)

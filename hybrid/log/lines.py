@@ -1,4 +1,4 @@
-"""Files of JSON lines, read one record at a time; memory holds only the id and offset of each line.
+"""Files of JSON lines, read one record at a time; only the id and offset of each line are in memory.
 
     index = index_lines(path, extent, form)
     records = index.records(read)
@@ -65,10 +65,10 @@ class HasId(Protocol):
 class LineFormat:
     """The format of the lines of a file.
 
-    A line has a record, or an `error` in place of the content of a record that could not be made.
+    A line contains a record, or its id with an `error` if the record could not be made.
     """
 
-    # Matches the start of a line that we wrote: group 1 is the id as JSON, group 2 `error` or another key.
+    # Matches the start of a line written by this program: group 1 is the id as JSON, group 2 `error` or another key.
     head: re.Pattern[bytes]
     # Reads the record of any line. Raises `ValueError`.
     read: Callable[[bytes], HasId]
@@ -76,7 +76,7 @@ class LineFormat:
     error: type
 
     def id_of(self, line: bytes, *, is_known: bool) -> tuple[str, bool]:
-        """Return the id of a line and whether it has an error; parses the whole line unless it `is_known` to be sound.
+        """Return the id of a line and whether it has an error; parses the whole line unless it `is_known` to be valid.
 
         Raises:
             ValueError: the line is not a record.
@@ -121,7 +121,7 @@ class OpenFile:
         self._end = weakref.finalize(self, os.close, file)
 
     def is_at(self, path: Path) -> bool:
-        """Whether `path` is still the file that was opened, unchanged."""
+        """Return whether `path` is still the file that was opened, unchanged."""
         try:
             now = path.stat()
         except OSError:
@@ -183,7 +183,7 @@ class LineIndex:
     file: OpenFile | None = None
 
     def records(self, read: Callable[[bytes], T], *, errors: bool | None = None) -> Mapping[str, T]:
-        """The records by id: all, only those with an error (True), or only those without (False)."""
+        """Return the records by id: all, only those with an error (True), or only those without (False)."""
         if self.file is None:
             return {}
         numbers = self.places.numbers
@@ -197,7 +197,7 @@ class LineIndex:
         return 0 if self.before is None or self.same else max(0, self.before.lines - self.measure.extent.lines)
 
     def describe_damage(self, what: str) -> str | None:
-        """Say which lines are missing or changed, as the end of a sentence; None if none is."""
+        """Describe missing or changed lines as the end of a sentence; None if there are none."""
         if self.before is None or self.same:
             return None
         if self.missing:

@@ -1,9 +1,9 @@
-"""Lists the runs in a folder, each as one frozen record: configuration, progress, state.
+"""List the runs in a folder, each as one frozen record: configuration, progress, state.
 
     for run in list_runs([Path("runs")]):
         run.path, run.model, run.answered, run.n, run.state
 
-Nothing is written or repaired. To see whether a run is being written, its lock is taken for a moment.
+Nothing is written or repaired. To check whether a run is being written, its lock is taken for a moment.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from hybrid.log.folder import ATTEMPTS, RunFolder
 from hybrid.log.manifest import MANIFEST
 
 State = Literal["finished", "open", "being written", "damaged"]
-# Depth to which runs are searched below the given folder: an ablation or a matrix holds several.
+# Depth to which runs are searched below the given folder: an ablation or a matrix contains several.
 DEPTH = 3
 
 
@@ -39,14 +39,14 @@ class ListedRun:
     answered: int = 0
     # Number of questions that can be asked.
     n: int = 0
-    # The control that tools returned instead of their findings: `blank`, `shuffled` or `oracle`.
+    # The control that tools returned instead of their outputs: `blank`, `shuffled` or `oracle`.
     control: str | None = None
     # Start of the last command, or modification time of the manifest if it has none. In UTC.
     date: datetime
     state: State
     # One line per defect of its files.
     damage: tuple[str, ...] = ()
-    # Number of requests in open batches of a provider, as far as the run knows.
+    # Number of requests in open batches of a provider, according to the run.
     in_batches: int = 0
 
 

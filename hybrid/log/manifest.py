@@ -159,6 +159,6 @@ def difference(before: Mapping[str, Any], after: Mapping[str, Any], prefix: str 
 
 
 def seal_of(content: Mapping[str, Any]) -> str:
-    """Hex sha256 of a JSON object, independent of the order of keys and of an existing seal."""
+    """Return the hex sha256 of a JSON object, independent of the order of keys and of an existing seal."""
     sealed = {key: value for key, value in content.items() if key != SEAL}
     return hashlib.sha256(json.dumps(sealed, sort_keys=True).encode()).hexdigest()

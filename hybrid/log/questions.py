@@ -7,7 +7,7 @@
     spool.add(question)
     asked = spool.questions()     # in an unnamed temporary file, deleted with the last object that reads it
 
-Memory holds only ids, offsets, and which rows are broken.
+Only the ids, the offsets and the ids of broken rows are in memory.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ class RecordedQuestions(SomeQuestions[AnyQuestion]):
         return SomeQuestions(self.by_id, open_ids)
 
     def in_turn(self, finished: frozenset[str] | set[str]) -> Sequence[Question]:
-        """The open questions, one of each task in turn, so that all tasks advance evenly wherever the run stops.
+        """Return the open questions, one of each task in turn, so that all tasks advance evenly if the run stops early.
 
         If the run used another order before, tasks that are behind come first.
         """
@@ -138,7 +138,7 @@ class RecordedQuestions(SomeQuestions[AnyQuestion]):
         return self.by_id.line(name) if isinstance(self.by_id, Records) else question_line(self.by_id[name])
 
     def is_file(self, path: Path) -> bool:
-        """Whether these questions are read from the file `path`, and it is unchanged."""
+        """Return whether these questions are read from the file `path`, and it is unchanged."""
         return isinstance(self.by_id, Records) and self.by_id.file.is_at(path)
 
 

@@ -1,1 +1,1 @@
-"""Letters, points and boxes drawn on a picture: drawn by `drawing`, found again by `finding`."""
+"""Letters, points and boxes on a picture: `drawing` draws them, `finding` detects them."""

@@ -1,7 +1,7 @@
-"""Choose the drawn boxes among the outlines found, together with the letters that name them.
+"""Selects the drawn boxes among the outlines found, together with their letters.
 
-Where boxes overlap their lines form more rectangles than were drawn, most of them whole. Those were drawn that together
-explain the lines of the picture, each with its letter at a corner.
+Lines of overlapping boxes form more rectangles than were drawn. The selected outlines are those that together explain
+the lines of the picture, each with its letter at a corner.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from hybrid.marks.pairs import likely
 
 # Score of a letter at an outline's upper left corner, where BLINK draws it; half of it `LABEL_PX` away.
 #
-# At another corner it is worth `ANY_CORNER`.
+# Score at another corner: ANY_CORNER.
 UPPER_LEFT = 0.5
 ANY_CORNER = 0.2
-# Outlines that are tried for each label, by the number of labels.
+# Number of outlines to try per label, by the number of labels.
 MAX_OPTIONS = {1: 12, 2: 12, 3: 6, 4: 5, 5: 4}
-# Score of explaining all lines that any choice explains.
+# Score of explaining all lines that any choice of outlines explains.
 EXPLAINED = 2.0
-# Bounds further apart than this are another box.
+# Bounds that differ by more than this belong to another box.
 OTHER_PX = 8
-# Grey levels of a ridge from which a line should be explained: fainter ones are the picture's own.
+# Ridge height in grey levels from which a line should be explained: fainter ones belong to the picture itself.
 EXPLAINED_STEP = 60.0
-# How far from an outline's line a line lies that it explains.
+# Largest distance between a line and the outline that explains it.
 BESIDE_LINE_PX = 2
 
 
@@ -47,7 +47,7 @@ class LetterOption:
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A drawn box with its letter; `lead` is by how many scores it is better than other bounds for this letter."""
+    """A drawn box with its letter; `lead` is its score margin over other bounds for this letter."""
 
     outline: Outline
     label: str
@@ -58,9 +58,9 @@ class Named:
 def name_outlines(
     strokes: Strokes, outlines: Sequence[Outline], readings: Sequence[LetterReading], expected: Sequence[str]
 ) -> list[Named]:
-    """The outlines that were drawn, each with its letter; each label and letter once.
+    """Return the drawn outlines, each with its letter; each label and letter once.
 
-    `expected` are the labels asked for (none: any); a legible letter that was not asked for names its outline as well.
+    `expected` are the requested labels (none: any); a legible letter that was not requested also names its outline.
     """
     options: dict[str, list[LetterOption]] = {}
     for outline in outlines:
@@ -85,7 +85,7 @@ def name_outlines(
 
 
 def _choose_outlines(strokes: Strokes, ranked: Sequence[Sequence[LetterOption]]) -> list[tuple[LetterOption, float]]:
-    """One option or none for each label, such that values and explained lines together are most, and its lead."""
+    """Choose one option or none per label to maximise values and explained lines together; return them with leads."""
     explained = {
         id(option): _explained(strokes, option.outline) for options_of_letter in ranked for option in options_of_letter
     }
@@ -116,7 +116,7 @@ def _choose_outlines(strokes: Strokes, ranked: Sequence[Sequence[LetterOption]])
 
 
 def _explained(strokes: Strokes, outline: Outline) -> Mask:
-    """Which pixels of all colours' lines are an outline's, for all lines one after the other."""
+    """Return the mask of the pixels of all colours' lines that an outline explains, lines concatenated."""
     top_edge, bottom_edge, left_edge, right_edge = outline.corners
     parts = []
     for color in strokes.colors:
@@ -133,7 +133,7 @@ def _explained(strokes: Strokes, outline: Outline) -> Mask:
 
 
 def _placed(label: Box, box: Box) -> float:
-    """How well a letter's black box stands to name an outline: -1 away from it, 0 at a side, more at a corner."""
+    """Score a letter's black box as the name of an outline: -1 away from it, 0 at a side, more at a corner."""
     d = LABEL_PX
     left_gap = min(abs(label.x0 - box.x0), abs(label.x1 - box.x0))
     above = min(abs(label.y1 - box.y0), abs(label.y0 - box.y0))

@@ -1,9 +1,9 @@
-"""Find drawn box outlines in red, green or blue: four thin straight lines of one colour that meet at the corners.
+"""Detects drawn box outlines in red, green or blue: four thin straight lines of one colour that meet at the corners.
 
-Of the rows and columns with the strongest lines (`lines.py`) every two and two are tried; a box is where all four
-sides are covered and end in its corners. Boxes may overlap: a side that another box's line or a letter covers counts as
-little less than a painted one, and a letter in its black box says where an upper left corner is looked for in
-particular. Which of the outlines found are the drawn ones is decided with the letters, in `box_letters.py`.
+All pairs of the rows and of the columns with the strongest lines (`lines.py`) are tried; a box requires that all four
+sides are covered and end at its corners. Boxes may overlap: a side covered by another box's line or a letter counts
+almost like a painted one, and a letter in its black box suggests an upper left corner. `box_letters.py` decides,
+together with the letters, which of the outlines were drawn.
 """
 
 from __future__ import annotations
@@ -22,33 +22,33 @@ from hybrid.tool import Pixels
 
 BoxColor = Literal["red", "green", "blue"]
 Values = TypeVar("Values", Map, Mask)
-# Those that are looked for where a picture's colours are not known.
+# Colours to search if a picture's colours are unknown.
 COLORS: tuple[BoxColor, ...] = ("red", "green")
 CHANNELS: tuple[BoxColor, ...] = ("red", "green", "blue")
 
-# Grey levels of a ridge from which a line is followed: faint lines on smooth pictures, clear ones in noise.
+# Ridge heights in grey levels from which a line is followed: faint lines on smooth pictures, clear ones in noise.
 STEPS = (20.0, 60.0, 120.0)
-# Grey levels of a ridge from which a line of one colour is taken to cover the other's.
+# Ridge height in grey levels from which a line of one colour covers the other's.
 COVERING_STEP = 60.0
-# Grey levels of a colour's excess from which a pixel has this colour, whatever lines of the other are near.
+# Excess of a colour in grey levels from which a pixel has this colour, even near lines of the other one.
 MIN_EXCESS = 40.0
-# How far a line and the colour that JPEG spreads round it reach from its middle.
+# Distance from the middle of a line up to which it, and the colour that JPEG spreads, extend.
 COVERING_PX = 2
 MAX_RECTANGLES = 10
 MIN_COVERAGE = 0.6
 MIN_SCORE = 0.5
-# Of the eight ends of four sides, those that reach a corner: a ring has straight runs as well, but no corners.
+# Number of the eight ends of four sides that must reach a corner: a ring has straight runs but no corners.
 MIN_MEETS = 5
 MIN_LETTER = 0.5
-# Largest distance of a letter's black box from the outline it names.
+# Largest distance of a letter's black box from its outline.
 LABEL_PX = 6
-# Least part of a side that is seen to be painted, for at least `SIDES_SHOWN` sides.
+# Smallest visibly painted part of a side, for at least `SIDES_SHOWN` sides.
 MIN_SHOWN = 0.4
 SIDES_SHOWN = 2
 SAME_PX = 16
-# Distance from a line's middle to its edge, where that cannot be measured.
+# Distance from a line's middle to its edge if it cannot be measured.
 HALF_LINE_PX = 1
-# Lines of one colour this near to each other are one band, of which only the outer edges show.
+# Lines of one colour within this distance form one band, of which only the outer edges are visible.
 MERGED_PX = 9
 
 # Middle of the upper, lower, left and right line.
@@ -84,7 +84,7 @@ class Strokes:
             channel = CHANNELS.index(color)
             first_channel, second_channel = (pixels[..., place] for place in range(3) if place != channel)
             excess[color] = np.asarray(pixels[..., channel].astype(np.float32) - cv2.max(first_channel, second_channel))
-        # A gap between two lines of one colour would be a line of the other's excess.
+        # A gap between two lines of one colour would otherwise be a line in the other's excess.
         bounded = {color: np.maximum(excess[color], -MIN_EXCESS) for color in colors}
         first = {color: (LineScores(bounded[color]), LineScores(_transpose(bounded[color]))) for color in colors}
         covered = {color: _covered(*first[color]) for color in colors}
@@ -97,11 +97,11 @@ class Strokes:
         self._runs: dict[tuple[BoxColor, int, float], list[Run]] = {}
 
     def of(self, color: BoxColor) -> tuple[LineScores, LineScores]:
-        """Lines along rows, and along columns."""
+        """Return the lines along rows, and along columns."""
         return self._lines[color]
 
     def runs(self, color: BoxColor, axis: int, step: float) -> list[Run]:
-        """The strongest lines along rows (`turned` 0) or columns (1)."""
+        """Return the strongest lines along rows (`axis` 0) or columns (1)."""
         key = (color, axis, step)
         if key not in self._runs:
             self._runs[key] = self._lines[color][axis].strongest(step)
@@ -113,7 +113,7 @@ def _transpose(values: Values) -> Values:
 
 
 def _covered(across: LineScores, down: LineScores) -> Mask:
-    """Where one colour's lines cover what lies under them, (H, W)."""
+    """Return the mask (H, W) of the pixels that one colour's lines cover."""
     import cv2
 
     masks = []
@@ -126,7 +126,7 @@ def _covered(across: LineScores, down: LineScores) -> Mask:
 
 
 def find_outlines(strokes: Strokes, letters: Sequence[LetterReading]) -> list[Outline]:
-    """Every outline that may be a drawn box, best first; where sides are shared or crossed there are several of one."""
+    """Return all outlines that may be drawn boxes, best first; shared or crossed sides cause several per box."""
     outlines = set()
     for color in strokes.colors:
         if min(strokes.of(color)[0].ridge.shape) < MIN_SIDE_PX:
@@ -142,7 +142,7 @@ def find_outlines(strokes: Strokes, letters: Sequence[LetterReading]) -> list[Ou
 
 
 def distinct_outlines(outlines: Sequence[Outline]) -> list[Outline]:
-    """Outlines, best first, without those of a better one's colour that share most of its outline."""
+    """Return the outlines, best first, without those that nearly equal a better one of the same colour."""
     distinct: list[Outline] = []
     for outline in outlines:
         if not any(outline.color == k.color and farthest(outline.box, k.box) <= SAME_PX for k in distinct):
@@ -151,12 +151,12 @@ def distinct_outlines(outlines: Sequence[Outline]) -> list[Outline]:
 
 
 def farthest(a: Box, b: Box) -> float:
-    """The largest distance between sides of two boxes that belong to each other, in pixels."""
+    """Return the largest distance between corresponding sides of two boxes, in pixels."""
     return max(abs(a.x0 - b.x0), abs(a.y0 - b.y0), abs(a.x1 - b.x1), abs(a.y1 - b.y1))
 
 
 def _at_letter(strokes: Strokes, color: BoxColor, step: float, letter: LetterReading) -> list[Corners]:
-    """Candidates with the upper left corner at a letter, where a side may also lie under a line of another colour."""
+    """Return candidates with the upper left corner at a letter; a side may be under a line of another colour."""
     rows, columns = (
         sorted({run.row for name in strokes.colors for run in strokes.runs(name, axis, step)}) for axis in (0, 1)
     )
@@ -167,7 +167,7 @@ def _at_letter(strokes: Strokes, color: BoxColor, step: float, letter: LetterRea
 
 
 def _spans(first: Sequence[int], second: Sequence[int]) -> npt.NDArray[np.intp]:
-    """Every pair of a first line and a second one that is far enough behind it, (n, 2)."""
+    """Return every pair of a first line and a second one at a sufficient distance after it, (n, 2)."""
     pairs = [(a, b) for a in first for b in second if b - a >= MIN_SIDE_PX - 1]
     return np.asarray(pairs, np.intp).reshape(-1, 2)
 
@@ -175,7 +175,7 @@ def _spans(first: Sequence[int], second: Sequence[int]) -> npt.NDArray[np.intp]:
 def _best(
     lines: tuple[LineScores, LineScores], step: float, high: npt.NDArray[np.intp], wide: npt.NDArray[np.intp]
 ) -> list[Corners]:
-    """The best covered of the rectangles between pairs of rows and pairs of columns."""
+    """Return the best covered rectangles between pairs of rows and pairs of columns."""
     if not len(high) or not len(wide):
         return []
     across, down = lines
@@ -192,14 +192,14 @@ def _best(
 def _pick(
     lines: LineScores, rows: npt.NDArray[np.intp], spans: npt.NDArray[np.intp], step: float
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """Cover of a row for each of `rows` along each span, and the part seen to be painted."""
+    """Return the cover of each of `rows` along each span, and the visibly painted part."""
     unique_rows, back = np.unique(rows, return_inverse=True)
     cover, visible = lines.cover(unique_rows.tolist(), spans, step)
     return cover[back], visible[back]
 
 
 def _together(sides: Sequence[npt.NDArray[np.float64]]) -> npt.NDArray[np.float64]:
-    """Cover of four sides as one number: half the mean, half the least, as another box may hide a part of one."""
+    """Combine the covers of four sides: half the mean, half the minimum, as another box may hide a part of one."""
     least, total = sides[0], sides[0]
     for side in sides[1:]:
         least, total = np.minimum(least, side), total + side
@@ -207,7 +207,7 @@ def _together(sides: Sequence[npt.NDArray[np.float64]]) -> npt.NDArray[np.float6
 
 
 def judge(strokes: Strokes, color: BoxColor, corners: Corners) -> Outline | None:
-    """The outline between four lines, or None where it is none."""
+    """Return the outline between four lines, or None if it is not one."""
     across, down = strokes.of(color)
     top_edge, bottom_edge, left_edge, right_edge = corners
     sides = (
@@ -231,7 +231,7 @@ def judge(strokes: Strokes, color: BoxColor, corners: Corners) -> Outline | None
 
 
 def measured(strokes: Strokes, outline: Outline, others: Sequence[Outline] = ()) -> Outline:
-    """An outline with its bounds at the outer edges of its lines, as far as lines of `others` leave them alone."""
+    """Move an outline's bounds to the outer edges of its lines, using the parts free from lines of `others`."""
     across, down = strokes.of(outline.color)
     top_edge, bottom_edge, left_edge, right_edge = outline.corners
     rivals = [other.corners for other in others if other.color == outline.color and other.corners != outline.corners]
@@ -255,10 +255,10 @@ def _bound(
     outwards: int,
     rivals: Sequence[tuple[tuple[int, int], tuple[int, int]]],
 ) -> int:
-    """The outer edge of a line between two columns; `rivals` are rows and columns of other outlines of its colour.
+    """Return the outer edge of a line between two columns; `rivals` are other outlines of its colour.
 
-    Where a rival's line is so near that both are one band, the rest of the line says where the edge is; without a rest
-    a rival further out leaves only the middle to go by.
+    If a rival's line merges with this one, the rest of the line determines the edge; without a rest, a rival further
+    out leaves only the middle as reference.
     """
     inset = min(6, (span[1] + 1 - span[0]) // 4)
     columns = np.arange(span[0] + inset, span[1] + 1 - inset)

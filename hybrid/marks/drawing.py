@@ -1,8 +1,8 @@
 """Draw labelled points and boxes on a picture the way BLINK does: rings, letters in black boxes, box outlines.
 
-Used by the generated samples and by the mark finder's templates and tests; it draws and measures nothing. The default
-style is that of BLINK's Relative_Depth images: a red ring of outer radius 7 px, and a white letter 11 px high in a
-black box of 14 x 15 px, its top-left corner at (-7, -31) of the ring's centre; below the ring where it would not show.
+Used by the generated samples and by the mark finder's templates and tests. The default style is that of BLINK's
+Relative_Depth images: a red ring of outer radius 7 px, and a white letter 11 px high in a black box of 14 x 15 px, with
+its top-left corner at (-7, -31) from the ring's centre, or below the ring if it would not be visible.
 
     draw_marks(pixels, [Point(120, 80, "A"), Point(300, 80, "B")])
 """
@@ -35,7 +35,7 @@ RGB: dict[Color, tuple[int, int, int]] = {
 }
 LABELS = ("A", "B", "C", "D", "REF")
 
-# Letters as strokes, by character, with their widths.
+# Strokes and width of each character.
 GLYPHS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 _CAP_UNITS = 21
 
@@ -51,19 +51,19 @@ class LabelledBox:
 
 @dataclass(frozen=True, slots=True)
 class MarkStyle:
-    """How marks look. Lengths in pixels; the defaults are those of BLINK's Relative_Depth images.
+    """Style of marks. Lengths in pixels; the defaults are those of BLINK's Relative_Depth images.
 
-    `side` says where the letter stands: "auto" is above, or below where fewer than two rows would show above.
+    `side` is the position of the letter: "auto" is above, or below if fewer than two rows would be visible above.
     """
 
     color: Color = "red"
     # Outer radius of the ring.
     radius_px: int = 7
-    # Width of the ring's and the boxes' line.
+    # Line width of rings and boxes.
     stroke_px: int = 4
     # Height of the capital.
     letter_px: int = 11
-    # Between the ring's outer edge and the letter's black box.
+    # Gap between the ring's outer edge and the letter's black box.
     gap_px: int = 9
     font: Font = "strokes"
     side: Side = "auto"
@@ -75,19 +75,19 @@ BLINK_STYLE = MarkStyle()
 def draw_marks(
     pixels: Pixels, points: Sequence[Point] = (), boxes: Sequence[LabelledBox] = (), style: MarkStyle = BLINK_STYLE
 ) -> Pixels:
-    """A copy of `pixels` (H, W, 3) with the marks drawn, clipped at its borders; the input is left as it is.
+    """Draw the marks on a copy of `pixels` (H, W, 3), clipped at its borders; the input is not changed.
 
-    A point's centre is rounded to whole pixels. A box is outlined inwards from its bounds in its own colour, its letter
-    above the top-left corner, or inside where there is no room. Points and boxes without a label get no letter.
+    A point's centre is rounded to whole pixels. A box is outlined inwards from its bounds in its own colour, with its
+    letter above the top-left corner, or inside without enough space. Points and boxes without a label get no letter.
 
     Raises:
-        ValueError: a label that is not one of `LABELS`, or a style whose line is wider than its radius.
+        ValueError: a label that is not in `LABELS`, or a style whose line is wider than its radius.
     """
     if not 1 <= style.stroke_px <= style.radius_px:
         raise ValueError(f"a line of {style.stroke_px} px does not fit a ring of radius {style.radius_px} px")
     out = pixels.copy()
     for point in points:
-        # Filled by distance: cv2.circle's line grows unevenly with its thickness.
+        # Filled by distance, because cv2.circle's line grows unevenly with its thickness.
         x, y, reach = round(point.x), round(point.y), style.radius_px + 1
         x0, y0 = max(0, x - reach), max(0, y - reach)
         part = out[y0 : max(y0, y + reach + 1), x0 : max(x0, x + reach + 1)]
@@ -103,7 +103,7 @@ def draw_marks(
         inner = out[y0 + width : y1 - width, x0 + width : x1 - width].copy()
         out[y0:y1, x0:x1] = RGB[item.color]
         out[y0 + width : y0 + width + inner.shape[0], x0 + width : x0 + width + inner.shape[1]] = inner
-    # Letters last: BLINK's stand over neighbouring rings, never under them.
+    # Letters last: BLINK's are drawn over neighbouring rings, never under them.
     for point in points:
         if point.label is not None:
             patch = label_patch(point.label, style)
@@ -120,7 +120,7 @@ def draw_marks(
 
 
 def label_place(item: LabelledBox, style: MarkStyle = BLINK_STYLE) -> Box:
-    """Where the black box with a box's letter is drawn, in pixels: above the upper left corner, or inside it."""
+    """Return the position of a letter's black box in pixels: above the box's upper left corner, or inside it."""
     height, width = label_patch(item.label, style).shape[:2]
     x, y = round(item.box.x0), round(item.box.y0) - height
     if y < 0:
@@ -129,7 +129,7 @@ def label_place(item: LabelledBox, style: MarkStyle = BLINK_STYLE) -> Box:
 
 
 def label_patch(label: str, style: MarkStyle = BLINK_STYLE) -> Pixels:
-    """The black box with its white letter, RGB, about 3 px wider and 2 px higher than the letter on each side."""
+    """Return the black box with its white letter, RGB, about 3 px wider and 2 px higher than the letter per side."""
     import cv2
 
     glyph = letter_mask(label, style.font, style.letter_px)
@@ -140,13 +140,13 @@ def label_patch(label: str, style: MarkStyle = BLINK_STYLE) -> Pixels:
 
 
 def letter_mask(label: str, font: Font, height_px: int) -> Mask:
-    """A label in white (255) on black, cut to its own bounds; capitals are about `height_px` high.
+    """Render a label in white (255) on black, cropped to its bounds; capitals are about `height_px` high.
 
     "strokes" and "bold" are Hershey's strokes drawn 1 px and about a fifth of the height wide, "pillow" is the outline
-    font inside Pillow, "opencv" is what `cv2.putText` draws.
+    font of Pillow, "opencv" that of `cv2.putText`.
 
     Raises:
-        ValueError: a label that is not one of `LABELS`, or a height below 5 px.
+        ValueError: a label that is not in `LABELS`, or a height below 5 px.
     """
     if label not in LABELS:
         raise ValueError(f"label {label!r} is not one of {', '.join(LABELS)}")
@@ -168,7 +168,7 @@ def letter_mask(label: str, font: Font, height_px: int) -> Mask:
 
 
 def _stroke_text(label: str, height_px: int, width_px: int) -> Mask:
-    # Strokes thicken outwards, so the skeleton is shrunk by a line's width to keep the height.
+    # Strokes thicken outwards, so the skeleton is shrunk by the line width to keep the height.
     import cv2
 
     scale = (height_px - width_px) / _CAP_UNITS
@@ -180,7 +180,7 @@ def _stroke_text(label: str, height_px: int, width_px: int) -> Mask:
         for stroke in GLYPHS[char]["strokes"]:
             line = np.array([((x_start + x) * scale + margin, (_CAP_UNITS - y) * scale + margin) for x, y in stroke])
             cv2.polylines(canvas, [np.rint(line).astype(np.int32)], False, 255, width_px, cv2.LINE_8)
-        # Without the line's own width thick letters of a word would run into each other.
+        # Without the line width, thick letters of a word would touch each other.
         x_start += GLYPHS[char]["width"] + (width_px - 1) / scale
     return canvas
 

@@ -1,7 +1,7 @@
-"""Finds the drawn marks of an image: how rings, outlines and letters are put together.
+"""Detects the drawn marks of an image by combining rings, outlines and letters.
 
-`find_marks` is what `tools/markers/` runs; other tools read its finding with `marks_from` (`marks_json.py`) and paint
-the marks over with `remove_marks` (`marks.py`) before they look at pixels.
+`tools/markers/` runs `find_marks`; other tools read its output with `marks_from` (`marks_json.py`) and paint over the
+marks with `remove_marks` (`marks.py`) before they process pixels.
 """
 
 from __future__ import annotations
@@ -44,28 +44,28 @@ from hybrid.tool import Pixels
 
 MarkKind = Literal["point", "box", "any"]
 
-# Distance from a ring's outer edge to its letter's centre in BLINK's drawings; used where no letter shows it.
+# Distance from a ring's outer edge to its letter's centre in BLINK's drawings; used if no letter shows it.
 BLINK_LABEL_OFFSET_PX = 16.0
 BLINK_LETTER_PX = 11.0
 # Score from which a ring without a readable letter is reported.
 RING_ALONE = 0.55
-# Ring plus letter score from which one mark is believed without another of its style.
+# Sum of ring and letter score from which a mark is accepted without another one of its style.
 CLEAR_ALONE = 1.3
-# Letters that are drawn beside earlier ones only: alone on a picture they are chance, however clear.
+# Letters that are drawn only after earlier ones: alone on a picture they are chance, however clear.
 LATER = ("C", "D")
-# Confidence of a mark that makes others of its picture likelier, and the most that they get from it.
+# Confidence from which a mark raises that of others in its picture, and the limit to which it raises them.
 COMPANION = 0.8
-# Correlation from which a letter and that of a clear mark are drawn alike; how far their radii may differ.
+# Correlation from which a letter counts as drawn like that of a clear mark; largest difference of their radii.
 READ_LETTER = 0.8
 ALIKE_PX = 1.5
-# Confidence, at least, of a mark that is drawn like a clear one.
+# Lowest confidence of a mark that is drawn like a clear one.
 MIN_TOGETHER = 0.6
 MAX_RING_PX = 46
 # Score from which a box without a readable letter is reported.
 BOX_ALONE = 0.85
-# Scores by which a box is better than another one for its letter; with less the lines allow both.
+# Score margin of a box over another one for its letter; with less, the lines allow both.
 MIN_LEAD = 0.03
-# Score from which two named boxes are accepted, so that no rings are looked for.
+# Score from which two named boxes are accepted without a search for rings.
 BOX_SURE = 0.7
 
 
@@ -78,8 +78,8 @@ def find_marks(
 ) -> Marks:
     """Find rings and boxes and their letters in an image (H, W, 3).
 
-    `labels` are those expected, each at most once; empty means any of A-D and REF. Letters are what `read` finds
-    between two `levels` of grey: up to the first is black, from the second on white.
+    `labels` are the expected ones, each at most once; empty means any of A-D and REF. `read` finds letters between two
+    grey `levels`: up to the first is black, from the second on white.
     """
     grey = grey_between(pixels, levels)
     readings = read(grey)
@@ -92,13 +92,13 @@ def find_marks(
         return Marks(boxes=tuple(mark for mark in boxes if mark.label is not None))
     points = _find_points(pixels, grey, field, readings, labels, _named_confidence(boxes))
     points.sort(key=lambda mark: (mark.label is None, mark.label or "", -mark.ring_score))
-    # Each label and letter names one thing: the kind that explains the letters better keeps those that both claim.
+    # Each label and letter names one mark; if both kinds claim it, the kind that explains the letters better keeps it.
     by_rings, by_lines = _named_confidence(points), _named_confidence(boxes)
     if by_lines > by_rings:
         points = [mark for mark in points if not _claimed(mark, boxes)]
     else:
         boxes = tuple(mark for mark in boxes if not _claimed(mark, points))
-    # Beside named marks a ring or an outline without a letter is chance.
+    # If there are named marks, a ring or an outline without a letter is chance.
     if by_lines > 0:
         points = [mark for mark in points if mark.label_box_px is not None]
     if by_rings > 0:
@@ -107,7 +107,7 @@ def find_marks(
 
 
 def find_colored_boxes(pixels: Pixels, colors: Sequence[BoxColor]) -> Marks:
-    """The drawn boxes of some colours in an image (H, W, 3), with or without letters, which are not read."""
+    """Find drawn boxes of some colours in an image (H, W, 3), with or without letters, which are not read."""
     strokes = Strokes(pixels, (), CHANNELS)
     outlines = [
         outline for outline in find_outlines(strokes, ()) if outline.color in colors and outline.score >= BOX_ALONE
@@ -125,7 +125,7 @@ def _named_confidence(marks: Sequence[PointMark | BoxMark]) -> float:
 
 
 def _claimed(mark: PointMark | BoxMark, others: Sequence[PointMark | BoxMark]) -> bool:
-    """Whether other marks have this one's label or letter."""
+    """Return whether another mark has this one's label or letter."""
     return mark.label is not None and any(
         mark.label == other.label or (mark.label_box_px is not None and mark.label_box_px == other.label_box_px)
         for other in others
@@ -133,15 +133,15 @@ def _claimed(mark: PointMark | BoxMark, others: Sequence[PointMark | BoxMark]) -
 
 
 def _no_ring(field: RingField, outline: Outline) -> bool:
-    """Whether an outline may take a letter from the rings."""
+    """Return whether an outline may take a letter from the rings."""
     box = outline.box
     width, height = box.x1 - box.x0, box.y1 - box.y0
-    # Small faint ones are chance in a colourful picture.
+    # Small faint outlines are chance in a colourful picture.
     if outline.score < BOX_ALONE and min(width, height) < MAX_RING_PX - 6:
         return False
     if max(width, height) > MAX_RING_PX:
         return True
-    # It may be a thick ring: a circle inscribed in a real box touches it at four points only.
+    # It may be a thick ring: a circle inscribed in a real box touches it at only four points.
     x, y = (box.x0 + box.x1 - 1) / 2, (box.y0 + box.y1 - 1) / 2
     rings = find_rings(field, field.window(x - 3, y - 3, x + 4, y + 4), least=RING_ALONE)
     return not rings or rings[0].score < RING_ALONE
@@ -155,13 +155,13 @@ def _find_points(
     expected: Sequence[str],
     by_boxes: float,
 ) -> list[PointMark]:
-    """Rings with their letters; unless boxes explain the letters better (`by_boxes`), those of hidden letters too."""
+    """Find rings with their letters, including hidden letters unless boxes explain them better (`by_boxes`)."""
     readings = letters_only(field, readings)
     style, pairs = best_style(field, ring_pairs(field, readings, expected), readings, expected)
     faint = _beside_clear_letters(field, pairs, readings, expected)
     if any(pair.ring.score < RING_ALONE for pair in pairs):
         pairs = unhidden(RingField(pixels, [pair.reading.box for pair in pairs]), pairs)
-    # One picture's marks are one colour: naming each alone would follow what JPEG mixed in.
+    # The marks of one picture have one colour: naming each one alone would be affected by JPEG's chroma.
     common = Counter(pair.ring.color for pair in pairs).most_common(1)
     pairs = [replace(pair, ring=replace(pair.ring, color=common[0][0])) for pair in pairs]
     matching = [pair for pair in pairs if not expected or pair.label in expected]
@@ -177,7 +177,7 @@ def _find_points(
     if style is None:
         rings = search_everywhere(pixels, field, RING_ALONE)
         style, rings = _common_style(rings, len(expected) or len(LABELS))
-        # Letters are given out in order, so as many rings as there are have the first ones.
+        # Letters are assigned in order, so N rings have the first N letters.
         missing = tuple(expected) or LABELS[: max(2, len(rings))]
     elif missing:
         rings = _same_style(field, style, pairs)
@@ -191,11 +191,11 @@ def _find_points(
 def _beside_clear_letters(
     field: RingField, pairs: Sequence[MarkPair], readings: Sequence[LetterReading], expected: Sequence[str]
 ) -> list[MarkPair]:
-    """Marks of clear letters whose rings hardly show: as far from the letter as the clearest mark's ring from its."""
+    """Return marks of clear letters with faint rings: at the same offset as in the clearest mark."""
     clear = max(pairs, key=lambda pair: pair.score, default=None)
     if clear is None or min(clear.letter_score, clear.ring.score / RING_ALONE) < READ_LETTER:
         return []
-    # A letter that was not asked for has less to say for it.
+    # A letter that was not requested needs more evidence.
     least = READ_LETTER if expected else CLEAR_LETTER
     offset = (clear.ring.x - clear.reading.centre[0], clear.ring.y - clear.reading.centre[1])
     by_label: dict[str, MarkPair] = {}
@@ -204,7 +204,7 @@ def _beside_clear_letters(
         heights = [glyph_owner.glyph.y1 - glyph_owner.glyph.y0 for glyph_owner in (reading, clear.reading)]
         same_height = reading.score >= least and abs(heights[0] - heights[1]) <= ALIKE_PX
         free = all(label != pair.label and reading is not pair.reading for pair in pairs) and label not in by_label
-        # A letter so near to the upper border may be below its ring: there was no room above.
+        # A letter near the upper border may be below its ring, because there is no space above.
         inside = 0 <= x < field.width and y < field.height and reading.centre[1] > 2 * offset[1] > 0
         if free and inside and same_height and not reading.clipped and label in (expected or LABELS):
             by_label[label] = MarkPair(label, reading.score, reading, replace(clear.ring, x=round(x), y=round(y)))
@@ -212,14 +212,14 @@ def _beside_clear_letters(
 
 
 def _together(marks: Sequence[PointMark]) -> list[PointMark]:
-    """Marks that another one of the picture, whose ring and letter are clear, makes likelier: they are of its style."""
+    """Raise the confidence of marks whose style equals that of a mark with a clear ring and letter."""
 
     def likelier(mark: PointMark) -> PointMark:
         companions = [other for other in marks if other is not mark and other.confidence >= COMPANION]
         if mark.label is None or not companions:
             return mark
         lift = min(COMPANION, 2 * mark.confidence) if any(o.letter_score >= CLEAR_LETTER for o in companions) else 0.0
-        # A grey or twice compressed ring is faint, but no chance below a letter like that of a clear one of its size.
+        # A grey or recompressed ring is faint, but not chance if its letter is like that of a clear mark of its size.
         if any(
             min(mark.letter_score, other.letter_score) >= READ_LETTER and _drawn_alike(mark, other)
             for other in companions
@@ -231,7 +231,7 @@ def _together(marks: Sequence[PointMark]) -> list[PointMark]:
 
 
 def _drawn_alike(mark: PointMark, other: PointMark) -> bool:
-    """Whether two rings are of one size, or their letters are and both rings lie at one place from them."""
+    """Return whether two rings have one size, or their letters do and both rings have the same offset from them."""
     if abs(other.radius_px - mark.radius_px) <= ALIKE_PX:
         return True
     if mark.label_box_px is None or other.label_box_px is None:
@@ -240,12 +240,12 @@ def _drawn_alike(mark: PointMark, other: PointMark) -> bool:
     first_offsets, second_offsets = (
         (box.y1 - box.y0, spot.x - (box.x0 + box.x1) / 2, spot.y - (box.y0 + box.y1) / 2) for spot, box in boxes
     )
-    # Either bound of a letter's box may be a pixel off, as a ring's radius is.
+    # Each bound of a letter's box, and a ring's radius, may be off by a pixel.
     return max(abs(p - q) for p, q in zip(first_offsets, second_offsets, strict=True)) <= 2 * ALIKE_PX
 
 
 def _missing(labels: Sequence[str], expected: Sequence[str]) -> tuple[str, ...]:
-    """Labels still to be found; without expectations those before the last one found, and the other one of A and B."""
+    """Return the labels still to be found; without expectations, the gaps before the last one found, and A and B."""
     if expected:
         return tuple(label for label in expected if label not in labels)
     letters = [label for label in labels if label != "REF"]
@@ -256,7 +256,7 @@ def _missing(labels: Sequence[str], expected: Sequence[str]) -> tuple[str, ...]:
 
 
 def _same_style(field: RingField, style: RingStyle, pairs: Sequence[MarkPair]) -> list[Ring]:
-    """Further rings of a known radius and colour, best first; the letters of known ones are none."""
+    """Return more rings of a known radius and colour, best first, excluding the known letters."""
     radius = round(style.mid_radius_px)
     window = field.window(0, 0, field.width, field.height)
     rings = find_rings(field, window, [radius], count=2 * len(pairs) + 6, least=MIN_RING)
@@ -271,7 +271,7 @@ def _same_style(field: RingField, style: RingStyle, pairs: Sequence[MarkPair]) -
 
 
 def _common_style(rings: Sequence[Ring], most: int) -> tuple[RingStyle | None, list[Ring]]:
-    """The style of the best rings when no letter can be read, and the rings of it."""
+    """Return the style of the best rings if no letter can be read, and its rings."""
     good = [ring for ring in rings if ring.score >= RING_ALONE]
     if not good:
         return None, []
@@ -286,7 +286,7 @@ def _common_style(rings: Sequence[Ring], most: int) -> tuple[RingStyle | None, l
 def _name_rings(
     grey: Pixels, field: RingField, style: RingStyle, rings: Sequence[Ring], labels: Sequence[str], expected: bool
 ) -> list[PointMark]:
-    """Name rings by what shows of their letters, and where one expected label and ring is left, by elimination."""
+    """Name rings by the visible parts of their letters; a single remaining label and ring by elimination."""
     scored = [_beside_ring(grey, style, ring, label) for ring in rings for label in labels]
     table = np.array(scored).reshape(len(rings), len(labels))
     marks: list[PointMark] = []
@@ -295,7 +295,7 @@ def _name_rings(
         total = {(r, n): rings[r].score + max(0.0, float(table[r, n])) for r in free_rings for n in free_labels}
         r, n = max(total, key=lambda key: total[key])
         value = max(0.0, float(table[r, n]))
-        # The letter would stand here: below only where nothing of it shows above.
+        # Expected position of the letter: below only if no part of it is visible above.
         reach, half_letter = style.away_px + style.letter_px / 2, style.letter_px / 2
         x, y = rings[r].x, rings[r].y
         above = style.above and y - style.away_px + half_letter >= 0
@@ -306,7 +306,7 @@ def _name_rings(
             rival = max(
                 (_beside_ring(grey, style, rings[r], other) for other in LABELS if other not in labels), default=0
             )
-            # Another letter stands there, and its ring is that letter's; of a cut one there is only doubt.
+            # Another letter is there, and the ring is that letter's; for a cut one this is only doubtful.
             is_sure = rival < max(0.5, value + 0.1) or hidden
             value = max(0.0, value - max(0.0, rival - value)) if is_sure else 0.0
         if rings[r].score >= RING_ALONE or value >= 0.5 or (is_sure and rings[r].score >= MIN_RING):
@@ -317,7 +317,7 @@ def _name_rings(
 
 
 def _beside_ring(grey: Pixels, style: RingStyle, ring: Ring, label: str) -> float:
-    """Correlation of what shows above or below a ring with a letter, -1..1."""
+    """Return the correlation of the visible part above or below a ring with a letter, -1..1."""
     places = [(ring.x, ring.y + side * style.away_px) for side in (-1, 1)]
     return max(partial_score(grey, label, place, style.letter_px) for place in places)
 
@@ -332,8 +332,8 @@ def _point(
 ) -> PointMark:
     inner, outer = field.extent(ring.x, ring.y, ring.mid_radius_px)
     edge, letter = min(1.0, ring.score), min(1.0, max(0.0, letter_score))
-    # The probability that place and label are right was set on generated marks. Where no other mark of its style was
-    # found, though A to D are drawn together, a mark must be clear.
+    # The probability that position and label are right was fitted on generated marks. If no other mark of its style was
+    # found, although A to D are drawn together, a mark must be clear.
     doubt = 0.5 if alone and edge + letter < CLEAR_ALONE else 1.0
     by_ring, by_letter = 1 / (1 + np.exp(-(edge - 0.42) * 18)), 1 / (1 + np.exp(-(letter - 0.62) * 14))
     confidence = float(np.clip(doubt * by_ring * (0.35 + 0.65 * by_letter), 0.0, 0.995))
@@ -354,7 +354,7 @@ def _point(
 def _find_boxes(
     pixels: Pixels, field: RingField | None, readings: Sequence[LetterReading], expected: Sequence[str]
 ) -> tuple[BoxMark, ...]:
-    """Drawn boxes with their letters; without any letter the clear ones. With a field rings are no boxes."""
+    """Find drawn boxes with their letters; without any letter the clear ones. With a field, rings are excluded."""
     letters = [reading for reading in readings if reading.score >= MIN_LETTER]
     strokes = Strokes(pixels, letters)
     outlines = find_outlines(strokes, letters)

@@ -1,8 +1,8 @@
-"""Find the white letters in black boxes that name drawn marks, and read them with a bank of rendered letters.
+"""Detects the white letters in black boxes that name drawn marks, and reads them with rendered templates.
 
-A candidate is a bright connected component whose surroundings are dark all the way round: that is what a letter in its
-box looks like on any picture. It is scaled to a fixed frame and compared with letters rendered in several fonts and
-sizes by normalised cross-correlation. No template was cut out of a data set.
+A candidate is a bright connected component with dark surroundings on all sides, as a letter in its box on any picture.
+It is scaled to a fixed frame and compared with letters rendered in several fonts and sizes by normalised
+cross-correlation. No template was cut out of a data set.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ Vector = npt.NDArray[np.float32]
 
 BANK_FONTS: tuple[Font, ...] = ("strokes", "bold", "pillow")
 BANK_HEIGHTS = (7, 9, 11, 14, 20, 32)
-# Grey level above which a pixel may belong to a letter; the box is below it.
+# Grey level above which a pixel may belong to a letter; its box is darker.
 BRIGHT = 105
 HEIGHTS_PX = (6, 40)
-# Fraction of the frame around a letter that must be dark: JPEG and a neighbour's ring may lighten some.
+# Fraction of the frame around a letter that must be dark: JPEG and a neighbouring ring may brighten some of it.
 SURROUND_DARK = 0.86
 FAR_LIGHT = 0.45
-# Grey level that the brightest tenth of a drawn letter reaches: at least 204 on generated scenes, 253 on BLINK's.
+# Grey level reached by the brightest tenth of a drawn letter: at least 204 on generated scenes, 253 on BLINK's.
 MIN_WHITE = 175
-# Grey level right beside a drawn letter: at most 10 there; in photographs mostly above 20.
+# Largest grey level next to a drawn letter: at most 10 there; in photographs mostly above 20.
 MAX_BLACK = 22
-# Part of a letter or word that suffices to read it where the border cuts it.
+# Smallest part of a letter or word from which it can be read if the border cuts it.
 MIN_SHOWN = 0.3
-# Width over height from which letters side by side are a word: "EF" where the border cut the R off.
+# Ratio of width to height from which adjacent letters form a word: "EF" if the border cuts the R off.
 MIN_WORD = 1.2
 MAX_CANDIDATES = 40
-# Rows and columns to which candidates and templates are scaled.
+# Rows and columns of the frame for candidates and templates.
 FRAME = {"letter": (20, 20), "REF": (20, 48)}
 
 
@@ -45,7 +45,7 @@ FRAME = {"letter": (20, 20), "REF": (20, 48)}
 class LetterReading:
     """Correlation 0..1 of a candidate with the best template of each label, best first.
 
-    `glyph` bounds the letter, `box` its black box as far as it shows, in pixels of the image.
+    `glyph` are the bounds of the letter, `box` those of the visible part of its black box, in pixels of the image.
     """
 
     glyph: Box
@@ -56,7 +56,7 @@ class LetterReading:
 
     @property
     def label(self) -> str:
-        """The label that fits best."""
+        """The best label."""
         return self.scores[0][0]
 
     @property
@@ -65,7 +65,7 @@ class LetterReading:
         return self.scores[0][1]
 
     def score_of(self, label: str) -> float:
-        """Correlation with one label, 0..1; 0 for a label of another shape."""
+        """Return the correlation with one label, 0..1; 0 for a label of another shape."""
         return dict(self.scores).get(label, 0.0)
 
     @property
@@ -76,17 +76,17 @@ class LetterReading:
 
 @dataclass(frozen=True)
 class Bank:
-    """Templates of one frame, one unit vector of mean 0 a row."""
+    """Templates of one frame, one unit vector with mean 0 per row."""
 
     labels: tuple[str, ...]
     vectors: Vector
-    # Width over height of each template before scaling.
+    # Ratio of width to height of each template before scaling.
     aspects: Vector
 
 
 @lru_cache(maxsize=2)
 def bank(frame: str) -> Bank:
-    """The rendered templates for single letters ("letter") or for "REF"."""
+    """Return the rendered templates for single letters ("letter") or for "REF"."""
     labels = [label for label in LABELS if (len(label) > 1) == (frame == "REF")]
     masks = [
         (label, letter_mask(label, font, height))
@@ -108,7 +108,7 @@ def _vector(patch: Grey, frame: tuple[int, int]) -> Vector:
     scaled = cv2.resize(
         patch.astype(np.float32), (columns, rows), interpolation=cv2.INTER_AREA if area else cv2.INTER_LINEAR
     )
-    # One pixel of the frame is the error of a letter's bounds: finer detail would only disagree.
+    # Blur, because a letter's bounds may be off by one pixel of the frame, so finer detail would disagree.
     soft = cv2.GaussianBlur(scaled, (0, 0), 1.2)
     flat = np.asarray(soft, np.float32).ravel()
     flat = flat - flat.mean()
@@ -116,7 +116,7 @@ def _vector(patch: Grey, frame: tuple[int, int]) -> Vector:
 
 
 def grey_between(pixels: Pixels, levels: tuple[int, int]) -> Grey:
-    """Luma of an image (H, W, 3), stretched so that the first level is 0 and the second 255."""
+    """Return the luma of an image (H, W, 3), stretched so that the first level is 0 and the second 255."""
     import cv2
 
     low, high = levels
@@ -125,7 +125,7 @@ def grey_between(pixels: Pixels, levels: tuple[int, int]) -> Grey:
 
 
 def read_labels(grey: Grey) -> list[LetterReading]:
-    """Every letter in a dark box in an image (H, W), best correlation first, at most `MAX_CANDIDATES`."""
+    """Read every letter in a dark box in an image (H, W), best correlation first, at most `MAX_CANDIDATES`."""
     import cv2
 
     padded = np.pad(grey, 3)
@@ -133,14 +133,14 @@ def read_labels(grey: Grey) -> list[LetterReading]:
     stats = cv2.connectedComponentsWithStats(bright, connectivity=8)[2]
     parts = np.asarray(stats[1:], np.int32)
     parts = parts[(parts[:, 3] >= 3) & (parts[:, 3] <= HEIGHTS_PX[1]) & (parts[:, 2] <= 3.6 * HEIGHTS_PX[1])]
-    # The image's border counts as dark: a letter may be cut by it.
+    # Outside the image's border counts as dark, because a letter may be cut by it.
     light = np.asarray(cv2.integral(bright), np.int32)
     parts = parts[_surround_light(light, parts, 1) <= (1 - SURROUND_DARK) * 2]
     groups = [(*part[:4], part[2] > 1.5 * part[3]) for part in parts]
     groups += [(*word, True) for word in _words(parts)]
     readings = []
     boxes = np.array([group[:4] for group in groups], np.int32).reshape(-1, 4)
-    # A box may end one pixel below its letter, so the second frame may be light along one side.
+    # A box may end one pixel below its letter, so the second frame may be bright along one side.
     frames = [_surround_light(light, boxes, by) for by in (1, 2)]
     for (x, y, w, h, is_word), near, far in zip(groups, *frames, strict=True):
         if h >= HEIGHTS_PX[0] and near <= 1 - SURROUND_DARK and far <= FAR_LIGHT:
@@ -149,7 +149,7 @@ def read_labels(grey: Grey) -> list[LetterReading]:
                 readings.append(reading)
     readings.sort(key=lambda reading: -reading.score)
     words = [reading for reading in readings if reading.label == "REF" and reading.score > 0.6]
-    # A letter within a word is a part of it.
+    # A letter within a word is part of it.
     separate = [
         reading
         for reading in readings
@@ -163,7 +163,7 @@ def read_labels(grey: Grey) -> list[LetterReading]:
 
 
 def _surround_light(light: npt.NDArray[np.int32], boxes: npt.NDArray[np.int32], by: int) -> npt.NDArray[np.float64]:
-    """Fraction of bright pixels in the frame one pixel wide, `by` pixels outside each box (x, y, w, h)."""
+    """Return the fraction of bright pixels in the one-pixel frame `by` pixels outside each box (x, y, w, h)."""
 
     def inside(grow: int) -> npt.NDArray[np.int64]:
         x0, y0 = np.maximum(boxes[:, 0] - grow, 0), np.maximum(boxes[:, 1] - grow, 0)
@@ -176,7 +176,7 @@ def _surround_light(light: npt.NDArray[np.int32], boxes: npt.NDArray[np.int32], 
 
 
 def _words(parts: npt.NDArray[np.int32]) -> list[tuple[int, int, int, int]]:
-    """Bounds of two or three neighbouring components of one height: "REF", whose letters may touch when bold."""
+    """Return bounds of two or three adjacent components of one height: "REF", whose bold letters may touch."""
     order = parts[np.argsort(parts[:, 0], kind="stable")]
     order = order[order[:, 3] >= HEIGHTS_PX[0] - 1]
     words = []
@@ -202,7 +202,7 @@ def _read(padded: Grey, bounds: tuple[int, int, int, int], frame: str) -> Letter
     if float(np.percentile(patch, 90)) < MIN_WHITE:
         return None
     height, width = padded.shape[0] - 6, padded.shape[1] - 6
-    # The pixels next to the letter's bounds, as far as they are in the image.
+    # The pixels next to the letter's bounds that are inside the image.
     rows, columns = slice(max(3, y), y + h), slice(max(3, x - 1), min(x + w + 1, width + 3))
     lines = [padded[row, columns] for row in (y - 1, y + h) if 3 <= row < height + 3]
     lines += [padded[rows, column] for column in (x - 1, x + w) if 3 <= column < width + 3]
@@ -211,7 +211,7 @@ def _read(padded: Grey, bounds: tuple[int, int, int, int], frame: str) -> Letter
     glyph = Box(x - 3, y - 3, x + w - 3, y + h - 3)
     box = _dark_box(padded[3:-3, 3:-3], glyph)
     templates = bank(frame)
-    # Scaling to the frame loses how wide a letter was; a bar is no B.
+    # Scaling to the frame loses the aspect ratio, so penalise differences: a bar is not a B.
     stretch = np.abs(np.log(w / h / templates.aspects))
     fit = templates.vectors @ _vector(patch, FRAME[frame]) - 0.5 * np.maximum(0, stretch - 0.25)
     best: dict[str, float] = {}
@@ -230,7 +230,7 @@ def _read(padded: Grey, bounds: tuple[int, int, int, int], frame: str) -> Letter
 
 
 def _cut_fits(patch: Grey, side: str) -> dict[str, float]:
-    """Correlation with the labels as the image's border on one side would cut them; less for mostly hidden letters."""
+    """Return correlations with the labels as cut by the image's border on one side; less for mostly hidden ones."""
     height, width = patch.shape
     best: dict[str, float] = {}
     for label in LABELS:
@@ -258,7 +258,7 @@ def _mask(label: str, font: Font, height: int) -> Grey:
 
 
 def _dark_box(grey: Grey, glyph: Box) -> Box:
-    """The letter's bounds grown while the next line is dark, by at most half its height."""
+    """Grow the letter's bounds while the next line is dark, by at most half its height."""
     x0, y0, x1, y1 = (int(v) for v in (glyph.x0, glyph.y0, glyph.x1, glyph.y1))
     most = max(2, round(0.4 * (y1 - y0)))
 
@@ -273,10 +273,10 @@ def _dark_box(grey: Grey, glyph: Box) -> Box:
 
 
 def partial_score(grey: Grey, label: str, centre: tuple[float, float], height_px: float) -> float:
-    """Correlation of what shows of a letter cut by the border, -1..1, at its best within 1 px of `centre`.
+    """Return the best correlation within 1 px of `centre` of a letter's visible part, -1..1, if cut by the border.
 
-    `centre` is where the whole letter's centre would be, `height_px` its height; 0 where too little shows or what shows
-    is not white on black.
+    `centre` is the centre of the complete letter, `height_px` its height; 0 if too little is visible, or if the visible
+    part is not white on black.
     """
     return max(
         _overlap_ncc(grey, framed, centre[0] + dx, centre[1] + dy)
@@ -288,7 +288,7 @@ def partial_score(grey: Grey, label: str, centre: tuple[float, float], height_px
 
 @lru_cache(maxsize=64)
 def _framed(label: str, height: int) -> tuple[Grey, ...]:
-    """A label in each font of the bank, within a black frame."""
+    """Render a label in each font of the templates, within a black frame."""
     return tuple(np.pad(letter_mask(label, font, height), 1) for font in BANK_FONTS)
 
 

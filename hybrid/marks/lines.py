@@ -1,8 +1,8 @@
-"""Thin straight lines of one colour along the rows of a picture: where they are, how far they go, where they end.
+"""Detects thin straight lines of one colour along the rows of a picture: their positions, extents and ends.
 
-A line is a ridge of the colour's excess over the other channels, averaged along the line, so that noise averages out
-and a line that JPEG turned grey on its complement still stands out. What another colour's lines and the letters' black
-boxes cover is left out of the average: there the order of drawing is unknown.
+A line is a ridge of the colour's excess over the other channels. Averaging along the line suppresses noise, so that
+even a line that JPEG turned grey on its complementary colour stands out. Areas covered by another colour's lines and by
+the letters' black boxes are excluded from the average, because the order of drawing is unknown there.
 """
 
 from __future__ import annotations
@@ -17,59 +17,59 @@ Map = npt.NDArray[np.float32]
 Mask = npt.NDArray[np.bool_]
 
 MIN_SIDE_PX = 20
-# Pixels along a line that are averaged: shorter than the shortest side, long enough for pixel noise.
+# Pixels averaged along a line: fewer than the shortest side, but enough to suppress noise.
 ALONG_PX = 15
-# Where a line is compared with what is beside it: outside of any line of up to `WIDEST_PX`, and nearer to it, as the
-# line of another box may run there.
+# Distances at which a line is compared with its surroundings: outside any line of up to `WIDEST_PX`, and closer, in
+# case the line of another box runs there.
 BESIDE_PX = (5, 3)
 WIDEST_PX = 8
-# Part of the pixels averaged that must be seen.
+# Smallest visible part of the averaged pixels.
 MIN_SEEN = 0.1
 MAX_LINES = 20
-# Grey levels of a ridge above which a line counts no more: it is a drawn one already.
+# Ridge height in grey levels above which more contrast does not count: it surely is a drawn line.
 CLEAR_STEP = 160.0
 # Rows on each side of a line that belong to it.
 APART_PX = 3
-# Ridge at a pixel, of the side's median, from which the pixel is painted.
+# Ridge at a pixel, relative to the side's median, from which the pixel counts as painted.
 MIN_PART = 0.2
-# Grey levels of a ridge below which nothing is painted.
+# Ridge height in grey levels below which nothing counts as painted.
 MIN_STEP = 12.0
 NEAR_PX = 8
-# Larger than any difference of grey levels.
+# A value below any difference of grey levels.
 FAR_BELOW = 1000.0
-# Value of a hidden pixel, as a share of a painted one: a side is no less likely for being covered.
+# Value of a hidden pixel, as a share of a painted one, so that covered sides stay plausible.
 UNSEEN = 0.7
-# Length of a side that must be seen for its colour to say where its edge is.
+# Visible length of a side required to locate its edge by colour.
 MIN_SEEN_PX = 10
 
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One side of a box: its ridge's height in grey levels, and how much of it there is."""
+    """One side of a box: its ridge's height in grey levels, and how much of it exists."""
 
-    # Painted part, 0..1, where a pixel that is not seen counts as `UNSEEN`.
+    # Painted part, 0..1, where a hidden pixel counts as `UNSEEN`.
     cover: float
-    # Part that is seen to be painted, 0..1.
+    # Visibly painted part, 0..1.
     shown: float
-    # How many of its two ends reach a corner.
+    # Number of its two ends that reach a corner.
     meets: int
-    # How many of its two ends do not go on beyond the corner.
+    # Number of its two ends that do not continue beyond the corner.
     stops: int
     level: float
 
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """A row and its pixels that are on a line, (W,)."""
+    """A row and the mask (W,) of its pixels that are on a line."""
 
     row: int
     on: Mask
 
 
 class LineScores:
-    """The ridges of a colour's excess (H, W) along rows; of the transposed excess those along columns.
+    """The ridges of a colour's excess (H, W) along rows; for the transposed excess, those along columns.
 
-    `hidden` (H, W) is true where something else is drawn over the picture.
+    `hidden` (H, W) is true where something else is drawn on the picture.
     """
 
     def __init__(self, excess: Map, hidden: Mask | None = None) -> None:
@@ -83,7 +83,7 @@ class LineScores:
         self.ridge: Map = np.zeros(excess.shape, np.float32)
         defined = np.zeros(excess.shape, bool)
         for step in BESIDE_PX:
-            # Where one neighbour is hidden, the other one is compared with, as at the picture's border.
+            # If one neighbour is hidden, compare with the other one, as at the picture's border.
             neighbour = np.full_like(mean, -FAR_BELOW)
             neighbour[step:] = mean[:-step]
             np.maximum(neighbour[:-step], mean[step:], out=neighbour[:-step])
@@ -93,9 +93,9 @@ class LineScores:
         self.hidden = self.hidden | ~defined
 
     def strongest(self, step: float) -> list[Run]:
-        """Lines with the strongest long ridges, by row; at most `MAX_LINES`.
+        """Return the lines with the strongest long ridges, by row; at most `MAX_LINES`.
 
-        Two lines may be on neighbouring rows where they are on different columns: sides of boxes that overlap.
+        Two lines may be in adjacent rows if their columns differ: sides of boxes that overlap.
         """
         import cv2
 
@@ -112,7 +112,7 @@ class LineScores:
             lit = weight[row] > 0
             runs.append(Run(row, lit))
             low, high = max(0, row - APART_PX), row + APART_PX + 1
-            # The average carries a line half a window beyond its ends.
+            # The average extends a line by half a window beyond its ends.
             longer = cv2.dilate(lit[None].astype(np.uint8), np.ones((1, ALONG_PX), np.uint8))[0] > 0
             short_runs = ((weight[low:high] > 0) & ~longer).astype(np.uint8)
             still = cv2.morphologyEx(short_runs, cv2.MORPH_OPEN, np.ones((1, MIN_SIDE_PX), np.uint8))
@@ -124,13 +124,13 @@ class LineScores:
     def cover(
         self, rows: Sequence[int], spans: npt.NDArray[np.intp], step: float
     ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-        """Painted part of each row along each span of columns (start, end inclusive), and the part seen to be."""
+        """Return the painted part of each row along each span of columns (ends inclusive), and the visible share."""
         seen = ~self.hidden[rows]
         painted = (self.ridge[rows] >= step) & seen
         return _share(painted + UNSEEN * ~seen, spans), _share(painted, spans)
 
     def side(self, row: int, start: int, end: int) -> Side:
-        """The line of a row between two columns (`end` exclusive)."""
+        """Return the line of a row between two columns (`end` exclusive)."""
         ridge, seen = self.ridge[row, start:end], ~self.hidden[row, start:end]
         level = float(np.median(ridge[seen])) if int(seen.sum()) >= MIN_SEEN_PX else 0.0
         painted = (ridge >= max(MIN_PART * level, MIN_STEP)) & seen
@@ -138,7 +138,7 @@ class LineScores:
         if level <= 0 and bool(seen.mean() > 0.5):
             return Side(0.0, 0.0, 0, 0, 0.0)
         meets = sum(float(part.mean()) >= 0.5 for part in (value[:NEAR_PX], value[-NEAR_PX:]))
-        # The average along the line carries it half a window beyond its end.
+        # The average along the line extends it by half a window beyond its end.
         before_start, after_end = start - ALONG_PX // 2, end + ALONG_PX // 2
         stops = 0
         for first, last in ((before_start - NEAR_PX, before_start), (after_end, after_end + NEAR_PX)):
@@ -148,9 +148,9 @@ class LineScores:
         return Side(float(value.mean()), float(painted.mean()), meets, stops, level)
 
     def edge(self, row: int, columns: npt.NDArray[np.intp], outwards: int) -> int | None:
-        """The last row outwards (-1 up, 1 down) that belongs to the line: nearer to the line than to what is out.
+        """Return the outermost row (-1 up, 1 down) of the line: closer in colour to the line than to the outside.
 
-        None where fewer than `MIN_SEEN_PX` of the columns are seen, or nothing on either side.
+        Return None if fewer than `MIN_SEEN_PX` of the columns are visible, or if either side has no reference.
         """
         columns = columns[~self.hidden[row, columns]]
         if len(columns) < MIN_SEEN_PX:
@@ -176,7 +176,7 @@ def _along(values: Map) -> Map:
 
 
 def _share(values: npt.NDArray[np.floating] | Mask, spans: npt.NDArray[np.intp]) -> npt.NDArray[np.float64]:
-    """Mean of each row of values over each span, (rows, spans)."""
+    """Return the mean of each row of values over each span, (rows, spans)."""
     total = np.concatenate([np.zeros((len(values), 1)), values.cumsum(axis=1, dtype=np.float64)], axis=1)
     start, end = spans[:, 0], spans[:, 1] + 1
     return np.asarray((total[:, end] - total[:, start]) / (end - start))

@@ -1,4 +1,4 @@
-"""Drawn marks of an image as values: rings and boxes with their letters; how they are scaled and painted over."""
+"""Drawn marks of an image as values: rings and boxes with their letters; scaling them and painting over them."""
 
 from __future__ import annotations
 
@@ -48,11 +48,11 @@ class Marks:
 
 
 def remove_marks(pixels: Pixels, marks: Marks, out_px: float = 2.0, in_px: float = 1.0, kept_px: float = 1.0) -> Pixels:
-    """A copy of an image with rings, letters and outlines painted over from their surroundings (Telea 2004).
+    """Paint over rings, letters and outlines on a copy of an image, from their surroundings (Telea 2004).
 
-    What a ring encloses is kept, as that is the point in question: all but what lies so near to its line (`in_px`),
-    and at least so much of its middle (`kept_px`). Outside of it so much goes too (`out_px`): chroma is stored at half
-    the resolution in JPEG, so that colour bleeds two pixels beyond the line.
+    The inside of a ring is kept, because it is the point in question, except within `in_px` of the line; at least
+    `kept_px` of its centre are kept. Outside, `out_px` are painted over as well: JPEG stores chroma at half the
+    resolution, so colour bleeds two pixels beyond the line.
     """
     import cv2
 
@@ -77,7 +77,7 @@ def remove_marks(pixels: Pixels, marks: Marks, out_px: float = 2.0, in_px: float
 
 
 def scale_marks(marks: Marks, x: float, y: float) -> Marks:
-    """Marks of a reduced copy in pixels of the original, which is `x` times as wide and `y` times as high."""
+    """Convert marks of a shrunk copy to pixels of the original, which is `x` times as wide and `y` times as high."""
     mean = (x + y) / 2
 
     def grown(box: Box) -> Box:

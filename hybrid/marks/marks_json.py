@@ -1,4 +1,4 @@
-"""Marks as the JSON of a finding and back."""
+"""Converts marks to the JSON of a tool output and back."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from hybrid.core.errors import ToolError
 from hybrid.core.types import Box, Json
 from hybrid.marks.marks import BoxMark, Marks, PointMark
 
-# A letter that can be asked for.
+# A letter that can be requested.
 Label = Literal["A", "B", "C", "D", "REF"]
 Corners = tuple[float, float, float, float]
 
 
 def _model(mark: type[PointMark | BoxMark]) -> type[BaseModel]:
-    """The fields of a mark, a box among them as its corners."""
+    """Make a model with the fields of a mark, with a box as its corners."""
     boxes: dict[object, object] = {Box: Corners, Box | None: Corners | None}
     fields: dict[str, Any] = {name: (boxes.get(kind, kind), ...) for name, kind in get_type_hints(mark).items()}
     model: type[BaseModel] = create_model(mark.__name__, __config__=ConfigDict(extra="forbid"), **fields)
@@ -30,7 +30,7 @@ _DATA = create_model("Data", points_px=(tuple[_POINT, ...], ...), boxes_px=(tupl
 
 
 def marks_data(marks: Marks) -> dict[str, Json]:
-    """Marks as the `data` of a finding: `points_px` and `boxes_px`, keys as the fields; boxes as [x0, y0, x1, y1]."""
+    """Convert marks to the `data` of a tool output: `points_px` and `boxes_px`; boxes as [x0, y0, x1, y1]."""
     dumped: dict[str, Json] = _DATA(
         points_px=tuple(_POINT(**_fields(mark)) for mark in marks.points),
         boxes_px=tuple(_BOX(**_fields(mark)) for mark in marks.boxes),
@@ -39,7 +39,7 @@ def marks_data(marks: Marks) -> dict[str, Json]:
 
 
 def marks_from(data: Mapping[str, Json]) -> Marks:
-    """The marks in a finding's `data`. Raises `ToolError` naming the field that is absent or of another type."""
+    """Parse the marks in a tool output's `data`. Raises `ToolError` naming a missing or mistyped field."""
     try:
         parsed: Any = _DATA.model_validate(dict(data))
     except ValidationError as error:

@@ -1,4 +1,4 @@
-"""Put letters and rings together: all marks of one image are drawn in one style, so the choice is made jointly.
+"""Pairs letters with rings: all marks of one image have one style, so the choice is made jointly.
 
 A style is a ring's colour and radius and the distance from its centre to its letter's. Every pair of a letter and a
 ring above or below it proposes one; the style under which the letters find the best rings wins.
@@ -17,34 +17,34 @@ from hybrid.marks.rings import ASIDE_COST, MID_RADII, FieldWindow, Ring, RingFie
 
 MIN_LETTER = 0.45
 MIN_RING = 0.3
-# Ring score plus letter score from which a letter and a ring are a mark; chance pairs in photographs stay below.
+# Sum of ring and letter score from which they form a mark; chance pairs in photographs stay below.
 ACCEPT = 1.0
-# Ring score, relative to the clearest ring's, from which another of the same style is believed.
+# Ring score, relative to the clearest ring's, from which another one of the same style is accepted.
 ALIKE = 0.5
-# Correlation by which a label that was not asked for must be better than one that was.
+# Correlation margin required of a label that was not requested over one that was.
 UNEXPECTED = 0.05
-# Correlation by which a label may be worse than a letter's best one and still be meant.
+# Largest difference in correlation between a letter's best label and another plausible one.
 UNCLEAR = 0.15
-# Correlation from which a whole letter that was not asked for is believed.
+# Correlation from which a complete letter that was not requested is accepted.
 LEGIBLE = 0.6
-# Correlation from which a letter is none by the chance of what lies in a ring.
+# Correlation from which a letter is not a chance match inside a ring.
 CLEAR_LETTER = 0.9
 LETTERS_PER_LABEL = 3
 MAX_STYLES = 4
-# Score from which a red ring lies where a letter was read; a bold white D is a white ring, so others do not count.
+# Score from which a red ring is at the position of a letter; only red, because a bold white D looks like a white ring.
 RED_RING = 0.5
-# How far a letter's centre may lie beside the ring's; more where the letter's box is cut by the border.
+# Largest horizontal offset of a letter's centre from the ring's; more if the border cuts the letter's box.
 SIDEWAYS_PX = 8
-# How much further beside its letter one ring of a picture may lie than another: letters differ in width.
+# Largest difference between these offsets in one picture: letters differ in width.
 ASIDE_PX = 3.0
 AWAY_PX = 62
-# Greatest difference of luma between rings of one colour: thin lines blend with their surroundings.
+# Largest difference of luma between rings of one colour: thin lines blend with their surroundings.
 SAME_LUMA = 45.0
 
 
 @dataclass(frozen=True, slots=True)
 class MarkPair:
-    """A letter and the ring it may name."""
+    """A letter and the ring that it may name."""
 
     label: str
     letter_score: float
@@ -53,27 +53,27 @@ class MarkPair:
 
     @property
     def score(self) -> float:
-        """Ring score plus letter score, less a little for every pixel that the letter stands aside."""
+        """Sum of ring and letter score, minus a small penalty per pixel of horizontal offset."""
         aside = 0.0 if _cut_sideways(self.reading) else ASIDE_COST * abs(self.reading.centre[0] - self.ring.x)
         return self.ring.score + self.letter_score - aside
 
     @property
     def away_px(self) -> float:
-        """Distance between the rows of the two centres."""
+        """Vertical distance of the two centres."""
         return abs(self.reading.centre[1] - self.ring.y)
 
 
 @dataclass(frozen=True, slots=True)
 class RingStyle:
-    """How the marks of one image are drawn: luma of the line 0..255, lengths in pixels."""
+    """The style of one image's marks: luma of the line 0..255, lengths in pixels."""
 
     luma: float
     mid_radius_px: float
     away_px: float
     letter_px: float
-    # Between which distances beside a letter that is not cut its ring lies.
+    # Smallest and largest horizontal offset of a ring from a letter that is not cut.
     aside: tuple[float, float] = (-SIDEWAYS_PX, SIDEWAYS_PX)
-    # Whether letters stand above their rings, below only where there is no room above.
+    # Whether letters are above their rings, and below only without enough space.
     above: bool = True
 
 
@@ -84,14 +84,14 @@ def _cut_sideways(reading: LetterReading) -> bool:
 def _window(
     field: RingField, reading: LetterReading, near: float, far: float, side: int, aside: tuple[float, float]
 ) -> FieldWindow:
-    """Centres above (side -1) or below (+1) a letter, between two distances from its centre, and how far beside it."""
+    """Return the window of centres above (side -1) or below (+1) a letter, at given distances and offsets."""
     x, y = reading.centre
     rows = (y - far, y - near + 1) if side < 0 else (y + near, y + far + 1)
     return field.window(x + aside[0], rows[0], x + aside[1] + 1, rows[1])
 
 
 def _useful(readings: Sequence[LetterReading], expected: Sequence[str]) -> list[LetterReading]:
-    """The best readings of each label: text in a photograph can hold dozens of letters."""
+    """Return the best readings of each label: text in a photograph may contain dozens of letters."""
     useful: list[LetterReading] = []
     for label in LABELS:
         ranked = sorted(readings, key=lambda reading: -reading.score_of(label))
@@ -101,7 +101,7 @@ def _useful(readings: Sequence[LetterReading], expected: Sequence[str]) -> list[
 
 
 def letters_only(field: RingField, readings: Sequence[LetterReading]) -> list[LetterReading]:
-    """The readings that are not red rings themselves: what such a ring encloses can look like a D."""
+    """Return the readings that are not red rings: the inside of such a ring can look like a D."""
     letters = []
     for reading in readings:
         if reading.score >= MIN_LETTER:
@@ -116,10 +116,10 @@ def letters_only(field: RingField, readings: Sequence[LetterReading]) -> list[Le
 
 
 def likely(reading: LetterReading, expected: Sequence[str]) -> dict[str, float]:
-    """Labels that a letter may be and the correlation of each, best first.
+    """Return the possible labels of a letter with their correlations, best first.
 
-    A picture may hold unexpected letters; taken for expected ones, they would move a mark. They are
-    believed where they are whole and clear, and count a little less.
+    A picture may contain unexpected letters; taken for expected ones, they would shift a mark. They are accepted if
+    complete and clear, with a slightly lower score.
     """
     value = {
         label: score if not expected or label in expected else score - UNEXPECTED
@@ -133,7 +133,7 @@ def likely(reading: LetterReading, expected: Sequence[str]) -> dict[str, float]:
 
 
 def ring_pairs(field: RingField, readings: Sequence[LetterReading], expected: Sequence[str]) -> list[MarkPair]:
-    """Every plausible pair of a letter and a ring above or below it."""
+    """Return every plausible pair of a letter and a ring above or below it."""
     pairs: list[MarkPair] = []
     for reading in _useful(readings, expected):
         label, letter_score = next(iter(likely(reading, expected).items()))
@@ -153,13 +153,13 @@ def ring_pairs(field: RingField, readings: Sequence[LetterReading], expected: Se
 def best_style(
     field: RingField, pairs: Sequence[MarkPair], readings: Sequence[LetterReading], expected: Sequence[str]
 ) -> tuple[RingStyle | None, list[MarkPair]]:
-    """The style that the letters agree on and the marks of it, each label once; (None, []) where no pair is good."""
+    """Return the style on which the letters agree and its marks, each label once; (None, []) without a good pair."""
     best: tuple[float, list[MarkPair], bool] = (0.0, [], True)
     useful = _useful(readings, expected)
     for style in _proposals(pairs):
         assigned = _assign(_of_style(field, style, useful, expected))
         if assigned:
-            # Marks of one style score alike.
+            # Marks of one style have similar scores.
             clear = max(pair.ring.score for pair in assigned)
             assigned = [pair for pair in assigned if pair.ring.score >= ALIKE * clear]
         total = sum(pair.score - ACCEPT for pair in assigned)
@@ -178,7 +178,7 @@ def best_style(
 
 
 def _proposals(pairs: Sequence[MarkPair]) -> list[RingStyle]:
-    """Styles of the best pairs, each once."""
+    """Return the styles of the best pairs, without duplicates."""
     styles: list[RingStyle] = []
     for pair in sorted(pairs, key=lambda pair: -pair.score):
         aside = pair.ring.x - pair.reading.centre[0]
@@ -201,23 +201,23 @@ def _proposals(pairs: Sequence[MarkPair]) -> list[RingStyle]:
 def _of_style(
     field: RingField, style: RingStyle, readings: Sequence[LetterReading], expected: Sequence[str]
 ) -> list[MarkPair]:
-    """Pairs of any letter with the best ring where the style says it must be."""
+    """Return pairs of any letter with the best ring at the position predicted by the style."""
     radii = [r for r in MID_RADII if abs(r - style.mid_radius_px) <= 1]
     pairs: list[MarkPair] = []
     for reading in readings:
-        # A doubtful letter may lie where a ring of the style does: a white ring's inside can look like a C or D.
+        # A doubtful letter may be the inside of a white ring of the style, which can look like a C or D.
         if reading.score < CLEAR_LETTER:
             x, y = reading.centre
             inside = find_rings(field, field.window(x - 2, y - 2, x + 3, y + 3), radii, least=RED_RING)
             if any(ring.score >= RED_RING and abs(ring.luma - style.luma) <= SAME_LUMA for ring in inside):
                 continue
-        # A letter cut by the border has its centre elsewhere than the whole one would.
+        # The centre of a letter cut by the border differs from that of the complete one.
         slack = 6 if reading.clipped else 2
         aside = (-SIDEWAYS_PX, SIDEWAYS_PX) if _cut_sideways(reading) else style.aside
         for side in (-1, 1):
             at = _window(field, reading, max(0.0, style.away_px - slack), style.away_px + slack, side, aside)
             rings = [ring for ring in find_rings(field, at, radii) if abs(ring.luma - style.luma) <= SAME_LUMA]
-            # All letters of a picture stand on one side, but no letter above a ring that has no room for it there.
+            # All letters of a picture are on one side, except where a ring has no space for its letter.
             if rings and ((side > 0) == style.above or rings[0].y < style.away_px):
                 pairs.extend(
                     MarkPair(label, score, reading, rings[0]) for label, score in likely(reading, expected).items()
@@ -226,7 +226,7 @@ def _of_style(
 
 
 def _assign(pairs: Sequence[MarkPair]) -> list[MarkPair]:
-    """Best pairs first, each label, letter and ring once, and no ring that another pair takes for a letter."""
+    """Select pairs, best first, each label, letter and ring once; a ring used as a letter elsewhere is excluded."""
     selected: list[MarkPair] = []
     for pair in sorted(pairs, key=lambda pair: -pair.score):
         min_distance = max(6.0, pair.ring.mid_radius_px)
@@ -243,12 +243,12 @@ def _assign(pairs: Sequence[MarkPair]) -> list[MarkPair]:
 
 
 def holds(box: Box, ring: Ring) -> bool:
-    """Whether a ring's centre lies in a box."""
+    """Return whether a ring's centre is inside a box."""
     return box.x0 <= ring.x < box.x1 and box.y0 <= ring.y < box.y1
 
 
 def unhidden(field: RingField, pairs: Sequence[MarkPair]) -> list[MarkPair]:
-    """The pairs with their rings looked for again in a field that leaves out what letters cover."""
+    """Refine the rings of the pairs in a field that excludes the area covered by letters."""
     refined = []
     for pair in pairs:
         x, y = pair.ring.x, pair.ring.y

@@ -1,10 +1,10 @@
-"""Score drawn rings of any colour: one colour all the way round that differs from what lies inside and outside.
+"""Scores drawn rings of any colour: one colour along the circle that differs from the inside and the outside.
 
 At a centre and a radius, samples on the circle are compared with samples `SIDE_PX` further in and out at the same
 angles: `D / (D + 2 s + 12)`, where D is the smaller of the two mean absolute differences and s the standard deviation
-along the circle, both over three channels (luma, redness, green minus blue), in grey levels. A texture has D, but s as
-well; a flat area has neither; a drawn ring has D alone. On noise and texture a circle can have D by chance, but it is
-not calmer than the circles beside it, so the score grows by up to `CALM_GAIN` where s is less than theirs.
+along the circle, both over three channels (luma, redness, green minus blue), in grey levels. A texture has a large D
+and a large s, a flat area has neither, and a drawn ring only a large D. In noise and texture a circle can have a large
+D by chance, but no lower s than adjacent circles; so the score grows by up to `CALM_GAIN` if s is lower than theirs.
 """
 
 from __future__ import annotations
@@ -24,30 +24,30 @@ from hybrid.tool import Pixels
 Map = npt.NDArray[np.float32]
 Numbers = npt.NDArray[np.intp]
 
-# Radii of the middle of a ring's line that are tried, in pixels.
+# Radii of the middle of a ring's line to try, in pixels.
 MID_RADII = tuple(range(3, 20))
 ANGLES = 16
-# Centres that are scored at once, and samples of one angle that are bounded: both stay in the processor's cache.
+# Number of centres scored at once, and of samples bounded at once: both fit the processor's cache.
 BAND_PIXELS = 4000
 BAND_SAMPLES = 48_000
-# Centres of a window up to which all are scored; of more, those whose bounds say that they may be the best.
+# Number of centres up to which all are scored; with more, only those whose bounds allow the best score.
 FEW_CENTRES = 120
-# Score below which a circle is no ring.
+# Score below which a circle is not a ring.
 LEAST = 0.05
-# Parts of a grey level to which `RingField.bounds` rounds: 16 differences of two channels still fit 16 bits.
+# Resolution of `RingField.bounds`, per grey level: 16 differences of two channels still fit 16 bits.
 EIGHTHS = 8
-# What that changes at most in a step over three channels, and in a spread; and the error of float32 in a score.
+# Largest effect of this rounding on a step over three channels, and on a spread; and the float32 error of a score.
 STEP_ERROR, SPREAD_ERROR = 3**0.5 / EIGHTHS, 3**0.5 / (2 * EIGHTHS)
 ROUNDING = 1e-4
 CALM_GAIN = 0.4
-# Grey levels below which a step is noise.
+# Differences in grey levels below this are noise.
 FLOOR = 12.0
 SIDE_PX = 3
-# Difference of channels, grey levels, below which a picture is one of grey tones.
+# Difference of channels, in grey levels, below which a picture is greyscale.
 COLOURLESS = 8.0
-# A ring cut by the border must show this fraction of its circle.
+# Smallest visible fraction of a circle that the border cuts.
 MIN_VISIBLE = 0.27
-# Loss of a ring's score for every pixel between its letter and its middle.
+# Penalty of a ring's score per pixel of horizontal offset from its letter.
 ASIDE_COST = 0.035
 _MARGIN = MID_RADII[-1] + SIDE_PX + 1
 
@@ -78,11 +78,11 @@ class RingField:
     """An image (H, W, 3) prepared for scoring rings."""
 
     def __init__(self, pixels: Pixels, hidden: Sequence[Box] = ()) -> None:
-        """`hidden` are parts of the image where a ring is painted over."""
+        """Prepare the planes; `hidden` are areas of the image where a ring is painted over."""
         import cv2
 
         self.height, self.width = pixels.shape[:2]
-        # Half a pixel of blur: samples fall between pixels, and an aliased line would flicker along the circle.
+        # Blur by half a pixel, because samples are between pixels and an aliased line would flicker along the circle.
         self._soft = cv2.GaussianBlur(pixels, (3, 3), 0.6)
         red, green, blue = cv2.split(self._soft.astype(np.float32))
         self._planes = np.zeros((3, self.height + 2 * _MARGIN, self.width + 2 * _MARGIN), np.float32)
@@ -90,7 +90,7 @@ class RingField:
         planes[0] = 0.299 * red + 0.587 * green + 0.114 * blue
         planes[1] = red - (green + blue) / 2
         planes[2] = (green - blue) / 2
-        # Of a grey picture's ring only luma is left, which says nothing of the colour that it was drawn in.
+        # In a greyscale picture only a ring's luma is left, which does not reveal its original colour.
         self.colourless = bool(max(planes[1:].max(initial=0), -planes[1:].min(initial=0)) < COLOURLESS)
         self._shows = np.zeros(self._planes.shape[1:], np.bool_)
         self._shows[_MARGIN:-_MARGIN, _MARGIN:-_MARGIN] = True
@@ -99,13 +99,13 @@ class RingField:
             self._shows[rows : max(0, round(box.y1)) + _MARGIN, columns : max(0, round(box.x1)) + _MARGIN] = False
 
     def window(self, x0: float, y0: float, x1: float, y1: float) -> FieldWindow:
-        """Bounds cut to the image."""
+        """Clip bounds to the image."""
         return FieldWindow(
             max(0, int(x0)), max(0, int(y0)), min(self.width, int(np.ceil(x1))), min(self.height, int(np.ceil(y1)))
         )
 
     def scores(self, rows: Numbers, columns: Numbers, radii: Sequence[int]) -> Map:
-        """Ring score 0..1 at centres (K,) in pixels of the image, at each of some consecutive radii: (radii, K)."""
+        """Return ring scores 0..1 at centres (K,) in pixels of the image, for consecutive radii: (radii, K)."""
         circles = _Circles.of(tuple(radii))
         stride = self._shows.shape[1]
         return self._score_samples(
@@ -113,7 +113,7 @@ class RingField:
         )
 
     def scores_by_radius(self, rows: Numbers, columns: Numbers, radii: Numbers) -> Map:
-        """Ring score 0..1 at centres (K,) in pixels of the image, each at a radius of its own (K,)."""
+        """Return ring scores 0..1 at centres (K,) in pixels of the image, with a separate radius each (K,)."""
         circles, alone = _Circles.of(MID_RADII), _Circles.of(MID_RADII[:1])
         stride = self._shows.shape[1]
         three = radii - MID_RADII[0] + np.arange(3)[:, None] * SIDE_PX
@@ -121,7 +121,7 @@ class RingField:
         return np.asarray(self._score_samples(offsets, rows * stride + columns, alone)[0])
 
     def _score_samples(self, offsets: Numbers, centres: Numbers, circles: _Circles) -> Map:
-        """Scores (radii, K) of samples (ANGLES, circles, K or 1) round centres (K,) in the flat padded planes."""
+        """Return scores (radii, K) of samples (ANGLES, circles, K or 1) around centres (K,) in the flat planes."""
         index = offsets + centres
         values = self._planes.reshape(3, -1).take(index, axis=1)
         shows = self._shows.ravel().take(index)
@@ -140,7 +140,7 @@ class RingField:
         return circles.scores(steps, np.asarray(np.sqrt(squares.sum(axis=0))), (count / ANGLES, shared / ANGLES))
 
     def bounds(self, at: FieldWindow, radii: Sequence[int]) -> tuple[Map, Map]:
-        """Bounds below and above the ring scores of a window (radii, h, w), in a fraction of the time of `scores`."""
+        """Return lower and upper bounds of a window's ring scores (radii, h, w), much faster than `scores`."""
         band = max(1, BAND_SAMPLES // ((len(radii) + 2 * min(len(radii), SIDE_PX)) * (at.x1 - at.x0)))
         bands = [
             self._band_bounds(FieldWindow(at.x0, y, at.x1, min(y + band, at.y1)), radii)
@@ -150,14 +150,14 @@ class RingField:
         return low, high
 
     def _band_bounds(self, at: FieldWindow, radii: Sequence[int]) -> tuple[Map, Map]:
-        """Scores of values rounded to an eighth of a grey level, as whole numbers, less and plus what that changes."""
+        """Score values rounded to an eighth of a grey level, as integers, minus and plus the rounding error."""
         import cv2
 
         circles, (height, width) = _Circles.of(tuple(radii)), (at.y1 - at.y0, at.x1 - at.x0)
         far, size = max(radii) + SIDE_PX, height * width
         area = slice(at.y0 + _MARGIN - far, at.y1 + far + _MARGIN), slice(at.x0 + _MARGIN - far, at.x1 + far + _MARGIN)
         shows = self._shows[area]
-        # Three channels and a zero side by side are one number of 64 bits: a sample is read at once.
+        # Pack three channels and a zero into one 64-bit number, so that a sample is a single read.
         eighths = np.zeros((*shows.shape, 4), np.int16)
         eighths[..., :3] = np.rint(np.moveaxis(self._planes[:, *area], 0, 2) * EIGHTHS)
         hidden = not shows.all()
@@ -165,7 +165,8 @@ class RingField:
             eighths *= shows[..., None]
         energy_of = _add_channels(np.square(eighths, dtype=np.int32))
         packed, energy_of = eighths.reshape(-1, 4).view(np.int64).ravel(), energy_of.ravel()
-        # Angle by angle into the same few buffers, which stay in the cache: fresh memory would cost more than the sums.
+        # Process angle by angle in the same few buffers, which stay in the cache: fresh memory would cost more than the
+        # sums.
         index = _samples(tuple(radii), height, width)
         shape, shift = index.shape[1:], 4 * size * circles.step
         sample, power, energy = np.empty(shape, np.int64), np.empty(shape, np.int32), np.zeros(shape, np.int32)
@@ -200,7 +201,7 @@ class RingField:
         return low.reshape(-1, height, width), high.reshape(-1, height, width)
 
     def rgb(self, x: float, y: float, mid_radius: float) -> tuple[float, float, float]:
-        """Mean colour along a circle, each 0..255."""
+        """Return the mean colour along a circle, each 0..255."""
         red, green, blue = self._line(x, y, mid_radius).mean(axis=0)
         return float(red), float(green), float(blue)
 
@@ -213,9 +214,9 @@ class RingField:
         return np.asarray(self._soft[rows, columns], np.float32)
 
     def share_apart(self, x: float, y: float, radius: float) -> float:
-        """Share of a circle, 0..1, where both sides differ from it by at least half of what they do on average.
+        """Return the share of a circle, 0..1, where both sides differ from it by at least half their mean difference.
 
-        A circle between a ring and a letter differs from them, and elsewhere from nothing.
+        A circle between a ring and a letter differs only there.
         """
         angles = np.arange(4 * ANGLES) * (np.pi / 2 / ANGLES)
         rows, columns = (
@@ -229,7 +230,7 @@ class RingField:
         return float((contrast >= contrast.mean(axis=1, keepdims=True) / 2).all(axis=0).mean())
 
     def extent(self, x: float, y: float, mid_radius: float) -> tuple[float, float]:
-        """Inner and outer radius of the line: where the colour is half way to that beside it, in pixels."""
+        """Return inner and outer radius of the line in pixels: where its colour is half way to the surroundings."""
         color = self._line(x, y, mid_radius).mean(axis=0)
 
         def contrast_at(radius: float) -> float:
@@ -248,10 +249,10 @@ class RingField:
 
 @dataclass(frozen=True, eq=False)
 class _Circles:
-    """The circles that consecutive radii of a ring's line need, by radius: those, and the ones inside and outside.
+    """The circles for consecutive radii of a ring's line, by radius: these, and the ones inside and outside.
 
-    `rows` and `columns` (ANGLES, circles) are where their samples lie from a centre in the padded planes. Circle
-    `i + step` lies `SIDE_PX` outside of circle i, so that the line of radius number n is circle `n + step`.
+    `rows` and `columns` (ANGLES, circles) are the offsets of their samples from a centre in the padded planes. Circle
+    `i + step` is `SIDE_PX` outside of circle i, so the line of radius number n is circle `n + step`.
     """
 
     rows: Numbers
@@ -262,7 +263,7 @@ class _Circles:
     @staticmethod
     @lru_cache(maxsize=256)
     def of(radii: tuple[int, ...]) -> _Circles:
-        """The circles of these radii, in pixels. Raises `ValueError` where they are not consecutive, or too small."""
+        """Make the circles of these radii, in pixels. Raises `ValueError` if not consecutive, or too small."""
         if radii != tuple(range(radii[0], radii[-1] + 1)) or radii[0] < SIDE_PX:
             raise ValueError(f"radii of rings are consecutive and at least {SIDE_PX} px, not {radii}")
         needed = sorted({radius + side for radius in radii for side in (-SIDE_PX, 0, SIDE_PX)})
@@ -274,13 +275,13 @@ class _Circles:
         return _Circles(rows, columns, len(radii), min(len(radii), SIDE_PX))
 
     def scores(self, steps: Map, spread: Map, visible: tuple[Map, Map] | None = None, side: int = 0) -> Map:
-        """Ring scores (radii, K) of the steps between circles (circles - step, K) and their spreads (circles, K).
+        """Return ring scores (radii, K) from steps between circles (circles - step, K) and spreads (circles, K).
 
         Args:
-            steps: of circle i and circle i + step.
-            spread: of each circle.
-            visible: the shares of each circle and of each step that show; None where all do.
-            side: 0 for the scores, -1 and 1 for bounds below and above those of values that were rounded.
+            steps: difference of circle i and circle i + step.
+            spread: spread of each circle.
+            visible: visible shares of each circle and of each step; None if all are visible.
+            side: 0 for the scores, -1 and 1 for lower and upper bounds of those of rounded values.
         """
         inside, line, outside = (slice(start, start + self.count) for start in (0, self.step, 2 * self.step))
         step, around = np.minimum(steps[inside], steps[line]), np.minimum(spread[inside], spread[outside])
@@ -294,13 +295,13 @@ class _Circles:
             return score
         circles, pairs = visible
         least = np.minimum(np.minimum(circles[line], pairs[inside]), pairs[line])
-        # A short arc fits more places than a whole circle does.
+        # A short arc fits more positions than a full circle does.
         return np.asarray(np.where(least >= MIN_VISIBLE, score * (0.75 + 0.25 * least), 0), np.float32)
 
 
 @lru_cache(maxsize=8)
 def _samples(radii: tuple[int, ...], height: int, width: int) -> Numbers:
-    """Places (ANGLES, circles, centres) of samples in an area that holds a window of centres and all their circles."""
+    """Return sample positions (ANGLES, circles, centres) in an area with a window of centres and all their circles."""
     circles, far = _Circles.of(radii), max(radii) + SIDE_PX
     stride = width + 2 * far
     offsets = (circles.rows - _MARGIN + far) * stride + circles.columns - _MARGIN + far
@@ -315,7 +316,7 @@ def _fine_circle(radius: float) -> tuple[npt.NDArray[np.float64], npt.NDArray[np
 
 
 def _add_channels(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Sums of the first three of the last axis: NumPy takes ten times as long to reduce so short an axis."""
+    """Sum the first three of the last axis: NumPy's reduction takes ten times as long on such a short axis."""
     return np.asarray(values[..., 0] + values[..., 1] + values[..., 2])
 
 
@@ -324,16 +325,16 @@ def _length(planes: Map) -> Map:
 
 
 def _score(step: Map, spread: Map, around: Map) -> Map:
-    """The ring score of the docstring above; more where the line is calmer than what it is drawn on."""
+    """Return the ring score of the module docstring; more if the line is calmer than its background."""
     calm = np.maximum(0, around - spread) / (around + FLOOR)
     return np.asarray(np.minimum(1, step / (step + 2 * spread + FLOOR) * (1 + CALM_GAIN * calm)), np.float32)
 
 
 def color_name(rgb: tuple[float, float, float]) -> tuple[Color, float]:
-    """The nearest of red, white and grey to a ring's mean colour, and how well it fits, 0..1.
+    """Return the nearest of red, white and grey to a ring's mean colour, and the quality of the match, 0..1.
 
-    JPEG keeps a thin line's luma and mixes its chroma with that of the surroundings, so luma decides unless the line
-    is clearly red.
+    JPEG keeps a thin line's luma and mixes its chroma with that of the surroundings, so luma decides unless the line is
+    clearly red.
     """
     red, green, blue = rgb
     luma = 0.299 * red + 0.587 * green + 0.114 * blue
@@ -356,9 +357,9 @@ def find_rings(
     under: float | None = None,
     least: float = LEAST,
 ) -> list[Ring]:
-    """The best rings at each radius, at most `count` of each, best first; near the column `under` where it is given.
+    """Return the best rings at each radius, at most `count` each, best first; near the column `under` if given.
 
-    `radii` are consecutive. Rings of a score below `least` may be left out.
+    `radii` are consecutive. Rings with a score below `least` may be left out.
     """
     if at.x1 <= at.x0 or at.y1 <= at.y0 or not radii:
         return []
@@ -383,9 +384,9 @@ def _find_peaks(
     count: int,
     least: float,
 ) -> list[list[tuple[int, int, float]]]:
-    """Row and column in a window and score of the best centres, per radius at most `count`, none below `least`.
+    """Return row and column in a window and score of the best centres, at most `count` per radius, none below `least`.
 
-    A centre is best by its score less `aside` (w,). Where one is taken, its surroundings are left out.
+    Centres are ranked by score minus `aside` (w,). The surroundings of a selected one are excluded.
     """
     height, width = at.y1 - at.y0, at.x1 - at.x0
     if height * width <= FEW_CENTRES:
@@ -419,7 +420,7 @@ def _settle(
     aside: float | npt.NDArray[np.float64],
     going: Numbers,
 ) -> None:
-    """Put the true scores into both bounds (radii, h, w) wherever the best centre of a radius may be."""
+    """Put the exact scores into both bounds (radii, h, w) wherever the best centre of a radius may be."""
     low, high = lower[going], upper[going]
     best = (low - aside).max(axis=(1, 2), keepdims=True)
     numbers, rows, columns = np.nonzero((high - aside >= best) & (high > low))
@@ -431,9 +432,9 @@ def _settle(
 
 
 def search_everywhere(pixels: Pixels, field: RingField, least: float = LEAST, count: int = 12) -> list[Ring]:
-    """The best rings of a whole image at any radius, best first: for pictures where no letter can be read.
+    """Return the best rings of an image at any radius, best first, for pictures without readable letters.
 
-    Rings of a score below `least` may be left out.
+    Rings with a score below `least` may be left out.
 
     Erosion and dilation along the circle bound the spread in a fraction of the time; only the best centres are scored.
     """
@@ -444,7 +445,7 @@ def search_everywhere(pixels: Pixels, field: RingField, least: float = LEAST, co
     luma = np.asarray(cv2.cvtColor(soft, cv2.COLOR_RGB2GRAY), np.uint8)
     planes = (luma, np.clip(half, 0, 255).astype(np.uint8))
     angles = np.arange(ANGLES) * (2 * np.pi / ANGLES)
-    # By radius and pixel the middle of the range of values along a circle, (2, H, W), and the range's length, (H, W).
+    # By radius and pixel, the middle of the range of values along a circle, (2, H, W), and the range's length, (H, W).
     bounds = []
     for radius in range(MID_RADII[-1] + SIDE_PX + 1):
         kernel = np.zeros((2 * radius + 1, 2 * radius + 1), np.uint8)
@@ -452,7 +453,7 @@ def search_everywhere(pixels: Pixels, field: RingField, least: float = LEAST, co
         kernel[rows, columns] = 1
         low = np.stack([cv2.erode(plane, kernel) for plane in planes]).astype(np.float32)
         high = np.stack([cv2.dilate(plane, kernel) for plane in planes]).astype(np.float32)
-        # OpenCV's root of the sum of squares: NumPy's takes over ten times as long.
+        # OpenCV's magnitude: NumPy takes over ten times as long.
         bounds.append((np.asarray((low + high) / 2, np.float32), np.asarray(cv2.magnitude(*(high - low)), np.float32)))
     rings: list[Ring] = []
     for radius in MID_RADII:
@@ -469,7 +470,7 @@ def search_everywhere(pixels: Pixels, field: RingField, least: float = LEAST, co
 
 
 def distinct(rings: Sequence[Ring]) -> list[Ring]:
-    """The rings, best first, without those that overlap a better one."""
+    """Return the rings, best first, without those that overlap a better one."""
     distinct_rings: list[Ring] = []
     for ring in sorted(rings, key=lambda ring: -ring.score):
         if all(

@@ -1,9 +1,9 @@
 """Chat models by name: `open_model("openai:gpt-4o", settings, store)`.
 
-A name is `provider:model` as LangChain's `init_chat_model` takes it, `hf:DIR_OR_ID` for weights in this process,
-`replay:DIR` for recordings, or `embedded` for the small demonstration model that ships with the project. The word
-before the colon is a file of `hybrid/models/providers`, a plug-in, or one that LangChain knows. Nothing is connected or
-loaded before it is needed, nor is a package of openai, anthropic, google_genai and ollama imported.
+A name is `provider:model` as for LangChain's `init_chat_model`, `hf:DIR_OR_ID` for weights in this process,
+`replay:DIR` for recordings, or `embedded` for the small demonstration model in this project. The word before the colon
+is a file of `hybrid/models/providers`, a plug-in, or a provider that LangChain knows. Nothing is connected or loaded
+before it is needed, and no package of openai, anthropic, google_genai or ollama is imported.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ if TYPE_CHECKING:
 
 __all__ = ["OPENED", "CallKey", "ChatModel", "ModelRefused", "open_model", "remembering"]
 
-# The package whose files open models, each those of the word before the colon that is its name.
+# Package whose files open models; a file's name is the word before the colon.
 OPENED = "hybrid.models.providers"
 
 
 def open_model(name: str, settings: ModelSettings, store: ImageStore, client: BaseChatModel | None = None) -> ChatModel:
-    """The model of that name, not yet connected or loaded.
+    """Make the model of that name, not yet connected or loaded.
 
     Args:
         name: `provider:model`, `hf:DIR_OR_ID`, `replay:DIR` or `embedded`.
-        settings: how it is called.
-        store: where the images lie that messages refer to.
-        client: the LangChain model itself, where Python code hands one in; `name` is then a label.
+        settings: settings of its calls.
+        store: store of the images in messages.
+        client: a LangChain model passed in from Python; `name` is then a label.
 
     Raises:
-        UsageError: an unknown provider, an option it does not take, a missing key, package or folder.
+        UsageError: an unknown provider, an unsupported option, a missing key, package or folder.
         DataError: recordings that cannot be used.
     """
     word, _, rest = name.partition(":")
@@ -62,15 +62,15 @@ def open_model(name: str, settings: ModelSettings, store: ImageStore, client: Ba
 
 
 def _unknown(name: str) -> UsageError:
-    """The error for a name without a known provider, with the name that was probably meant."""
+    """Return the error for a name without a known provider, suggesting the name that was probably meant."""
     word, _, rest = name.partition(":")
     lower_word = word.lower()
     front, slash, back = name.partition("/")
     words = (*PROVIDERS, *(name for name in names(OPENED) if name not in PROVIDERS))
     near = [candidate for candidate in words if candidate.startswith(f"{lower_word}_")]
-    # From three quarters alike on: vllm is nearer to ollama than it should be.
+    # A cutoff of 0.75, because vllm resembles ollama too closely.
     near = near or difflib.get_close_matches(lower_word, words, n=1, cutoff=0.75)
-    # "gpt4o" means "gpt-4o", whose provider names the model itself where it is none.
+    # "gpt4o" means "gpt-4o", so the beginning of a model's name suggests its provider.
     begins = {row.name: row.begins for row in PROVIDERS.values() if row.begins}
     suggestions = [
         f"{provider}:{rest or word}"

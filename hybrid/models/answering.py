@@ -1,4 +1,4 @@
-"""Which model answered: a server names it with every reply, and it need not be the one that was asked for.
+"""The model that answered: a server names it with every reply, and it may differ from the requested one.
 
 others = other_models("openai:gpt-4o", {"gpt-4o-2024-08-06": 40, "gpt-4o-mini": 2})    # {"gpt-4o-mini": 2}
 """
@@ -9,11 +9,11 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-# Names that stand for whatever the server chooses.
+# Names with which the server chooses a model.
 _CHOOSERS: Final = frozenset({"auto", "default", "model-router", "router", "local", "local-model"})
-# At Azure the name that is asked for is that of a deployment, which says nothing of its model.
+# At Azure the requested name is that of a deployment, which does not reveal its model.
 _DEPLOYMENTS: Final = frozenset({"azure_openai", "azure_ai", "langchain"})
-# A date in a name: 2024-08-06, 20240806, 2025-01, 0806, 05-06, 09-2025; and a year with its month, 2411.
+# A date in a name: 2024-08-06, 20240806, 2025-01, 0806, 05-06, 09-2025; or a year with its month, 2411.
 _DATE: Final = re.compile(
     r"[-@_:.]?(?<!\d)(?:20\d\d[-_.]?(?:0[1-9]|1[0-2])(?:[-_.]?[0-3]\d)?|(?:0[1-9]|1[0-2])-?(?:[0-3]\d|20\d\d))(?!\d)"
 )
@@ -22,14 +22,14 @@ _VERSION: Final = re.compile(r"[-@:_](?:v\d+(?::\d+)?|00\d)$")
 _ALIAS: Final = re.compile(
     r"[-:@](?:latest|preview|exp|experimental|stable|default|free|beta|online|nitro|floor|thinking)(?=$|[-:@])"
 )
-# Bedrock puts region and maker before a name.
+# Bedrock puts region and vendor before a name.
 _MAKER: Final = re.compile(
     r"^(?:(?:us|eu|apac|global|jp|au)\.)?(?:anthropic|amazon|meta|mistral|cohere|deepseek|qwen|openai|ai21)\."
 )
 
 
 def other_models(requested_model: str, counts: Mapping[str, int]) -> dict[str, int]:
-    """The models that answered, with their number of replies, without the one that `provider:model` asks for."""
+    """Return the models that answered, with their number of replies, except the requested `provider:model`."""
     provider, _, model = requested_model.partition(":")
     if provider in _DEPLOYMENTS or not model:
         return {}
@@ -37,7 +37,7 @@ def other_models(requested_model: str, counts: Mapping[str, int]) -> dict[str, i
 
 
 def is_same_model(requested_model: str, answered: str) -> bool:
-    """Whether two names differ by no more than a path, a date, a version or an alias such as `latest`."""
+    """Return whether two names differ only in a path, a date, a version or an alias such as `latest`."""
     first, second = _plain(requested_model), _plain(answered)
     if first == second or first in _CHOOSERS:
         return True
@@ -49,9 +49,9 @@ def is_same_model(requested_model: str, answered: str) -> bool:
 
 
 def _plain(name: str) -> str:
-    """A model's name without its path, dates, versions and aliases."""
+    """Return a model's name without its path, dates, versions and aliases."""
     name = name.strip().lower().rstrip("/").removesuffix(".gguf")
-    # The files of a hub's cache: .../models--Qwen--Qwen2-VL/snapshots/HASH
+    # Files in a hub's cache: .../models--Qwen--Qwen2-VL/snapshots/HASH
     hub = re.search(r"models--[^/]+?--([^/]+)/snapshots/", name)
     name = hub[1] if hub else name.rpartition("/")[2]
     name = _MAKER.sub("", name)

@@ -1,7 +1,7 @@
-"""The seam of a chat model: what `provider:name` becomes, and the key that identifies one call of it.
+"""The interface of a chat model, and the key that identifies one call of it.
 
-`hybrid.models.open_model` makes a model. Messages hold images by
-reference (`hybrid.core.messages`), and every model here resolves them itself.
+`hybrid.models.open_model` makes a model. Messages contain images by reference (`hybrid.core.messages`), and every model
+resolves them itself.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class ModelRefused(UsageError):
 
 
 class PicturesRefused(Outage):
-    """The server does not take this request, and `pictures` that tools made are new in it: they may be the reason."""
+    """The server rejected this request, perhaps because of `pictures`, which tools made and which are new in it."""
 
     def __init__(self, message: str, pictures: frozenset[str] = frozenset()) -> None:
         super().__init__(message)
@@ -38,7 +38,7 @@ class CallKey:
 
     `question` is the id with its variant (`val_Jigsaw_3#r1`), `ask` counts the asks of the question and `call` the
     model calls of the ask, both from 0. `prompt_sha256` is `prompt_sha256(prompt.text)`. `solver` is its name in the
-    run, which tells two solvers' calls of one question apart; recordings do not look at it, and seeds only for the
+    run, which distinguishes two solvers' calls of one question; recordings ignore it, and seeds use only its
     repetition.
     """
 
@@ -50,55 +50,55 @@ class CallKey:
 
     @property
     def repetition(self) -> int:
-        """The number of the solver's repetition, from 1; each draws by a seed of its own."""
+        """Number of the solver's repetition, from 1; each has its own seed."""
         return number_of(self.solver)
 
     def following(self) -> CallKey:
-        """The key of the next call of the same ask."""
+        """Return the key of the next call of the same ask."""
         return CallKey(self.question, self.ask, self.call + 1, self.prompt_sha256, self.solver)
 
 
 def prompt_sha256(text: str) -> str:
-    """Hex sha256 of a prompt's text (`Prompt.text`, in UTF-8), as it is in a `CallKey` and in recordings."""
+    """Return the hex sha256 of a prompt's text (`Prompt.text`, in UTF-8), as in a `CallKey` and in recordings."""
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 class ReplyLog(Protocol):
-    """The replies to questions that are not finished, kept as soon as they arrive. Safe in any thread."""
+    """The replies to unfinished questions, saved as soon as they arrive. Thread-safe."""
 
     def find_reply(self, call: CallKey, request_sha256: str) -> bytes | None:
-        """The reply to this request of this call, as it was kept, or None."""
+        """Return the saved reply to this request of this call, or None."""
 
     def keep(self, call: CallKey, request_sha256: str, reply: bytes) -> None:
-        """Keep a reply: a kill of the process after the return does not lose it."""
+        """Save a reply; once this returns, killing the process does not lose it."""
 
 
 @runtime_checkable
 class Listener(Protocol):
-    """A model that keeps its replies itself, where they arrive; `RememberedModel` does it for any other."""
+    """A model that saves its replies itself, as they arrive; `RememberedModel` does it for any other."""
 
     def listen(self, log: ReplyLog) -> None:
-        """Keep every reply in the log from now on, and ask for none that it holds."""
+        """Save every reply in the log from now on, and take logged replies from it instead of asking."""
 
 
 class ModelFacts(Protocol):
-    """The facts of a model, which it and the client of its server tell alike."""
+    """Facts about a model, which it and its server's client share."""
 
     @property
     def name(self) -> str:
         """The name as typed by the user: `openai:gpt-4o`, `replay:DIR`."""
 
     def metadata(self) -> Mapping[str, Json]:
-        """The model's part of the manifest: name, settings as sent, versions, hashes; never a secret."""
+        """Return the model's part of the manifest: name, settings as sent, versions, hashes; never a secret."""
 
     def connection(self) -> Mapping[str, Json]:
-        """How its server is reached: `base_url` (redacted), `timeout_s`, `retries`; empty for a model without one.
+        """Return how its server is reached: `base_url` (redacted), `timeout_s`, `retries`; empty without a server.
 
-        A run shows it, and may go on with another one: it is no part of the model's identity.
+        A run shows it, and may resume with another one: it is not part of the model's identity.
         """
 
     async def close(self) -> None:
-        """Let go of connections and weights. A closed model may not be called again."""
+        """Release connections and weights. A closed model may not be called again."""
 
 
 @runtime_checkable
@@ -110,39 +110,39 @@ class ChatModel(ModelFacts, Protocol):
         """The word before the first colon."""
 
     async def chat(self, messages: Sequence[Message], tools: Sequence[Tool], call: CallKey) -> AssistantMessage:
-        """The model's message to a conversation, with `tools` offered.
+        """Return the model's message to a conversation, with `tools` offered.
 
         Raises:
-            Outage: no reply after the retries, or the server does not take this request; the question stays open.
-            ServerDown: the server has been away for too long; no other question can be asked either.
+            Outage: no reply after the retries, or the server rejected this request; the question stays open.
+            ServerDown: the server has been down for too long; no other question can be asked either.
             NotRecorded: a replayed model has no such call.
             ModelRefused: the configuration cannot work (key, model name, option).
-            WeightsError: local weights that are absent or incomplete.
+            WeightsError: local weights are missing or incomplete.
         """
 
 
 @runtime_checkable
 class AdoptsSettings(Protocol):
-    """A model that goes on with what the probe of a run has found (`ModelSettings.results_inside` and the switch)."""
+    """A model that accepts the results of a run's probe (`ModelSettings.results_inside` and the reasoning switch)."""
 
     def adopt(self, settings: ModelSettings) -> None:
         """Use these settings from the next request on."""
 
 
 class ModelOpener(Protocol):
-    """Makes the models of one word before the colon: what a file of `hybrid/models/providers` exports as `MODEL`."""
+    """Opens the models of one word before the colon: a file of `hybrid/models/providers` exports it as `MODEL`."""
 
     def __call__(self, name: str, settings: ModelSettings, store: ImageStore, /) -> ChatModel:
-        """The model of the whole name, as the user typed it, not yet connected or loaded.
+        """Make the model of the full name, as the user typed it, not yet connected or loaded.
 
         Raises:
-            UsageError: a name or an option that it does not take.
+            UsageError: an unsupported name or option.
         """
 
 
 @runtime_checkable
 class Likelihoods(Protocol):
-    """A model whose weights are at hand, so that options can be scored instead of asked for."""
+    """A model with local weights, so that options can be scored instead of generated."""
 
     async def likelihood(self, messages: Sequence[Message], options: Sequence[str]) -> AssistantMessage:
-        """The most likely of the options as a reply; `AssistantMessage.likelihood` has their probabilities."""
+        """Return the most likely of the options as a reply; `AssistantMessage.likelihood` has their probabilities."""

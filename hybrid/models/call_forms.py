@@ -1,8 +1,8 @@
-"""The forms of calls in text: JSON objects, a name and an object, elements, Python.
+"""Parsers for the forms of calls in text: JSON objects, a name and an object, elements, Python.
 
     end, calls = FORMS["objects"](text, mark)       # from the match of a dialect's mark
 
-Each is linear in the length of the text, and bounded in the number of calls.
+Each takes time linear in the length of the text, and reads a bounded number of calls.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from hybrid.models.toolspec import IMAGE, IMAGES
 from hybrid.models.yaml_text import read_yaml
 
 MAX_CALLS = 256  # Of one reply.
-# A kind of repair, of a reply that did not end at a limit: some servers keep back the tag that they stop at.
+# A kind of repair for a reply that did not end at a limit: some servers drop the tag at which they stop.
 UNCLOSED = "not closed"
 
-# The name of a tool, its arguments (an object, or text that should hold one), and the repairs of reading it.
+# The name of a tool, its arguments (an object, or text that should contain one), and the repairs made while reading.
 RawCall = tuple[str, Any, tuple[str, ...]]
-# From the match of a mark to where the calls end, and the calls. Raises `ValueError`.
+# Maps the match of a mark to the end of the calls, and the calls. Raises `ValueError`.
 Reader = Callable[[str, "re.Match[str]"], tuple[int, list[RawCall]]]
 
 
 class AnswerError(ValueError):
-    """An object names a tool and gives an answer: without the marks of a call it is none."""
+    """An object names a tool and gives an answer, so without the marks of a call it is not a call."""
 
 
 _DATA: Mapping[str, Any] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
@@ -42,7 +42,7 @@ def _bare(key: str) -> str:
     return re.sub(r"[\W_]", "", key).lower()
 
 
-# Without case and what stands between two words.
+# Compared without case and word separators.
 _NAMES, _WEAK_NAMES, _GIVEN = (tuple(map(_bare, _DATA[kind])) for kind in ("names", "weak_names", "arguments"))
 _BESIDE, _WRAPPERS, _ANSWERS = (frozenset(map(_bare, _DATA[kind])) for kind in ("beside", "wrappers", "answers"))
 
@@ -53,7 +53,7 @@ _WORDS = {**_DATA["word"], **_LISTS, "%QUOTE%": QUOTES}
 
 
 def pattern(template: str) -> re.Pattern[str]:
-    """The pattern that a row of data writes with words in the place of their parts; of any case."""
+    """Compile a template from the data, with its words replaced by their patterns; case-insensitive."""
     expression = reduce(lambda text, word: text.replace(word, _WORDS[word]), _WORDS, template)
     return re.compile(expression, re.MULTILINE | re.IGNORECASE)
 
@@ -62,7 +62,7 @@ _AT: Mapping[str, re.Pattern[str]] = {name: pattern(template) for name, template
 
 
 def named_at(text: str, mark: re.Match[str], form: str) -> str | None:
-    """The name of a tool at the mark of a call that is no object; None where there is none."""
+    """Return the name of a tool at the mark of a call that is not an object; None without one."""
     if "name" in mark.re.groupindex:
         return mark["name"]
     call = _AT["called"].match(text, _between(text, mark.end())) if form == "calls" else None
@@ -70,9 +70,9 @@ def named_at(text: str, mark: re.Match[str], form: str) -> str | None:
 
 
 def names_in_objects(text: str, *, is_text_protocol: bool) -> Iterator[tuple[int, str, str | None, bool]]:
-    """Where an object may name a tool, the name, an argument that it must have, and whether it is a call whatever that.
+    """Yield per object that may name a tool: position, name, a required argument, and whether it surely is a call.
 
-    It is one in the form asked for. An argument is wanted where many objects that are no calls have such a key.
+    It surely is one in the requested form. An argument is required for keys that many other objects have, too.
     """
     for match in _AT["named"].finditer(text):
         name = match["name"] or match["only"] or match["weak"] or ""
@@ -81,14 +81,14 @@ def names_in_objects(text: str, *, is_text_protocol: bool) -> Iterator[tuple[int
 
 
 def _read_objects(text: str, mark: re.Match[str]) -> tuple[int, list[RawCall]]:
-    """JSON objects, or lists of them, that hold a name and arguments."""
+    """Read JSON objects, or lists of them, that contain a name and arguments."""
     end, calls = mark.end(), list[RawCall]()
     while len(calls) <= MAX_CALLS:
         at = _between(text, end)
         if sign_at(text, at) not in ("{", "[", '"') or (calls and (text[at] == '"' or _AT["token"].match(text, at))):
             break
         try:
-            # Some templates teach both braces of their own.
+            # Some templates teach double braces.
             value, end, loose = _value(text, at + text.startswith("{{", at))
         except ValueError:
             if calls:
@@ -99,7 +99,7 @@ def _read_objects(text: str, mark: re.Match[str]) -> tuple[int, list[RawCall]]:
         while isinstance(inner, dict) and not _is_call(inner):
             inner = _only(inner)
         if isinstance(inner, list) and (inner is only or any(map(_is_call, inner))):
-            # `tool_calls`, `actions`, `tool_uses`.
+            # A list under `tool_calls`, `actions` or `tool_uses`.
             value = inner
         calls += [_object(item, loose) for item in (value if isinstance(value, list) else [value])]
     if not calls:
@@ -113,7 +113,7 @@ def _between(text: str, at: int) -> int:
 
 
 def _value(text: str, at: int) -> tuple[Any, int, tuple[str, ...]]:
-    """The value there; where a closing tag says that it was complete, a brace may be missing before that."""
+    """Read the value at a position; if a closing tag follows, missing braces are added before the tag."""
     try:
         return read_value(text, at)
     except ValueError:
@@ -129,7 +129,7 @@ def _value(text: str, at: int) -> tuple[Any, int, tuple[str, ...]]:
 
 
 def _only(value: Mapping[str, Any]) -> Any:
-    """The only thing that an object holds beside thoughts and ids; None where there are several."""
+    """Return the only value of an object, ignoring thoughts and ids; None if there are several."""
     contents = [item for key, item in value.items() if _bare(key) not in _BESIDE]
     return contents[0] if len(contents) == 1 else None
 
@@ -149,7 +149,7 @@ def _object(value: Any, repairs: tuple[str, ...]) -> RawCall:
     names = (keys[key] for key in _NAMES + _WEAK_NAMES if key in keys)
     name = next((key for key in names if isinstance(value[key], str) and key != arguments_key), None)
     if name is None and isinstance(inner := _only(value), dict):
-        # `function_call`, `functionCall`, `action`; or the name of a tool.
+        # The key is `function_call`, `functionCall` or `action`, or the name of a tool.
         only = next(key for key in value if _bare(key) not in _BESIDE)
         deeper = _is_call(inner) or _bare(only) in _NAMES + _WEAK_NAMES
         return _object(inner, repairs) if deeper else (only, inner, repairs)
@@ -175,25 +175,25 @@ def _object(value: Any, repairs: tuple[str, ...]) -> RawCall:
 
 
 def _read_named(text: str, mark: re.Match[str]) -> tuple[int, list[RawCall]]:
-    """The name of a tool, and a JSON object behind it."""
-    # A fence may stand in a fence.
+    """Read the name of a tool, and a JSON object after it."""
+    # Code fences may be nested.
     value, end, loose = _value(text, _between(text, _between(text, mark.end())))
     return end, [(mark["name"], value, loose)]
 
 
 def _read_actions(text: str, mark: re.Match[str]) -> tuple[int, list[RawCall]]:
-    """The name of a tool, and its input on the next line or in brackets."""
+    """Read the name of a tool, and its input on the next line or in brackets."""
     if text[mark.end() : mark.end() + 1] == "(":
         return _read_calls(text, mark)
     input_match = _AT["input"].match(text, mark.end())
-    # `Action: depth[img:1]`, or the name alone behind `Action Input:`, for a tool that needs no more.
+    # `Action: depth[img:1]`, or only the name after `Action Input:`, for a tool that needs no more.
     if alone := _AT["image_alone"].match(text, input_match.end() if input_match else mark.end()):
         return alone.end(), [(mark["name"], {IMAGE: alone["image"]}, ("image name",))]
     if input_match is None and not text[mark.end() :].lstrip(" *`").startswith("{"):
         raise ValueError("no input of the action")
     at = _between(text, input_match.end() if input_match else mark.end())
     line = text.rfind("\n", mark.end(), at) + 1
-    # The first line with its indentation.
+    # Keep the indentation of the first line.
     if lines := _AT["lines"].match(text, line if line and text[line:at].isspace() else at):
         if _AT["lines"].match(text, lines.end()):
             raise ValueError("an input of too many lines")
@@ -204,7 +204,7 @@ def _read_actions(text: str, mark: re.Match[str]) -> tuple[int, list[RawCall]]:
 
 
 def _from_lines(lines: str) -> dict[str, Any]:
-    """The input of an action in YAML, as `key=value`, or as an object without its braces. Raises `ValueError`."""
+    """Parse the input of an action in YAML, as `key=value`, or as an object without braces. Raises `ValueError`."""
     if _AT["several"].search(lines):
         with suppress(ValueError):
             values, keywords, end = read_entries(f"{lines})", 0, ")")
@@ -221,14 +221,14 @@ def _from_lines(lines: str) -> dict[str, Any]:
 
 
 def _as_typed(value: Any) -> Any:
-    """The value with every text `Typed`: only the tool's schema tells its type."""
+    """Mark every text in the value as `Typed`: only the tool's schema determines its type."""
     if isinstance(value, dict):
         return {key: _as_typed(item) for key, item in value.items()}
     return [_as_typed(item) for item in value] if isinstance(value, list) else Typed(value)
 
 
 def _read_elements(text: str, mark: re.Match[str]) -> tuple[int, list[RawCall]]:
-    """Elements, one an argument, or a JSON object in their place; values are text."""
+    """Read elements, one per argument, or a JSON object instead; values are text."""
     at, name = _between(text, mark.end()), mark["name"]
     if sign_at(text, at) == "{":
         value, end, loose = _value(text, at)
@@ -244,19 +244,19 @@ def _read_elements(text: str, mark: re.Match[str]) -> tuple[int, list[RawCall]]:
         closed = ends.search(body, begin.end())
         if closed is closing is None:
             raise ValueError("the call does not end")
-        # The last one is often not closed.
+        # The last element is often not closed.
         value = body[begin.end() : closed.start() if closed else len(body)]
         fields[begin[begin.lastgroup or 0]] = Typed(without_entities(_AT["line_end"].sub("", value)))
         at = closed.end() if closed else len(body)
     if closing is None and not fields:
         raise ValueError("the call does not end")
-    # Without elements the text is all that is given: an object in quotes, say.
+    # Without elements the text is the input, such as an object in quotes.
     call = (name, fields or body.strip(), () if closing else (UNCLOSED,))
     return closing.end() if closing else mark.end() + at, [call]
 
 
 def _read_attributes(text: str, mark: re.Match[str]) -> tuple[int, list[RawCall]]:
-    """One element that holds nothing, its arguments as attributes."""
+    """Read an empty element with its arguments as attributes."""
     end = text.index("/>", mark.end())
     fields = {
         attribute["key"]: Typed(without_entities(attribute["value"]))
@@ -266,17 +266,17 @@ def _read_attributes(text: str, mark: re.Match[str]) -> tuple[int, list[RawCall]
 
 
 class Typed(str):
-    """The text of an element, whose type only the tool's schema tells."""
+    """The text of an element; only the tool's schema determines its type."""
 
     __slots__ = ()
 
 
 def _read_calls(text: str, mark: re.Match[str]) -> tuple[int, list[RawCall]]:
-    """Calls as Python writes them, with keywords."""
+    """Read calls in Python syntax, with keyword arguments."""
     end, calls = mark.start("name") if "name" in mark.re.groupindex else mark.end(), list[RawCall]()
     while (call := _AT["called"].match(text, _between(text, end))) and len(calls) <= MAX_CALLS:
         if call["name"] == "print":
-            # Of what the code before it set.
+            # `print` shows a result of the code before it, so the calls have ended.
             break
         values, args, end = read_entries(text, call.end(), ")")
         if len(values) == 1 and isinstance(values[0], dict) and not args:

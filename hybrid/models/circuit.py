@@ -1,6 +1,6 @@
-"""A circuit breaker: while the model's server is away only one request at a time is sent, to find out if it is back.
+"""A circuit breaker: while the model's server is down, only one request at a time is sent, to test whether it is back.
 
-    turn = await circuit.turn(call.question)     # waits while the server is away
+    turn = await circuit.turn(call.question)     # waits while the server is down
     try:
         reply = await request()
     except SomeError as error:
@@ -10,9 +10,9 @@
     finally:
         circuit.leave(turn)                      # for a call that ended in any other way
 
-Failures in a row without a success among them open it; the first success closes it. It also knows when to stop: a
-server that stays away, a wrong key, requests that are all refused. Every call after that raises the same error. How
-many requests are out at a time follows what the server takes: a 429 halves it, replies let it grow slowly.
+Consecutive failures open it; the first success closes it. It also decides when to stop: if the server stays down, the
+key is wrong, or all requests are rejected. Every later call raises the same error. The number of concurrent requests
+adapts to the server: a 429 halves it, replies let it grow slowly.
 """
 
 from __future__ import annotations
@@ -32,44 +32,44 @@ from hybrid.models.base import ModelRefused
 from hybrid.models.failures import CHECK, FailedRequest, Failure
 from hybrid.models.in_flight import InFlight
 
-Sleep = Callable[[float], Awaitable[None]]  # Waits that many seconds, such as `asyncio.sleep`.
+Sleep = Callable[[float], Awaitable[None]]  # Waits for a number of seconds, such as `asyncio.sleep`.
 
-# Statuses by which a server says that one account asks too much of it; 498 is Groq's.
+# Statuses with which a server reports too many requests of one account; 498 is Groq's.
 TOO_MANY_REQUESTS = frozenset({429, 498})
-# The same, or that all accounts together do, which fewer requests of ours do not change; 529 is Anthropic's.
+# Also those for too many requests of all accounts, which fewer requests of ours do not change; 529 is Anthropic's.
 CAPACITY = TOO_MANY_REQUESTS | {529}
-# Statuses by which a server, or what stands before it, says that it cannot answer now. A 500 may be about the request.
+# Statuses with which a server or its gateway reports that it is unavailable. A 500 may be caused by the request.
 ABOUT_ITSELF = CAPACITY | {502, 503, 504}
-SILENT_S = 60.0  # No wait is longer than this without a line that says why.
-# Advice where no connection was ever made.
+SILENT_S = 60.0  # Seconds of waiting after which a line explains the wait.
+# Advice if no connection was ever made.
 UNMET = "Check that the server runs, and that --base-url is its address; then run it again to go on."
-# As long as a `Retry-After` is waited for before the next request tries; longer where it may wait longer.
+# Longest obeyed `Retry-After` in seconds; longer with `--wait-for-server`.
 MAX_PAUSE_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
 class CircuitLimits:
-    """When a circuit opens, how it tries, and when it gives up; counts are of what came since the last success."""
+    """Limits for opening the circuit, probing, and giving up; counts start at the last success."""
 
-    failures: int = 8  # Failures in a row that open it.
-    # Questions that end in a refusal, or in a failure of a server that answers, before the run is stopped.
+    failures: int = 8  # Consecutive failures that open it.
+    # Questions that end in a rejection, or in a failure of a responding server, before the run is stopped.
     refusals: int = 10
-    wrong_keys: int = 5  # Rejected keys in a row after the key has worked.
-    pause_s: float = 0.5  # Before the first request that tries; doubled up to `cap_s`, times 0.5 to 1.5.
+    wrong_keys: int = 5  # Consecutive rejections of a key that has worked before.
+    pause_s: float = 0.5  # Seconds before the first probe; doubled up to `cap_s`, times 0.5 to 1.5.
     cap_s: float = 4.0
-    probes: int = 3  # Requests that try, at least, before it gives up.
-    away_s: float = 90.0  # Seconds for which it tries: a server that is restarted loads its weights for a minute.
-    # Seconds for which it tries where no connection was ever made: a server that was never there.
+    probes: int = 3  # Smallest number of probes before it gives up.
+    away_s: float = 90.0  # Seconds of probing: a restarting server loads its weights for a minute.
+    # Seconds of probing if no connection was ever made: the server may not exist.
     unmet_s: float = 10.0
-    pages: int = 4  # Pages for a browser in a row, and nothing else so far, before the run is stopped.
-    busy_s: float = 600.0  # Seconds for which it tries where the server says 429: quotas are counted by the minute.
-    wait: str = ""  # How long it may wait, as the user wrote it; empty where nothing was said.
-    # Whether requests are parts of batches, whose failures say nothing of the server: it never opens.
+    pages: int = 4  # Consecutive HTML pages, with nothing else so far, before the run is stopped.
+    busy_s: float = 600.0  # Seconds of probing if the server answers 429: quotas are counted per minute.
+    wait: str = ""  # Longest wait, as the user wrote it; empty by default.
+    # Whether requests are parts of batches, whose failures do not concern the server: it never opens.
     in_batches: bool = False
 
     @classmethod
     def of(cls, wait: str | None) -> CircuitLimits:
-        """Those of `--wait-for-server`."""
+        """Return the limits for `--wait-for-server`."""
         usual = cls()
         if wait is None:
             return usual
@@ -79,7 +79,7 @@ class CircuitLimits:
 
     @property
     def longest_pause_s(self) -> float:
-        """As long as a `Retry-After` is waited for."""
+        """Longest obeyed `Retry-After` in seconds."""
         return max(MAX_PAUSE_S, self.away_s) if self.wait else MAX_PAUSE_S
 
 
@@ -90,19 +90,19 @@ class Permit:
     question: str
     openings: int  # Number of times that the circuit had opened when the request was sent.
     successes: int
-    probe: bool  # Whether the circuit is open, and this request finds out if the server is back.
-    cuts: int = 0  # How many times fewer requests were let out when it was sent.
+    probe: bool  # Whether the circuit is open, and this request tests whether the server is back.
+    cuts: int = 0  # Number of times that the limit had been halved when it was sent.
     settled: bool = False
 
 
 @dataclass(slots=True)
 class _Row:
-    """Failures and refusals since the last success."""
+    """Failures and rejections since the last success."""
 
     failures: int = 0
-    pages: int = 0  # Failures that were pages for a browser.
-    since: float | None = None  # When the first of them failed.
-    away_from: float | None = None  # When the circuit opened for the first time.
+    pages: int = 0  # Number of failures that were HTML pages.
+    since: float | None = None  # Time of the first failure.
+    away_from: float | None = None  # Time when the circuit first opened.
     failed_questions: set[str] = field(default_factory=set)
     refused_questions: set[str] = field(default_factory=set)
     refusals: int = 0
@@ -122,7 +122,7 @@ class Circuit:
         self._name = name
         self._limits = limits or CircuitLimits()
         self._clock, self._sleep = clock, sleep
-        # Seeded, so that a run repeats its pauses.
+        # Seeded, so that a run has reproducible pauses.
         self._jitter = random.Random(name)
         self._row = _Row()
         self._successes = 0
@@ -135,7 +135,7 @@ class Circuit:
         self._line: deque[asyncio.Future[bool | Outage]] = deque()
         self._in_flight = InFlight(name)
         self._over: HybridError | None = None
-        # Since when nothing has come, and whether a line has said why.
+        # Time since when no reply has arrived, and whether a line has explained it.
         self._silent_since: float | None = None
         self._wait_noted = False
 
@@ -143,7 +143,7 @@ class Circuit:
         """Wait until a request may be sent. The wait is not counted as time of the question.
 
         Raises:
-            ServerDown: nothing has come from the server for too long.
+            ServerDown: the server has not answered for too long.
             ModelRefused: the configuration cannot work.
             Outage: the server does not answer the few questions that are still asked.
         """
@@ -164,7 +164,7 @@ class Circuit:
             raise type(self._over)(str(self._over))
 
     async def _wait(self) -> bool:
-        """Whether this call is the next to try, its pause being over; else the circuit has closed."""
+        """Wait for this call's turn and pause; return True if it may probe, False if the circuit has closed."""
         if self._probing:
             turn: asyncio.Future[bool | Outage] = asyncio.get_running_loop().create_future()
             self._line.append(turn)
@@ -194,7 +194,7 @@ class Circuit:
         return self._open and self._openings == opening
 
     def _pass_on(self) -> None:
-        """The next in line tries, after the pause."""
+        """Let the next call in line probe, after the pause."""
         self._probing = False
         while self._line:
             turn = self._line.popleft()
@@ -204,7 +204,7 @@ class Circuit:
                 return
 
     def worked(self, turn: Permit) -> None:
-        """The server has answered: all waiting calls go on."""
+        """Record that the server has answered: all waiting calls continue."""
         self._in_flight.faster()
         self._settle(turn)
         self._successes += 1
@@ -220,22 +220,22 @@ class Circuit:
                 turn.set_result(outcome)
 
     def note_wait(self, seconds: float, failed: FailedRequest) -> None:
-        """Print why nothing comes, once, before a pause that makes the wait longer than `SILENT_S` seconds."""
+        """Print once why no reply arrives, before a pause that extends the wait beyond `SILENT_S` seconds."""
         now = self._clock()
         self._silent_since = now if self._silent_since is None else self._silent_since
         waited = now - self._silent_since
         if self._wait_noted or waited + seconds < SILENT_S:
             return
         self._wait_noted = True
-        # Of `--wait-for-server` a line has told already.
+        # For `--wait-for-server` another line has been printed already.
         if not self._limits.wait:
-            # Only an open circuit ends after a time; before that the number of tries is the limit.
+            # Only an open circuit has a time limit; before that the number of retries is limited.
             limit = f", for up to {self._patience_s(failed):.0f} s" if self._open else ""
             tries = f"next try in {seconds:.0f} s{limit}"
             tell(f"note: {self._name} has given no reply for {waited:.0f} s ({failed.text}); {tries}")
 
     def leave(self, turn: Permit) -> None:
-        """A call is over that neither worked nor failed nor was refused: it was cancelled, or a defect ended it."""
+        """Release the permit of a call that neither worked nor failed nor was rejected, such as a cancelled one."""
         if turn.settled:
             return
         self._settle(turn)
@@ -248,15 +248,15 @@ class Circuit:
         self._in_flight.let_out(all_of_them=self._over is not None or self._open)
 
     def failed(self, turn: Permit, failed: FailedRequest, *, last: bool = False) -> None:
-        """No reply, for a reason that may pass.
+        """Record a missing reply, for a possibly temporary reason.
 
-        A call that is alone, and at its `last` try, opens the circuit where the server says that it cannot answer: it
-        waits for as long as many calls would.
+        A single call at its `last` try opens the circuit if the server reports that it is unavailable: it then waits as
+        long as many calls would.
 
         Raises:
-            ServerDown: the server has been away for too long.
-            ModelRefused: what answers is no model.
-            Outage: it has, but only few questions have failed, which may themselves be the reason.
+            ServerDown: the server has been down for too long.
+            ModelRefused: the server is not that of a model.
+            Outage: it has been down for too long, but only few questions failed, which may themselves be the reason.
         """
         if failed.status in TOO_MANY_REQUESTS and not self._limits.in_batches:
             self._in_flight.slower(turn.cuts)
@@ -277,11 +277,11 @@ class Circuit:
                 self._probes += 1
                 self._note_failed_probe(failed)
             return
-        # A call that cannot even connect need not wait for others, but one stray failure among many stops nothing.
+        # A call that cannot connect need not wait for others, but a single failure among many stops nothing.
         enough = min(limits.failures, self._in_flight.out + 1) if not failed.reached else limits.failures
         alone = last and self._in_flight.out == 0 and self._successes == turn.successes
         if failed.status is not None and failed.status not in ABOUT_ITSELF:
-            # It answers, and says nothing of itself: a few questions may ask what it fails at.
+            # The server responds without reporting a problem of its own, so the failure may depend on a few questions.
             is_away = len(row.failed_questions) >= limits.failures
         else:
             is_away = row.failures >= enough
@@ -300,7 +300,7 @@ class Circuit:
         self._in_flight.let_out(all_of_them=True)
 
     def _note_failed_probe(self, failed: FailedRequest) -> None:
-        """A request has found the server still away."""
+        """Record that a probe found the server still down."""
         now, limits, row = self._clock(), self._limits, self._row
         assert row.away_from is not None  # noqa: S101 - it is open
         if self._probes >= limits.probes and now - row.away_from >= self._patience_s(failed):
@@ -310,7 +310,7 @@ class Circuit:
             if not failed.reached or len(row.failed_questions) >= limits.refusals:
                 unmet = f". {UNMET}" if not failed.reached and not self._successes else ""
                 raise self._give_up(ServerDown(f"{what}{unmet}"))
-            # The questions themselves may be what the server cannot answer: they end, and others show whether it can.
+            # The questions themselves may be the reason: they end, and others show whether the server works.
             row.failures = 0
             outage = Outage(what)
             self._close(outage)
@@ -325,7 +325,7 @@ class Circuit:
         return self._limits.busy_s if failed.status in CAPACITY else self._limits.away_s
 
     def _plan(self, now: float, failed: FailedRequest) -> None:
-        """When the next request tries: after the pause, and at the end of the patience at the latest."""
+        """Set the time of the next probe: after the pause, at the latest when patience ends."""
         pause = self._pause_s * (0.5 + self._jitter.random())
         self._next_probe = now + max(pause, min(failed.retry_after_s or 0.0, self._limits.longest_pause_s))
         ends = (now if self._row.away_from is None else self._row.away_from) + self._patience_s(failed)
@@ -334,22 +334,22 @@ class Circuit:
         self.note_wait(self._next_probe - now, failed)
 
     def _give_up(self, error: HybridError) -> HybridError:
-        """The error to raise now; every later call raises the same."""
+        """Return the error to raise now; every later call raises the same."""
         self._over = error
         self._close(False)
         self._in_flight.let_out(all_of_them=True)
         return error
 
     def refused(self, turn: Permit, failed: FailedRequest) -> HybridError:
-        """The error to raise about a request that the server does not take.
+        """Return the error to raise for a request that the server rejects.
 
-        `ModelRefused` where no call can succeed: a key or model that is rejected before anything has worked, or
-        refusals of so many questions in a row. Otherwise an `Outage` of this question.
+        It is `ModelRefused` if no call can succeed: a key or model rejected before anything has worked, or too many
+        consecutive rejected questions. Otherwise it is an `Outage` of this question.
         """
         self._settle(turn)
         row, limits, kind, words = self._row, self._limits, failed.kind, failed.text
         if self._over is None:
-            # It answers, whatever it says.
+            # The server responds, whatever the response.
             row.failures, row.pages, row.since, row.away_from = 0, 0, None, None
             row.failed_questions.clear()
             self._close(False)
@@ -373,7 +373,7 @@ class Circuit:
         return Outage(f"{self._name} does not take this request: {words}")
 
     def note_picture_refusal(self, turn: Permit) -> None:
-        """The server has answered, and what it refused may be a picture of a tool: that says nothing of the run."""
+        """Record a rejection that may be due to a tool's picture: the server is up, and the run may go on."""
         self._settle(turn)
         if self._over is None:
             row = self._row
@@ -382,15 +382,15 @@ class Circuit:
             self._close(False)
 
     def was_crowded(self, turn: Permit) -> bool:
-        """Whether fewer requests go out than when this one was sent: its failure says nothing of it."""
+        """Return whether the limit was lowered since this request was sent: then its failure does not count."""
         return turn.cuts != self._in_flight.cuts
 
     def is_away(self, turn: Permit) -> bool:
-        """Whether the circuit is open, or has opened since the request was sent: its failure says nothing of it."""
+        """Return whether the circuit is, or since the request was open: then the request's failure does not count."""
         return self._open or self._openings != turn.openings
 
     def in_doubt(self, turn: Permit, failed: FailedRequest) -> bool:
-        """Whether a moment may show that the server is away: others are out, and none has worked since this was sent.
+        """Return whether it may soon turn out that the server is down: others are out, and none has worked since.
 
         A call that could not even connect may be the first to notice, whatever replies the others still got.
         """

@@ -1,10 +1,10 @@
-"""The secrets in a model's settings and environment, registered by value when the model is opened.
+"""Finds secrets in a model's settings and environment, and registers their values when the model is opened.
 
-    keep_credentials(settings, base_url)     # from now on `hybrid.core.secrets.redact` takes all of it out
+    keep_credentials(settings, base_url)     # from now on `hybrid.core.secrets.redact` removes all of them
     shown = redacted(facts)                  # the same for JSON
 
-Keys come from the environment, but tokens also stand in addresses (user, path, query), in addresses of proxies, and
-under names such as `api_key` in what is passed on to a server.
+Keys come from the environment, but tokens also occur in addresses (user, path, query), in proxy addresses, and under
+names such as `api_key` in options passed on to a server.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ _NAME = re.compile(
     r"|authorization|signature|bearer)(?=$|[_\-.])|apikey",
     re.IGNORECASE,
 )
-# Keys that the manuals of local servers suggest: to redact these words would spoil every text.
+# Keys suggested in the manuals of local servers: redacting these words would corrupt ordinary text.
 _PLACEHOLDERS = frozenset(
     {"ollama", "openai", "lm-studio", "not-needed", "not-used", "no-key", "no-key-required", "placeholder", "unused"}
 )
-# The look of a token, wherever it stands: long, of letters and digits, no words and no name of a model.
+# A token by its form: long, of letters and digits, neither words nor the name of a model.
 _TOKEN = re.compile(r"(?=[^A-Za-z]*[A-Za-z])(?=[^0-9]*[0-9])[A-Za-z0-9_.~+=%-]{20,}")
 
 
 def keep_credentials(settings: ModelSettings, base_url: str | None, key: str | None = None) -> None:
-    """Register every secret that a model is opened with, and those of the environment."""
+    """Register all secrets with which a model is opened, and those of the environment."""
     secrets = [value for name, value in os.environ.items() if names_a_secret(name)]
     proxies = [os.environ.get(spelling, "") for name in PROXIES for spelling in (name, name.upper())]
     # A proxy may be written without a scheme.
@@ -44,11 +44,11 @@ def keep_credentials(settings: ModelSettings, base_url: str | None, key: str | N
 
 
 def keep_words(words: Sequence[str]) -> None:
-    """Register the secrets of a command line: what stands after a name that says so, and the users of addresses."""
+    """Register the secrets of a command line: values after a name that indicates a secret, and users of addresses."""
     secrets: list[str] = []
     for option, word in zip(("", *words), words, strict=False):
         name, equals, value = word.partition("=")
-        # As settings have them: `max_tokens` of `--max-tokens`.
+        # In the form of settings: `max_tokens` for `--max-tokens`.
         option_name, field_name = (part.lstrip("-").replace("-", "_") for part in (option, name))
         if equals and names_a_secret(field_name):
             secrets += [value, value.rpartition(" ")[2]]
@@ -60,7 +60,7 @@ def keep_words(words: Sequence[str]) -> None:
 
 
 def keep_address(address: str) -> None:
-    """Register the secrets in the address of a server: its user, what looks like a token, the values of its query."""
+    """Register the secrets in a server's address: its user, segments that look like tokens, values of its query."""
     _keep(_of_address(address))
 
 
@@ -69,14 +69,14 @@ def _keep(secrets: Iterable[str]) -> None:
 
 
 def names_a_secret(name: str) -> bool:
-    """Whether what stands under this name is a secret: `OPENAI_API_KEY`, `x-auth-token`, but not `max_tokens`."""
+    """Return whether a name indicates a secret: `OPENAI_API_KEY`, `x-auth-token`, but not `max_tokens`."""
     return bool(_NAME.search(re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name))) and not re.search(
         r"(?:^|_)(?:max|min|num|total)\w*_tokens?$", name, re.IGNORECASE
     )
 
 
 def _of_user(address: str) -> Iterator[str]:
-    """User and password of an address; of a user with a password, the password is the secret."""
+    """Yield the user and password of an address; if there is a password, only it is a secret."""
     try:
         parts = urlsplit(address)
     except ValueError:
@@ -89,7 +89,7 @@ def _of_user(address: str) -> Iterator[str]:
 
 
 def _of_address(address: str) -> Iterator[str]:
-    """Secrets in an address: of its user, segments of the path that look like a token, values of the query."""
+    """Yield the secrets in an address: of its user, path segments that look like tokens, values of the query."""
     yield from _of_user(address)
     try:
         parts = urlsplit(address)
@@ -104,7 +104,7 @@ def _of_address(address: str) -> Iterator[str]:
 
 
 def _of_values(value: Any, *, secret: bool = False) -> Iterator[str]:
-    """Texts under a name that says so, or that look like a token, and users of addresses, at any depth."""
+    """Yield texts under secret names, texts that look like tokens, and users of addresses, at any depth."""
     if isinstance(value, Mapping):
         for name, inner in value.items():
             yield from _of_values(inner, secret=secret or names_a_secret(str(name)))
@@ -119,7 +119,7 @@ def _of_values(value: Any, *, secret: bool = False) -> Iterator[str]:
 
 
 def redacted(value: Any) -> Any:
-    """A JSON value without any secret, in names as in texts."""
+    """Redact all secrets in a JSON value, in names and in texts."""
     if isinstance(value, Mapping):
         return {redact(str(name)): redacted(inner) for name, inner in value.items()}
     if isinstance(value, list | tuple):

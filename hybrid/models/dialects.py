@@ -1,9 +1,9 @@
-"""How models write calls of tools in the text of a reply: one row of `dialects.toml` a dialect.
+"""Reads the tool calls that models write in the text of a reply: one row of `dialects.toml` per dialect.
 
     found = read('<tool_call>{"name": "crop", "arguments": {"image": "img:1"}}</tool_call>', tools, messages)
     found.calls, found.rest, found.unreadable       # crop(image="img:1"), "", None
 
-Every reader is linear in the length of the reply. Thoughts and quotations are not read.
+Every reader takes time linear in the length of the reply. Thoughts and quotations are not read.
 """
 
 from __future__ import annotations
@@ -37,31 +37,31 @@ from hybrid.models.literals import read_object, read_value, without_entities
 from hybrid.models.toolspec import argument_schemas, tool_named
 from hybrid.tool import Tool
 
-MAX_READ = 1_000_000  # Characters of a reply in which calls are looked for; it takes half a second.
-MAX_ERRORS = 8  # Of one reply.
-MAX_ANSWERS = 32  # Objects of one reply that give an answer and might have been a call.
+MAX_READ = 1_000_000  # Characters of a reply that are searched for calls, which takes half a second.
+MAX_ERRORS = 8  # Per reply.
+MAX_ANSWERS = 32  # Objects per reply that give an answer and might have been calls.
 CUT = "the reply ended inside of it, at the limit of tokens"
-# Keys of images and places, as models write them for any tool.
+# Keys of images and positions that models write for any tool.
 PLACE_KEYS = ("image", "images", "bbox", "bbox_2d", "box", "point", "point_2d", "x0", "x")
-SHOWN = 400  # Characters of a call that cannot be read.
+SHOWN = 400  # Characters of an unreadable call that are shown.
 
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """One way to write calls; it is read where its mark stands."""
+    """One way to write calls, recognised by its mark."""
 
     name: str
     mark: re.Pattern[str]  # Where a call begins; its group `name`, if any, is that of the tool.
     form: str  # The reader of `FORMS`.
-    has: tuple[str, ...]  # In lower case, one of which every such call holds: most replies need no look for the mark.
-    sign: str = ""  # What a reply holds for no other reason than a call.
+    has: tuple[str, ...]  # Lower-case substrings, one of which is in every such call: a fast test before the regex.
+    sign: str = ""  # Text that occurs in a reply only because of a call.
     parser: str = ""  # The option of vLLM's `--tool-call-parser` for it.
-    sure: bool = True  # Whether the mark alone tells a call; else the name of a tool that is offered does.
+    sure: bool = True  # Whether the mark alone identifies a call; else the name of an offered tool does.
 
 
 @dataclass(frozen=True, slots=True)
 class ReadCalls:
-    """The calls of a reply, its text without them, and what looks like a call and is none."""
+    """The calls of a reply, its text without them, and a part that looks like a call but cannot be read."""
 
     calls: tuple[ToolCall, ...] = ()
     rest: str = ""
@@ -87,7 +87,7 @@ def _at(name: str) -> re.Pattern[str]:
 
 
 def remedy(dialect: str) -> str:
-    """What a user can do about calls of a dialect that cannot be read."""
+    """Return advice on unreadable calls of a dialect."""
     parser = next((row.parser for row in table() if row.name == dialect and row.parser), "NAME")
     return (
         f"start the server with a parser (vllm serve --enable-auto-tool-choice --tool-call-parser {parser}), or run "
@@ -102,13 +102,13 @@ _JOINTS = re.compile(r"[\s_-]")
 def _signs() -> tuple[Mapping[str, Dialect], re.Pattern[str]]:
     signs = {_JOINTS.sub("", row.sign).lower(): row for row in table() if row.sign}
     alternatives = "|".join(map(re.escape, sorted((row.sign for row in signs.values()), key=len, reverse=True)))
-    # Written otherwise only where a line or a sentence begins: `[args]` stands in many a usage.
+    # Other spellings count only at the beginning of a line or a sentence: `[args]` occurs in many usage texts.
     return signs, re.compile(
         rf"{alternatives}|(?:^[ \t]{{0,20}}|(?<=[.:!?]\s))(?i:{alternatives.replace('_', '[_ -]?')})", re.MULTILINE
     )
 
 
-# Without it and the name of a tool there is no call.
+# Without this and the name of a tool there is no call.
 _MAY_CALL = re.compile(r"""[<✿]|\[TOOL_CALLS\]|\[ARGS\]|functools|to=functions|["']tool["']""")
 _PAIRS = {'"': '"', "'": "'", "“": "”", "‘": "’", "«": "»", "「": "」", "„": "“"}
 
@@ -122,16 +122,16 @@ def read(
     cut: bool = False,
     is_text_protocol: bool = False,
 ) -> ReadCalls:
-    """The calls in a reply to which tools were offered.
+    """Read the calls in a reply to which tools were offered.
 
     Args:
         text: the reply.
-        tools: those offered; without any nothing is read.
-        messages: the conversation so far: what stands in a question or in a tool's result is no call where it is said
-            again.
-        turn: of the model, from 0; calls are called after it.
+        tools: the offered tools; without any, nothing is read.
+        messages: the conversation so far: text repeated from a question or a tool's output is not a call.
+        turn: the model's turn, from 0; ids of calls contain it.
         cut: whether the reply ended at a limit of tokens.
-        is_text_protocol: whether the prompt asked for calls as text: then a call of a tool not offered counts as well.
+        is_text_protocol: whether the prompt asked for calls as text: then calls of tools that were not offered count,
+            too.
     """
     lower_text = text.lower().replace(" ", "_").replace("-", "_")
     if not tools or not (_MAY_CALL.search(text) or any(tool.card.name in lower_text for tool in tools)):
@@ -142,7 +142,7 @@ def read(
 
 
 class _Reading:
-    """The reading of one reply: spans of calls, and spans that hold none whatever stands in them."""
+    """Reads one reply: spans of calls, and hidden spans, such as quotations, which contain no calls."""
 
     def __init__(
         self,
@@ -156,8 +156,8 @@ class _Reading:
         self._text, self._tools, self._messages = text, tools, messages
         self._turn, self._cut, self._asked = turn, cut, is_text_protocol
         self._hidden: list[tuple[int, int]] = []
-        alone = text.strip() if text.lstrip().startswith("`") else ""  # Code that is all of a reply is no quotation.
-        # With one mark too many on its line, what stands between two of them is as likely not to.
+        alone = text.strip() if text.lstrip().startswith("`") else ""  # Code that is the full reply is not a quotation.
+        # If the backticks on a line are unbalanced, text between two of them need not be a quotation.
         lines = text.split("\n")
         begins, odd = [0, *accumulate(len(line) + 1 for line in lines)], [line.count("`") % 2 for line in lines]
         quotations = (
@@ -183,7 +183,7 @@ class _Reading:
                 new_calls = self._calls(raw_calls, row, len(calls))
             except (ValueError, RecursionError) as error:
                 if isinstance(error, AnswerError) and not row.sure and answers < MAX_ANSWERS:
-                    # Each may go on to the end of the reply.
+                    # Each may extend to the end of the reply.
                     answers += 1
                     continue
                 wrong.append((start, row, str(error)))
@@ -196,14 +196,14 @@ class _Reading:
             closing = _PAIRS.get(self._text[begin - 1 : begin])
             in_marks = closing is not None and self._text.startswith(closing, after)
             is_example = not row.sure and _at("example").search(self._text, max(at, begin - 200), begin)
-            # Or said again of what the model was given to read.
+            # It may also be repeated from what the model was given to read.
             if in_marks or is_example or _at("ignored").sub("", self._text[start:end]) in self._earlier_text:
                 insort(self._hidden, (begin, after))
                 at = after
                 continue
             at, calls = after, calls + new_calls
             if _at("result").match(self._text, after):
-                # What the model made up as the result, and what it made of that.
+                # The model made up the result, and what follows depends on it.
                 spans.append((begin, len(self._text)))
                 break
             spans.append((begin, at))
@@ -220,12 +220,12 @@ class _Reading:
         return place >= 0 and at < self._hidden[place][1]
 
     def _is_meant(self, mark: re.Match[str], row: Dialect) -> bool:
-        """Whether a tool that is offered is named where a call would name it."""
+        """Return whether an offered tool is named where a call would name it."""
         if row.form == "objects":
             place = bisect_left(self._naming, mark.end())
             if place == len(self._naming) or self._naming[place] >= mark.end() + SHOWN:
                 return False
-            # Inside the object that begins at the mark, not in one behind it.
+            # The name must be inside the object that begins at the mark, not in one after it.
             between = self._text[mark.end() : self._naming[place]].lstrip('"\\')
             return all(accumulate((character in "{[｛") - (character in "}]｝") for character in between))
         name = named_at(self._text, mark, row.form)
@@ -233,7 +233,7 @@ class _Reading:
 
     @cached_property
     def _naming(self) -> list[int]:
-        """Where objects name a tool that is offered."""
+        """Positions where objects name an offered tool."""
         find_tool, places = cache(lambda name: tool_named(name, self._tools)), list[int]()
         for at, name, argument, is_ours in names_in_objects(self._text, is_text_protocol=self._asked):
             tool = find_tool(name)
@@ -254,7 +254,7 @@ class _Reading:
         tool = tool_named(name, self._tools)
         schemas = argument_schemas(tool.args) if tool else {}
         typed = {key: _typed(item, schemas.get(key, {})) for key, item in args.items()}
-        # Nine letters and digits: some servers take no other id.
+        # Nine letters and digits: some servers accept no other id.
         identity = f"text{self._turn % 100:02d}{number % 1000:03d}"
         return ToolCall(
             identity, tool.card.name if tool else name, typed, row.name, tuple(dict.fromkeys(repairs + more))
@@ -269,7 +269,7 @@ class _Reading:
     def _unreadable(
         self, spans: Sequence[tuple[int, int]], wrong: Sequence[tuple[int, Dialect, str]]
     ) -> UnreadableCall | None:
-        """The first mark or sign of a call that is in none that was read."""
+        """Return the first mark or sign of a call outside of the calls that were read."""
         rows, signs = _signs()
         seen = (
             (sign.start(), rows[_JOINTS.sub("", sign[0]).lower()], "its form is not known")
@@ -279,7 +279,7 @@ class _Reading:
             place = bisect_right(spans, (start, len(self._text) + 1)) - 1
             excerpt = self._text[start : start + SHOWN]
             gap = self._text[start : spans[place + 1][0]] if place + 1 < len(spans) else "{"
-            # What stands before a call with no brace between them is a part of it that its row does not know.
+            # Text before a call, with no brace between them, is an unknown part of that call.
             inside = (place >= 0 and start < spans[place][1]) or (len(gap) < SHOWN and "{" not in gap)
             if (
                 not inside
@@ -295,7 +295,7 @@ def _marks(place: int, row: Dialect, text: str) -> Iterator[tuple[int, int, re.M
 
 
 def _typed(value: Any, schema: Mapping[str, Any]) -> Any:
-    """The value, with each text that is `Typed` in the type that the schema of its argument has."""
+    """Convert each `Typed` text in a value to the type in its argument's schema."""
     if isinstance(value, dict):
         properties = schema.get("properties", {})
         return {key: _typed(item, properties.get(key, {})) for key, item in value.items()}

@@ -1,9 +1,9 @@
-"""The images of a conversation: which of them go out with a request, where, and as which bytes.
+"""The images of a conversation: which of them are sent with a request, where, and as which bytes.
 
-`arrange` decides which images are shown and where (pure, no bytes); an `ImageEncoder` has their bytes as they are sent.
-Images that tools made are lifted out of the tool messages into one user message after the batch, because images in a
-tool message are refused by some servers and silently not seen by some models. Where the probe of a run has seen that a
-server takes them there (`inside`), they stay: many chat templates drop all thinking before the last user message.
+`arrange` decides which images are shown and where (pure, no bytes); an `ImageEncoder` returns their bytes for sending.
+Images that tools made are moved from the tool messages into one user message after them, because images in a tool
+message are rejected by some servers and silently ignored by some models. If the probe of a run found that a server
+accepts them there (`inside`), they stay: many chat templates drop all thinking before the last user message.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ if TYPE_CHECKING:
     from PIL import Image
 
 JPEG = MEDIA_TYPES["JPEG"]
-KEPT_TEXT_BYTES = 8 * 2**20  # Base64 texts of images kept in memory: a dialogue sends its images again with every call.
-SMALL_BYTES = 2**20  # A file up to this size is read where it is needed: to hand it to a thread takes longer.
+KEPT_TEXT_BYTES = 8 * 2**20  # Memory for base64 texts of images: a dialogue sends its images again with every call.
+SMALL_BYTES = 2**20  # A file up to this size is read directly, because handing it to a thread takes longer.
 
 
-# Qualities of JPEG at which a file with too many bytes is written, until it fits.
+# JPEG qualities to try, in this order, until a file is small enough.
 QUALITIES = (95, 90, 80, 70, 50, 30)
 
 
 @dataclass(frozen=True, slots=True)
 class ImageRules:
-    """Limits of a provider: media types, the most pixels (width x height), and the most bytes of a base64 text."""
+    """Limits of a provider: media types, pixels (width x height), and bytes of a base64 text."""
 
     media_types: frozenset[str] = frozenset({"image/jpeg", "image/png"})
     max_pixels: int | None = None
@@ -45,14 +45,14 @@ class ImageRules:
 
 
 def base64_bytes(count: int) -> int:
-    """Length of the base64 text of `count` bytes."""
+    """Return the length of the base64 text of `count` bytes."""
     return 4 * math.ceil(count / 3)
 
 
-# Whether images together are small enough for one request.
+# Decides whether images together are small enough for one request.
 Fits = Callable[[Sequence[StoredImage]], bool]
 
-# Names of the pictures that tools made and that no reply has followed yet: a refusal of the request may be about them.
+# Names of pictures by tools that no reply has followed yet: they may be the reason if a request is rejected.
 UNCONFIRMED: ContextVar[frozenset[str]] = ContextVar(
     "pictures of tools that no reply has followed", default=frozenset()
 )
@@ -67,18 +67,18 @@ def arrange(
     most: int = 0,
     fits: Fits | None = None,
 ) -> list[Message]:
-    """The messages as they go out, images still references, each with its name (`img:1:`) as text before it.
+    """Arrange the messages for sending: images stay references, each after its name (`img:1:`) as text.
 
-    An image that is not labelled goes out alone (`--image-labels off`).
+    An image that is not labelled is sent without its name (`--image-labels off`).
 
-    Tool messages become plain text; their images follow the batch in one user message, merged with a user message
-    that is there already. The images of the first user message and the last `keep` others are shown, each once;
-    a name that is not shown is left as text that says why. With `asked` the images of the last results are shown as
-    well, and those that the model named in its last message.
+    Tool messages become plain text; their images follow in one user message, merged with an existing user message. The
+    images of the first user message and the last `keep` others are shown, once each; the others are replaced by a text
+    that says why. With `asked` the images of the last results are shown as well, and those that the model named in its
+    last message.
 
-    With `inside` the images of a tool message stay in it, behind its text. `most` is how many images the server takes
-    in one request, 0 for any number, and `fits` says whether images are small enough for one request: the oldest of
-    tools' are left out until they fit.
+    With `inside` the images of a tool message stay in it, after its text. `most` is the server's limit of images per
+    request, 0 for none, and `fits` decides whether images are small enough for one request: the tools' oldest images
+    are left out until they fit.
     """
     selection = _Shown(messages, keep, can_recall=can_recall, most=most, fits=fits)
     out: list[Message] = []
@@ -100,7 +100,7 @@ def arrange(
 
 
 class _Shown:
-    """Which images of a conversation go out, and which have gone out already while it is walked through."""
+    """Which images of a conversation are sent, and which have been placed already while it is traversed."""
 
     def __init__(
         self, messages: Sequence[Message], keep: int, *, can_recall: bool, most: int = 0, fits: Fits | None = None
@@ -114,14 +114,14 @@ class _Shown:
         self._left = "no longer shown; name it to see it again" if can_recall else "no longer shown"
         replies = [(place, message) for place, message in enumerate(messages) if isinstance(message, AssistantMessage)]
         if can_recall and replies:
-            # Those that came after the model's last message, and those that this message names.
+            # Images after the model's last message, and those that this message names.
             place, last = replies[-1]
             words = " ".join([last.text, *(json.dumps(dict(call.args), default=str) for call in last.calls)])
             mentioned_refs = [
                 ref for ref in images_of(messages) if re.search(rf"{re.escape(ref.name)}(?![.\d]*\d)", words)
             ]
             self._live |= {ref.image.sha256 for ref in (*images_of(messages[place + 1 :]), *mentioned_refs)}
-        # Images that are left out, and why.
+        # Images that are left out, with the reason.
         self._beyond: dict[str, str] = {}
         if most or fits:
             by_sha = {ref.image.sha256: ref.image for ref in images_of(messages)}
@@ -139,7 +139,7 @@ class _Shown:
         self._beyond |= {image.sha256: why for image in images}
 
     def _note(self, ref: ImageRef) -> str | None:
-        """None when the image is to be shown here, else the text that stands in for it."""
+        """Return None if the image is shown here, else the text that replaces it."""
         if (why := self._beyond.get(ref.image.sha256)) is not None:
             return f"[{ref.name}: not shown; {why}]"
         if ref.image.sha256 not in self._live:
@@ -154,7 +154,7 @@ class _Shown:
         return None
 
     def parts(self, message: UserMessage) -> list[Part]:
-        """Content of a user message: every image, its name before it where it has one, or the text in its place."""
+        """Return a user message's content: each image, after its name if it has one, or the text that replaces it."""
         out: list[Part] = []
         for part in message.parts:
             if isinstance(part, str):
@@ -166,9 +166,9 @@ class _Shown:
         return out
 
     def tool(self, message: ToolMessage) -> tuple[str, list[Part]]:
-        """Text of a tool message, and the named images that go after the batch."""
+        """Return the text of a tool message, and the named images to move after the tool messages."""
         text = message.text
-        # Two of the four wire formats have no field for it.
+        # Two of the four wire formats have no field for a failure.
         failed = message.failed and not text.lower().startswith("error")
         lines = [f"Error: {text}" if failed else text]
         images: list[Part] = []
@@ -181,11 +181,12 @@ class _Shown:
 
 @dataclass
 class ImageEncoder:
-    """The images of a conversation as they are sent. What was converted once is remembered by its sha256.
+    """Prepares the images of a conversation for sending. Conversions are cached by sha256.
 
-    The base64 texts of the last images are kept, up to `KEPT_TEXT_BYTES`.
+    The base64 texts of the last images are cached, up to `KEPT_TEXT_BYTES`.
 
-    Converted bytes lie in the store like any other image: JPEG stays JPEG (quality 95, no chroma subsampling), anything
+    Converted images are put in the store like any other: JPEG stays JPEG (quality 95, no chroma subsampling), anything
+    else becomes PNG, so equal originals and rules give equal bytes. Safe to call from several threads.
     else becomes PNG, so equal originals and rules give equal bytes. Safe to call from several threads.
     """
 
@@ -197,10 +198,10 @@ class ImageEncoder:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def encoded(self, image: StoredImage) -> tuple[StoredImage, bytes]:
-        """The image to send and its bytes in base64.
+        """Return the image to send and its bytes in base64.
 
         Raises:
-            DataError: the store does not hold the image, or it does not decode.
+            DataError: the store does not contain the image, or it does not decode.
         """
         with self._lock:
             if (cached := self._texts.get(image.sha256)) is not None:
@@ -217,16 +218,16 @@ class ImageEncoder:
         return encoded
 
     def _is_other_form(self, image: StoredImage) -> bool:
-        """Whether the image is too large for the rules, or of a type that they do not know."""
+        """Return whether the image is too large for the rules, or of an unsupported type."""
         too_large = self.rules.max_pixels is not None and image.width * image.height > self.rules.max_pixels
         return too_large or image.media_type not in self.rules.media_types
 
     def _is_too_heavy(self, count: int) -> bool:
-        """Whether a file of so many bytes is too large for the rules."""
+        """Return whether a file of `count` bytes is too large for the rules."""
         return bool(self.rules.max_bytes) and base64_bytes(count) > self.rules.max_bytes
 
     def is_in_memory(self, image: StoredImage) -> bool:
-        """Whether `encoded` gives the image out of memory; a small file that is sent as it is gets there by asking.
+        """Return whether `encoded` needs no slow work; a small file that needs no conversion is loaded by this call.
 
         Raises `DataError` as `encoded`.
         """
@@ -243,7 +244,7 @@ class ImageEncoder:
         return True
 
     def load(self, image: StoredImage) -> tuple[StoredImage, bytes]:
-        """The image to send and its bytes: the original ones unless a rule asks for a conversion."""
+        """Return the image to send and its bytes: the original ones unless a rule requires a conversion."""
         sent = self._converted.get(image.sha256, image)
         data = self.store.read(sent)
         if sent is image and (self._is_other_form(image) or self._is_too_heavy(len(data))):
@@ -252,7 +253,7 @@ class ImageEncoder:
         return sent, data
 
     def _convert(self, image: StoredImage, data: bytes) -> bytes:
-        """A file of the image that the rules allow. Of too many bytes a JPEG is made, as large in pixels."""
+        """Return a file of the image that the rules allow. If it is too large, it becomes a JPEG of equal pixels."""
         picture = scaled(self.store, image, self.rules.max_pixels)
         if self._is_other_form(image):
             data = saved(picture, image.media_type)
@@ -263,7 +264,7 @@ class ImageEncoder:
         return data
 
     def base64_bytes(self, image: StoredImage) -> int:
-        """Length of the image in a request; of one that was not sent yet, that of its own file, up to the limit.
+        """Return the length of the image in a request; if it was not sent yet, that of its own file, up to the limit.
 
         0 for an image that is not in the store.
         """
@@ -278,13 +279,13 @@ class ImageEncoder:
 
 
 def image_block(media_type: str, base64_text: str, detail: str | None = None) -> dict[str, Any]:
-    """An image as a part of a message in OpenAI's form, with the `detail` in which it is looked at."""
+    """Build an image part of a message in OpenAI's form, with the `detail` in which it is processed."""
     url = {"url": f"data:{media_type};base64,{base64_text}"}
     return {"type": "image_url", "image_url": url if detail is None else {**url, "detail": detail}}
 
 
 def scaled(store: ImageStore, image: StoredImage, max_pixels: int | None) -> Image.Image:
-    """A stored image as an RGB picture, scaled down where it has more than `max_pixels` pixels (width x height)."""
+    """Return a stored image in RGB, scaled down if it has more than `max_pixels` pixels (width x height)."""
     from PIL import Image
 
     picture = Image.fromarray(store.pixels(image))
@@ -294,7 +295,7 @@ def scaled(store: ImageStore, image: StoredImage, max_pixels: int | None) -> Ima
 
 
 def fit(width: int, height: int, max_pixels: int) -> tuple[int, int]:
-    """Largest size of the same shape with at most `max_pixels` pixels (width x height), no side below 1."""
+    """Return the largest size of the same shape with at most `max_pixels` pixels, and no side below 1."""
     scale = min(1.0, math.sqrt(max_pixels / (width * height)))
     # A strip thinner than one pixel after scaling would otherwise stay above the limit.
     height = min(max(1, math.floor(height * scale)), max_pixels)
@@ -303,7 +304,7 @@ def fit(width: int, height: int, max_pixels: int) -> tuple[int, int]:
 
 @dataclass(frozen=True, slots=True)
 class Resizing:
-    """How a model's processor resizes every picture: to sides that are multiples of `factor`, within bounds of pixels.
+    """How a model's processor resizes images: to sides that are multiples of `factor`, within limits of pixels.
 
     Source: `smart_resize` of Qwen-VL (qwen-vl-utils, transformers), which GLM-V shares.
     """
@@ -313,10 +314,10 @@ class Resizing:
     most: int = 0
 
     def size(self, width: int, height: int) -> tuple[int, int]:
-        """Width and height in which a model sees a picture; by default it takes 4 to 16,384 squares of the factor."""
+        """Return width and height after resizing; by default within 4 to 16,384 squares of the factor."""
         square = self.factor**2
         least, most = self.least or 4 * square, self.most or 16_384 * square
-        # Python rounds a half to the even number, as the processors do.
+        # Python rounds half to even, as the processors do.
         across, down = (max(self.factor, round(side / self.factor) * self.factor) for side in (width, height))
         if across * down > most:
             by = math.sqrt(width * height / most)

@@ -1,7 +1,7 @@
-"""How many requests are out at a time: a 429 halves it, replies let it grow slowly, as TCP does.
+"""Adapts the number of concurrent requests: a 429 halves it, replies let it grow slowly, as in TCP.
 
 while in_flight.is_full: await in_flight.wait_for_slot()
-in_flight.out += 1                           # and less one, with `let_out`, when the request is over
+in_flight.out += 1                           # decrement it, then call `let_out`, when the request has ended
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from hybrid.display.notes import tell
 
 log = logging.getLogger(__name__)
 
-GROWTH = 0.25  # Requests by which as many replies as may be out let their number grow.
+GROWTH = 0.25  # Growth of the limit after as many replies as the limit.
 
 
 class InFlight:
-    """The requests to one server that are out, and those that wait for room."""
+    """The requests to one server that are out, and those that wait for a slot."""
 
     def __init__(self, name: str) -> None:
         self.out = 0
-        self.cuts = 0  # How many times their number was halved.
+        self.cuts = 0  # Number of times the limit was halved.
         self._name = name
         self._most = math.inf
         self._since_cut = 0
@@ -32,22 +32,22 @@ class InFlight:
 
     @property
     def is_full(self) -> bool:
-        """Whether no more may go out now."""
+        """Whether no more requests may be sent now."""
         return self.out >= self._most
 
     async def wait_for_slot(self) -> None:
-        """Wait until fewer are out, or more may be."""
+        """Wait for a free slot."""
         place: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._queue.append(place)
         try:
             await place
         except BaseException:
-            # The room that it was given is another's.
+            # Pass the slot on to another request.
             self.let_out()
             raise
 
     def let_out(self, *, all_of_them: bool = False) -> None:
-        """Wake those that wait, as many as there is room for."""
+        """Resume waiting requests, as many as there are free slots."""
         room = math.inf if all_of_them else self._most - self.out
         while self._queue and room >= 1:
             place = self._queue.popleft()
@@ -56,14 +56,14 @@ class InFlight:
                 room -= 1
 
     def slower(self, cuts: int) -> None:
-        """A request that went out after so many cuts met too many others: one cut for all that were out with it."""
+        """Halve the limit after a 429; requests that were out together (`cuts` when sent) count once."""
         if cuts == self.cuts and self._most > 1:
             self.cuts, self._since_cut = self.cuts + 1, 0
             self._most = max(1.0, min(self._most, self.out) // 2)
             log.info("%s: too many requests at a time (429): %d from now on", self._name, self._most)
 
     def faster(self) -> None:
-        """A reply has come."""
+        """Record a reply, which raises the limit."""
         if self._most == math.inf:
             return
         self._since_cut += 1

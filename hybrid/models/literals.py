@@ -1,8 +1,8 @@
-"""JSON as models write it: with single quotes, words of Python, comments, a comma too many, or text behind it.
+"""JSON as models write it: with single quotes, words of Python, comments, trailing commas, or text after it.
 
     read_object("{'zoom': 3,}</tool_call>")  ->  {"zoom": 3}, "", ("loose JSON", "text behind")
 
-Only what has one meaning is read, in linear time. Nothing is completed: a value that ends early is an error.
+Only unambiguous text is read, in linear time. Nothing is completed: a value that ends early is an error.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from typing import Any
 
 from hybrid.core.messages import MAX_CHARACTERS, MAX_DEPTH, replace_surrogates_in
 
-# Characters of one value as it is written: escapes and blanks take more than the `MAX_CHARACTERS` that it may hold.
+# Largest number of characters of a written value: escapes and blanks take more than its `MAX_CHARACTERS`.
 MAX_WRITTEN = 2 * MAX_CHARACTERS
 
 LOOSE, BEHIND, FENCE, TWICE = "loose JSON", "text behind", "fence", "encoded twice"  # Kinds of repairs.
 
 _GAP = re.compile(r"(?:[\s\u200b\u2060\ufeff]+|&nbsp;|//[^\n]*|#[^\n]*|/\*(?:[^*]|\*(?!/))*\*/)*")
-# Quotation marks as HTML writes them, once or more often.
+# Quotation marks in HTML, escaped once or more often.
 _HTML = r"&(?:amp;)*(?:quot|apos|#0*34|#0*39|#x0*22|#x0*27);"
-# Characters of which one begins a text, beside the marks of HTML: for the patterns of calls.
+# Characters that begin a text, including those escaped in HTML: for the patterns of calls.
 QUOTES = rf"""(?:\\{{0,3}}["'“”„«»‘’‚`「」＂]|{_HTML}|&(?:amp;)*[lrb]dquo;)"""
 _TEXT = re.compile(
     r'"""(?P<triple>.*?)"""|'
@@ -44,14 +44,14 @@ _MADE = re.compile(r"(?:[^\W\d]\w{0,99}\.)*(?P<name>[^\W\d]\w{0,99})[(（]")
 # Makers of values in Python, which run nothing.
 _KINDS: tuple[Callable[..., Any], ...] = (dict, list, str, int, float)
 _MAKERS = {kind.__name__: kind for kind in _KINDS} | {"tuple": list, "set": list}
-# What each maker converts. `list` of a text and `str` of a list, in turns, would grow fivefold at every level.
+# Types that each maker converts. Nested `list` of a text and `str` of a list would grow fivefold at every level.
 _CONVERTED: dict[str, tuple[type, ...]] = {"dict": (dict, list), "list": (list,), "tuple": (list,), "set": (list,)}
 _SCALARS = (str, int, float)
 _ENTITY = re.compile(r"&(?:amp;)*(?:quot|apos|lt|gt|amp|nbsp|[lr][sd]quo|#\d{1,6}|#x[0-9a-fA-F]{1,5});")
 _FENCED = re.compile(r"```[\w-]*(.*)```[^`]*", re.DOTALL)
-# JSON in a text of JSON that has lost the quotation marks around it.
+# JSON inside a JSON text that has lost its quotation marks.
 _UNQUOTED = re.compile(r'\A[{\[]\s*\\".*', re.DOTALL)
-_HEAD = re.compile(r"(?:```)?json\s+([{\[\"].*)", re.DOTALL)  # The head of a fence whose marks are lost.
+_HEAD = re.compile(r"(?:```)?json\s+([{\[\"].*)", re.DOTALL)  # The head of a code fence whose backticks are lost.
 
 
 def _refuse(constant: str) -> None:
@@ -62,11 +62,11 @@ _STRICT = json.JSONDecoder(strict=False, parse_constant=_refuse)
 
 
 def read_value(text: str, at: int = 0) -> tuple[Any, int, tuple[str, ...]]:
-    """The value that begins at `at`, where it ends, and the repairs that it took. Raises `ValueError`.
+    """Read the value at `at`; return it, its end, and the repairs made. Raises `ValueError`.
 
     At most `MAX_WRITTEN` characters are read.
     """
-    # No call may hold more, and a reply may begin hundreds of values that go on to its end.
+    # No call may be longer, and a reply may begin hundreds of values that extend to its end.
     text = text[: at + MAX_WRITTEN]
     at = _gap(text, at)
     try:
@@ -86,13 +86,13 @@ def _gap(text: str, at: int) -> int:
 
 
 def sign_at(text: str, at: int) -> str:
-    """The character there; in ASCII, where it is one of the full width of Chinese."""
+    """Return the character at a position; a full-width one of Chinese is converted to ASCII."""
     sign = text[at : at + 1]
     return chr(ord(sign) - 0xFEE0) if "！" <= sign <= "～" else sign
 
 
 def without_entities(text: str) -> str:
-    """The text with the marks that HTML escapes, once or twice."""
+    """Unescape the HTML entities in a text, escaped once or twice."""
     return _ENTITY.sub(lambda entity: html.unescape(re.sub("&(?:amp;)+(?!$)", "&", entity[0])), text)
 
 
@@ -123,7 +123,7 @@ def _loose(text: str, at: int, depth: int) -> tuple[Any, int]:
 
 
 def _construct(name: str, values: list[Any], keywords: dict[str, Any], end: int) -> tuple[Any, int]:
-    """The value that code of Python makes of others: `dict(x=1)`, `list([1])`, or an object of a class `Box(x=1)`."""
+    """Evaluate a Python constructor: `dict(x=1)`, `list([1])`, or an object of a class `Box(x=1)`."""
     if name not in _MAKERS and name[:1].isupper() and not values:
         return keywords, end
     if not all(isinstance(value, _CONVERTED.get(name, _SCALARS)) for value in values):
@@ -147,16 +147,16 @@ def _string(match: re.Match[str]) -> str:
 
 
 def _as_json(escaped: re.Match[str]) -> str:
-    """An escape of Python, or a quote, as JSON writes it."""
+    """Convert an escape of Python, or a quote, to JSON."""
     if code := escaped["x"] or escaped["U"]:
         return json.dumps(chr(int(code, 16)))[1:-1]
     return {'"': '\\"', "\\'": "'"}.get(escaped[0], escaped[0])
 
 
 def read_entries(text: str, at: int, closing: str, depth: int = 1) -> tuple[list[Any], dict[str, Any], int]:
-    """What stands before the closing bracket: values, values with names, and where it ends. Raises `ValueError`.
+    """Read values, named values, and the end of what precedes the closing bracket. Raises `ValueError`.
 
-    So an object, a list and the arguments of a call are written: `"a": 1`, `a: 1`, `a=1`, `**{"a": 1}`, `1`.
+    This is the syntax of objects, lists and call arguments: `"a": 1`, `a: 1`, `a=1`, `**{"a": 1}`, `1`.
     """
     values, keywords = list[Any](), dict[str, Any]()
     while sign_at(text, at := _gap(text, at)) != closing:
@@ -179,7 +179,7 @@ def read_entries(text: str, at: int, closing: str, depth: int = 1) -> tuple[list
 
 
 def _key(text: str, at: int) -> tuple[str, int] | None:
-    """The name there and where its value begins, or None."""
+    """Return the name at a position and the start of its value, or None."""
     key = _TEXT.match(text, at) or _WORD.match(text, at)
     if key is None or sign_at(text, end := _gap(text, key.end())) not in (":", "="):
         return None
@@ -187,7 +187,7 @@ def _key(text: str, at: int) -> tuple[str, int] | None:
 
 
 def _without_fence(source: str, repairs: list[str]) -> str:
-    """The text without a fence around it, which is added to the repairs. Raises `ValueError` for a text too long."""
+    """Remove a code fence around a text, and add that to the repairs. Raises `ValueError` for a text too long."""
     if len(source) > MAX_WRITTEN:
         raise ValueError(f"more than {MAX_WRITTEN:,} characters")
     text = source.strip()
@@ -198,9 +198,9 @@ def _without_fence(source: str, repairs: list[str]) -> str:
 
 
 def read_object(raw: Any) -> tuple[dict[str, Any] | None, str, tuple[str, ...]]:
-    """Arguments as an object, "" and the repairs; or None, what is wrong, and none. Nothing written is an empty object.
+    """Return arguments as an object, "" and the repairs; else None, the error, and (). Empty text: an empty object.
 
-    A second object behind the first has two meanings, and is an error; an empty one before it has none.
+    A second object after the first is ambiguous, and an error; an empty one before it is ignored.
     """
     repairs: list[str] = []
     for _ in range(4):

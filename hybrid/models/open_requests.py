@@ -1,8 +1,8 @@
-"""The requests to models that this process has out: whoever ends a run waits for their replies, which are being paid.
+"""The open requests to models in this process: whoever ends a run waits for their replies, which are being paid.
 
 with requests_out.sending(): ...            # in a client of a server; first `await requests_out.admit()`
-requests_out.stop("SIGTERM")                # no further request goes out
-lost = await requests_out.drain(GRACE_S)    # how many replies had not come by then
+requests_out.stop("SIGTERM")                # no further request is sent
+lost = await requests_out.drain(GRACE_S)    # the number of replies still missing
 """
 
 from __future__ import annotations
@@ -11,26 +11,26 @@ import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-GRACE_S = 10.0  # Seconds for which a run that is told to stop waits for the replies in flight.
+GRACE_S = 10.0  # Seconds for which a stopping run waits for the replies in flight.
 
 
 class OpenRequests:
-    """Counts requests that are out, and holds back new ones while a run ends. Used in one event loop at a time."""
+    """Counts open requests, and holds back new ones while a run ends. Used in one event loop at a time."""
 
     def __init__(self) -> None:
         self.count = 0
-        # Name of the signal that ends the run; empty while it goes on.
+        # Name of the signal that ends the run; empty while it continues.
         self.stopped_by = ""
         self._none_out = asyncio.Event()
 
     async def admit(self) -> None:
-        """Return at once; once the run is told to stop, wait until the caller is cancelled."""
+        """Return at once; after `stop`, wait until the caller is cancelled."""
         if self.stopped_by:
             await asyncio.get_running_loop().create_future()
 
     @contextmanager
     def sending(self) -> Iterator[None]:
-        """Count one request while it is out."""
+        """Count a request while it is open."""
         self.count += 1
         try:
             yield
@@ -47,7 +47,7 @@ class OpenRequests:
             self._none_out.set()
 
     async def drain(self, seconds: float) -> int:
-        """Wait for the requests that are out, for `seconds` at most; the number of those that still are."""
+        """Wait for the open requests, for at most `seconds`; return the number of those still open."""
         try:
             await asyncio.wait_for(self._none_out.wait(), seconds)
         except TimeoutError:
@@ -55,7 +55,7 @@ class OpenRequests:
         return 0
 
     def resume(self) -> None:
-        """Let requests go out again."""
+        """Send requests again."""
         self.stopped_by = ""
 
 

@@ -1,11 +1,11 @@
-"""The options of a run in the words of a provider's client, and where its requests go.
+"""The options of a run in the terms of a provider's client, and the address of its requests.
 
     options(PROVIDERS["ollama"], "qwen-vl", settings)      # {"temperature": 0.0, "num_predict": 50}
     connection(PROVIDERS["openai"], settings)              # address and key, from the options or the environment
 
-An option that a provider does not have is refused with a `UsageError` that names both; it is never dropped. Two
-exceptions show in the manifest by their absence: the default temperature 0, which models that take none go without, and
-the seed of the run, which is about more than the model.
+An option that a provider does not have is rejected with a `UsageError` that names both; it is never dropped. The two
+exceptions are missing in the manifest: the default temperature 0, for models without a temperature, and the run's seed,
+which affects more than the model.
 """
 
 from __future__ import annotations
@@ -34,38 +34,38 @@ _RESERVED = frozenset({"model", "model_name", "base_url", "seed", "timeout", "ma
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """Where requests go. `key` is None where none is needed; it is never shown or written."""
+    """Destination of requests. `key` is None if none is needed; it is never shown or written."""
 
     base_url: str | None
     key: str | None
 
     def __repr__(self) -> str:
-        """Without the key: a representation ends in logs."""
+        """Represent the connection without the key, because representations end up in logs."""
         return f"Connection(base_url={self.redacted_url!r})"
 
     @property
     def redacted_url(self) -> str | None:
-        """The address without user, password, query and tokens in its path, as it goes into the manifest."""
+        """The address without user, password, query and tokens in its path, as written to the manifest."""
         if self.base_url is None:
             return None
         parts = urlsplit(self.base_url)
         return redact(urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", "")))
 
     def metadata(self, settings: ModelSettings, terms: Sequence[str]) -> dict[str, Json]:
-        """How a server is reached, and on what `terms`. It is no part of the model's identity: another may go on."""
+        """Return how a server is reached, and in which variant. A run may resume with another server."""
         reached = {"base_url": self.redacted_url, "timeout_s": settings.timeout_s, "retries": settings.retries}
         return {**reached, **({"terms": [*terms]} if terms else {})}
 
 
 def connection(provider: Provider, settings: ModelSettings, model: str = "") -> Connection:
-    """Address and key from the options and the environment; the secrets among them are registered as such.
+    """Return address and key from the options and the environment; the secrets among them are registered.
 
-    `model` is its name as given (`openai:gpt-4o`), for the message.
+    `model` is its full name (`openai:gpt-4o`), for the message.
 
     Raises:
         UsageError: no key in the environment, for the provider's own service.
     """
-    # Of each the first variable that is set.
+    # For each, take the first variable that is set.
     url, key = (next(filter(None, map(os.environ.get, names)), None) for names in (provider.url_env, provider.key_env))
     base_url = settings.base_url or url
     keep_credentials(settings, base_url, key)
@@ -75,15 +75,15 @@ def connection(provider: Provider, settings: ModelSettings, model: str = "") -> 
             names = " or ".join(provider.key_env)
             label = model or f"{provider.name}:NAME"
             raise UsageError(f"--model {label}: set {names} in the environment, or give --base-url")
-        # Local servers look at no key, but the clients insist on one.
+        # Local servers ignore the key, but the clients require one.
         key = "EMPTY"
     return Connection(base_url, key)
 
 
 def image_rules(provider: Provider, reached: Connection, settings: ModelSettings, name: str) -> ImageRules:
-    """The files that may go out to the model `provider:name`.
+    """Return the rules for image files sent to the model `provider:name`.
 
-    A server elsewhere than the provider's own is only known to take JPEG and PNG.
+    A server other than the provider's own is only known to accept JPEG and PNG.
     """
     media_types = provider.images if reached.base_url is None else PHOTO
     return ImageRules(media_types, settings.max_pixels, limits_of(name, settings).most_bytes)
@@ -92,9 +92,9 @@ def image_rules(provider: Provider, reached: Connection, settings: ModelSettings
 def server_metadata(
     name: str, settings: ModelSettings, sent: Mapping[str, Json], packages: Sequence[str], *, caches: bool
 ) -> Mapping[str, Json]:
-    """The identity of a model behind a server: name, options as sent, image rules and versions, no key or address.
+    """Return the identity of a model on a server: name, options as sent, image rules and versions; no key or address.
 
-    `caches` says whether its provider lets requests choose what it caches.
+    `caches` says whether its provider lets requests control caching.
     """
     metadata: dict[str, Json] = redacted(
         {
@@ -108,7 +108,7 @@ def server_metadata(
             **({"image_limits": settings.image_limits} if settings.image_limits else {}),
             **({"prompt_cache": settings.prompt_cache} if caches else {}),
             "tool_calling": "native",
-            # Only where they are dropped: a run whose model says none is what it was before there was a choice.
+            # Only if they are dropped, so that other runs keep their identity from before this option existed.
             **({"reasoning": "drop"} if settings.thoughts == "drop" else {}),
             "versions": {package: version(package) for package in packages},
         }
@@ -117,10 +117,10 @@ def server_metadata(
 
 
 def options(provider: Provider, model: str, settings: ModelSettings) -> dict[str, Json]:
-    """The client's keyword arguments without address, key and limits: what is sent, as it is in the manifest.
+    """Return the client's keyword arguments without address, key and limits, as sent and as in the manifest.
 
     Raises:
-        UsageError: an option or value that this provider (or this model) does not take.
+        UsageError: an option or value that this provider (or this model) does not support.
     """
     if provider.cache is None and not settings.prompt_cache:
         raise UsageError(f"--model-arg prompt_cache=off: {provider.name} decides itself what it keeps")
@@ -149,7 +149,7 @@ def options(provider: Provider, model: str, settings: ModelSettings) -> dict[str
 
 
 def options_of_repetition(request_options: Mapping[str, Json], number: int) -> Mapping[str, Json]:
-    """The options with the seed of a solver's repetition: with one seed, a server would repeat its replies."""
+    """Return the options with the seed of a solver's repetition: with one seed, a server would repeat its replies."""
     seed = request_options.get("seed")
     if number == 1 or not isinstance(seed, int):
         return request_options
@@ -167,14 +167,14 @@ def _api(provider: Provider, settings: ModelSettings) -> str:
     return str(api)
 
 
-SAMPLING_TEMPERATURE = 1.0  # The temperature at which replies are drawn from the model's own distribution.
+SAMPLING_TEMPERATURE = 1.0  # Temperature that samples from the model's own distribution.
 
 
 def for_samples(settings: ModelSettings, name: str, *, temperature_told: bool) -> ModelSettings:
-    """Settings for asking a model `provider:name` several times for independent replies.
+    """Return settings for asking a model `provider:name` several times for independent replies.
 
-    The temperature is 1 where none was given and the model takes one; a model that takes none is asked without. The
-    run's seed is not sent to a server, which would say the same to each request with one seed.
+    The temperature is 1 if none was given and the model has one. The run's seed is not sent to a server, which would
+    return the same reply to each request with one seed.
     """
     spec, _, model = name.partition(":")
     provider = PROVIDERS.get(spec)

@@ -1,8 +1,8 @@
-"""What a model's processor or its provider takes of pictures, and how a tool's picture is made to fit.
+"""Limits of a model's processor or its provider for pictures, and how a tool's picture is made to fit.
 
     limits = limits_of("openai:Qwen2.5-VL-7B", settings)      # least_side=28, most_ratio=200
     fit = fit_picture(1, 300, limits)                         # content 7 x 2048 px, picture 28 x 2048 px
-    fitted, fit = fit_stored(store, image, limits)            # also of no more bytes than the server takes
+    fitted, fit = fit_stored(store, image, limits)            # also within the server's limit of bytes
 
 The content keeps its top left corner, so a point (x, y) of the picture is (x, y) / scale of the original picture.
 """
@@ -30,21 +30,21 @@ from hybrid.models.providers import PROVIDERS
 if TYPE_CHECKING:
     from PIL import Image
 
-# Longest side to which a picture is enlarged for the sake of its shorter side, in pixels; beyond it, it is padded.
+# Longest side to which a picture is enlarged to reach the shortest allowed side, in pixels; beyond that, it is padded.
 ENLARGED_PX: Final = 2048
-# Of processors of the Qwen-VL kind, which resize to multiples of a factor.
+# Largest aspect ratio for processors that resize to multiples of a factor, as Qwen-VL's.
 RATIO_OF_RESIZING: Final = 200
 PADDING: Final = (128, 128, 128)
 JPEG: Final = MEDIA_TYPES["JPEG"]
-# A picture of a tool is made smaller rather than written as a JPEG below this quality.
+# Lowest JPEG quality for a tool's picture; instead of a lower one, the picture is shrunk.
 LEAST_QUALITY: Final = 70
-# Fewer pixels have more bytes each: the side is cut by a little more than the bytes ask for.
+# Smaller pictures have more bytes per pixel, so the side is reduced by a little more than the bytes require.
 SHRINKING: Final = 0.95
 
 
 @dataclass(frozen=True, slots=True)
 class PictureLimits:
-    """Limits on pictures in a request; 0 where none is known. `hybrid/models/picture_limits.toml` explains each."""
+    """Limits on pictures in a request; 0 if unknown. `hybrid/models/picture_limits.toml` explains each."""
 
     least_side: int = 0
     most_ratio: int = 0
@@ -56,7 +56,7 @@ class PictureLimits:
     most_request_bytes: int = 0
 
     def strictest(self, other: Mapping[str, Any]) -> PictureLimits:
-        """These limits and others together: the larger of the least, the smaller of the most."""
+        """Combine these limits with others: the larger minimum, the smaller maximum."""
         merged: dict[str, int] = {}
         for name in self.__dataclass_fields__:
             values = [value for value in (getattr(self, name), other.get(name, 0)) if value]
@@ -65,7 +65,7 @@ class PictureLimits:
 
     @property
     def longest(self) -> int:
-        """The longest side of a tool's picture, which may stand beside many others; 0 where no limit is known."""
+        """Longest side of a tool's picture, which may be sent with many others; 0 if no limit is known."""
         return min((side for side in (self.most_side, self.most_side_of_many) if side), default=0)
 
 
@@ -74,7 +74,7 @@ NO_LIMITS: Final = PictureLimits()
 
 @dataclass(frozen=True, slots=True)
 class FittedSize:
-    """Sizes (width, height) in pixels: of the scaled content, and of the picture with the padding behind it."""
+    """Sizes (width, height) in pixels: of the scaled content, and of the picture including padding."""
 
     scale: float
     content: tuple[int, int]
@@ -82,9 +82,9 @@ class FittedSize:
 
 
 def limits_of(name: str | None, settings: ModelSettings, factor: int = 0) -> PictureLimits:
-    """The limits of a model `provider:name`; `factor` is that of its processor, 0 if unknown.
+    """Return the limits of a model `provider:name`; `factor` is that of its processor, 0 if unknown.
 
-    Limits that `--model-arg image_limits` gives replace those of the tables.
+    Limits from `--model-arg image_limits` replace those of the tables.
     """
     provider, _, model = (name or "").partition(":")
     row = PROVIDERS.get(provider)
@@ -109,10 +109,10 @@ def _table() -> list[dict[str, Any]]:
 
 
 def fit_picture(width: int, height: int, limits: PictureLimits, max_pixels: int | None = None) -> FittedSize | None:
-    """The sizes by which a picture fits the limits; None where it fits as it is.
+    """Return the sizes with which a picture fits the limits; None if it fits unchanged.
 
-    `max_pixels` is the width x height to which the request shrinks pictures afterwards (`--max-pixels`): the shorter
-    side must hold `least_side` after that too.
+    `max_pixels` is the width x height to which the request shrinks pictures afterwards (`--max-pixels`); the shorter
+    side must be at least `least_side` after that too.
     """
     least, longest = max(1, limits.least_side), limits.longest
     if max_pixels is not None and limits.least_side:
@@ -125,21 +125,20 @@ def fit_picture(width: int, height: int, limits: PictureLimits, max_pixels: int 
         scale = longest / longer
     across, down = (max(1, round(side * scale)) for side in (width, height))
     ratio = limits.most_ratio or math.inf
-    # Both sides: the other one decides how long this one must be.
+    # Both sides, because the other one determines how long this one must be.
     padded = (max(across, least, math.ceil(down / ratio)), max(down, least, math.ceil(across / ratio)))
     if (across, down) == (width, height) == padded:
         return None
-    # Along the longer side the scale is exact, so that a point maps back to its pixel.
+    # The scale is exact along the longer side, so that a point maps back to its pixel.
     return FittedSize(max(across, down) / longer, (across, down), padded)
 
 
 def fit_stored(
     store: ImageStore, image: StoredImage, limits: PictureLimits, max_pixels: int | None = None
 ) -> tuple[StoredImage, FittedSize | None]:
-    """The picture that fits the limits, and its sizes; the picture itself and None where it fits as it is.
+    """Return the picture that fits the limits, and its sizes; the same picture and None if it fits unchanged.
 
-    A picture that would have too many bytes even as a JPEG of `LEAST_QUALITY` is made smaller. Arguments as
-    `fit_picture`.
+    A picture with too many bytes even as a JPEG of `LEAST_QUALITY` is shrunk. Arguments as for `fit_picture`.
     """
     while True:
         size = fit_picture(image.width, image.height, limits, max_pixels)
@@ -152,14 +151,14 @@ def fit_stored(
 
 
 def _excess_bytes(store: ImageStore, image: StoredImage, most_bytes: int, max_pixels: int | None) -> float:
-    """Bytes of a picture, as it is or as a JPEG of `LEAST_QUALITY`, over those allowed; 1 or less: it fits."""
+    """Return a picture's bytes, unchanged or as a JPEG of `LEAST_QUALITY`, over those allowed; it fits if <= 1."""
     if not most_bytes or base64_bytes(store.path(image.sha256).stat().st_size) <= most_bytes:
         return 1.0
     return base64_bytes(len(saved(scaled(store, image, max_pixels), JPEG, LEAST_QUALITY))) / most_bytes
 
 
 def _resize(store: ImageStore, image: StoredImage, size: FittedSize) -> StoredImage:
-    """The stored picture at a fitted size: scaled by Lanczos, grey to the right of it and below it."""
+    """Resize a stored picture to a fitted size by Lanczos, with grey padding to the right and below."""
     import numpy as np
     from PIL import Image
 

@@ -1,16 +1,16 @@
-"""Providers' caches of prompts: what is said so that the part that requests share is read once.
+"""Providers' prompt caches: settings with which the common beginning of requests is processed only once.
 
-Tools and system text come first in every request, the same bytes for every question of a run; the opening message with
-its images is the same for every turn of an ask. What is done with that differs:
+Tools and system text come first in every request, with equal bytes for every question of a run; the opening message
+with its images is the same for every turn of an ask. Providers use that differently:
 
-- anthropic caches up to a mark: one behind the system text (the tools stand before it) and one behind the opening
-  message. Written tokens cost a quarter more there, so a request without tools, which has no second turn, has none.
-- openai caches by itself, on the machine that a request reaches: `prompt_cache_key` sends those of one ask to the same
-  one, and those of a run to no more than `LANES`, as a machine takes about 15 requests a minute under one key. Only the
-  official service is sent it.
-- google_genai caches by itself; ollama and vLLM keep the prefixes that they have read.
+- anthropic caches up to a mark: one after the system text (the tools precede it) and one after the opening message.
+  Cache writes cost a quarter more there, so a request without tools, which has no second turn, has no marks.
+- openai caches automatically, on the machine that a request reaches: `prompt_cache_key` routes those of one ask to the
+  same one, and those of a run to at most `LANES`, as a machine handles about 15 requests per minute with one key. It is
+  sent only to the official service.
+- google_genai caches automatically; ollama and vLLM keep the prefixes that they have processed.
 
-`--model-arg prompt_cache=off` leaves marks and keys out. Tokens that a provider says it had already are counted.
+`--model-arg prompt_cache=off` omits marks and keys. Tokens that a provider reports as cached are counted.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ _MARK = {"type": "ephemeral"}
 
 
 def lane(base_url: str | None, call: CallKey) -> str | None:
-    """OpenAI's `prompt_cache_key` of a call, or None for another server's address. The same for all calls of an ask."""
+    """Return OpenAI's `prompt_cache_key`, equal for all calls of an ask; None for another server's address."""
     if base_url is not None and urlsplit(base_url).hostname != OFFICIAL_HOST:
         return None
-    # Not a secret, and the same in every process.
+    # It is not a secret, and equal in every process.
     return f"hybrid-{zlib.crc32(f'{call.solver}/{call.question}/{call.ask}'.encode()) % LANES}"
 
 
 def marked(request: Sequence[BaseMessage]) -> list[BaseMessage]:
-    """The request with anthropic's marks behind its system text and its first message of the user."""
+    """Add anthropic's cache marks after the system text and the first user message."""
     first = {message.type: place for place, message in reversed(list(enumerate(request)))}
     out = list(request)
     for place in (first.get("system"), first.get("human")):

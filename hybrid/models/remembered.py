@@ -1,7 +1,7 @@
-"""Any other model, with its replies kept as soon as they arrive: `remembering(model, log)`.
+"""Saves the replies of any other model as soon as they arrive: `remembering(model, log)`.
 
-A model that is a `Listener` keeps its replies itself; for others it is done here, at the level of messages.
-Recordings cost nothing and are not kept.
+A model that is a `Listener` saves its replies itself; for others this module does it, at the level of messages.
+Recordings cost nothing and are not saved.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from hybrid.models.base import CallKey, ChatModel, Likelihoods, Listener, ReplyL
 from hybrid.models.toolspec import ToolsOffered
 from hybrid.tool import Tool
 
-FREE = frozenset({"replay"})  # Providers whose replies cost neither money nor time and are the same again.
+FREE = frozenset({"replay"})  # Providers whose replies are free, immediate and reproducible.
 
 
 def remembering(model: ChatModel, log: ReplyLog) -> ChatModel:
-    """The model with every reply kept in the log as soon as it is there, and no reply asked for that is in it."""
+    """Return the model with every reply saved in the log when it arrives, and logged replies taken from there."""
     if model.provider in FREE:
         return model
     if isinstance(model, Listener):
@@ -35,7 +35,7 @@ def remembering(model: ChatModel, log: ReplyLog) -> ChatModel:
 
 
 class RememberedModel:
-    """A `ChatModel` around another that keeps its messages in a `ReplyLog`."""
+    """A `ChatModel` around another one that saves its messages in a `ReplyLog`."""
 
     def __init__(self, inner: ChatModel, log: ReplyLog) -> None:
         self._inner = inner
@@ -44,27 +44,27 @@ class RememberedModel:
         self.name, self.provider = inner.name, inner.provider
         self.metadata, self.connection, self.close = inner.metadata, inner.connection, inner.close
         if isinstance(inner, Likelihoods):
-            # Scores cost nothing and are not kept.
+            # Scores cost nothing and are not saved.
             self.likelihood = inner.likelihood
 
     async def chat(self, messages: Sequence[Message], tools: Sequence[Tool], call: CallKey) -> AssistantMessage:
-        """The message that the log holds for this call and these messages, else the inner model's, which is kept."""
+        """Return the logged message for this call and conversation, else the inner model's, which is logged."""
         sha256 = conversation_sha256(messages, self._tools_offered.specs(tools))
         if (data := self._log.find_reply(call, sha256)) is not None and (cached := message_from_json(data)) is not None:
             return cached
         reply = await self._inner.chat(messages, tools, call)
-        # A full disk is no reason to throw a paid reply away: it is met again, and told, where answers are written.
+        # A full disk is no reason to discard a paid reply: writing the answer will fail again, and report it.
         with suppress(OSError):
             self._log.keep(call, sha256, message_json(reply))
         return reply
 
 
 def conversation_sha256(messages: Sequence[Message], schemas: Sequence[Mapping[str, Any]]) -> str:
-    """Hex sha256 of a conversation as the model is shown it, and of the schemas of the tools offered."""
+    """Return the hex sha256 of a conversation as the model gets it, and of the schemas of the offered tools."""
     turns: list[Any] = []
     for message in messages:
         if isinstance(message, AssistantMessage):
-            # Without what its provider draws anew each time: ids of its own.
+            # Without `native`, which contains ids that the provider generates randomly.
             calls = [{"id": call.id, "name": call.name, "args": call.args} for call in message.calls]
             turns.append([message.role, [message.text, calls, [asdict(call) for call in message.invalid]]])
         else:
@@ -74,16 +74,16 @@ def conversation_sha256(messages: Sequence[Message], schemas: Sequence[Mapping[s
 
 
 def message_json(reply: AssistantMessage) -> bytes:
-    """A message as JSON; `message_from_json` gives it back."""
-    # ASCII: half a character in a reply, which UTF-8 cannot write, is kept like any other.
+    """Encode a message as JSON; `message_from_json` decodes it."""
+    # ASCII, because UTF-8 cannot encode a lone surrogate in a reply.
     return json.dumps(asdict(reply), default=str).encode("ascii")
 
 
 def message_from_json(data: bytes) -> AssistantMessage | None:
-    """The message, or None where the bytes hold none."""
+    """Decode a message; None if the bytes contain none."""
     try:
         fields = json.loads(data)
-        # Not `validate_json`, which refuses half a character.
+        # Not `validate_json`, which rejects lone surrogates.
         return _message_adapter().validate_python(fields) if isinstance(fields, dict) and "text" in fields else None
     except (ValueError, RecursionError):
         return None

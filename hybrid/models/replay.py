@@ -1,12 +1,12 @@
-"""`replay:DIR`: a model that answers out of recordings, by (question id with variant, ask, model call).
+"""`replay:DIR`: a model that answers from recordings, by (question id with variant, ask, model call).
 
-Run: `hybrid run blink --model replay:DIR`. Three layouts are read, and one more is one more function in `readers`:
+Run: `hybrid run blink --model replay:DIR`. Three layouts are supported; add a function to `readers` for another one:
 
-- `*.json`, outputs that a benchmark published in a layout of its own (`Benchmark.recordings`);
-- `*.jsonl`, one call a line: `{"id", "ask", "call", "text"}` and, optionally, `prompt_sha256` or `prompt` (the text);
-- `RUN/SOLVER` of a run of our own: the model's steps of its attempts with their prompts; asks with tools are left out.
+- `*.json`, outputs that a benchmark published in its own layout (`Benchmark.recordings`);
+- `*.jsonl`, one call per line: `{"id", "ask", "call", "text"}` and, optionally, `prompt_sha256` or `prompt` (the text);
+- `RUN/SOLVER` of a run of hybrid: the model's steps in its attempts with their prompts; asks with tools are left out.
 
-A recording that gives only an id answers the first call of the first ask of exactly that id, never a variant of it.
+A recording that has only an id answers the first call of the first ask of exactly that id, never a variant of it.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from hybrid.plugins.registry import load_each
 from hybrid.tool import Tool
 
 ATTEMPTS = "attempts.jsonl"
-MAX_BYTES = 512 * 2**20  # Of one file of recordings, which is read whole.
+MAX_BYTES = 512 * 2**20  # Largest size of a file of recordings, which is read into memory.
 Place = tuple[str, int, int]  # Question id with variant, ask, call.
 
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """One recorded reply, verbatim. `prompt_sha256` is None where the recording does not hold the prompt."""
+    """A recorded reply, verbatim. `prompt_sha256` is None if the recording does not contain the prompt."""
 
     place: Place
     text: str
@@ -41,12 +41,12 @@ class Recording:
     prompt_sha256: str | None = None
 
 
-# Turns one file (its path for messages, its bytes) into recordings. Raises `DataError` naming file and row.
+# Converts a file (its path for messages, its bytes) to recordings. Raises `DataError` naming file and row.
 Reader = Callable[[Path, bytes], Iterator[Recording]]
 
 
 def read_published(path: Path, data: bytes) -> Iterator[Recording]:
-    """A file of the outputs that a benchmark published, in the layout of that benchmark; without prompts."""
+    """Read a file of a benchmark's published outputs, in that benchmark's layout; without prompts."""
     del data
     for _, benchmark in load_each("hybrid.benchmarks"):
         rows: Sequence[Any] | None = benchmark.recordings(path)
@@ -56,7 +56,7 @@ def read_published(path: Path, data: bytes) -> Iterator[Recording]:
 
 
 def read_lines(path: Path, data: bytes) -> Iterator[Recording]:
-    """A file with one call a line."""
+    """Read a file with one call per line."""
     for row, location in json_lines(path, data):
         for key in ("id", "text"):
             if not isinstance(row.get(key), str):
@@ -76,7 +76,7 @@ def read_lines(path: Path, data: bytes) -> Iterator[Recording]:
 
 
 def read_attempts(path: Path, data: bytes) -> Iterator[Recording]:
-    """The attempts of a run: the model's steps of each ask, in order, with the hash of its prompt."""
+    """Read the attempts of a run: the model's steps of each ask, in order, with the hash of its prompt."""
     from hybrid.log.folder import RunFolder
 
     del data
@@ -96,7 +96,7 @@ def read_attempts(path: Path, data: bytes) -> Iterator[Recording]:
 
 
 def readers(folder: Path) -> list[tuple[Path, Reader]]:
-    """The files of a folder that hold recordings, sorted, each with what reads it; anything else is left alone."""
+    """Return the files of a folder with recordings, sorted, each with its reader; other files are ignored."""
     if (folder / ATTEMPTS).is_file():
         return [(folder / ATTEMPTS, read_attempts)]
     by_suffix: dict[str, Reader] = {".json": read_published, ".jsonl": read_lines}
@@ -104,10 +104,10 @@ def readers(folder: Path) -> list[tuple[Path, Reader]]:
 
 
 def read_folder(folder: Path) -> tuple[dict[Place, Recording], dict[str, str]]:
-    """All recordings of a folder by place, and the sha256 of each file by name.
+    """Read all recordings of a folder by place, and the sha256 of each file by name.
 
     Raises:
-        UsageError: the folder does not exist or holds no recordings.
+        UsageError: the folder does not exist or has no recordings.
         DataError: a file, row or field that cannot be used, or two recordings of one call.
         OSError: a file cannot be read, or has more than `MAX_BYTES`.
     """
@@ -137,7 +137,7 @@ def _describe_place(place: Place) -> str:
 
 
 class ReplayModel:
-    """A `ChatModel` over recordings; reads its folder once, when it is made.
+    """A `ChatModel` that replays recordings; it reads its folder once, at construction.
 
     Raises on construction what `read_folder` raises.
     """
@@ -150,7 +150,7 @@ class ReplayModel:
         self._recordings, self._hashes = read_folder(folder)
 
     def metadata(self) -> Mapping[str, Json]:
-        """The folder's name, how many calls and files it holds and one sha256 over all of them; not its path."""
+        """Return the folder's name, its number of calls and files, and one sha256 over all of them; not its path."""
         total = hashlib.sha256()
         for name, sha in sorted(self._hashes.items()):
             total.update(f"{name}\x1f{sha}\x1e".encode())
@@ -162,11 +162,11 @@ class ReplayModel:
         }
 
     def connection(self) -> Mapping[str, Json]:
-        """Empty: there is no server."""
+        """Return nothing: there is no server."""
         return {}
 
     async def chat(self, messages: Sequence[Message], tools: Sequence[Tool], call: CallKey) -> AssistantMessage:
-        """The recorded reply, verbatim; `messages` are not read.
+        """Return the recorded reply, verbatim; `messages` are ignored.
 
         Raises:
             NotRecorded: tools are offered, there is no recording of this call, or it is of another prompt.
@@ -183,4 +183,4 @@ class ReplayModel:
         return AssistantMessage(recording.text)
 
     async def close(self) -> None:
-        """Nothing is held open."""
+        """Do nothing: no resource is open."""

@@ -1,4 +1,4 @@
-"""How a reply ended, read from its provider's finish or stop reasons by the table in `finish_reasons.toml`.
+"""The end of a reply, determined from its provider's finish or stop reasons by the table in `finish_reasons.toml`.
 
 reason, end = read_end("chat_completions", choice.get("finish_reason"), choice.get("native_finish_reason"))
 reply = mark_end(AssistantMessage("(A)", finish_reason=reason, end=end))    # raises `BrokenOffError`
@@ -22,8 +22,8 @@ Wire = Literal["chat_completions", "responses", "anthropic", "gemini", "ollama"]
 TABLE: Final[Mapping[str, Mapping[str, str]]] = tomllib.loads(
     Path(__file__).with_name("finish_reasons.toml").read_text("utf-8")
 )
-# If a reply has several reasons, the most specific one is the cause: a gateway may say `error` beside its provider's
-# own `MALFORMED_FUNCTION_CALL`.
+# If a reply has several reasons, the most specific one is the cause: a gateway may report `error` next to its
+# provider's `MALFORMED_FUNCTION_CALL`.
 SPECIFIC_FIRST: Final = (
     End.REFUSED,
     End.FILTERED,
@@ -42,7 +42,7 @@ _SEPARATORS: Final = re.compile(r"[\s_-]+")
 _WORDS: Final[Mapping[str, Mapping[str, str]]] = {
     wire: {_SEPARATORS.sub("", reason): kind for reason, kind in table.items()} for wire, table in TABLE.items()
 }
-# Stands for a reason where a choice holds no message at all.
+# Reason for a choice without any message.
 NO_MESSAGE: Final = "no message"
 
 
@@ -55,10 +55,10 @@ class BrokenOffError(UnreadableReplyError):
 
 
 def read_end(wire: Wire, *reasons: Any) -> tuple[str | None, End]:
-    """The most specific of a reply's reasons in the provider's own words, and what it means.
+    """Return the most specific of a reply's reasons in the provider's own words, and its meaning.
 
     Args:
-        wire: the API that the reply came over; its words are looked up first.
+        wire: API of the reply; its words are looked up first.
         reasons: texts, objects with the text under `type` or `reason` (SGLang), or None.
     """
     typed_reasons = [(text, _kind(wire, text)) for reason in reasons if reason is not None and (text := _text(reason))]
@@ -78,9 +78,9 @@ def _text(reason: Any) -> str:
 
 @cache
 def _kind(wire: Wire, reason: str) -> End:
-    """The kind of one reason; `End.UNKNOWN` if no table has it or any part of it."""
+    """Return the kind of a reason; `End.UNKNOWN` if no table contains it or any part of it."""
     tables = (_WORDS[wire], *(table for name, table in _WORDS.items() if name != wire))
-    # Google's endpoint for OpenAI's API joins two: `content_filter: PROHIBITED_CONTENT`.
+    # Google's endpoint for OpenAI's API joins two words: `content_filter: PROHIBITED_CONTENT`.
     for text in (reason, *re.split(r"[:,;|]", reason)):
         word = _PREFIX.sub("", _SEPARATORS.sub("", text.lower()))
         kind = next((table[word] for table in tables if word in table), None)
@@ -90,10 +90,9 @@ def _kind(wire: Wire, reason: str) -> End:
 
 
 def mark_end(reply: AssistantMessage) -> AssistantMessage:
-    """The reply with what follows from how it ended (`end`); the same object if it simply ended.
+    """Return the reply with the consequences of its `end`; the same object if it simply ended.
 
-    A reply that is withheld gets a `refusal`, and a malformed call becomes an unreadable one, which goes back to the
-    model in words.
+    A withheld reply gets a `refusal`, and a malformed call becomes an unreadable one, which is reported to the model.
 
     Raises:
         BrokenOffError: the server failed in the middle of it.
@@ -109,9 +108,9 @@ def mark_end(reply: AssistantMessage) -> AssistantMessage:
 
 
 def malformed(reply: AssistantMessage, call_text: str) -> AssistantMessage:
-    """The reply with a call that its server could not read; `written` is what the server shows of it."""
+    """Return the reply with a call that its server could not read; `call_text` is what the server shows of it."""
     call_text = call_text or reply.finish_reason or End.MALFORMED_CALL.value
     error = "the server could not read the call as the model wrote it"
-    # The written call stands in the text too: servers refuse a conversation with an empty message.
+    # The call is in the text too, because servers reject a conversation with an empty message.
     text = reply.text if call_text in reply.text else f"{reply.text}\n{call_text}".strip()
     return replace(reply, text=text, end=End.MALFORMED_CALL, unreadable=UnreadableCall("unknown", call_text, error))

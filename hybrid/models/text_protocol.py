@@ -1,10 +1,10 @@
-"""Tool calls for models that have none of their own: asked for as text, and read from the text of any model.
+"""Tool calls for models without native ones: requested as text, and read from the text of any model.
 
     reply = with_calls(await model.chat(as_text(messages, tools), (), call), tools, messages)
 
-`--tool-calling text` asks for them so. The tools are described at the end of the system message, or before the question
-where there is none, so that the question stays next to what is asked of the answer, and all questions begin alike. A
-call is one fenced block, and results come back as user messages:
+`--tool-calling text` requests them in this way. The tools are described at the end of the system message or, without
+one, before the question, so that the question stays next to the instructions for the answer, and all questions begin
+alike. A call is one fenced block, and results are sent as user messages:
 
     ```json
     {"tool": "crop", "images": ["img:1"], "args": {"box": [0, 0, 50, 50]}}
@@ -44,10 +44,10 @@ The tools:"""
 
 
 def describe(tools: Sequence[Tool]) -> str:
-    """The introduction and, for each tool, its name, what it does, how many images it takes, and the type of `args`.
+    """Return the introduction and, for each tool, its name, summary, number of images, and the type of `args`.
 
     The types are those of the schema (`toolspec`) in the notation of TypeScript, a third shorter than JSON:
-    `{box: {x0: number, ...}, words?: string}`, what is said of an argument as a comment behind it.
+    `{box: {x0: number, ...}, words?: string}`, with the description of an argument in a comment after it.
     """
     lines = [INTRODUCTION]
     for tool in tools:
@@ -69,7 +69,7 @@ def _field(name: str, node: Mapping[str, Any], required: Sequence[str]) -> str:
 
 
 def _type(node: Mapping[str, Any]) -> str:
-    """A schema in the notation of TypeScript; what is said of a field of an object stands in a comment behind it."""
+    """Convert a schema to the notation of TypeScript, with a field's description in a comment after it."""
     if "enum" in node:
         return " | ".join(json.dumps(value, ensure_ascii=False) for value in node["enum"])
     if "anyOf" in node:
@@ -78,7 +78,7 @@ def _type(node: Mapping[str, Any]) -> str:
         item = _type(node.get("items", {}))
         return f"({item})[]" if " | " in item else f"{item}[]"
     if "properties" in node:
-        # Coordinates belong together, so that the schema does not list them as required.
+        # Coordinates belong together, so the schema does not list them as required.
         required = [*node.get("required", ()), *(COORDINATES - {"x", "y"})]
         inner = [
             _field(name, field, required) + (f" /* {field['description']} */" if "description" in field else "")
@@ -89,9 +89,9 @@ def _type(node: Mapping[str, Any]) -> str:
 
 
 def as_text(messages: Sequence[Message], tools: Sequence[Tool]) -> list[Message]:
-    """The conversation in plain user and assistant messages.
+    """Convert the conversation to plain user and assistant messages.
 
-    The results of one batch of calls, images included, are one user message.
+    The results of one batch of calls, images included, become one user message.
     """
     out: list[Message] = []
     results: list[Part] = []
@@ -101,7 +101,7 @@ def as_text(messages: Sequence[Message], tools: Sequence[Tool]) -> list[Message]
         if isinstance(first, SystemMessage):
             prompt[0] = SystemMessage(f"{first.text}\n\n{described}")
         else:
-            # Not every chat template takes a system message that was not there.
+            # Not every chat template accepts an additional system message.
             prompt[0] = UserMessage((described, *parts_of(first)))
     for message in prompt:
         if isinstance(message, ToolMessage):
@@ -119,7 +119,7 @@ def as_text(messages: Sequence[Message], tools: Sequence[Tool]) -> list[Message]
 
 
 def _write_calls(message: AssistantMessage) -> str:
-    """The text of a reply, with its calls as blocks again."""
+    """Return the text of a reply, with its calls as blocks again."""
     blocks = [message.text] if message.text else []
     for call in message.calls:
         args = {key: value for key, value in call.args.items() if key not in (IMAGE, IMAGES)}
@@ -134,9 +134,10 @@ def _write_calls(message: AssistantMessage) -> str:
     return "\n".join(blocks)
 
 
-# Of vLLM, where a call begins as the parser's own and goes on as another's (`qwen3_xml`; streamed, `hermes` too).
+# vLLM drops a call that begins like one of its parser's dialect and continues in another (`qwen3_xml`; streamed
+# `hermes`).
 DROPPED = "its server counts tokens of which nothing came: its parser of calls is another model's"
-# Tokens of a reply that may be no part of its text: ends of turns and of thoughts. The shortest call takes more.
+# Most tokens of a reply that may not be part of its text: ends of turns and of thoughts. The shortest call has more.
 MAX_MARKS = 12
 
 
@@ -148,11 +149,11 @@ def with_calls(
     *,
     is_text_protocol: bool = False,
 ) -> AssistantMessage:
-    """The reply with the calls that its text holds in any dialect; the same object when there are none.
+    """Return the reply with the calls that its text contains in any dialect; the same object if there are none.
 
-    A reply that came with calls is not read: they may stand in its text as well. `messages` are the conversation before
-    it, `turn` is the number of the model's call, by which the calls are named, and `asked` says that it was asked for
-    calls in text, which are then nothing to remark on.
+    A reply with native calls is not searched, because its text may repeat them. `messages` are the conversation before
+    it, `turn` is the number of the model's call, which is part of the ids, and `is_text_protocol` says that calls in
+    text were requested, so they are not reported as unusual.
     """
     if reply.calls or reply.invalid or reply.unreadable is not None or reply.is_withheld:
         return reply

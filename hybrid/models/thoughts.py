@@ -1,4 +1,4 @@
-"""A model's own thoughts in the conversation that it is sent: `for_model(messages, "openai:m", "keep")`."""
+"""Controls a model's own thoughts in the conversation sent to it: `for_model(messages, "openai:m", "keep")`."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from hybrid.core.types import Json
 
 
 def for_model(messages: Sequence[Message], name: str, thoughts: Thoughts) -> list[Message]:
-    """The messages as the model of that name may be sent them.
+    """Return the messages that may be sent to the model of that name.
 
-    The form in which another model's provider wants a reply back goes to no other. With `drop` none goes back, and a
-    thought that stands in a text is cut out of it. A server that checks what it signed refuses such a conversation.
+    The native form of another model's reply is never sent. With `drop` no native form is sent, and thoughts are cut out
+    of texts. A server that verifies signed thoughts rejects such a conversation.
     """
     history = list(messages)
     for place, message in enumerate(history):
@@ -32,16 +32,16 @@ def for_model(messages: Sequence[Message], name: str, thoughts: Thoughts) -> lis
 
 @dataclass(frozen=True, slots=True)
 class ThinkingSwitch:
-    """Keys of a request's body by which a chat template keeps thinking; `matches` if made for this model or host."""
+    """Keys of a request's body that make a chat template keep thinking; `matches` if made for this model or host."""
 
     body: Mapping[str, Json]
     matches: bool
 
 
 def thinking_switches(name: str, base_url: str | None) -> list[ThinkingSwitch]:
-    """The switches to try for a model `provider:name` at an address, those made for it first.
+    """Return the switches to try for a model `provider:name` at an address, those made for it first.
 
-    A switch that is only a host's own is not tried elsewhere: other servers refuse unknown keys of a body.
+    A switch specific to a host is not tried elsewhere, because other servers reject unknown keys.
     """
     host = (urlsplit(base_url).hostname or "") if base_url else ""
     model = name.partition(":")[2]
@@ -58,5 +58,5 @@ def thinking_switches(name: str, base_url: str | None) -> list[ThinkingSwitch]:
 
 
 def has_thoughts(reply: AssistantMessage) -> bool:
-    """Whether a reply holds thoughts, apart from its text or in it."""
+    """Return whether a reply has thoughts, separately or in its text."""
     return bool(reply.reasoning) or without_thoughts(reply.text) != reply.text

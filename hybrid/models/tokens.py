@@ -13,15 +13,15 @@ CHARACTERS_PER_TOKEN = 4
 
 
 def text_tokens(text: str) -> int:
-    """About one token in four characters; English prose is near it, other languages and code are not."""
+    """Estimate one token per four characters; English prose is near it, other languages and code are not."""
     return math.ceil(len(text) / CHARACTERS_PER_TOKEN)
 
 
 def tools_tokens(tools: Sequence[Tool]) -> int:
-    """Tokens of the tools' schemas as JSON, the form in which native tool calling sends them; 0 without tools."""
+    """Estimate the tokens of the tools' schemas as JSON, the form of native tool calling; 0 without tools."""
     return text_tokens(tools_json(tools)) if tools else 0
 
 
 def tools_json(tools: Sequence[Tool]) -> str:
-    """The tools' schemas as they go over the wire: a JSON array without spaces."""
+    """Return the tools' schemas as sent: a JSON array without spaces."""
     return json.dumps([spec(tool) for tool in tools], ensure_ascii=False, separators=(",", ":"))

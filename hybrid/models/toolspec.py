@@ -1,15 +1,15 @@
-"""A tool as an MLLM sees it: a function in OpenAI's format, with the names of the images as one more argument.
+"""A tool as an MLLM gets it: a function in OpenAI's format, with the names of the images as an additional argument.
 
-The schema goes out with every call of a model, so that it says each thing once, in the shortest form that every client
+The schema is sent with every call of a model, so it states each fact once, in the shortest form that every client
 passes on:
 
 - References are inlined, tuples become arrays of one item type, constants become enums of one.
-- An optional argument has its plain type and is not among the required ones: no `null`, no empty default.
-- Bounds and defaults stand in the description, `pixels to leave out (0 to 32, default 0)`: two of four clients drop the
-  keywords. Those of an array count its items. The longest text, and the longest list that may be
-  empty, are named in the error for one that is too long.
+- An optional argument has its plain type and is not required: no `null`, no empty default.
+- Bounds and defaults are in the description, `pixels to leave out (0 to 32, default 0)`, because two of four clients
+  drop the keywords. Those of an array count its items. The maximum lengths of texts, and of lists that may be empty,
+  are only named in the error for one that is too long.
 - Coordinates (`x`, `y`, `x0`, ...) are bare numbers that belong together: their frame, like the names of images, is
-  said once for all tools in the system text that offers them.
+  explained once for all tools in the system text that offers them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from hybrid.tool import Args, Tool
 
 IMAGE = "image"  # The argument that names the image of a tool that takes one.
 IMAGES = "images"  # The argument that names the images of a tool that takes several.
-# Numbers that the frame of coordinates is about; none is below 0.
+# Numbers in the frame of coordinates; none is below 0.
 COORDINATES = frozenset({"x", "y", "x0", "y0", "x1", "y1"})
 
 _BOUNDS = frozenset({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minItems", "maxItems"})
@@ -35,22 +35,22 @@ _BOUNDS = frozenset({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum
 
 @dataclass(frozen=True)
 class PublishedTool(Tool):
-    """A tool of ours as a model was trained to call it."""
+    """A tool of this project in the form in which a model was trained to call it."""
 
-    function: str = ""  # As its makers publish it, in JSON, in the place of the one that the arguments make.
+    function: str = ""  # The published JSON, which replaces the schema made from the arguments.
 
 
 def all_published(tools: Sequence[Tool]) -> bool:
-    """Whether there are tools, and none of them is in our form."""
+    """Return whether there are tools, and all of them are in a published form."""
     return bool(tools) and all(isinstance(tool, PublishedTool) for tool in tools)
 
 
 def spec(tool: Tool, *, full: bool = False) -> dict[str, Any]:
-    """`{"type": "function", "function": {"name", "description", "parameters"}}`.
+    """Return `{"type": "function", "function": {"name", "description", "parameters"}}`.
 
-    The description is the card's summary and limits. First among the parameters, and required, is `image`, the name of
-    one, or `images`, a list of names whose description says how many; a tool that takes no image has neither. `whole`
-    has the `UNTOLD` arguments as well, which are for people.
+    The description is the card's summary and limits. The first, required parameter is `image`, the name of one, or
+    `images`, a list of names whose description says how many; a tool without images has neither. With `full` the
+    `UNTOLD` arguments, which are for people, are included.
 
     Raises:
         DataError: the tool's own arguments have a field called `image` or `images`.
@@ -83,35 +83,35 @@ def spec(tool: Tool, *, full: bool = False) -> dict[str, Any]:
 
 @lru_cache(maxsize=128)
 def _schema(args: type[Args]) -> dict[str, Any]:
-    """The schema of the arguments, not to be changed: making it takes a hundred times as long as reading it."""
+    """Return the cached schema of the arguments, not to be changed: building it takes a hundred times as long."""
     return args.model_json_schema()
 
 
 @lru_cache(maxsize=128)
 def argument_schemas(args: type[Args]) -> Mapping[str, Any]:
-    """The schema of each argument but the images, `UNTOLD` ones too, by name; not to be changed."""
+    """Return the schema of each argument except the images, including `UNTOLD` ones, by name; not to be changed."""
     schema = _schema(args)
     return _fields(schema, schema.get("$defs", {}))
 
 
 class ToolsOffered:
-    """The schemas of the tools that are offered, made once for each list of tools."""
+    """Caches the schemas of the offered tools, per list of tools."""
 
     def __init__(self) -> None:
         self._made: dict[tuple[int, ...], tuple[tuple[Tool, ...], list[dict[str, Any]]]] = {}
 
     def specs(self, tools: Sequence[Tool]) -> list[dict[str, Any]]:
-        """`spec` of each; the list is not to be changed. Raises `DataError` as `spec`."""
+        """Return `spec` of each tool; do not change the list. Raises `DataError` as `spec`."""
         key = tuple(id(tool) for tool in tools)
         cached = self._made.get(key)
         if cached is None:
-            # The tools are held as well, so that no other object gets the identity of one of them.
+            # The tools are referenced as well, so that no other object gets one of their ids.
             cached = self._made[key] = (tuple(tools), [spec(tool) for tool in tools])
         return cached[1]
 
 
 def _visible_schema(node: Any) -> Any:
-    """The schema without the properties that are `UNTOLD`."""
+    """Remove the properties that are `UNTOLD` from a schema."""
     if isinstance(node, list):
         return [_visible_schema(item) for item in node]
     if not isinstance(node, dict):
@@ -121,13 +121,13 @@ def _visible_schema(node: Any) -> Any:
 
 
 def _fields(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:
-    """The properties of an object, by name."""
+    """Return the properties of an object, by name."""
     fields: dict[str, Any] = {}
     for name, subschema in schema.get("properties", {}).items():
         node = subschema
         kinds = [kind for kind in subschema.get("anyOf", ()) if kind.get("type") != "null"]
         if name not in schema.get("required", []) and kinds:
-            # Without the null that stands for an argument left out.
+            # Drop the null that stands for an omitted argument.
             rest = {key: value for key, value in subschema.items() if key != "anyOf"}
             node = {**kinds[0], **rest} if len(kinds) == 1 else {**subschema, "anyOf": kinds}
         if name in COORDINATES and node.get("type") == "number":
@@ -138,10 +138,10 @@ def _fields(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[s
 
 
 def _plain(node: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:
-    """A schema in the keywords that every client passes on, with its bounds and its default in the description."""
+    """Reduce a schema to the keywords that every client passes on, with bounds and default in the description."""
     if "$ref" in node:
         target = definitions[node["$ref"].rpartition("/")[2]]
-        # What the type of a field is, its own description says to people; what the field is for goes to a model.
+        # The description of a field's type is for people; the model gets that of the field.
         target_fields = {key: value for key, value in target.items() if key != "description"}
         return _plain({**target_fields, **{key: value for key, value in node.items() if key != "$ref"}}, definitions)
     plain = {key: node[key] for key in ("type", "enum") if key in node}
@@ -166,10 +166,10 @@ def _plain(node: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[str,
 
 
 def _bounds(node: Mapping[str, Any]) -> list[str]:
-    """Limits of a number, or of the number of items, in words."""
+    """Describe the limits of a number, or of the number of items."""
     low, high = node.get("minimum", node.get("minItems")), node.get("maximum", node.get("maxItems"))
     if "items" in node and not low:
-        # As with a text: a list that is too long is answered when it comes.
+        # As for a text, a list that is too long is reported only when it is sent.
         return []
     edges = {"exclusiveMinimum": "above", "exclusiveMaximum": "below"}
     if all(key in node for key in edges):
@@ -189,7 +189,7 @@ def _between(low: float | None, high: float | None) -> str:
 
 
 def _default(value: Any) -> list[str]:
-    """A default in words; none for an empty one, which is how an argument is left out."""
+    """Describe a default; nothing for an empty one, which stands for an omitted argument."""
     if value is None or value in ("", [], {}):
         return []
     if isinstance(value, list) and all(isinstance(item, str) for item in value):
@@ -198,10 +198,10 @@ def _default(value: Any) -> list[str]:
 
 
 def tool_named(name: str, tools: Sequence[Tool]) -> Tool | None:
-    """The tool that a name means, or None.
+    """Return the tool that a name means, or None.
 
-    Case and blanks may differ, a namespace stand in front (`functions.crop`, `mcp__server__crop`), and behind it a
-    number, a token or a tag (`crop<|channel|>commentary`) or an opening bracket.
+    Case and blanks may differ. A namespace may precede it (`functions.crop`, `mcp__server__crop`), and a number, a
+    token or a tag (`crop<|channel|>commentary`) or an opening bracket may follow.
     """
     by_name = {tool.card.name: tool for tool in tools}
     if name in by_name:

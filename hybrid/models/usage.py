@@ -1,8 +1,8 @@
-"""Counts of tokens, read from a reply by the names in `usage.toml` and checked against their total.
+"""Reads token counts from a reply by the names in `usage.toml`, and checks them against their total.
 
-    usage = read_usage("chat_completions", reply["usage"])      # None: the reply does not say what it cost
+    usage = read_usage("chat_completions", reply["usage"])      # None: the reply does not report its tokens
 
-A count that is missing is unknown and not 0: without the tokens read or written there is no usage at all.
+A missing count is unknown and not 0: without the input or output tokens there is no usage at all.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from hybrid.core.messages import TokenUsage
 
-# Of each kind of count: the first part of every name, and the names in their parts.
+# For each kind of count: the first part of every name, and the names in their parts.
 Names = Mapping[str, tuple[frozenset[str], Sequence[Sequence[str]]]]
 
 WIRES: Final[Mapping[str, Names]] = {
@@ -29,12 +29,12 @@ _NO_NAMES: Final = (frozenset[str](), ())
 
 
 def read_usage(wire: str, counts: Any, *, is_empty: bool = False) -> TokenUsage | None:
-    """The counts in an object of a reply; None if it lacks those of what was read or written.
+    """Return the counts in an object of a reply; None if input or output tokens are missing.
 
     Args:
         wire: a table of `usage.toml`.
-        counts: the object, or whatever stands in its place.
-        is_empty: whether the reply holds nothing, so that 0 tokens may have been written.
+        counts: the object, or any other value in its place.
+        is_empty: whether the reply is empty, so that 0 output tokens are plausible.
     """
     if not isinstance(counts, dict):
         return None
@@ -42,11 +42,11 @@ def read_usage(wire: str, counts: Any, *, is_empty: bool = False) -> TokenUsage 
     read, output_tokens, total = find("input"), find("output"), find("total") or None
     cached_beside, stored_beside = find("cached_outside"), find("written_outside") or 0
     extra_tokens = (cached_beside or 0) + stored_beside
-    # No prompt and no text has 0 tokens: servers that do not count say 0.
+    # No prompt and no text has 0 tokens: servers that do not count report 0.
     read = None if read == 0 and not extra_tokens else read
     output_tokens = None if output_tokens == 0 and not is_empty else output_tokens
     if total is not None and (read is None) is not (output_tokens is None):
-        # The total tells the other one.
+        # The total determines the other count.
         remaining = total - (read or output_tokens or 0)
         read, output_tokens = (
             (remaining if read is None else read),
@@ -59,7 +59,7 @@ def read_usage(wire: str, counts: Any, *, is_empty: bool = False) -> TokenUsage 
     reasoning = find("reasoning")
     hidden = (total or 0) - read - output_tokens
     if hidden > 0 or (total is None and (reasoning or 0) > output_tokens):
-        # Gemini and xAI count the thinking tokens beside the output; only their total shows it.
+        # Gemini and xAI count the thinking tokens separately from the output; only their total reveals it.
         output_tokens += hidden if hidden > 0 else reasoning or 0
         reasoning = reasoning or hidden
     cached = find("cached")
@@ -75,7 +75,7 @@ def read_usage(wire: str, counts: Any, *, is_empty: bool = False) -> TokenUsage 
 
 
 def _is_outside(read: int, output_tokens: int, total: int | None, extra_tokens: int, *, by_default: bool) -> bool:
-    """Whether tokens of the cache are counted beside those read, as Anthropic does, and not among them."""
+    """Return whether cached tokens are counted in addition to the input tokens, as Anthropic does."""
     if extra_tokens > read or total is None:
         return extra_tokens > read or by_default
     return total >= read + output_tokens + extra_tokens
@@ -86,14 +86,14 @@ class _Finder:
 
     def __init__(self, counts: Mapping[str, Any], names: Names) -> None:
         self._counts, self.names = counts, names
-        # Gateways that use OpenAI's names have added the parts up.
+        # Gateways that use OpenAI's names have included the cached tokens.
         self.beside_by_default = "prompt_tokens" not in counts
 
     def __call__(self, kind: str) -> int | None:
-        """The first count of a kind that is there."""
+        """Return the first count of a kind that is present."""
         heads, paths = self.names.get(kind, _NO_NAMES)
         if heads.isdisjoint(self._counts):
-            # A reply has names of one provider, so most kinds end here.
+            # A reply has the names of one provider, so most kinds end here.
             return None
         for path in paths:
             if path[0] not in self._counts:
@@ -107,7 +107,7 @@ class _Finder:
 
 
 def _number(value: Any) -> int | None:
-    """A count from 0; some gateways write it as text."""
+    """Parse a count from 0 up; some gateways write it as text."""
     if type(value) is int:
         return value if value >= 0 else None
     if isinstance(value, str) and re.fullmatch(r"[0-9]{1,12}(?:\.0+)?", value.strip()):
@@ -118,7 +118,7 @@ def _number(value: Any) -> int | None:
 
 
 def merged(counts: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
-    """The counts of two events of one stream: the larger of each, as a last event may hold zeros or half of them."""
+    """Merge the counts of two events of a stream: the larger of each, because a last event may be incomplete."""
     out = dict(counts)
     for name, value in more.items():
         existing = out.get(name)

@@ -1,8 +1,8 @@
-r"""YAML as models write it: the input of an action. It is read from the parser's events, within bounds.
+r"""YAML as models write it in the input of an action, read from the parser's events, within limits.
 
     read_yaml("image: img:1\nbox: {x0: 1, y0: 2}")  ->  {"image": "img:1", "box": {"x0": "1", "y0": "2"}}
 
-A loader would follow aliases: a few hundred characters of them can name billions of values.
+A loader would follow aliases: with them, a few hundred characters can expand to billions of values.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from hybrid.core.messages import MAX_CHARACTERS, MAX_DEPTH, MAX_VALUES
 
 
 def read_yaml(text: str) -> Any:
-    """The value of a document, in which every scalar is its text; None for an empty document.
+    """Return the value of a document, with every scalar as its text; None for an empty document.
 
-    The last value of a key that is given twice counts, as in JSON.
+    The last value of a repeated key counts, as in JSON.
 
     Raises:
         ValueError: not YAML, more than one document, an anchor, an alias, a key that is not one word, or more than
-            `MAX_CHARACTERS` characters, `MAX_VALUES` values or `MAX_DEPTH` values in each other.
+            `MAX_CHARACTERS` characters, `MAX_VALUES` values or `MAX_DEPTH` levels.
     """
     import yaml
 
@@ -45,13 +45,13 @@ def read_yaml(text: str) -> Any:
 
 
 class _Builder:
-    """Puts the values of one document together, each added to the collection that is open."""
+    """Assembles the values of a document; each is added to the open collection."""
 
     def __init__(self) -> None:
         self.root: Any = None
         self._documents = self._values = 0
         self._open: list[Any] = []
-        # Of each open mapping, the key whose value comes next.
+        # For each open mapping, the key of the next value.
         self._keys: list[str | None] = []
 
     def start_document(self) -> None:

@@ -1,4 +1,4 @@
-"""Prompt texts that no data set carries, written for this project: files such as `benchmarks/NAME/texts.toml`.
+"""Prompt texts written for this project because the data sets have none: files such as `benchmarks/NAME/texts.toml`.
 
 `--prompts FILE` replaces single texts; the texts in force are hashed into the manifest.
 """
@@ -55,7 +55,7 @@ def read_texts(path: Path, replacement: Path | None = None) -> Mapping[str, str]
 
 
 def text_hash(texts: Mapping[str, str]) -> str:
-    """One sha256 over the texts and their names, for the manifest."""
+    """Return one sha256 of the texts and their names, for the manifest."""
     return hashlib.sha256(json.dumps(dict(texts), sort_keys=True).encode()).hexdigest()
 
 

@@ -1,4 +1,4 @@
-"""Plug-ins by name: where they lie, and `load("tools", "crop")`, the object that `tools/crop.py` exports.
+"""Plug-ins by name: their origins, and `load("tools", "crop")`, the object that `tools/crop.py` exports.
 
     add_search_path([Path("mine")], "--path")
     find_origins("tools")["redness"].label           # mine/tools/redness.py
@@ -97,7 +97,7 @@ _NAMED: dict[Path, tuple[tuple[str, str], ...]] = {}
 
 @dataclass(frozen=True)
 class PluginOrigin:
-    """Where a plug-in comes from."""
+    """The origin of a plug-in."""
 
     kind: PluginKind
     name: str
@@ -113,30 +113,30 @@ class PluginOrigin:
 
 
 def folders(package: str) -> tuple[str, ...]:
-    """The folders of a package; those of the search path come last."""
+    """Return the folders of a package; those of the search path come last."""
     return tuple(importlib.import_module(package).__path__)
 
 
 def look_in(package: str, places: Sequence[str]) -> None:
-    """Set the folders of a package; those that are not the project's count as outside."""
+    """Set the folders of a package; those outside of the project count as outside."""
     _OWN.setdefault(package, folders(package))
     importlib.import_module(package).__path__[:] = list(places)
     importlib.invalidate_caches()
 
 
 def outside_folders(package: str) -> tuple[str, ...]:
-    """The folders of a package outside of the project."""
+    """Return the folders of a package outside of the project."""
     own_folders = _OWN.get(package)
     return () if own_folders is None else tuple(place for place in folders(package) if place not in own_folders)
 
 
 def looked_in() -> dict[str, tuple[str, ...]]:
-    """Folders of tools, and of each package with outside folders: arguments for `look_in` in another process."""
+    """Return folders of tools, and of each package with outside folders: arguments for `look_in` in another process."""
     return {package: folders(package) for package in (TOOLS, *_OWN) if package == TOOLS or outside_folders(package)}
 
 
 def outside() -> tuple[Path, ...]:
-    """The folders on the search path that are still in use."""
+    """Return the folders on the search path that are still in use."""
     _add_env_search_path()
     return tuple(
         root for root, entries in _NAMED.items() if any(place in folders(package) for package, place in entries)
@@ -193,7 +193,7 @@ def origin_facts(pairs: Iterable[tuple[str, str]]) -> dict[str, dict[str, Any]]:
 
 
 def folder_hash(root: Path) -> str:
-    """Hash (12 hex digits) of names and contents of the code files in a folder on the search path.
+    """Return a hash (12 hex digits) of names and contents of the code files in a folder on the search path.
 
     Tests, other kinds of files and subfolders without plug-ins do not count.
     """
@@ -210,7 +210,7 @@ def folder_hash(root: Path) -> str:
 
 
 def _held_by(root: Path) -> tuple[tuple[str, str], ...]:
-    """The packages that a folder has plug-ins for, each with the subfolder of their files."""
+    """Return the packages that a folder has plug-ins for, each with the subfolder of their files."""
     inside = ((kind.package, str(root / kind.folder)) for kind in KINDS)
     entries = tuple((package, place) for package, place in inside if _stems([place], recipes=_has_recipes(package)))
     return entries or (((TOOLS, str(root)),) if _stems([str(root)]) else ())
@@ -222,7 +222,7 @@ def _add_env_search_path() -> None:
 
 
 def own_names(package: str) -> set[str]:
-    """Names of the project's own plug-ins of a package.
+    """Return the names of the project's own plug-ins of a package.
 
     Raises:
         UsageError: the package is not installed.
@@ -241,7 +241,7 @@ def own_names(package: str) -> set[str]:
 
 @lru_cache(maxsize=64)
 def _stems_at(places: tuple[str, ...], recipes: bool, _changed_ns: tuple[int, ...]) -> frozenset[str]:
-    """Plug-in names in folders of the project; `_changed_ns` invalidates the cache when a folder changes."""
+    """Return plug-in names in folders of the project; `_changed_ns` invalidates the cache when a folder changes."""
     return frozenset(_stems(places, recipes=recipes))
 
 
@@ -261,12 +261,12 @@ def _recipes(places: Sequence[str]) -> Iterator[Path]:
 
 
 def find_origins(package: str) -> Mapping[str, PluginOrigin]:
-    """The plug-ins of a package by name. Raises `UsageError` if a folder of `$HYBRID_TOOL_PATH` is missing."""
+    """Return the plug-ins of a package by name. Raises `UsageError` if a folder of `$HYBRID_TOOL_PATH` is missing."""
     return looked_up(package)[0]
 
 
 def left_out(package: str) -> Mapping[str, str]:
-    """By name, why an outside plug-in of a package is not used; the text starts with its origin."""
+    """Return, by name, the reason for not using an outside plug-in; the text starts with its origin."""
     return looked_up(package)[1]
 
 
@@ -288,7 +288,7 @@ def scanned_once() -> Iterator[None]:
 
 
 def looked_up(package: str) -> tuple[Mapping[str, PluginOrigin], Mapping[str, str]]:
-    """Both `find_origins` and `left_out`, with one scan of the folders. Raises `UsageError` as `find_origins`."""
+    """Return both `find_origins` and `left_out`, with one scan of the folders. Raises what `find_origins` raises."""
     word, scans = BY_PACKAGE[package].word, _SCANS.get()
     if scans is None:
         by_package, missing = _catalogue(word)
@@ -300,7 +300,7 @@ def looked_up(package: str) -> tuple[Mapping[str, PluginOrigin], Mapping[str, st
 
 
 def _catalogue(word: str) -> tuple[dict[str, dict[str, PluginOrigin]], dict[str, dict[str, str]]]:
-    """For the kinds with this word, by package: the plug-ins found, and why others are left out."""
+    """Return, for the kinds with this word, by package: the plug-ins found, and the reasons for leaving out others."""
     _add_env_search_path()
     all_origins: list[PluginOrigin] = []
     for kind in (kind for kind in KINDS if kind.word == word):
@@ -334,7 +334,7 @@ def _catalogue(word: str) -> tuple[dict[str, dict[str, PluginOrigin]], dict[str,
 
 
 def _helper_clash(origin: PluginOrigin) -> str | None:
-    """Why a plug-in cannot import its helpers: a helper in an earlier folder has the same name. None if it can."""
+    """Explain why a plug-in cannot import its helpers: an earlier folder has a helper of that name. None if it can."""
     if origin.own or origin.entry is not None:
         return None
     if origin.name in NOT_THINGS:
@@ -348,28 +348,28 @@ def _helper_clash(origin: PluginOrigin) -> str | None:
 
 
 def no_word(word: str) -> str:
-    """The message that says which names are allowed."""
+    """Return the message about allowed names."""
     return f"the name of a {word} is of lower-case letters, digits and underscores"
 
 
 def is_word(name: str) -> bool:
-    """Whether a plug-in can have this name."""
+    """Return whether a plug-in can have this name."""
     return name.isidentifier() and name.isascii() and name == name.lower() and not name.startswith("_")
 
 
 def _stems(places: Sequence[str], extra: Sequence[str] = (), *, recipes: bool = False) -> set[str]:
-    """Plug-in names in some folders; `extra` are reserved names to include all the same."""
+    """Return plug-in names in some folders; `extra` are reserved names to include all the same."""
     stems = _modules(places) | ({file.stem for file in _recipes(places)} if recipes else set())
     return {name for name in stems if (name in extra or name not in NOT_THINGS) and name[0] != "_"}
 
 
 def _modules(places: Sequence[str]) -> set[str]:
-    """Names of all importable modules in some folders, without tests."""
+    """Return the names of all importable modules in some folders, without tests."""
     return {module.name for module in pkgutil.iter_modules(list(places)) if not module.name.startswith(TESTS)}
 
 
 def _file_of(places: Sequence[str], name: str) -> str:
-    """Path of the file of a plug-in or helper."""
+    """Return the path of the file of a plug-in or helper."""
     paths = (Path(place) / file_name for place in places for file_name in (f"{name}.py", name))
     return next((str(path) for path in paths if path.exists()), str(recipe_file(places, name) or name))
 
@@ -381,13 +381,13 @@ def describe_entry(entry: EntryPoint) -> str:
 
 
 def entry_points(group: str) -> tuple[EntryPoint, ...]:
-    """Entry points of installed packages in a group, without duplicates."""
+    """Return entry points of installed packages in a group, without duplicates."""
     return _entry_points(tuple(sys.path)).get(group, ())
 
 
 @lru_cache(maxsize=8)
 def _entry_points(path: tuple[str, ...]) -> Mapping[str, tuple[EntryPoint, ...]]:
-    """All `hybrid.*` entry points on this `sys.path` by group; cached, as it reads the metadata of all packages."""
+    """Return all `hybrid.*` entry points on this `sys.path` by group; cached, as all packages' metadata is read."""
     from importlib.metadata import distributions
 
     entries: dict[tuple[str, str, str], EntryPoint] = {}
@@ -448,19 +448,19 @@ def described_by(make: Callable[[], Describer]) -> Iterator[None]:
 
 
 def _leave_out(reason: str) -> None:
-    """Print once why a plug-in is left out."""
+    """Print a note about a left-out plug-in once."""
     if reason not in _Outside.said:
         _Outside.said |= {reason}
         tell(f"note: left out: {reason}")
 
 
 def state() -> tuple[object, ...]:
-    """A key of everything that decides what `load` returns for a tool: search path and describer."""
+    """Return a key of everything that determines the result of `load` for a tool: search path and describer."""
     return folders(TOOLS), tuple(sys.path), _Outside.inside
 
 
 def names(package: str) -> tuple[str, ...]:
-    """The names that `load` accepts, sorted. Prints a note for each plug-in that is left out.
+    """Return the names that `load` accepts, sorted. Prints a note for each plug-in that is left out.
 
     `base`, tests and names that start with an underscore are not plug-ins.
 
@@ -476,19 +476,19 @@ def names(package: str) -> tuple[str, ...]:
 
 
 def is_outside(package: str, name: str) -> bool:
-    """Whether the plug-in of this name comes from outside of the project."""
+    """Return whether the plug-in of this name comes from outside of the project."""
     return (origin := _origin(package, name)) is not None and not origin.own
 
 
 def _origin(package: str, name: str) -> PluginOrigin | None:
-    """Origin of a plug-in; None for a file of the project, which needs no search."""
+    """Return the origin of a plug-in; None for a file of the project, which needs no search."""
     if package in INNER or name in own_names(package):
         return None
     return find_origins(package).get(name)
 
 
 def place_of(package: str, name: str) -> str:
-    """Origin of an outside plug-in for messages: its file, or the package that offers it."""
+    """Return the origin of an outside plug-in for messages: its file, or the package that offers it."""
     origin = _origin(package, name)
     return name if origin is None else origin.label
 
@@ -513,12 +513,12 @@ def plugin(group: str, name: str) -> Any:
 
 
 def offered_names(group: str) -> tuple[str, ...]:
-    """The names that installed packages offer in an entry-point group, sorted."""
+    """Return the names that installed packages offer in an entry-point group, sorted."""
     return tuple(sorted({entry.name for entry in entry_points(group)}))
 
 
 def recipe_of(package: str, name: str) -> Path | None:
-    """The recipe file of a plug-in; None if it is code."""
+    """Return the recipe file of a plug-in; None if it is code."""
     if package in INNER or not BY_PACKAGE[package].recipe:
         return None
     origin = _origin(package, name)
@@ -528,7 +528,7 @@ def recipe_of(package: str, name: str) -> Path | None:
 
 
 def module_of(package: str, name: str) -> str:
-    """Dotted name of the module of a plug-in, or of the module that reads its recipe. Imports nothing."""
+    """Return the dotted module name of a plug-in, or of the module that reads its recipe. Imports nothing."""
     if recipe_of(package, name) is not None:
         return BY_PACKAGE[package].recipe.partition(":")[0]
     origin = _origin(package, name)
@@ -541,7 +541,7 @@ def import_submodule(module: str, name: str) -> ModuleType:
 
 
 def package_of(package: str, name: str) -> Mapping[str, tuple[str, ...]]:
-    """The installed package that offers a plug-in, with its folders; empty if it is on the search path."""
+    """Return the installed package that offers a plug-in, with its folders; empty if it is on the search path."""
     origin = _origin(package, name)
     entry = None if origin is None else origin.entry
     top = None if entry is None else sys.modules.get(entry.module.partition(".")[0])
@@ -549,7 +549,7 @@ def package_of(package: str, name: str) -> Mapping[str, tuple[str, ...]]:
 
 
 def loaded(package: str, name: str) -> Any:
-    """The export of an already imported plug-in, else None; does not access the disk."""
+    """Return the export of an already imported plug-in, else None; does not access the disk."""
     export = INNER[package] if package in INNER else BY_PACKAGE[package].export
     if (module := sys.modules.get(f"{package}.{name}")) is not None:
         return getattr(module, export, None)
@@ -559,7 +559,7 @@ def loaded(package: str, name: str) -> Any:
 
 
 def refuse_unknown(package: str, name: str) -> None:
-    """Raise `UsageError` if a package has no plug-in of this name, or why it is left out. Imports nothing."""
+    """Raise `UsageError` if a package has no plug-in of this name, or leaves it out. Imports nothing."""
     if package not in INNER and name in own_names(package):
         return
     all_names = names(package)
@@ -648,7 +648,7 @@ def load_each(package: str) -> Iterator[tuple[str, Any]]:
 
 
 def _line_of(error: BaseException) -> str:
-    """File and line of the plug-in where its import failed; empty if the import did not start."""
+    """Return file and line of the plug-in where its import failed; empty if the import did not start."""
     if isinstance(error, SyntaxError) and error.filename:
         return f"{error.filename}:{error.lineno}"
     frames = [
@@ -669,12 +669,12 @@ SOLVERS = ("graphs", "baselines")
 
 
 def solver_names() -> tuple[str, ...]:
-    """All names that `--solver` accepts."""
+    """Return all names that `--solver` accepts."""
     return tuple(sorted(name for package in SOLVERS for name in names(package)))
 
 
 def package_of_solver(name: str) -> str:
-    """The package of a solver. Raises `UsageError` for an unknown or left-out name."""
+    """Return the package of a solver. Raises `UsageError` for an unknown or left-out name."""
     if (package := next((candidate for candidate in SOLVERS if name in own_names(candidate)), None)) is not None:
         return package
     available = solver_names()
@@ -691,7 +691,7 @@ def load_solver(name: str) -> Any:
 
 
 def solver_docstring(name: str) -> str:
-    """The docstring of a solver's file. Raises `UsageError` for an unknown name."""
+    """Return the docstring of a solver's file. Raises `UsageError` for an unknown name."""
     package = package_of_solver(name)
     load(package, name)
     return importlib.import_module(module_of(package, name)).__doc__ or ""

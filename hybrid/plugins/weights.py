@@ -1,4 +1,4 @@
-"""Finds weights: in a directory, or by a hub id that is on disk or may be downloaded.
+"""Find weights: in a directory, or by a hub id that is on disk or may be downloaded.
 
 A folder of weights is untrusted. It is checked before any library opens it: only safetensors are accepted, and no file
 may refer to files outside of the folder or to code to run.
@@ -26,7 +26,7 @@ FETCHED = ("*.json", "*.safetensors", "*.txt", "*.model", "*.jinja")
 
 
 def fetch_command(tool: str, source: str | None = None) -> str:
-    """The command (in backquotes) that downloads a tool's weights; `source` if they are not its default ones."""
+    """Return the command (in backquotes) that downloads a tool's weights; `source` if they are not its default ones."""
     return f"`hybrid tools fetch {tool}{f' --weights {tool}={source}' if source else ''}`"
 
 
@@ -122,7 +122,7 @@ def _refuse_code(path: Path, label: str) -> None:
 
 
 def _entries(content: object) -> Iterator[tuple[str, object]]:
-    """Every key and value of a JSON document, at any depth."""
+    """Yield every key and value of a JSON document, at any depth."""
     pending = [content]
     while pending:
         node = pending.pop()
@@ -134,12 +134,12 @@ def _entries(content: object) -> Iterator[tuple[str, object]]:
 
 
 def names_directory(source: str) -> bool:
-    """Whether a source can only be a directory: a hub id is OWNER/NAME, with exactly one slash."""
+    """Return whether a source can only be a directory: a hub id is OWNER/NAME, with exactly one slash."""
     return Path(source).expanduser().is_absolute() or source.startswith((".", "~")) or source.count("/") != 1
 
 
 def no_directory(source: str) -> str:
-    """Why a source is not a directory of weights: it is missing, or it is a file."""
+    """Explain why a source is not a directory of weights: it is missing, or it is a file."""
     path = Path(source).expanduser()
     if not path.is_file():
         return f"there is no directory {source}; a repository of the hub is named OWNER/NAME"
@@ -149,7 +149,7 @@ def no_directory(source: str) -> str:
 
 
 def unfetched(error: Exception) -> str:
-    """Why huggingface_hub could not provide a repository, and the fix; completes a sentence that starts with its id."""
+    """Explain why huggingface_hub could not provide a repository, and the fix; continues a sentence after its id."""
     from huggingface_hub import constants
     from huggingface_hub.errors import (
         GatedRepoError,
@@ -176,7 +176,7 @@ def unfetched(error: Exception) -> str:
 
 
 def weights_in_use(tool: Tool, learned: BackendCard, weights: Mapping[str, str]) -> str | None:
-    """The source of a learned backend's weights: a directory, a hub id, or the package that contains them.
+    """Return the source of a learned backend's weights: a directory, a hub id, or the package that contains them.
 
     None if the backend has no weights of its own.
     """
@@ -187,7 +187,7 @@ def weights_in_use(tool: Tool, learned: BackendCard, weights: Mapping[str, str])
 
 
 def provenance_of(learned: BackendCard, source: str) -> Provenance | None:
-    """The provenance of the weights at `source` according to the card; None if unknown.
+    """Return the provenance of the weights at `source` according to the card; None if unknown.
 
     A folder is only recognized within the hub's cache (`models--OWNER--NAME`): other folder names prove nothing.
     """
@@ -201,12 +201,12 @@ def provenance_of(learned: BackendCard, source: str) -> Provenance | None:
     return next((provenance for provenance in learned.provenances if provenance.weights.lower() == name.lower()), None)
 
 
-# Stands for the backend of a tool that has neither weights nor a classical backend.
+# Used as the backend of a tool that has neither weights nor a classical backend.
 ABSENT = "absent"
 
 
 def backends_in_use(tools: Sequence[Tool], backend: str, weights: Mapping[str, str]) -> dict[str, str]:
-    """Which backend will answer for each tool, with its version, as in the manifest.
+    """Return the backend that will answer for each tool, with its version, as in the manifest.
 
     The entry of a learned backend has a hash of its weight files, so that other weights are another configuration.
     """
@@ -228,7 +228,7 @@ def _in_use(tool: Tool, backend: str, weights: Mapping[str, str]) -> str:
 
 
 def missing_library(cards: Iterable[Card]) -> str | None:
-    """The message for tools whose classical backend needs a missing library; None if there are none."""
+    """Return the message for tools whose classical backend needs a missing library; None if there are none."""
     by_library: dict[str, list[str]] = {}
     for card in cards:
         classical = card.backend("classical")
@@ -242,7 +242,7 @@ def missing_library(cards: Iterable[Card]) -> str | None:
 
 
 def weights_of(tool: Tool, learned: BackendCard, weights: Mapping[str, str], *, download: bool) -> Path | None:
-    """The directory of a learned backend's weights; None if it has none of its own to load.
+    """Return the directory of a learned backend's weights; None if it has none of its own to load.
 
     That is the case if a package contains them, or if the backend only uses other tools, which must have theirs.
 
@@ -264,7 +264,7 @@ def weights_of(tool: Tool, learned: BackendCard, weights: Mapping[str, str], *, 
 
 
 def _identity(folder: Path | None, learned: BackendCard, backend: str, weights: Mapping[str, str]) -> str:
-    """The identity of weights: their hash, the package's version, or the backends of the required tools."""
+    """Return the identity of weights: their hash, the package's version, or the backends of the required tools."""
     if folder is not None:
         return weights_sha256(folder)[:12]
     if learned.package:
@@ -274,7 +274,7 @@ def _identity(folder: Path | None, learned: BackendCard, backend: str, weights: 
 
 
 def weights_sha256(folder: Path) -> str:
-    """Hash of the names and contents of all weight files below a directory."""
+    """Return a hash of the names and contents of all weight files below a directory."""
     total = hashlib.sha256()
     for path in sorted(folder.rglob("*.safetensors")):
         with path.open("rb") as file:

@@ -1,4 +1,4 @@
-"""Flat pictures to draw on: soft blobs, noise, stripes, or shapes with grain.
+"""Flat pictures as backgrounds: soft blobs, noise, stripes, or shapes with grain.
 
 Run: `background(np.random.default_rng(7), "stripes", 240, 320)`.
 """
@@ -17,7 +17,7 @@ BACKGROUNDS: tuple[Background, ...] = ("blobs", "noise", "stripes", "scene")
 
 
 def background(rng: np.random.Generator, kind: Background, height: int, width: int) -> Pixels:
-    """A picture without marks: soft colour blobs, pixel noise, stripes, or flat shapes with grain."""
+    """Make a picture without marks: soft colour blobs, pixel noise, stripes, or flat shapes with grain."""
     base = rng.uniform(30, 225, 3)
     if kind == "blobs":
         field = cv2.resize(rng.normal(0, 1, (6, 8, 3)), (width, height), interpolation=cv2.INTER_CUBIC) * 50

@@ -1,4 +1,4 @@
-"""Questions about space: which point is nearer, which piece fits, where a point went, how the camera moved.
+"""Questions about space: which point is nearer, which piece fits, where a point corresponds, how the camera moved.
 
 Run: `relative_depth(np.random.default_rng(0), answer=1)`.
 """
@@ -26,15 +26,15 @@ from hybrid.samples.scenes import Camera, RenderedView, Scene, SceneBlock, Solid
 from hybrid.samples.textures import FloatMap
 from hybrid.tool import Pixels
 
-# The farther point is at least this many times as far as the nearer one.
+# Smallest ratio of the depths of the farther and the nearer point.
 DEPTH_MARGIN = 1.25
-# Share of pairs on one row, mirrored about the centre, A on the left: BLINK's Relative_Depth val has 54 of 124.
+# Share of pairs on one row, mirrored about the centre, with A on the left: BLINK's Relative_Depth val has 54 of 124.
 SAME_ROW_SHARE = 54 / 124
 DEPTH_SIZES = ((500, 375), (500, 375), (500, 333), (500, 333), (375, 500))
 JIGSAW_WIDTH = 400
-# Heights of the real set, its commonest more often; all even.
+# Heights in the real set, weighted by frequency; all even.
 JIGSAW_HEIGHTS = (220, 220, 220, 210, 210, 232, 230, 226, 212, 186)
-# The two pieces differ by more grey levels than this on average.
+# Smallest mean difference of the two pieces in grey levels.
 PIECE_DIFFERENCE = 16.0
 CANDIDATE_GAP_PX = 45.0
 
@@ -44,7 +44,7 @@ Pair = tuple[tuple[int, int], tuple[int, int]]
 
 
 def relative_depth(rng: np.random.Generator, answer: int) -> Item:
-    """Which of two ringed points is closer; points lie on smooth patches and differ by `DEPTH_MARGIN` in depth."""
+    """Ask which of two ringed points is closer; points are on smooth patches and differ by `DEPTH_MARGIN` in depth."""
     same_row = rng.random() < SAME_ROW_SHARE
     width, height = DEPTH_SIZES[pick(rng, len(DEPTH_SIZES))]
 
@@ -57,7 +57,7 @@ def relative_depth(rng: np.random.Generator, answer: int) -> Item:
     rgb, depth_m = view.rgb, view.depth_m
     nearer = int(depth_m[pair[1][1], pair[1][0]] < depth_m[pair[0][1], pair[0][0]])
     if nearer != answer and same_row:
-        # A stays on the left as in the real set, so the picture is mirrored instead of the letters.
+        # A stays on the left as in the real set, so the picture is mirrored instead of swapping the letters.
         rgb, depth_m = np.ascontiguousarray(rgb[:, ::-1]), np.asarray(depth_m[:, ::-1])
     elif nearer != answer:
         pair = (pair[1], pair[0])
@@ -72,7 +72,7 @@ def relative_depth(rng: np.random.Generator, answer: int) -> Item:
 
 
 def steady(depth_m: FloatMap, side: int = 9) -> Mask:
-    """Where depth is finite and changes by less than 8 % over a window, away from the borders."""
+    """Return where depth is finite and changes by less than 8 % over a window, away from the borders."""
     filled = np.where(np.isfinite(depth_m), depth_m, 1e6).astype(np.float32)
     window = np.ones((side, side), np.uint8)
     steady = (cv2.dilate(filled, window) / cv2.erode(filled, window) < 1.08) & np.isfinite(depth_m)
@@ -98,7 +98,7 @@ def _mirrored_pair(rng: np.random.Generator, view: RenderedView) -> Pair | None:
 
 
 def _free_pair(rng: np.random.Generator, view: RenderedView) -> Pair | None:
-    """Two points, each on a surface chosen first, so that small solids are not crowded out by the ground."""
+    """Choose two points, each on a randomly chosen surface, so that small solids are as likely as the ground."""
     still = steady(view.depth_m)
     places = [np.flatnonzero(still & (view.ids == number)) for number in np.unique(view.ids[still])]
     places = [place for place in places if place.size > 100]
@@ -115,10 +115,10 @@ def _free_pair(rng: np.random.Generator, view: RenderedView) -> Pair | None:
 
 
 def jigsaw(rng: np.random.Generator, answer: int) -> Item:
-    """Which of two pieces fits the black lower right quarter; the other one is from another place or picture.
+    """Ask which of two pieces fits the black lower right quarter; the other one is from another position or picture.
 
-    Pieces are cut before compression. The bright one-pixel frames of the real pictures, which betray many of the real
-    wrong pieces, are not imitated.
+    Pieces are cut before compression. The bright one-pixel frames of the real pictures, which reveal many of the wrong
+    pieces, are not imitated.
     """
     height = JIGSAW_HEIGHTS[pick(rng, len(JIGSAW_HEIGHTS))]
     elsewhere = rng.random() < 0.5
@@ -157,7 +157,7 @@ def _lower_right(picture: Pixels) -> Pixels:
 
 
 def visual_correspondence(rng: np.random.Generator, answer: int) -> Item:
-    """Where a point of image 1 is in image 2: half planar pairs (a known homography), half views of one scene."""
+    """Ask where a point of image 1 is in image 2: half planar pairs (a known homography), half views of one scene."""
     make = _planar_pair if rng.random() < 0.5 else _orbit_pair
     first, second, facts = until("pair of views with four separate corresponding points", lambda: make(rng))
     candidates = list(facts.candidates[1:])
@@ -175,7 +175,7 @@ def visual_correspondence(rng: np.random.Generator, answer: int) -> Item:
 
 
 def _corners(pixels: Pixels) -> npt.NDArray[np.float64]:
-    """Well-textured points (N, 2), whole pixels, apart from one another and from the borders."""
+    """Return well-textured points (N, 2), whole pixels, separated from each other and from the borders."""
     grey = cv2.cvtColor(pixels, cv2.COLOR_RGB2GRAY)
     inside = np.zeros_like(grey)
     inside[20:-20, 20:-20] = 255
@@ -186,7 +186,7 @@ def _corners(pixels: Pixels) -> npt.NDArray[np.float64]:
 
 
 def _apart(rng: np.random.Generator, targets: npt.NDArray[np.float64], size: tuple[int, int]) -> list[int]:
-    """Numbers of four targets (N, 2) inside a picture of (width, height), `CANDIDATE_GAP_PX` apart; fewer if not."""
+    """Return indices of four targets (N, 2) inside a picture (width, height), `CANDIDATE_GAP_PX` apart, or fewer."""
     selected: list[int] = []
     low, high = np.array([20.0, 20.0]), np.array(size) - 20.0
     for number in rng.permutation(len(targets)):
@@ -205,10 +205,10 @@ def _spot(point: npt.NDArray[np.float64]) -> Spot:
 
 
 def _planar_pair(rng: np.random.Generator) -> tuple[Pixels, Pixels, CorrespondenceFacts] | None:
-    """A picture seen as a flat poster: warped by a homography, with another exposure and new noise."""
+    """Warp a picture like a flat poster by a homography, with another exposure and new noise."""
     width, height = 480, 360
     poster = render(random_scene(rng, 10), random_camera(rng, 640, 480), rng, noise=1.0).rgb
-    # Turn up to 25 degrees, scale 1 to 1.35, mild perspective and shift, about the centre of the picture.
+    # Rotation up to 25 degrees, scale 1 to 1.35, mild perspective and shift, about the centre of the picture.
     angle, scale = np.deg2rad(rng.uniform(-25, 25)), rng.uniform(1.0, 1.35)
     cos, sin = scale * np.cos(angle), scale * np.sin(angle)
     turn = np.array([[cos, -sin, 0], [sin, cos, 0], [rng.uniform(-7e-4, 7e-4), rng.uniform(-7e-4, 7e-4), 1]])
@@ -239,12 +239,12 @@ def _planar_pair(rng: np.random.Generator) -> tuple[Pixels, Pixels, Corresponden
 
 
 def _orbit_pair(rng: np.random.Generator) -> tuple[Pixels, Pixels, CorrespondenceFacts] | None:
-    """Two views of one scene; a point corresponds where the second camera sees the same surface."""
+    """Render two views of one scene; a point corresponds where the second camera sees the same surface."""
     scene = _around(rng)
     cameras = _two_cameras(rng, float(np.deg2rad(rng.uniform(6, 22))) * float(rng.choice([-1, 1])))
     first_view, second_view = (render(scene, camera, rng) for camera in cameras)
     points = _corners(first_view.rgb)
-    # The second view of each point; NaN where it is hidden or on an edge.
+    # The position of each point in the second view; NaN where it is hidden or on an edge.
     targets = np.full(points.shape, np.nan)
     height, width = second_view.ids.shape
     smooth = steady(first_view.depth_m, 5)
@@ -267,7 +267,7 @@ def _orbit_pair(rng: np.random.Generator) -> tuple[Pixels, Pixels, Correspondenc
 
 
 def _around(rng: np.random.Generator) -> Scene:
-    """A textured block at the origin, solids next to it and behind it, a wall behind all."""
+    """Arrange a textured block at the origin, solids next to it and behind it, and a wall in the background."""
     size = float(rng.uniform(0.4, 0.6))
     surface = random_texture(rng, 150.0)
     target = SceneBlock(
@@ -283,7 +283,7 @@ def _around(rng: np.random.Generator) -> Scene:
 
 
 def _two_cameras(rng: np.random.Generator, turn_rad: float) -> tuple[Camera, Camera]:
-    """Two cameras that look at the origin, the second `turn_rad` farther to the right on the orbit."""
+    """Return two cameras that look at the origin, the second `turn_rad` farther to the right on the orbit."""
     lens = (float(rng.uniform(0.85, 1.3)) * 480, 480, 360)
     start, radius, height = float(rng.uniform(-0.35, 0.35)), float(rng.uniform(3.2, 4.4)), float(rng.uniform(0.9, 1.7))
     nudge = float(rng.uniform(0.95, 1.05)), float(rng.uniform(0.92, 1.08))
@@ -295,7 +295,7 @@ def _two_cameras(rng: np.random.Generator, turn_rad: float) -> tuple[Camera, Cam
 
 
 def multi_view_reasoning(rng: np.random.Generator, answer: int) -> Item:
-    """Whether a camera on an orbit of 8 to 35 degrees went left (clockwise seen from above) or right."""
+    """Ask whether a camera on an orbit of 8 to 35 degrees went left (clockwise from above) or right."""
     turn = float(np.deg2rad(rng.uniform(8, 35))) * (-1 if answer == 0 else 1)
     scene, cameras = _around(rng), _two_cameras(rng, turn)
     return Item(

@@ -1,4 +1,4 @@
-"""One generated question before it becomes a row: text, images, choices, answer, and the facts that make it true.
+"""A generated question before it becomes a row: text, images, choices, answer, and the facts that make it true.
 
 The facts never reach a row; tests and measurements read them. Pixel coordinates are indices, x right, y down.
 """
@@ -30,12 +30,12 @@ T = TypeVar("T")
 
 
 class SampleFacts:
-    """What makes the answer of an item true, by its kind."""
+    """The facts that make the answer of an item true, by kind."""
 
 
 @dataclass(frozen=True, eq=False)
 class DepthFacts(SampleFacts):
-    """The places and distances of A and B, and the depth (H, W) of the whole picture; metres along the optical axis."""
+    """Positions and distances of A and B, and the picture's depth (H, W); metres along the optical axis."""
 
     points: tuple[Spot, Spot]
     depths_m: tuple[float, float]
@@ -44,7 +44,7 @@ class DepthFacts(SampleFacts):
 
 @dataclass(frozen=True, eq=False)
 class JigsawFacts(SampleFacts):
-    """The whole picture before its lower right quarter was blacked out, uncompressed."""
+    """The full picture before its lower right quarter was blacked out, uncompressed."""
 
     whole: Pixels
 
@@ -69,7 +69,7 @@ class MotionFacts(SampleFacts):
 
 @dataclass(frozen=True)
 class ReflectanceFacts(SampleFacts):
-    """The places of A and B, their albedo (linear luminance, 0..1) and the light on them (1: full sun)."""
+    """Positions of A and B, their albedo (linear luminance, 0..1) and the light on them (1: full sun)."""
 
     points: tuple[Spot, Spot]
     albedos: tuple[float, float]
@@ -78,7 +78,7 @@ class ReflectanceFacts(SampleFacts):
 
 @dataclass(frozen=True)
 class CountFacts(SampleFacts):
-    """The counted thing and the place of each instance."""
+    """The counted object and the box of each instance."""
 
     name: Name
     boxes: tuple[Rect, ...]
@@ -86,7 +86,7 @@ class CountFacts(SampleFacts):
 
 @dataclass(frozen=True)
 class BoxFacts(SampleFacts):
-    """The named thing, its tight box (from its visible pixels) and the two boxes drawn."""
+    """The named object, its tight box (from its visible pixels) and the two boxes drawn."""
 
     name: Name
     tight: Rect
@@ -95,7 +95,7 @@ class BoxFacts(SampleFacts):
 
 @dataclass(frozen=True)
 class RelationFacts(SampleFacts):
-    """The two things named, the relation asked, whether it holds, and their boxes."""
+    """The two named objects, the queried relation, whether it holds, and the boxes."""
 
     first: Name
     second: Name
@@ -108,7 +108,7 @@ class RelationFacts(SampleFacts):
 class Item:
     """A question with pixels: `images` are RGB (H, W, 3) uint8; `answer` is the index of the right choice.
 
-    `facts` is None where nothing but the answer is known.
+    `facts` is None if only the answer is known.
     """
 
     question: str
@@ -119,7 +119,7 @@ class Item:
 
 
 def until(what: str, make: Callable[[], T | None]) -> T:
-    """The first result that is not None of a random construction. Raises `HybridError` after `ATTEMPTS`."""
+    """Return the first result of a random construction that is not None. Raises `HybridError` after `ATTEMPTS`."""
     for _ in range(ATTEMPTS):
         item = make()
         if item is not None:
@@ -128,7 +128,7 @@ def until(what: str, make: Callable[[], T | None]) -> T:
 
 
 def ringed(pixels: Pixels, points: Sequence[tuple[Spot, str]], color: str = "red") -> Pixels:
-    """A copy with BLINK's rings and letters; `color` is "red" or "white"."""
+    """Draw BLINK's rings and letters on a copy; `color` is "red" or "white"."""
     from hybrid.marks.drawing import MarkStyle, draw_marks
 
     style = MarkStyle(color="white" if color == "white" else "red")
@@ -136,19 +136,19 @@ def ringed(pixels: Pixels, points: Sequence[tuple[Spot, str]], color: str = "red
 
 
 def boxed(pixels: Pixels, red: Rect, green: Rect) -> Pixels:
-    """A copy with Box A outlined in red and Box B in green."""
+    """Outline Box A in red and Box B in green on a copy."""
     from hybrid.marks.drawing import LabelledBox, draw_marks
 
     return draw_marks(pixels, boxes=[LabelledBox(Box(*red), "A", "red"), LabelledBox(Box(*green), "B", "green")])
 
 
 def pick(rng: np.random.Generator, count: int) -> int:
-    """An index below `count`."""
+    """Return a random index below `count`."""
     return int(rng.integers(count))
 
 
 def jpeg(pixels: Pixels, quality: int = 75) -> bytes:
-    """A picture (H, W, 3) as a JPEG file, its colour at half resolution."""
+    """Encode a picture (H, W, 3) as JPEG with 4:2:0 chroma subsampling."""
     from PIL import Image
 
     buffer = io.BytesIO()

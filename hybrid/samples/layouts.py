@@ -1,4 +1,4 @@
-"""Random arrangements for the ray caster: scenes, cameras, and named objects that do not hide one another.
+"""Random arrangements for the ray caster: scenes, cameras, and named objects that do not hide each other.
 
 Run: `scene = random_scene(np.random.default_rng(0))`, then `hybrid.samples.scenes.render`.
 """
@@ -33,19 +33,19 @@ class Name:
 
 
 def random_texture(rng: np.random.Generator, texels_per_m: float = 110.0) -> Texture:
-    """A muted texture with one of the structured patterns."""
+    """Make a muted texture with one of the structured patterns."""
     pattern: Pattern = PATTERNS[int(rng.integers(len(PATTERNS)))]
     return texture(rng, pattern, earthy(rng), texels_per_m=texels_per_m, side=128)
 
 
 def backdrop(rng: np.random.Generator, solids: Sequence[Solid], wall_m: float | None, *, calm: bool = False) -> Scene:
-    """Solids on textured ground under a random sun.
+    """Put solids on textured ground under a random sun.
 
     Args:
         rng: Source of randomness.
-        solids: What stands on the ground.
-        wall_m: Distance of the wall behind, or None for an open sky.
-        calm: Grey surfaces with little structure, so that coloured objects stand out.
+        solids: Solids on the ground.
+        wall_m: Distance of the wall in the background, or None for an open sky.
+        calm: Grey surfaces with little structure, so that coloured objects are salient.
     """
     if calm:
         grey, light = float(rng.uniform(0.2, 0.5)), float(rng.uniform(0.3, 0.65))
@@ -58,7 +58,7 @@ def backdrop(rng: np.random.Generator, solids: Sequence[Solid], wall_m: float | 
         paint = random_texture(rng, 60.0)
     wall = None if wall_m is None else Wall(wall_m, float(rng.uniform(-0.35, 0.35)), paint)
     azimuth, elevation = rng.uniform(-2.4, 2.4), np.deg2rad(rng.uniform(30, 62))
-    # Azimuth 0 is behind a camera that looks north, so most faces that it sees are lit.
+    # Azimuth 0 is behind a camera that looks north, so most visible faces are lit.
     sun = (np.sin(azimuth) * np.cos(elevation), -np.cos(azimuth) * np.cos(elevation), np.sin(elevation))
     clouds = texture(rng, "noise", ((0.25, 0.25, 0.27), (0.85, 0.85, 0.85)), texels_per_m=90, grain=0.02, side=128)
     return Scene(
@@ -73,7 +73,7 @@ def backdrop(rng: np.random.Generator, solids: Sequence[Solid], wall_m: float | 
 
 
 def random_solid(rng: np.random.Generator, x: float, y: float, surface: Texture, size: float) -> Solid:
-    """A block or a ball that stands on the ground at (x, y); `size` is about half its width in metres."""
+    """Make a block or a ball on the ground at (x, y); `size` is about half its width in metres."""
     if rng.random() < 0.35:
         return Ball((x, y, size), size, surface)
     half = tuple(float(size * rng.uniform(0.7, 1.3)) for _ in range(2))
@@ -82,9 +82,9 @@ def random_solid(rng: np.random.Generator, x: float, y: float, surface: Texture,
 
 
 def random_scene(rng: np.random.Generator, solids: int = 8, wall_m: float | None = None) -> Scene:
-    """Ground with `solids` textured solids 2 to 10 metres north of the origin, whose footprints do not meet.
+    """Make a scene of ground with `solids` textured solids 2 to 10 m north of the origin, with separate footprints.
 
-    Half of the scenes end at a wall and half under the sky, unless `wall_m` gives the wall's distance.
+    Half of the scenes have a wall in the background and half an open sky, unless `wall_m` gives the wall's distance.
     """
     distance = wall_m if wall_m is not None else float(rng.uniform(8, 14)) if rng.random() < 0.5 else None
     occupied: list[tuple[float, float, float]] = []
@@ -102,7 +102,7 @@ def random_scene(rng: np.random.Generator, solids: int = 8, wall_m: float | None
 
 
 def random_camera(rng: np.random.Generator, width: int, height: int) -> Camera:
-    """A hand-held camera at the origin: 0.9 to 1.8 metres up, looking slightly down, 45 to 65 degrees wide."""
+    """Make a hand-held camera at the origin: 0.9 to 1.8 m up, looking slightly down, 45 to 65 degrees wide."""
     return _camera(rng, width, height, (45, 65), (6, 18), (0.9, 1.8))
 
 
@@ -113,7 +113,7 @@ def _camera(rng: np.random.Generator, width: int, height: int, wide_deg: Range, 
 
 
 def named_solid(rng: np.random.Generator, name: Name, x: float, y: float, size: float, base_m: float = 0.0) -> Solid:
-    """A solid of a nameable colour and shape; `size` is half its height, `base_m` the height it stands at."""
+    """Make a solid of a nameable colour and shape; `size` is half its height, `base_m` the height of its base."""
     surface = plain(rng, NAMED_COLOURS[name.colour], grain=0.07)
     if name.shape == "ball":
         return Ball((x, y, base_m + size), size, surface)
@@ -121,25 +121,25 @@ def named_solid(rng: np.random.Generator, name: Name, x: float, y: float, size: 
 
 
 def random_names(rng: np.random.Generator, count: int) -> tuple[Name, ...]:
-    """Names of different colours; at most as many as there are colours."""
+    """Return random names with different colours; at most as many as there are colours."""
     colours = rng.permutation(list(NAMED_COLOURS))[:count]
     return tuple(Name(str(colour), SHAPES[int(rng.integers(len(SHAPES)))]) for colour in colours)
 
 
 def high_camera(rng: np.random.Generator, width: int, height: int) -> Camera:
-    """A camera at the origin that looks down at the ground 2 to 7 metres north, so that objects stand apart."""
+    """Make a camera at the origin that looks down at the ground 2 to 7 m north, so that objects appear separate."""
     return _camera(rng, width, height, (50, 60), (24, 32), (2.1, 2.8))
 
 
 def rectangle(camera: Camera, solid: Solid) -> Rect:
-    """A rectangle that surely holds the solid's picture, from the corners around it."""
+    """Return a rectangle that surely contains the solid's image, from the corners around it."""
     projected = camera.project(solid.corners())
     low, high = projected[:, :2].min(axis=0), projected[:, :2].max(axis=0)
     return float(low[0]), float(low[1]), float(high[0]), float(high[1])
 
 
 def fits(camera: Camera, rect: Rect, others: Sequence[Rect], margin: float = 6.0) -> bool:
-    """Whether a rectangle lies inside the picture and away from the others, by `margin` pixels."""
+    """Return whether a rectangle is inside the picture and separate from the others, by `margin` pixels."""
     x0, y0, x1, y1 = rect
     if x0 < margin or y0 < margin or x1 > camera.width - margin or y1 > camera.height - margin:
         return False
@@ -147,7 +147,7 @@ def fits(camera: Camera, rect: Rect, others: Sequence[Rect], margin: float = 6.0
 
 
 def apart(rect: Rect, others: Iterable[Rect], margin: float) -> bool:
-    """Whether a rectangle is at least `margin` pixels to one side of each of the others."""
+    """Return whether a rectangle is at least `margin` pixels to one side of each of the others."""
     x0, y0, x1, y1 = rect
     return all(x1 + margin <= a or c + margin <= x0 or y1 + margin <= b or d + margin <= y0 for a, b, c, d in others)
 
@@ -159,7 +159,7 @@ def arrange(
     occupied: Sequence[Solid] = (),
     sizes_m: tuple[float, float] = (0.16, 0.3),
 ) -> tuple[Solid, ...] | None:
-    """Named solids on the ground, wholly in view, none in front of another or of `taken`; None when no room is left.
+    """Arrange named solids on the ground, fully visible, none in front of another or of `occupied`; None without space.
 
     `sizes_m` is the range of half their height.
     """

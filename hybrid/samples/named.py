@@ -1,9 +1,9 @@
-"""Questions about named things in the words of published benchmarks: how many, where, which is nearer, is it there.
+"""Questions about named objects in the wording of published benchmarks: number, position, distance, existence.
 
     SCENES["left_right"].make(words, rng, answer=0)      # "Is the red cube on the left or right side of the blue ball?"
 
-Two generators: `words` decides what is asked, `rng` what it looks like, so that several rows can ask one question of
-different pictures. Of "existence" it is the other way about: one picture, and `rng` decides which thing is asked for.
+There are two generators: `words` determines the question, `rng` the picture, so that several rows can ask one question
+about different pictures. For "existence" it is reversed: one picture, and `rng` determines the queried object.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from hybrid.samples.textures import NAMED_COLOURS
 from hybrid.tool import Pixels
 
 WIDTH, HEIGHT = 480, 360
-# Size of the picture in which a small thing is to be found.
+# Size of the picture in which a small object is to be found.
 WIDE, HIGH = 960, 720
-# Half the height of a small thing, in metres: about 30 pixels of the picture's 720.
+# Half the height of a small object, in metres: about 30 of the picture's 720 pixels.
 SMALL_M = (0.05, 0.09)
-# The farther of two things is at least so many times as far.
+# Smallest ratio of the distances of the farther and the nearer of two objects.
 NEARER = 1.3
-# How far a thing is moved between two pictures.
+# Distance by which an object is moved between two pictures.
 SIDEWAYS_M = 0.7
 
 Solids = tuple[Solid, ...]
@@ -50,7 +50,7 @@ def _picture(rng: np.random.Generator, camera: Camera, solids: Solids) -> Pixels
 def _scene(
     words: np.random.Generator, rng: np.random.Generator, accepts: Callable[[Camera, Solids], bool]
 ) -> tuple[tuple[Name, ...], Pixels]:
-    """The names of three things, and their picture, in which they stand as wanted."""
+    """Return the names of three objects, and a picture in which their arrangement is accepted."""
     names, camera = random_names(words, 3), high_camera(rng, WIDTH, HEIGHT)
 
     def attempt() -> Solids | None:
@@ -61,7 +61,7 @@ def _scene(
 
 
 def left_right(words: np.random.Generator, rng: np.random.Generator, answer: int) -> Item:
-    """On which side of another a thing is; the choices are sentences."""
+    """Ask on which side of another an object is; the choices are sentences."""
 
     def apart(camera: Camera, solids: Solids) -> bool:
         first, second = (rectangle(camera, solid) for solid in solids[:2])
@@ -73,7 +73,7 @@ def left_right(words: np.random.Generator, rng: np.random.Generator, answer: int
 
 
 def located(words: np.random.Generator, rng: np.random.Generator, answer: int) -> Item:
-    """The side in one word: left or right."""
+    """Ask for the side in one word: left or right."""
     item = left_right(words, rng, answer)
     first, _, second = item.choices[0].removeprefix("The ").removesuffix(".").partition(" is on the left side of the ")
     question = (
@@ -84,14 +84,14 @@ def located(words: np.random.Generator, rng: np.random.Generator, answer: int) -
 
 
 def counting(words: np.random.Generator, rng: np.random.Generator, answer: int) -> Item:
-    """How many things of one colour and shape there are."""
+    """Ask for the number of objects of one colour and shape."""
     del words
     item = objects.counting(rng, answer)
     return replace(item, question=item.question.replace("are there in", "are in"))
 
 
 def depth_order(words: np.random.Generator, rng: np.random.Generator, answer: int) -> Item:
-    """Which of two things is nearer to the camera."""
+    """Ask which of two objects is nearer to the camera."""
 
     def ordered(_: Camera, solids: Solids) -> bool:
         first, second = (solid.centre[1] for solid in solids[:2])
@@ -103,7 +103,7 @@ def depth_order(words: np.random.Generator, rng: np.random.Generator, answer: in
 
 
 def distance(words: np.random.Generator, rng: np.random.Generator, answer: int) -> Item:
-    """Which of two things is nearer to a third, in metres."""
+    """Ask which of two objects is nearer to a third, in metres."""
 
     def ordered(_: Camera, solids: Solids) -> bool:
         places = [np.asarray(solid.centre[:2]) for solid in solids[:3]]
@@ -119,7 +119,7 @@ def distance(words: np.random.Generator, rng: np.random.Generator, answer: int) 
 
 
 def attribute(words: np.random.Generator, rng: np.random.Generator, answer: int) -> Item:
-    """The colour of the one small thing of its shape in a large picture, out of four."""
+    """Ask for the colour of the only small object of its shape in a large picture, out of four."""
     shape = SHAPES[pick(words, len(SHAPES))]
     other = next(candidate for candidate in SHAPES if candidate != shape)
     choices = tuple(str(colour) for colour in words.permutation(list(NAMED_COLOURS))[:4])
@@ -132,7 +132,7 @@ def attribute(words: np.random.Generator, rng: np.random.Generator, answer: int)
 
 
 def existence(words: np.random.Generator, rng: np.random.Generator, answer: int) -> Item:
-    """Whether there is a thing of a colour and shape: yes (0) or no (1). One picture for all rows of a unit."""
+    """Ask whether an object of a colour and shape exists: yes (0) or no (1). One picture for all rows of a unit."""
     names, pixels = _shared(json.dumps(words.bit_generator.state))
     absent = [Name(colour, shape) for colour in NAMED_COLOURS for shape in SHAPES if Name(colour, shape) not in names]
     target = (names if answer == 0 else absent)[pick(rng, 3 if answer == 0 else len(absent))]
@@ -142,14 +142,14 @@ def existence(words: np.random.Generator, rng: np.random.Generator, answer: int)
 
 @lru_cache(maxsize=1)
 def _shared(state: str) -> tuple[tuple[Name, ...], Pixels]:
-    """Three names and their picture, as a generator in this state draws them: not anew for each row."""
+    """Return three names and their picture, drawn by a generator in this state; cached for the rows of a unit."""
     words = np.random.default_rng()
     words.bit_generator.state = json.loads(state)
     return _scene(words, words, lambda *_: True)
 
 
 def camera_moved(words: np.random.Generator, rng: np.random.Generator, answer: int) -> Item:
-    """Whether the camera went left or right about a thing between two pictures."""
+    """Ask whether the camera went left or right around an object between two pictures."""
     del words
     item = geometry.multi_view_reasoning(rng, answer)
     question = "How did the camera likely move around the object between the first image and the second?"
@@ -157,7 +157,7 @@ def camera_moved(words: np.random.Generator, rng: np.random.Generator, answer: i
 
 
 def thing_moved(words: np.random.Generator, rng: np.random.Generator, answer: int) -> Item:
-    """Whether a thing was moved to the left or right between two pictures."""
+    """Ask whether an object was moved to the left or right between two pictures."""
     names = random_names(words, 3)
     camera = high_camera(rng, WIDTH, HEIGHT)
 
@@ -177,7 +177,7 @@ def thing_moved(words: np.random.Generator, rng: np.random.Generator, answer: in
     return Item(question, (first, second), (f"{names[0]} was moved left", f"{names[0]} was moved right"), answer)
 
 
-# By the name that a recipe calls them by.
+# Scenes by their name in recipes.
 SCENES: Mapping[str, SceneKind] = {
     "attribute": SceneKind(attribute, 4),
     "camera_moved": SceneKind(camera_moved, 2),

@@ -1,4 +1,4 @@
-"""Questions about things: how many, where, in which relation, and which surface is darker.
+"""Questions about objects: number, position, relations, and which surface is darker.
 
 Run: `counting(np.random.default_rng(0), answer=2)`; `hybrid.benchmarks.blink.sample` turns items into official rows.
 """
@@ -39,35 +39,35 @@ from hybrid.samples.scenes import FIRST_SOLID, LUMINANCE, SKY, Camera, RenderedV
 from hybrid.samples.textures import MAX_ALBEDO, MIN_ALBEDO, plain
 
 WIDTH, HEIGHT = 480, 360
-# Most objects that a counting question counts.
+# Largest number of objects in a counting question.
 MAX_THINGS = 7
-# Albedos called different differ by at least this factor,
+# Smallest ratio of albedos that count as different.
 DARKER_RATIO = 1.6
-# and those called the same by at most this one, while the light on them differs by at least `LIGHT_RATIO`.
+# Largest ratio of albedos that count as the same, while the light on them differs by at least `LIGHT_RATIO`.
 SAME_RATIO = 1.06
 LIGHT_RATIO = 1.35
-# Range of the standard deviation, in logarithms, of a paint's red, green and blue about grey, drawn for each picture.
+# Range of the standard deviation, in logarithms, of a paint's red, green and blue around grey, drawn for each picture.
 #
-# So the chromaticities of a picture's segments spread as they do in photographs: `bench/reflectance.py --spread`
-# measures both. Part of the photographs' spread is the colour of their light; here it is white.
+# It makes the chromaticities of a picture's segments spread as in photographs: `bench/reflectance.py --spread`
+# measures both. In photographs a part of the spread is due to coloured light; here the light is white.
 TINT = (0.1, 0.6)
-# Length of haze: hardly any, as in rooms, which Intrinsic Images in the Wild shows (the source of BLINK's items).
+# Length of haze: hardly any, as indoors, which Intrinsic Images in the Wild shows (the source of BLINK's items).
 CLEAR_M = 2000.0
-# Intersection over union of a wrong box with the tight one.
+# Range of the intersection over union of a wrong box with the tight one.
 WRONG_OVERLAP = (0.4, 0.65)
 
-# A boxed object is at least this large, so that the corners of its two boxes can stand a letter's size apart.
+# Smallest size of a boxed object, so that the corners of its two boxes can be a letter's size apart.
 LARGE_PX, LETTER_PX = 64, 18
 
 
 def share_of_union(a: Box, b: Box) -> float:
-    """Area of the intersection of two boxes over that of their union, 0..1."""
+    """Return the intersection over union of two boxes, 0..1."""
     inside = max(0.0, min(a.x1, b.x1) - max(a.x0, b.x0)) * max(0.0, min(a.y1, b.y1) - max(a.y0, b.y0))
     return inside / ((a.x1 - a.x0) * (a.y1 - a.y0) + (b.x1 - b.x0) * (b.y1 - b.y0) - inside)
 
 
 def counting(rng: np.random.Generator, answer: int) -> Item:
-    """How many objects of one colour and shape there are among objects of other colours; the choices ascend by one."""
+    """Ask for the number of objects of one colour and shape among others; the choices ascend by one."""
     count = int(rng.integers(max(1, answer), MAX_THINGS + 1))
     target, *others = random_names(rng, 3)
     names = [target] * count + [others[pick(rng, 2)] for _ in range(int(rng.integers(2, 5)))]
@@ -85,7 +85,7 @@ def counting(rng: np.random.Generator, answer: int) -> Item:
 
 
 def object_localization(rng: np.random.Generator, answer: int) -> Item:
-    """Which of two boxes fits a named object: the tight one, or one shifted and resized."""
+    """Ask which of two boxes fits a named object: the tight one, or one shifted and resized."""
     names = random_names(rng, int(rng.integers(3, 6)))
     camera = high_camera(rng, WIDTH, HEIGHT)
     solids = until("arrangement with a large first object", lambda: _led_by_a_large_one(rng, camera, names))
@@ -104,7 +104,7 @@ def object_localization(rng: np.random.Generator, answer: int) -> Item:
 
 
 def spatial_relation(rng: np.random.Generator, answer: int) -> Item:
-    """Whether one named object is left of, right of, above or beneath another: yes or no."""
+    """Ask whether one named object is left of, right of, above or beneath another: yes or no."""
     upright = rng.random() < 0.4
     names = random_names(rng, int(rng.integers(2, 5)))
     camera = high_camera(rng, WIDTH, HEIGHT)
@@ -115,7 +115,7 @@ def spatial_relation(rng: np.random.Generator, answer: int) -> Item:
     holds = answer == 0
     first, second = (0, 1) if rng.random() < 0.5 else (1, 0)
     relations = ("above", "beneath") if upright else ("at the left side of", "at the right side of")
-    # Solid 0 is the upper or the left one: the first relation is true exactly of (0, 1).
+    # Solid 0 is the upper or left one: the first relation is true exactly for (0, 1).
     relation = relations[first if holds else 1 - first]
     return Item(
         f"Is the {names[first]} {relation} the {names[second]}?",
@@ -127,7 +127,7 @@ def spatial_relation(rng: np.random.Generator, answer: int) -> Item:
 
 
 def relative_reflectance(rng: np.random.Generator, answer: int) -> Item:
-    """Which of two points lies on the darker surface, whatever the light on it, or whether both are about the same."""
+    """Ask which of two points is on the darker surface, independent of the light, or whether both are about equal."""
     view, (first, second) = until("pair of surface points", lambda: _surface_pair(rng, answer))
     albedo = cv2.blur(view.albedo, (5, 5))
     places = [(int(y), int(x)) for x, y in (first, second)]
@@ -143,19 +143,19 @@ def relative_reflectance(rng: np.random.Generator, answer: int) -> Item:
 
 
 def stage(rng: np.random.Generator, solids: tuple[Solid, ...]) -> Scene:
-    """Things on calm ground, half of them before a wall."""
+    """Put objects on calm ground, in half of the scenes in front of a wall."""
     wall_m = float(rng.uniform(9, 12)) if rng.random() < 0.5 else None
     return backdrop(rng, solids, wall_m, calm=True)
 
 
 def _tight(view: RenderedView, number: int) -> Rect:
-    """The smallest box around a solid's visible pixels."""
+    """Return the smallest box around a solid's visible pixels."""
     rows, columns = np.nonzero(view.ids == FIRST_SOLID + number)
     return float(columns.min()), float(rows.min()), float(columns.max() + 1), float(rows.max() + 1)
 
 
 def _led_by_a_large_one(rng: np.random.Generator, camera: Camera, names: tuple[Name, ...]) -> tuple[Solid, ...] | None:
-    """Objects side by side, the first at least `LARGE_PX` wide and high."""
+    """Arrange objects side by side, the first at least `LARGE_PX` wide and high."""
     first = arrange(rng, camera, names[:1], sizes_m=(0.25, 0.42))
     if first is None:
         return None
@@ -165,7 +165,7 @@ def _led_by_a_large_one(rng: np.random.Generator, camera: Camera, names: tuple[N
 
 
 def _misfit(rng: np.random.Generator, tight: Rect) -> Rect | None:
-    """The tight box with every side moved; None when it fits too well or too badly, or would hide a letter."""
+    """Move every side of the tight box; None if it fits too well or too badly, or would hide a letter."""
     width, height = tight[2] - tight[0], tight[3] - tight[1]
     scale = np.array([width, height, width, height])
     x0, y0, x1, y1 = (float(value) for value in np.rint(np.array(tight) + rng.uniform(-0.4, 0.4, 4) * scale))
@@ -183,9 +183,9 @@ def _misfit(rng: np.random.Generator, tight: Rect) -> Rect | None:
 def _related(
     rng: np.random.Generator, camera: Camera, names: tuple[Name, ...], *, upright: bool
 ) -> tuple[Solid, ...] | None:
-    """Upright: the first name on top of a cube of the second name's colour, the others next to them.
+    """Arrange, if upright, the first object on top of a cube of the second one's colour, with the others next to them.
 
-    Else the first name to the left of the second, whose columns do not meet, the others anywhere.
+    Otherwise the first is to the left of the second, in separate columns, with the others anywhere.
     """
     if not upright:
         solids = arrange(rng, camera, names, sizes_m=(0.2, 0.38))
@@ -201,12 +201,12 @@ def _related(
 
 
 def _painted(rng: np.random.Generator) -> Scene:
-    """Solids, ground and wall painted with four colours, each 1.7 to 2 times as bright as the one before."""
+    """Paint solids, ground and wall with four colours, each 1.7 to 2 times as bright as the one before."""
     step, level = float(rng.uniform(1.7, 2.0)), float(rng.uniform(0.06, 0.09))
     tint = float(rng.uniform(*TINT))
     paints = []
     for number in range(4):
-        # Grey but for the tint, and of the luminance that was chosen.
+        # Grey except for the tint, with the chosen luminance.
         colour = np.exp(rng.normal(0, tint, 3))
         mixed = np.clip(level * step**number * colour / (colour @ LUMINANCE), MIN_ALBEDO, MAX_ALBEDO)
         paints.append(plain(rng, (float(mixed[0]), float(mixed[1]), float(mixed[2])), grain=0.015))
@@ -223,14 +223,14 @@ def _painted(rng: np.random.Generator) -> Scene:
     return replace(scene, ground=paints[pick(rng, 4)], wall=wall, sunlight=sunlight, ambient=ambient, haze_m=CLEAR_M)
 
 
-# Places on surfaces among which a pair is looked for.
+# Number of surface points among which a pair is searched.
 POINTS = 200
 
 
 def _surface_pair(rng: np.random.Generator, answer: int) -> tuple[RenderedView, tuple[Spot, Spot]] | None:
-    """A rendering and two points on it for which `answer` is true; half of the unequal pairs mislead by their light."""
+    """Render a scene and find two points for which `answer` is true; half of the unequal pairs mislead by light."""
     view = render(_painted(rng), random_camera(rng, WIDTH, HEIGHT), rng)
-    # Well-exposed points on one surface in one light, surfaces drawn first, not near the borders.
+    # Well-exposed points on one surface in one light, away from the borders; the surface is chosen first.
     window = np.ones((13, 13), np.uint8)
     one_surface = cv2.dilate(view.ids, window) == cv2.erode(view.ids, window)
     one_light = cv2.dilate(view.light, window) / cv2.erode(view.light, window) < 1.25
@@ -242,7 +242,7 @@ def _surface_pair(rng: np.random.Generator, answer: int) -> tuple[RenderedView, 
     places = np.array([place[pick(rng, place.size)] for place in selected], dtype=np.int64)
     albedo, light = cv2.blur(view.albedo, (5, 5)).ravel()[places], view.light.ravel()[places]
     x, y = places % WIDTH, places // WIDTH
-    # Entry [a, b] is about point a as A and point b as B.
+    # Entry [a, b] is for point a as A and point b as B.
     brighter = albedo[None, :] / albedo[:, None]
     lit = light[None, :] / light[:, None]
     distant = np.hypot(x[None, :] - x[:, None], y[None, :] - y[:, None]) > 45

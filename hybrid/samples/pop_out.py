@@ -1,7 +1,7 @@
-"""Pictures in which some coloured things stand out from grey ones, in a known order, and where people would look.
+"""Pictures in which some coloured objects stand out from grey ones, in a known order, with fixations of people.
 
 Run: `scene = pop_out(np.random.default_rng(0), 4)`, then `scene.draw()` and `free_viewing(rng, scene)`.
-The scanpaths are made by rule, not recorded from people: they fit the pictures and prove nothing about human eyes.
+The scanpaths follow a rule and are not recorded: they fit the pictures and prove nothing about human eyes.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ from hybrid.samples.textures import NAMED_COLOURS
 from hybrid.tool import Pixels
 
 WIDTH, HEIGHT = 448, 320
-# Most things that stand out: each has its own colour.
+# Largest number of salient objects: each has its own colour.
 MAX_THINGS = len(NAMED_COLOURS)
 SHAPES = ("square", "circle")
 
-# Half the size of the most salient thing; each next one is so much smaller and mixed so much more with the ground:
-# both its area and its contrast are below those of every thing before it.
+# Half the size of the most salient object; each next one is smaller and more similar to the ground by these factors, so
+# both its area and its contrast are below those of every object before it.
 MAX_PX, SHRINK, FADE = 42.0, 0.8, 0.1
 GREY_PX, GREY_CONTRAST = (9, 13), 16
 MARGIN_PX = 8
 
 SUBJECTS = 5
-# Standard deviation of a fixation around its thing, as a fraction of the picture's size.
+# Standard deviation of a fixation around its object, as a fraction of the picture's size.
 JITTER = 0.012
 
 
 @dataclass(frozen=True)
 class NamedObject:
-    """A thing that stands out: its name and the square around it, in whole pixels."""
+    """A salient object: its name and the square around it, in whole pixels."""
 
     name: Name
     box: Rect
@@ -50,14 +50,14 @@ class NamedObject:
 
 @dataclass(frozen=True)
 class PopOutScene:
-    """`things` from the most to the least salient; `greys` are the squares around things that do not stand out."""
+    """`things` from the most to the least salient; `greys` are the squares around objects that are not salient."""
 
     things: tuple[NamedObject, ...]
     greys: tuple[Rect, ...]
     seed: int
 
     def draw(self) -> Pixels:
-        """The picture, (HEIGHT, WIDTH, 3); the same every time."""
+        """Draw the picture, (HEIGHT, WIDTH, 3); deterministic."""
         rng = np.random.default_rng(self.seed)
         ground = float(rng.uniform(105, 150))
         canvas = np.full((HEIGHT, WIDTH, 3), ground)
@@ -73,7 +73,7 @@ class PopOutScene:
 
 
 def pop_out(rng: np.random.Generator, count: int) -> PopOutScene:
-    """A scene with `count` things that stand out, 1 to `MAX_THINGS`, among 6 to 11 grey ones; nothing overlaps."""
+    """Make a scene with `count` salient objects, 1 to `MAX_THINGS`, among 6 to 11 grey ones, without overlap."""
     colours = rng.permutation(list(NAMED_COLOURS))[:count]
     halves = [MAX_PX * SHRINK**rank for rank in range(count)]
     greys = [float(rng.integers(*GREY_PX)) for _ in range(int(rng.integers(6, 12)))]
@@ -84,9 +84,9 @@ def pop_out(rng: np.random.Generator, count: int) -> PopOutScene:
 
 
 def free_viewing(rng: np.random.Generator, scene: PopOutScene, subjects: int = SUBJECTS) -> tuple[Scanpath, ...]:
-    """Paths of people without a task: from the middle to the things in order of saliency, then around again.
+    """Return paths of people without a task: from the centre to the objects in order of saliency, then repeated.
 
-    Neighbours in the order are sometimes swapped; 4 to 8 fixations; the more salient, the longer.
+    Neighbours in the order are sometimes swapped; 4 to 8 fixations; longer at more salient objects.
     """
     paths = []
     for _ in range(subjects):
@@ -102,7 +102,7 @@ def free_viewing(rng: np.random.Generator, scene: PopOutScene, subjects: int = S
 def searching(
     rng: np.random.Generator, scene: PopOutScene, target: int, subjects: int = SUBJECTS
 ) -> tuple[Scanpath, ...]:
-    """Paths of people who look for thing number `target`: from the middle, past at most two others, to the target."""
+    """Return paths of people who search for object `target`: from the centre, via at most two others, to the target."""
     others = [rank for rank in range(len(scene.things)) if rank != target]
     paths = []
     for _ in range(subjects):
@@ -112,7 +112,7 @@ def searching(
 
 
 def _path(rng: np.random.Generator, scene: PopOutScene, visits: list[int]) -> Scanpath:
-    """A fixation in the middle, then one on each visited thing; no two durations of a path are the same."""
+    """Make a fixation in the centre, then one on each visited object; all durations of a path differ."""
     spots = [(0.5, 0.5), *(scene.things[rank].centre for rank in visits)]
     jittered = np.clip(np.array(spots) + rng.normal(0, JITTER, (len(spots), 2)), 0, 1).round(2)
     weights = [0.2, *(SHRINK**rank for rank in visits)]
@@ -125,7 +125,7 @@ def _path(rng: np.random.Generator, scene: PopOutScene, visits: list[int]) -> Sc
 
 
 def _arranged(rng: np.random.Generator, halves: list[float]) -> tuple[Rect, ...] | None:
-    """Squares of these half sizes wholly inside and apart from each other; None when no room is left."""
+    """Return separate squares of these half sizes inside the picture; None without enough space."""
     rects: list[Rect] = []
     for half in halves:
         for _ in range(80):

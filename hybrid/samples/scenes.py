@@ -19,14 +19,14 @@ from hybrid.tool import Pixels
 Vector = tuple[float, float, float]
 Points = npt.NDArray[np.float64]
 
-# Ids in `View.ids`: solid number k of the scene is `FIRST_SOLID + k`.
+# Ids in `RenderedView.ids`: solid number k of the scene is `FIRST_SOLID + k`.
 SKY, GROUND, WALL, FIRST_SOLID = 0, 1, 2, 3
 
 # Weights of linear red, green and blue (ITU-R BT.709).
 LUMINANCE = (0.2126, 0.7152, 0.0722)
-# Nothing nearer or farther than this is seen.
+# Depths outside this range are not rendered.
 NEAR_M, FAR_M = 0.05, 250.0
-# Of the corners of a cube, (8, 3).
+# The corners of a unit cube, (8, 3).
 SIGNS = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)], dtype=np.float64)
 
 
@@ -47,7 +47,7 @@ class Camera:
         return (self.width - 1) / 2, (self.height - 1) / 2
 
     def rotation(self) -> Points:
-        """World to camera, (3, 3): rows are the camera's right, down and forward in the world."""
+        """Return the rotation from world to camera, (3, 3), with the camera's right, down and forward as rows."""
         sin_yaw, cos_yaw = np.sin(self.yaw_rad), np.cos(self.yaw_rad)
         sin_pitch, cos_pitch = np.sin(self.pitch_rad), np.cos(self.pitch_rad)
         forward = np.array([sin_yaw * cos_pitch, cos_yaw * cos_pitch, -sin_pitch])
@@ -55,20 +55,20 @@ class Camera:
         return np.stack([right, np.cross(forward, right), forward])
 
     def project(self, points: Points) -> Points:
-        """World points (N, 3) to (N, 3): x and y in pixels, depth along the optical axis in metres."""
+        """Project world points (N, 3) to (N, 3): x and y in pixels, depth along the optical axis in metres."""
         local = (points - np.asarray(self.position)) @ self.rotation().T
         depth = local[:, 2:3]
         pixels = local[:, :2] * (self.focal_px / np.where(np.abs(depth) < 1e-9, 1e-9, depth)) + self.centre_px
         return np.hstack([pixels, depth])
 
     def unproject(self, x: float, y: float, depth_m: float) -> Points:
-        """The world point (3,) seen at a pixel at a depth along the optical axis."""
+        """Return the world point (3,) at a pixel at a depth along the optical axis."""
         centre_x, centre_y = self.centre_px
         local = np.array([(x - centre_x) / self.focal_px, (y - centre_y) / self.focal_px, 1.0]) * depth_m
         return np.asarray(self.rotation().T @ local + np.asarray(self.position))
 
     def rays(self) -> FloatMap:
-        """World directions (3, H, W) of one metre of depth, one per pixel."""
+        """Return world directions (3, H, W) of one metre of depth, one per pixel."""
         centre_x, centre_y = self.centre_px
         across = (np.arange(self.width) - centre_x) / self.focal_px
         down = (np.arange(self.height) - centre_y) / self.focal_px
@@ -82,10 +82,10 @@ class Camera:
 
 
 def orbit(target: Vector, radius_m: float, azimuth_rad: float, height_m: float, lens: tuple[float, int, int]) -> Camera:
-    """A camera that looks at `target` from `radius_m` away and `height_m` above the ground.
+    """Return a camera that looks at `target` from `radius_m` away and `height_m` above the ground.
 
-    Azimuth 0 is south of the target; a larger azimuth is farther to the camera's own right, which is counter-clockwise
-    seen from above. `lens` is focal length, width and height in pixels.
+    Azimuth 0 is south of the target; a larger azimuth is farther to the camera's own right, counter-clockwise seen from
+    above. `lens` is focal length, width and height in pixels.
     """
     x = target[0] + radius_m * np.sin(azimuth_rad)
     y = target[1] - radius_m * np.cos(azimuth_rad)
@@ -95,7 +95,7 @@ def orbit(target: Vector, radius_m: float, azimuth_rad: float, height_m: float, 
 
 @dataclass(frozen=True, eq=False)
 class SceneBlock:
-    """A box on its own axes, turned by `yaw_rad` about the vertical."""
+    """A box on its own axes, rotated by `yaw_rad` about the vertical."""
 
     centre: Vector
     half: Vector
@@ -103,11 +103,11 @@ class SceneBlock:
     texture: Texture
 
     def corners(self) -> Points:
-        """The eight corners, (8, 3)."""
+        """Return the eight corners, (8, 3)."""
         return np.asarray(SIGNS * self.half @ self.axes() + self.centre)
 
     def axes(self) -> Points:
-        """Own axes in the world, (3, 3), one per row."""
+        """Return its own axes in the world, (3, 3), one per row."""
         sin, cos = np.sin(self.yaw_rad), np.cos(self.yaw_rad)
         return np.array([[cos, -sin, 0.0], [sin, cos, 0.0], [0.0, 0.0, 1.0]])
 
@@ -121,7 +121,7 @@ class Ball:
     texture: Texture
 
     def corners(self) -> Points:
-        """The corners of a cube around it, (8, 3)."""
+        """Return the corners of a cube around it, (8, 3)."""
         return np.asarray(SIGNS * self.radius + self.centre)
 
 
@@ -130,7 +130,7 @@ Solid = SceneBlock | Ball
 
 @dataclass(frozen=True, eq=False)
 class Wall:
-    """An endless upright wall through (0, `distance_m`), turned by `yaw_rad`."""
+    """An infinite vertical wall through (0, `distance_m`), rotated by `yaw_rad`."""
 
     distance_m: float
     yaw_rad: float
@@ -141,7 +141,7 @@ class Wall:
 class Scene:
     """The solids and the light of a scene. `sun` points towards the light; light strengths are relative.
 
-    `haze_m` is the distance in metres after which 1/e of the light is left and the sky's shines instead.
+    `haze_m` is the distance in metres after which 1/e of the light is left and the sky's light replaces the rest.
     """
 
     ground: Texture
@@ -156,10 +156,10 @@ class Scene:
 
 @dataclass(frozen=True, eq=False)
 class RenderedView:
-    """A rendered picture and its truth; every map is (H, W).
+    """A rendered picture and its ground truth; every map is (H, W).
 
     `depth_m` is along the optical axis, infinite for the sky; `albedo` is linear luminance 0..1; `light` is the
-    irradiance relative to full sun; `visible` gives, per solid, seen pixels by pixels it would cover unoccluded.
+    irradiance relative to full sun; `visible` has, per solid, visible pixels over those it would cover unoccluded.
     """
 
     rgb: Pixels
@@ -171,7 +171,7 @@ class RenderedView:
 
 
 class _Hit(NamedTuple):
-    """Where the rays of a window meet a surface: depth (infinite: no hit), outward normal (3, h, w), coordinates."""
+    """Hits of a window's rays on a surface: depth (infinite: no hit), outward normal (3, h, w), coordinates."""
 
     depth: FloatMap
     normal: FloatMap
@@ -180,7 +180,7 @@ class _Hit(NamedTuple):
 
 
 class _Buffers:
-    """Buffers per pixel while surfaces are added."""
+    """Per-pixel buffers while surfaces are added."""
 
     def __init__(self, camera: Camera) -> None:
         size = (camera.height, camera.width)
@@ -193,12 +193,12 @@ class _Buffers:
         self.albedo = np.zeros((*size, 3), dtype=np.float32)
 
     def add(self, number: int, hit: _Hit, window: tuple[slice, slice], texture: Texture) -> int:
-        """Put a surface in where it is nearest. The number of pixels it would cover alone."""
+        """Add a surface where it is nearest; return the number of pixels that it would cover alone."""
         nearest = hit.depth < self.depth[window]
         covered = int(np.isfinite(hit.depth).sum())
         if not nearest.any():
             return covered
-        # Of ground and wall much is behind something or beyond the horizon: no texture is read there.
+        # Much of ground and wall is hidden or beyond the horizon: no texture is sampled there.
         rows, columns = (np.flatnonzero(nearest.any(axis=axis)) for axis in (1, 0))
         inner = slice(int(rows[0]), int(rows[-1]) + 1), slice(int(columns[0]), int(columns[-1]) + 1)
         y0, x0 = window[0].start, window[1].start
@@ -216,7 +216,7 @@ class _Buffers:
 
 
 def render(scene: Scene, camera: Camera, rng: np.random.Generator, *, noise: float = 2.5) -> RenderedView:
-    """Cast one ray per pixel. `rng` gives the sensor noise, `noise` its standard deviation in grey levels."""
+    """Cast one ray per pixel. `rng` generates the sensor noise, `noise` is its standard deviation in grey levels."""
     buffers = _Buffers(camera)
     everything = (slice(0, camera.height), slice(0, camera.width))
     buffers.add(GROUND, _ground_hit(buffers.rays, camera.position), everything, scene.ground)
@@ -224,7 +224,7 @@ def render(scene: Scene, camera: Camera, rng: np.random.Generator, *, noise: flo
         buffers.add(WALL, _wall_hit(buffers.rays, camera.position, scene.wall), everything, scene.wall.texture)
     covered = []
     for index, solid in enumerate(scene.solids):
-        # The rows and columns that the solid may cover, none of them where it lies outside.
+        # The rows and columns that the solid may cover, empty if it is outside.
         rows, columns = everything
         projected = camera.project(solid.corners())
         if projected[:, 2].min() > NEAR_M:
@@ -268,7 +268,7 @@ def _wall_hit(rays: FloatMap, origin: Vector, wall: Wall) -> _Hit:
 
 
 def _block_hit(rays: FloatMap, origin: Vector, block: SceneBlock) -> _Hit:
-    """Slab method: the ray is inside the block between its latest entry and its earliest exit."""
+    """Intersect by the slab method: the ray is inside the block between its latest entry and its earliest exit."""
     axes = block.axes().astype(np.float32)
     local = np.stack([_dot(axis, rays) for axis in axes])
     start = axes @ (np.asarray(origin) - block.centre).astype(np.float32)
@@ -281,7 +281,7 @@ def _block_hit(rays: FloatMap, origin: Vector, block: SceneBlock) -> _Hit:
     axis = entry.argmax(axis=0)
     normal = np.stack([np.where(axis == k, -np.sign(local[k]), 0) for k in range(3)])
     at = start[:, None, None] + depth * local
-    # Each face reads its own part of the tile; the third coordinate is constant on the face.
+    # Each face samples another part of the tile; the third coordinate is constant on the face.
     shift = (axis * 2 + (normal.sum(axis=0) > 0)) * 0.61
     u = np.where(axis == 0, at[1], at[0]) + shift
     v = np.where(axis == 2, at[1], -at[2])
@@ -317,7 +317,7 @@ def _constant_normal(normal: Vector, like: FloatMap) -> FloatMap:
 
 
 def _light(scene: Scene, buffers: _Buffers, camera: Camera) -> FloatMap:
-    """Irradiance (H, W): sky light from above, and Lambert's cosine towards the sun where no solid shades it."""
+    """Return irradiance (H, W): sky light from above, and Lambert's cosine towards the sun outside shadows."""
     facing = np.maximum(_dot(scene.sun, buffers.normal), 0)
     dome = scene.ambient * (0.7 + 0.3 * buffers.normal[2])
     reach = np.where(np.isfinite(buffers.depth), buffers.depth, 0)[::2, ::2]
@@ -325,7 +325,7 @@ def _light(scene: Scene, buffers: _Buffers, camera: Camera) -> FloatMap:
     points = (position + reach * buffers.rays[:, ::2, ::2]).astype(np.float32)
     lit = np.ones(reach.shape, dtype=np.float32)
     for solid in scene.solids:
-        # Whether the way from each point to the sun passes through the solid.
+        # Whether the path from each point to the sun passes through the solid.
         start = points - np.asarray(solid.centre, dtype=np.float32)[:, None, None]
         if isinstance(solid, Ball):
             b = _dot(sun, start)
@@ -347,13 +347,13 @@ def _light(scene: Scene, buffers: _Buffers, camera: Camera) -> FloatMap:
 
 
 def _develop(scene: Scene, buffers: _Buffers, light: FloatMap, rng: np.random.Generator, noise: float) -> Pixels:
-    """Radiance to an 8-bit photograph: haze, exposure, vignette, lens blur, sRGB-like curve, sensor noise."""
+    """Convert radiance to an 8-bit photograph: haze, exposure, vignette, lens blur, sRGB-like curve, sensor noise."""
     height, width = buffers.depth.shape
     clear = np.exp(-np.minimum(buffers.depth, 1e6) / scene.haze_m, dtype=np.float32)
     radiance = buffers.albedo * thrice(light * clear)
     radiance[buffers.ids == SKY] = 0
     exposure = 0.7 / max(float(np.percentile(radiance[::4, ::4].max(axis=2), 94)), 0.05)
-    # The sky is bluer towards the top, with clouds where there is nothing in front of it.
+    # The sky is bluer towards the top, with clouds where nothing is in front of it.
     rows = np.linspace(0, 1, height, dtype=np.float32)[:, None, None]
     zenith, horizon = np.array([0.42, 0.62, 0.95], np.float32), np.array([0.85, 0.88, 0.92], np.float32)
     sky = np.tile(zenith * (1 - rows) + horizon * rows, (1, width, 1))
@@ -371,6 +371,6 @@ def _develop(scene: Scene, buffers: _Buffers, light: FloatMap, rng: np.random.Ge
 
 
 def _dot(vector: npt.ArrayLike, field: FloatMap) -> FloatMap:
-    """Scalar product of a vector (3,) with a field of vectors (3, h, w)."""
+    """Return the scalar product of a vector (3,) with a field of vectors (3, h, w)."""
     x, y, z = np.asarray(vector, dtype=np.float32)
     return np.asarray(x * field[0] + y * field[1] + z * field[2], dtype=np.float32)

@@ -1,18 +1,18 @@
-"""Random generators by purpose, so that nothing is measured on a scene that something was fitted to.
+"""Random generators by purpose, so that nothing is measured on a scene to which something was fitted.
 
 `generator("evaluate", 1000, 7)` is scene 7 of seed 1000 of a bench; `generator("fit", 1000, 7)` is another one.
 
-Why not `np.random.default_rng([seed, index])`: it pads its key with zeros, so that `default_rng(1000)`,
+`np.random.default_rng([seed, index])` is unsuitable: it pads its key with zeros, so `default_rng(1000)`,
 `default_rng([1000, 0])` and `default_rng([1000, 0, 0])` are one stream, and a script that fits constants on seed 1000
-meets the first scene of a bench that measures with seed 1000. The scheme:
+uses the first scene of a bench that measures with seed 1000. The scheme:
 
-- "sample" is what `--data sample` shows. Its key holds the name of the task and, in the end, what is drawn; the stream
-  is that of `default_rng(key)`, so that generated data stay what they were.
-- "fit" is for constants and weights that are set by a script, "train" for networks and the questions that they learn
-  from, "evaluate" for what a bench draws itself. Their streams are seeded with a SHA-256 over the purpose, the length
-  of the key and the key: two of them are equal only when purpose and key are, and none is one of a sample.
+- "sample" is for the data of `--data sample`. Its key contains the task's name and ends with the part being drawn; the
+  stream is that of `default_rng(key)`, so that generated data stay unchanged.
+- "fit" is for constants and weights set by a script, "train" for networks and their training questions, "evaluate" for
+  the scenes that a bench draws itself. Their streams are seeded with a SHA-256 over the purpose, the length of the key
+  and the key: two streams are equal only if purpose and key are, and none equals that of a sample.
 
-A bench that measures on generated questions takes samples, with any seed: no fit has seen one.
+A bench that measures on generated questions uses samples, with any seed: no fit has seen them.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ Purpose = Literal["sample", "evaluate", "fit", "train"]
 
 
 def generator(purpose: Purpose, *key: int) -> np.random.Generator:
-    """The generator of a purpose and a key of whole numbers, of which none is negative.
+    """Return the generator for a purpose and a key of non-negative integers.
 
     Raises:
-        ValueError: no key, a negative number in it, or a sample whose key ends where zeros would go on.
+        ValueError: no key, a negative number in it, or a key of a sample that is ambiguous because of zero padding.
     """
     import numpy as np
 

@@ -1,4 +1,4 @@
-"""Procedural surface textures: tileable albedo maps with a mip pyramid, and how a surface reads them.
+"""Procedural surface textures: tileable albedo maps with a mip pyramid, and their sampling on a surface.
 
 Albedo is linear reflectance per RGB channel, 0..1. Run: `texture(np.random.default_rng(0), "bricks", pair)`.
 """
@@ -14,7 +14,7 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-# A float32 array; the docstring next to it gives its shape.
+# A float32 array; the adjacent docstring gives its shape.
 FloatMap = npt.NDArray[np.float32]
 
 # Linear RGB reflectance, each 0..1.
@@ -24,7 +24,7 @@ Pattern = Literal["noise", "speckle", "checker", "stripes", "bricks", "tiles", "
 # The patterns with structure; `plain` has none.
 PATTERNS: tuple[Pattern, ...] = ("noise", "speckle", "checker", "stripes", "bricks", "tiles")
 
-# Colours that stay apart under shading; a question may name an object by one of them.
+# Colours that remain distinct under shading; a question may name an object by one of them.
 NAMED_COLOURS: Mapping[str, Colour] = {
     "red": (0.62, 0.03, 0.03),
     "green": (0.03, 0.40, 0.06),
@@ -39,10 +39,10 @@ MIN_ALBEDO, MAX_ALBEDO = 0.02, 0.95
 
 @dataclass(frozen=True, eq=False)
 class Texture:
-    """A tileable albedo map, drawn already and worked out where it is read: in most pictures most surfaces are not.
+    """A tileable albedo map, computed on first use, because most surfaces of a picture are not visible.
 
-    `levels` are (side, side, 3) arrays, each half the side of the one before; `drift`, (side, side), is a slow
-    relative change of brightness read at another scale, so that the repeats of the tile differ; None: no change.
+    `levels` are (side, side, 3) arrays, each half the side of the one before; `drift`, (side, side), is a slow relative
+    change of brightness, sampled at another scale, so that repeats of the tile differ; None: no change.
     """
 
     albedo: Callable[[], FloatMap]
@@ -51,7 +51,7 @@ class Texture:
 
     @cached_property
     def levels(self) -> tuple[FloatMap, ...]:
-        """The albedo, and its halves down to one texel."""
+        """The albedo at full resolution, and halved down to one texel."""
         levels = [self.albedo()]
         while levels[-1].shape[0] > 1:
             half = levels[-1].shape[0] // 2
@@ -60,13 +60,13 @@ class Texture:
 
     @cached_property
     def drift(self) -> FloatMap | None:
-        """The slow change."""
+        """The slow change of brightness."""
         return self.slow() if self.slow is not None else None
 
 
 @lru_cache(maxsize=8)
 def _amplitudes(side: int, slope: float) -> FloatMap:
-    """Spectral amplitudes 1/f^slope for `rfft2` of a (side, side) array, without the mean."""
+    """Return spectral amplitudes 1/f^slope for `rfft2` of a (side, side) array, without the mean."""
     rows = np.fft.fftfreq(side)[:, None] * side
     columns = np.fft.rfftfreq(side)[None, :] * side
     frequency = np.hypot(rows, columns)
@@ -75,12 +75,12 @@ def _amplitudes(side: int, slope: float) -> FloatMap:
 
 
 def fractal_noise(rng: np.random.Generator, side: int, slope: float = 1.0) -> FloatMap:
-    """Tileable multi-octave noise (side, side), mean 0, standard deviation 1; amplitude falls as 1/f^slope."""
+    """Return tileable multi-octave noise (side, side), mean 0, standard deviation 1; amplitude falls as 1/f^slope."""
     return _noise(rng, side, slope)()
 
 
 def _noise(rng: np.random.Generator, side: int, slope: float) -> Callable[[], FloatMap]:
-    """Draws `fractal_noise`, and gives what works it out."""
+    """Draw `fractal_noise`, and return a function that computes it."""
     white = rng.standard_normal((side, side), dtype=np.float32)
 
     def shaped() -> FloatMap:
@@ -91,7 +91,7 @@ def _noise(rng: np.random.Generator, side: int, slope: float) -> Callable[[], Fl
 
 
 def _pattern(rng: np.random.Generator, pattern: Pattern, side: int) -> Callable[[], npt.ArrayLike]:
-    """Draws mixing weights (side, side), 0..1, between a texture's two colours, tileable; gives what works them out."""
+    """Draw tileable mixing weights (side, side), 0..1, of a texture's colours; return a function to compute them."""
     cells = 2 * int(rng.integers(2, 5))
     if pattern == "noise":
         noise = _noise(rng, side, 1.2)
@@ -119,7 +119,7 @@ def _pattern(rng: np.random.Generator, pattern: Pattern, side: int) -> Callable[
 
 
 def _grid(side: int) -> FloatMap:
-    """How far down and how far across, (2, side, side), in sides."""
+    """Return vertical and horizontal positions, (2, side, side), as fractions of the side."""
     return np.asarray(np.mgrid[0:side, 0:side].astype(np.float32) / side)
 
 
@@ -133,11 +133,11 @@ def texture(
     drift: float = 0.25,
     side: int = 256,
 ) -> Texture:
-    """A texture that mixes two colours by a pattern.
+    """Make a texture that mixes two colours by a pattern.
 
     Args:
         rng: Source of randomness.
-        pattern: How the colours are laid out.
+        pattern: Pattern of the colours.
         colours: The two linear colours, each channel 0..1.
         texels_per_m: Resolution on the surface.
         grain: Relative standard deviation of multi-octave noise on top; 0 gives flat colours.
@@ -161,12 +161,12 @@ def texture(
 
 
 def plain(rng: np.random.Generator, colour: Colour, *, grain: float = 0.05) -> Texture:
-    """A surface of one colour with faint grain and no slow change."""
+    """Make a surface of one colour with faint grain and no slow change."""
     return texture(rng, "plain", (colour, colour), texels_per_m=140.0, grain=grain, drift=0.0, side=128)
 
 
 def earthy(rng: np.random.Generator, low: float = 0.1, high: float = 0.55) -> tuple[Colour, Colour]:
-    """Two muted colours of different brightness, the first between `low` and `high` (luminance, 0..1)."""
+    """Return two muted colours of different brightness, the first between `low` and `high` (luminance, 0..1)."""
     value = float(np.exp(rng.uniform(np.log(low), np.log(high))))
     ratio = float(rng.choice([rng.uniform(0.35, 0.6), rng.uniform(1.6, 2.6)]))
 
@@ -178,10 +178,10 @@ def earthy(rng: np.random.Generator, low: float = 0.1, high: float = 0.55) -> tu
 
 
 def sample(surface: Texture, u: FloatMap, v: FloatMap, footprint_m: FloatMap) -> FloatMap:
-    """Albedo (H, W, 3) at surface coordinates, filtered to the size of a pixel on the surface.
+    """Return albedo (H, W, 3) at surface coordinates, filtered to the size of a pixel on the surface.
 
     Args:
-        surface: What is read.
+        surface: The texture to sample.
         u: Coordinates along the surface in metres, (H, W).
         v: Coordinates along the surface in metres, (H, W).
         footprint_m: Side of a pixel on the surface in metres, (H, W).
@@ -205,14 +205,14 @@ def sample(surface: Texture, u: FloatMap, v: FloatMap, footprint_m: FloatMap) ->
 
 
 def thrice(values: FloatMap) -> FloatMap:
-    """Each value of (H, W) in three channels, (H, W, 3): numpy goes over a last axis of three one pixel at a time."""
+    """Repeat (H, W) in three channels, (H, W, 3): numpy iterates pixel by pixel over a last axis of three."""
     return np.asarray(cv2.merge((values, values, values)))
 
 
 def _read(level: FloatMap, columns: FloatMap, rows: FloatMap) -> FloatMap:
-    """Bilinear reading with wrap-around, in texels."""
+    """Sample bilinearly with wrap-around, in texels."""
     side = np.float32(level.shape[0])
-    # Reduced first: cv2.remap keeps coordinates as 16-bit integers.
+    # Wrapped first, because cv2.remap stores coordinates as 16-bit integers.
     columns = np.asarray(columns - np.floor(columns / side) * side, dtype=np.float32)
     rows = np.asarray(rows - np.floor(rows / side) * side, dtype=np.float32)
     return np.asarray(cv2.remap(level, columns, rows, cv2.INTER_LINEAR, borderMode=cv2.BORDER_WRAP), np.float32)

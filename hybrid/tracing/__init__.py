@@ -1,15 +1,15 @@
-"""The spans of a run: a function for each beginning and end gives its attributes, and a tracer keeps them.
+"""The spans of a run: functions return the attributes at the start and end of each span, and a tracer records them.
 
-    with tracing.span(lambda: tracing.tool_call("depth", ("img:1",), {})) as ended:
-        finding = await ...
-        ended(lambda: tracing.tool_finding(finding, refs, cached=False))
+with tracing.span(lambda: tracing.tool_call("depth", ("img:1",), {})) as ended:
+    finding = await ...
+    ended(lambda: tracing.tool_finding(finding, refs, cached=False))
 
 An exception that leaves the block is the error of its span. An installed package offers a tracer in the entry-point
-group `hybrid.tracing` under a word (`otlp`) or the ending of a file (`jsonl`): a context manager that takes the value
-of `--trace`, the `SpanFacts` of the run and whether texts are kept, and sets `TRACER`.
+group `hybrid.tracing` under a word (`otlp`) or a file suffix (`jsonl`): a context manager that takes the value of
+`--trace`, the `SpanFacts` of the run and whether texts are recorded, and sets `TRACER`.
 
 Names follow the semantic conventions for generative AI (https://github.com/open-telemetry/semantic-conventions-genai);
-attributes without a name there are `hybrid.*`. Of images there are the first digits of their hash.
+attributes without a name there are `hybrid.*`. Images are recorded as the first digits of their hash.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ NO_ERROR = frozenset({Outcome.ANSWERED, Outcome.ABSTAINED, Outcome.UNPARSED})
 
 @dataclass(frozen=True, slots=True)
 class SpanFacts:
-    """The attributes of a span that are known when it begins or ends, by the names of docs/tracing.md.
+    """Attributes of a span that are known when it begins or ends, named as in docs/tracing.md.
 
-    Attributes that are None are left out. `texts` are exported with `--trace-text` alone. `name` is that of a span that
-    begins, `error` the kind of a failure.
+    Attributes that are None are left out. `texts` are exported only with `--trace-text`. `name` is the name of a span
+    that begins, `error` the kind of a failure.
     """
 
     attributes: Mapping[str, Json]
@@ -46,30 +46,30 @@ class SpanFacts:
 
 Describe = Callable[[], SpanFacts]
 End = Callable[[Describe], None]
-# Gives the block of a span. Called in one event loop; raises nothing and does not wait.
+# Returns the block of a span. Called in one event loop; must not raise or wait.
 Tracer = Callable[[SpanFacts], AbstractContextManager[End]]
 TRACER: ContextVar[Tracer | None] = ContextVar("the tracer of the run", default=None)
 
 
 def span(describe: Describe) -> AbstractContextManager[End]:
-    """The block of a span of the run's tracer; gives the function that takes how it ended."""
+    """Open a span of the run's tracer; the block gets the function that records its end."""
     tracer = TRACER.get()
     return nullcontext(lambda _: None) if tracer is None else tracer(describe())
 
 
 def run_span(benchmark: str, folder: str) -> SpanFacts:
-    """A command asks the open questions of a run; `folder` is the name of its folder, without its location."""
+    """Begin the span of a command that asks the open questions of a run; `folder` is the name of the run's folder."""
     return SpanFacts({"hybrid.benchmark": benchmark, "hybrid.run": folder}, name=f"run {benchmark}")
 
 
 def question(solver: str, id_: str, task: str) -> SpanFacts:
-    """A question is put to a solver, under its name in the run."""
+    """Begin the span of a question to a solver, under the solver's name in the run."""
     name = f"question {solver}"
     return SpanFacts({"hybrid.solver": solver, "hybrid.question.id": id_, "hybrid.task": task}, name=name)
 
 
 def attempted(attempt: Attempt) -> SpanFacts:
-    """The outcome of a question's last exchange, which is an error unless the solver replied."""
+    """End the span with the outcome of a question's last exchange, which is an error unless the solver replied."""
     if not attempt.exchanges:
         return SpanFacts({})
     outcome = attempt.exchanges[-1].reply.outcome
@@ -77,9 +77,9 @@ def attempted(attempt: Attempt) -> SpanFacts:
 
 
 def model_call(typed: str, provider: str, messages: Sequence[Message]) -> SpanFacts:
-    """A conversation is sent to a model, under its name as typed."""
+    """Begin the span of a conversation sent to a model, under the model's name as typed."""
     model = typed.partition(":")[2] or typed
-    # The location of a folder of weights is private.
+    # The path of a folder of weights is private.
     model_name = Path(model).name if names_directory(model) else model
     attributes = {"gen_ai.operation.name": "chat", "gen_ai.provider.name": provider, "gen_ai.request.model": model_name}
     texts = {"gen_ai.input.messages": [_message(message) for message in messages]}
@@ -87,7 +87,7 @@ def model_call(typed: str, provider: str, messages: Sequence[Message]) -> SpanFa
 
 
 def model_reply(message: AssistantMessage, cost_usd: float | None) -> SpanFacts:
-    """The reply of a model, and what it costs."""
+    """End the span with the reply of a model and its cost."""
     used = message.usage
     attributes: Mapping[str, Json] = {
         "gen_ai.usage.input_tokens": used.input_tokens if used else None,
@@ -102,13 +102,13 @@ def model_reply(message: AssistantMessage, cost_usd: float | None) -> SpanFacts:
 
 
 def tool_call(name: str, images: Sequence[str], args: Mapping[str, Json]) -> SpanFacts:
-    """A tool is called."""
+    """Begin the span of a tool call."""
     attributes = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": name, "gen_ai.tool.type": "function"}
     return SpanFacts(attributes, {"gen_ai.tool.call.arguments": {"images": images, **args}}, f"execute_tool {name}")
 
 
 def tool_finding(finding: Finding, images: Sequence[ImageRef], *, cached: bool) -> SpanFacts:
-    """A finding, on which images, and whether an earlier call had given it."""
+    """End the span with the tool's output, its images, and whether it is from the cache."""
     backend = {"hybrid.tool.backend": finding.backend, "hybrid.tool.version": finding.version}
     attributes = {**backend, "hybrid.tool.cached": cached, **_images(images)}
     return SpanFacts(attributes, {"gen_ai.tool.call.result": finding.text})
@@ -119,7 +119,7 @@ def _images(images: Sequence[ImageRef]) -> dict[str, Json]:
 
 
 def _message(message: Message) -> Json:
-    """A message in the form of the conventions; its images are named."""
+    """Return a message in the form of the conventions, with the names of its images."""
     parts: list[Json] = [
         {"type": "image", "name": part.ref.name} if isinstance(part, ImagePart) else {"type": "text", "content": part}
         for part in parts_of(message)

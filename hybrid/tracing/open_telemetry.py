@@ -1,9 +1,9 @@
-"""The spans of a run as those of OpenTelemetry: sent over OTLP/HTTP, or written as lines. Offered as `hybrid.tracing`.
+"""Export the spans of a run with OpenTelemetry: over OTLP/HTTP or as lines of a file. Entry points of `hybrid.tracing`.
 
-    with otlp("otlp", run_span(...), text=False): ...           # to what OTEL_EXPORTER_OTLP_ENDPOINT names
-    with lines("spans.jsonl", run_span(...), text=False): ...   # one span a line, as the SDK writes it as JSON
+with otlp("otlp", run_span(...), text=False): ...           # to OTEL_EXPORTER_OTLP_ENDPOINT
+with lines("spans.jsonl", run_span(...), text=False): ...   # one span per line, in the JSON of the SDK
 
-No global provider is set, so spans of other libraries are not among these.
+No global provider is set, so spans of other libraries are not included.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ log = logging.getLogger(__name__)
 
 @contextmanager
 def otlp(trace: str, facts: tracing.SpanFacts, *, text: bool) -> Iterator[None]:
-    """Send the spans of the block over OTLP/HTTP. Raises `UsageError` for a variable of OpenTelemetry with no sense."""
+    """Send the spans of the block over OTLP/HTTP. Raises `UsageError` for an invalid variable of OpenTelemetry."""
     for value in (value for name in HEADERS for value in parse_env_headers(os.environ.get(name, ""), True).values()):
         keep_secret(value, value.rpartition(" ")[2])
     try:
@@ -54,7 +54,7 @@ def otlp(trace: str, facts: tracing.SpanFacts, *, text: bool) -> Iterator[None]:
 
 @contextmanager
 def lines(trace: str, facts: tracing.SpanFacts, *, text: bool) -> Iterator[None]:
-    """Append the spans of the block to a file. Raises `UsageError` where it cannot be written."""
+    """Append the spans of the block to a file. Raises `UsageError` if it cannot be written."""
     try:
         file = Path(trace).expanduser().open("a", encoding="utf-8")
     except OSError as error:
@@ -66,7 +66,7 @@ def lines(trace: str, facts: tracing.SpanFacts, *, text: bool) -> Iterator[None]
 
 @contextmanager
 def export_spans(processor: SpanProcessor, facts: tracing.SpanFacts, *, text: bool) -> Iterator[None]:
-    """Give a processor the spans of the block, in one of the run."""
+    """Pass the spans of the block to a processor, inside the span of the run."""
     service = {"service.version": __version__, "service.name": os.environ.get("OTEL_SERVICE_NAME", "hybrid")}
     provider = TracerProvider(resource=Resource.create(service), shutdown_on_exit=False)
     provider.add_span_processor(processor)
@@ -81,7 +81,7 @@ def export_spans(processor: SpanProcessor, facts: tracing.SpanFacts, *, text: bo
 
 
 class _FirstLoss(logging.Handler):
-    """Logs the first loss of spans; OpenTelemetry itself logs a line for every try."""
+    """Log only the first loss of spans; OpenTelemetry itself logs a line for each attempt."""
 
     def emit(self, record: logging.LogRecord) -> None:
         self.setLevel(logging.CRITICAL + 1)
@@ -90,14 +90,14 @@ class _FirstLoss(logging.Handler):
 
 @dataclass(frozen=True)
 class _Tracer:
-    """Spans that nest as OpenTelemetry's context does."""
+    """A tracer whose spans nest as OpenTelemetry's context does."""
 
     tracer: api.Tracer
     text: bool
 
     @contextmanager
     def span(self, facts: tracing.SpanFacts) -> Iterator[tracing.End]:
-        """A span until the block ends, with the kind of the error that leaves it."""
+        """Record a span until the block ends, with the kind of an error that leaves it."""
         kind = api.SpanKind.CLIENT if facts.name.startswith("chat ") else api.SpanKind.INTERNAL
         with self.tracer.start_as_current_span(
             facts.name, kind=kind, record_exception=False, set_status_on_exception=False
@@ -106,7 +106,7 @@ class _Tracer:
             try:
                 yield lambda describe: self._tell(span, describe())
             except BaseException as error:
-                # Without its words: they may hold what was asked or answered.
+                # Without its message, which may contain a question or an answer.
                 fault = error.fault.value if isinstance(error, ToolError) else type(error).__name__
                 self._tell(span, tracing.SpanFacts({}, error=fault))
                 raise

@@ -1,9 +1,8 @@
-"""Points and boxes as a model writes them, and their resolution to places in the image.
+"""Points and boxes as a model writes them, and their resolution to positions in the image.
 
-A point is given by its pixels, or by the letter that is drawn beside
-it: `read_points` looks the letter up in what the markers tool found. What is
-`UNTOLD` is taken all the same: rules use it, and a model says the same in
-another way (a letter as the label of a point).
+A point is given by its pixels or by the letter drawn beside it, which `read_points` looks up in the output of the
+markers tool. A field marked `UNTOLD` is hidden from the model but still accepted: rules set it, and a model expresses
+it in another way (a letter as the label of a point).
 """
 
 from __future__ import annotations
@@ -72,7 +71,7 @@ class RegionArg(BoxArg):
 
 
 class Spot(NamedTuple):
-    """A point to read, in pixels of the original image; `confidence`, 0..1, that its place is right."""
+    """A point to read, in pixels of the original image; `confidence` (0..1) is that of its position."""
 
     label: str | None
     x: float
@@ -81,12 +80,12 @@ class Spot(NamedTuple):
 
 
 def read_points(tool: str, points: Sequence[PointArg], markers: Sequence[Finding], size: tuple[int, int]) -> list[Spot]:
-    """The points of the arguments; without any those drawn on the image (the labelled ones where there are some).
+    """Return the points of the arguments or, without any, those drawn on the image (only labelled ones if any exist).
 
     Args:
         tool: name of the calling tool, for errors.
         points: as the model wrote them.
-        markers: what the markers tool found on the image, or nothing.
+        markers: output of the markers tool for the image; may be empty.
         size: height and width of the image in pixels.
 
     Raises:
@@ -119,18 +118,18 @@ def read_points(tool: str, points: Sequence[PointArg], markers: Sequence[Finding
 
 
 def marker_labels(points: Sequence[PointArg], labels: Sequence[Label] = ()) -> list[Label]:
-    """The letters that the markers tool should look for: those given, then those of points given by letter alone."""
+    """List the letters that the markers tool should look for: `labels`, then those of points given by letter alone."""
     alone = {point.label for point in points if point.x is None}
     return [*labels, *(label for label in LABELS if label in alone and label not in labels)]
 
 
 def point_markers(args: Any) -> Mapping[str, Json]:
-    """What a tool with `points` and `labels` asks of the markers tool."""
+    """Return the arguments with which a tool that has `points` and `labels` calls the markers tool."""
     return {"labels": marker_labels(args.points, args.labels), "kind": "point"}
 
 
 def read_boxes(tool: str, boxes: Sequence[BoxArg], size: tuple[int, int]) -> list[Box]:
-    """The boxes of the arguments, cut at the borders of an image of `size` (H, W).
+    """Return the boxes of the arguments, clipped to an image of `size` (H, W).
 
     Raises:
         ToolError: a box lies outside of the image.
@@ -149,6 +148,6 @@ def read_boxes(tool: str, boxes: Sequence[BoxArg], size: tuple[int, int]) -> lis
 
 
 def _spot_of_mark(mark: PointMark, size: tuple[int, int]) -> Spot:
-    # The centre of a ring that the border cuts may be estimated outside of the image.
+    # A ring cut by the border may have its estimated centre outside the image.
     x, y = min(max(mark.x, 0.0), size[1] - 1.0), min(max(mark.y, 0.0), size[0] - 1.0)
     return Spot(mark.label, x, y, mark.confidence)

@@ -1,7 +1,7 @@
-"""Tensors of many images through a network in as few passes as their shapes allow, to its device and back.
+"""Run tensors of many images through a network in as few passes as their shapes allow.
 
-`in_batches(tensors, device, run)`, or `by_shape(tensors)` and `together(tensors, device)` for inputs of several
-tensors. `on_host(output)` is an array, whatever the precision of the network.
+Use `in_batches(tensors, device, run)`, or `by_shape(tensors)` and `together(tensors, device)` for inputs of several
+tensors. `on_host(output)` returns an array, whatever the precision of the network.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-# Images in one pass, so that requests of several images each do not fill a device.
+# Most images per pass, so that requests of several images each do not exhaust device memory.
 MAX_AT_ONCE = 32
 
 R = TypeVar("R")
@@ -20,12 +20,12 @@ T = TypeVar("T")
 
 
 def by_shape(tensors: Sequence[Any], most: int = MAX_AT_ONCE) -> list[list[int]]:
-    """The places of tensors that may be run together: of one shape, at most `most` at once."""
+    """Group the indices of tensors of one shape, at most `most` per group."""
     return by_form([shape(tensor) for tensor in tensors], most)
 
 
 def by_form(forms: Sequence[Hashable], most: int) -> list[list[int]]:
-    """The places of equal forms, at most `most` together."""
+    """Group the indices of equal forms, at most `most` per group."""
     places: dict[Hashable, list[int]] = {}
     for place, form in enumerate(forms):
         places.setdefault(form, []).append(place)
@@ -33,7 +33,7 @@ def by_form(forms: Sequence[Hashable], most: int) -> list[list[int]]:
 
 
 def shape(*tensors: Any) -> Hashable:
-    """The shapes of some tensors, for `Stages.batch_key`."""
+    """Return the shapes of the tensors, for `Stages.batch_key`."""
     return tuple(tuple(tensor.shape) for tensor in tensors)
 
 
@@ -43,10 +43,10 @@ def in_batches(
     """Return one result per tensor, in order.
 
     Args:
-        tensors: each (1, ...); those of one shape are run together.
-        device: of the network.
-        run: gets a batch (n, ...) on the device and the places in `tensors` that it holds; gives n results.
-        most: images in one pass.
+        tensors: each (1, ...); those of one shape run together.
+        device: device of the network.
+        run: gets a batch (n, ...) on the device and its indices in `tensors`; returns n results.
+        most: most images per pass.
     """
     return by_members(
         by_shape(tensors, most),
@@ -55,7 +55,7 @@ def in_batches(
 
 
 def by_members(groups: Sequence[Sequence[int]], run: Callable[[Sequence[int]], Sequence[R]]) -> list[R]:
-    """One result a place, in order, of places in groups that are run one after the other, without gradients."""
+    """Run the groups of indices one after the other, without gradients, and return one result per index, in order."""
     import torch
 
     results: dict[int, R] = {}
@@ -66,28 +66,28 @@ def by_members(groups: Sequence[Sequence[int]], run: Callable[[Sequence[int]], S
 
 
 def side_by_side(run: Callable[[list[T]], Sequence[R]], groups: Sequence[Sequence[T]]) -> list[list[R]]:
-    """The results of each group, of which all members are run at once."""
+    """Run the members of all groups in one call and return the results of each group."""
     results = iter(run([member for group in groups for member in group]))
     return [[next(results) for _ in group] for group in groups]
 
 
 def together(tensors: Sequence[Any], device: str) -> Any:
-    """Tensors, each (n, ...), as one on a device; to CUDA through pinned memory, without waiting for the copy."""
+    """Concatenate tensors (n, ...) on a device; copies to CUDA use pinned memory and do not block."""
     import torch
 
     if not device.startswith("cuda") or any(tensor.device.type != "cpu" for tensor in tensors):
         return torch.cat([tensor.to(device) for tensor in tensors])
     shape = (sum(len(tensor) for tensor in tensors), *tensors[0].shape[1:])
-    # torch keeps a pinned block until the copy from it has ended.
+    # torch keeps a pinned block until the copy from it has finished.
     pinned = torch.empty(shape, dtype=tensors[0].dtype, pin_memory=True)
     return torch.cat(list(tensors), out=pinned).to(device, non_blocking=True)
 
 
 def on_host(tensor: Any) -> npt.NDArray[np.float32]:
-    """A tensor of a device in any precision as an array: numpy has no bfloat16."""
+    """Copy a tensor of any device and precision to a float32 array (numpy has no bfloat16)."""
     return np.asarray(tensor.detach().float().cpu().numpy(), np.float32)
 
 
 def doubles(tensor: Any) -> npt.NDArray[np.float64]:
-    """A tensor as an array of 64 bits in host memory."""
+    """Copy a tensor to a float64 array in host memory."""
     return on_host(tensor).astype(np.float64)

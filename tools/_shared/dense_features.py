@@ -1,8 +1,8 @@
-"""Dense features of a vision transformer: one vector a patch, read at points of the image.
+"""Dense features of a vision transformer: one vector per patch, read at points of the image.
 
-DINOv2 (Oquab et al. 2024), with registers, and
-DINOv3 (Siméoni et al. 2025) through transformers. The image is scaled whole, never cropped, so every point keeps its
-place. `models.py` has the other family, `FeatureModel` what both are:
+The networks are DINOv2 (Oquab et al. 2024), also with registers, and DINOv3 (Siméoni et al. 2025), through
+transformers. The image is resized but never cropped, so every point keeps its relative position. `models.py` has the
+other family; `FeatureModel` is their common type:
 `feature_map(tool, prepared, model.predict([prepared])[0])` with `prepared = model.prepare(pixels)`.
 """
 
@@ -22,28 +22,28 @@ from tools._shared.batches import in_batches, on_host
 from tools._shared.reading import check_elongation, whole_picture
 
 FAMILIES = ("dinov2", "dinov2_with_registers", "dinov3_vit")
-# Patches along the long side: a patch of 14 px sees an image of 560 px.
+# Patches along the long side: with patches of 14 px, the network sees an image of 560 px.
 PATCHES = 40
 MAX_ELONGATION = 8.0
 
 Vector = npt.NDArray[np.float32]
-# Features (rows, columns, C) of an image, as the network gives them.
+# Features (rows, columns, C) of an image, as the network returns them.
 FeatureGrid = npt.NDArray[np.float32]
 
 
 @dataclass(frozen=True)
 class FeatureMap:
-    """Features (rows, columns, C) of an image of `size` (H, W), of any length; those read by `at` have length one.
+    """Features (rows, columns, C) of an image of `size` (H, W), not normalised; `at` returns unit vectors.
 
-    They are interpolated first and normalised afterwards, as in the evaluation of DIFT (`eval_spair.py` of its authors:
-    bilinear upsampling, then `F.normalize`), so that a long feature weighs more between two patches than a short one.
+    The vectors are interpolated first and normalised afterwards, as in the evaluation of DIFT (`eval_spair.py` of its
+    authors: bilinear upsampling, then `F.normalize`), so longer vectors weigh more in the interpolation.
     """
 
     vectors: FeatureGrid
     size: tuple[int, int]
 
     def at(self, x: float, y: float) -> Vector:
-        """The unit vector (C) at a pixel of the image, between the middles of the nearest four patches."""
+        """Return the unit vector (C) at a pixel, interpolated between the centres of the nearest four patches."""
         rows, columns = self.vectors.shape[:2]
         row = float(np.clip((y + 0.5) * rows / self.size[0] - 0.5, 0, rows - 1))
         column = float(np.clip((x + 0.5) * columns / self.size[1] - 0.5, 0, columns - 1))
@@ -55,14 +55,14 @@ class FeatureMap:
         return unit(((1 - down) * upper + down * lower).astype(np.float32))
 
     def similarity(self, vector: Vector) -> npt.NDArray[np.float32]:
-        """Cosine -1..1 of every patch with a unit vector, (rows, columns)."""
+        """Return the cosine (-1..1) of every patch with a unit vector, (rows, columns)."""
         return np.asarray(unit(self.vectors) @ vector, np.float32)
 
 
 class FeatureInput(NamedTuple):
-    """An image as the network takes it, a tensor (1, 3, h, w), and the size (H, W) that it had.
+    """Network input of an image, a tensor (1, 3, h, w), and the image's original size (H, W).
 
-    `thing` names what is shown and `seed` decides what is drawn, for a family that uses them.
+    `thing` names the object shown and `seed` seeds the noise, for a family that uses them.
     """
 
     values: Any
@@ -72,10 +72,10 @@ class FeatureInput(NamedTuple):
 
 
 def patch_input(checkpoint: Checkpoint, tool: str, pixels: Pixels, patches: int) -> FeatureInput:
-    """An image (H, W, 3) as a tensor of whole patches, `patches` along its long side: scaled whole, never cropped.
+    """Resize an image (H, W, 3), without cropping, to a tensor of full patches, `patches` along the long side.
 
     Raises:
-        ToolError: in the name of `tool`: the image is more elongated than 8 : 1.
+        ToolError: the image is more elongated than 8 : 1; the message names `tool`.
     """
     check_elongation(tool, pixels, MAX_ELONGATION)
     scale, patch = patches / max(pixels.shape[:2]), int(checkpoint.model.config.patch_size)
@@ -84,27 +84,27 @@ def patch_input(checkpoint: Checkpoint, tool: str, pixels: Pixels, patches: int)
 
 
 class DenseFeatures:
-    """A verified checkpoint of one of `FAMILIES` on a device; `tool` is named in errors."""
+    """A verified checkpoint of one of `FAMILIES` on a device; errors name `tool`."""
 
     def __init__(self, weights: str, device: str, tool: str = "semantic_correspondence") -> None:
-        """Load. Raises `WeightsError` when weights are absent, do not fit, or are of another family."""
+        """Load the checkpoint. Raises `WeightsError` for missing, unsuitable or other weights than `FAMILIES`."""
         self._tool = tool
         self._checkpoint = load_verified("AutoModel", weights, device=device, model_types=FAMILIES)
         self.version = self._checkpoint.version
         config = self._checkpoint.model.config
         self._patch = int(config.patch_size)
-        # The class token, and the registers of the families that have them.
+        # The class token, plus the registers if the family has any.
         self._others = 1 + int(getattr(config, "num_register_tokens", 0) or 0)
 
     def prepare(self, pixels: Pixels, *, thing: str = "", seed: int = 0) -> FeatureInput:
-        """An image (H, W, 3) as the network takes it. Raises `ToolError`: it is more elongated than 8 : 1.
+        """Prepare an image (H, W, 3) for the network. Raises `ToolError` if it is more elongated than 8 : 1.
 
         This family uses neither `thing` nor `seed`.
         """
         return patch_input(self._checkpoint, self._tool, pixels, PATCHES)._replace(thing=thing, seed=seed)
 
     def predict(self, images: Sequence[FeatureInput]) -> list[FeatureGrid]:
-        """The network's features of each image, (rows, columns, C), in order; one pass for up to 32 of one shape."""
+        """Compute the features of each image, (rows, columns, C), in order; up to 32 of one shape share a pass."""
 
         def run(batch: Any, _: Sequence[int]) -> list[FeatureGrid]:
             tokens = self._checkpoint.model(pixel_values=batch).last_hidden_state
@@ -116,12 +116,12 @@ class DenseFeatures:
 
 
 def feature_map(tool: str, image: FeatureInput, features: FeatureGrid) -> FeatureMap:
-    """The map of an image. Raises `ToolError`, in the name of `tool`: a feature is not finite."""
+    """Return the map of an image. Raises `ToolError`, naming `tool`, if a feature is not finite."""
     check_finite(tool, features)
     return FeatureMap(features, image.size)
 
 
 def unit(vectors: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-    """Vectors (..., C) at length one."""
-    # A vector of zeros has no direction: it stays, and its cosine with anything is 0.
+    """Normalise vectors (..., C) to unit length."""
+    # A zero vector has no direction: it stays zero, and its cosine with anything is 0.
     return np.asarray(vectors / np.maximum(np.linalg.norm(vectors, axis=-1, keepdims=True), 1e-6), np.float32)

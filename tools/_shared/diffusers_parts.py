@@ -1,8 +1,8 @@
-"""Load the networks of a checkpoint in diffusers' layout and refuse them unless every tensor came from the file.
+"""Load the networks of a checkpoint in diffusers' layout; fail unless every tensor came from the file.
 
-The layout is a folder with `model_index.json` and one
-folder a part (`unet/`, `vae/`, `text_encoder/`, `tokenizer/`, `scheduler/`). diffusers is an extra:
-`uv pip install -e '.[diffusers]'`. Only safetensors are read and no code that a checkpoint brings is run.
+The layout is a folder with `model_index.json` and one subfolder per part (`unet/`, `vae/`, `text_encoder/`,
+`tokenizer/`, `scheduler/`). diffusers is an extra: `uv pip install -e '.[diffusers]'`. Only safetensors are read, and
+no code from the checkpoint is run.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ FOLDERS = (*NETWORKS, "tokenizer", "scheduler")
 class Parts:
     """Verified networks in evaluation mode on a device, in float32, with their tokenizer and scheduler.
 
-    `index` is what model_index.json says; `sha256` covers weights and configuration of all parts, by place and content.
+    `index` is the content of model_index.json; `sha256` covers paths and contents of all weights and configurations.
     """
 
     unet: Any
@@ -44,22 +44,22 @@ class Parts:
 
 
 def has_index(weights: str) -> bool:
-    """Whether some weights are in diffusers' layout. Raises `WeightsError` where they are absent."""
+    """Return whether the weights are in diffusers' layout. Raises `WeightsError` if they are missing."""
     return (find_weights(weights, download=False) / INDEX).is_file()
 
 
 def load_parts(weights: str, device: str, *, pipelines: tuple[str, ...], schedulers: tuple[str, ...]) -> Parts:
-    """Load and verify.
+    """Load and verify all parts.
 
     Args:
         weights: a directory in diffusers' layout, or a hub id ("owner/name").
-        device: where the networks are put, e.g. "cpu", "cuda:0".
-        pipelines: the `_class_name`s that model_index.json may have.
-        schedulers: classes that the caller can use; the one that model_index.json names, else the first of them.
+        device: device of the networks, e.g. "cpu", "cuda:0".
+        pipelines: accepted values of `_class_name` in model_index.json.
+        schedulers: classes that the caller can use; the one named in model_index.json is loaded, else the first.
 
     Raises:
-        WeightsError: diffusers or weights absent, another pipeline, or tensors missing, unexpected or of another shape;
-            one line that names the part and the tensors.
+        WeightsError: diffusers or weights are missing, the pipeline is another one, or tensors are missing, unexpected
+            or of the wrong shape; the one-line message names the part and the tensors.
     """
     folder = find_weights(weights, download=False)
     try:
@@ -83,7 +83,7 @@ def load_parts(weights: str, device: str, *, pipelines: tuple[str, ...], schedul
         _network(kind, folder / name, f"{weights}/{name}").to(device).eval()
         for name, kind in zip(NETWORKS, kinds, strict=True)
     )
-    # The autoencoder of Stable Diffusion 2 takes -1..1; the other two are given no picture.
+    # The autoencoder of Stable Diffusion 2 takes -1..1; the other two networks get no image.
     for name, network in zip(NETWORKS, (unet, vae, text), strict=True):
         wants = partial(normalised, HALF, HALF) if name == "vae" else None
         announce(Network(f"{weights}/{name}", network, wants))
@@ -101,7 +101,7 @@ def load_parts(weights: str, device: str, *, pipelines: tuple[str, ...], schedul
 
 
 def content_hash(folder: Path) -> str:
-    """One hash over the weights and the configuration of all parts, by place and content."""
+    """Hash the weights and the configuration of all parts: their paths and contents."""
     total = hashlib.sha256()
     files = [path for name in FOLDERS for path in (folder / name).rglob("*") if path.suffix in _READ]
     for path in sorted([folder / INDEX, *files]):
@@ -125,7 +125,7 @@ def _network(kind: Any, folder: Path, location: str) -> Any:
             local_files_only=True,
             use_safetensors=True,
             output_loading_info=True,
-            # Listed and refused below by name.
+            # Mismatched tensors are listed and rejected by name below.
             ignore_mismatched_sizes=True,
         )
     except (OSError, ValueError, TypeError, RuntimeError, KeyError, SafetensorError) as error:
@@ -135,7 +135,7 @@ def _network(kind: Any, folder: Path, location: str) -> Any:
 
 
 def _plain(kind: Any, folder: Path, location: str) -> Any:
-    """A part without tensors."""
+    """Load a part without tensors."""
     if not folder.is_dir():
         raise WeightsError(f"weights absent: {no_directory(location)}")
     try:

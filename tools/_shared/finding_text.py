@@ -1,4 +1,4 @@
-"""The text of a finding, within what a model reads of several before it answers: 450 characters, 160 a line."""
+"""Fit the text of a tool output into what a model reads of it: 450 characters, 160 per line."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from hybrid.core.coordinates import length
 
 
 class Lines(NamedTuple):
-    """How much a text may take, in characters without the marks of its places."""
+    """Limits of a text in characters, not counting coordinate markup."""
 
     most: int = 450
     longest: int = 160
 
     def cut(self, *lines: str) -> str:
-        """These lines, each cut to the longest."""
+        """Join the lines, each cut to `longest`."""
         return "\n".join(line[: self.longest] for line in lines)
 
     def fitting(self, texts: Iterable[str]) -> str:
-        """The first text that fits, of ones that say less and less; else the last, cut."""
+        """Return the first text that fits, from texts of decreasing length; else the last one, cut."""
         text = ""
         for text in texts:
             if length(text) <= self.most:

@@ -1,9 +1,9 @@
-"""Pairs of pictures of one flat scene, in which the match of every point is known, and checks of matches against them.
+"""Pairs of images of one flat scene with known matches for every point, and checks of matches against them.
 
-`made = flat_pair(0)`, then `wrong_matches(matches, made)`. They are known answers of tools that match views: a check
-of the answer alone passes matches that are all a few pixels off, or half of them wrong, as robust estimation makes up
-for it. The views differ by a turn, in size and in place, so that points that are off by the same amount in both, or by
-the same factor, are off the truth, too.
+Use `made = flat_pair(0)`, then `wrong_matches(matches, made)`. Tools that match views need such known answers: a check
+of the answer alone accepts matches that are all a few pixels off, or half of them wrong, because robust estimation
+compensates. The views differ by a rotation, a scale and a shift, so points that are off by the same offset or factor
+in both images are also off the truth.
 """
 
 from __future__ import annotations
@@ -20,32 +20,32 @@ from tools._shared.view_matches import FRAME_PX, Matches, Points
 
 Array = npt.NDArray[np.float64]
 
-# A match this near to the truth, in 640ths (`FRAME_PX`) of the second picture's long side, is right. The matchers at
-# hand are 0.2 to 1.5 off (median).
+# A match is right if it is within this distance of the truth, in 640ths (`FRAME_PX`) of the second image's long side.
+# The available matchers are off by 0.2 to 1.5 (median).
 NEAR = 3.0
-# Share of matches that must be right: half of them shuffled leave half.
+# Share of matches that must be right: if half of them were shuffled, half would remain.
 MIN_RIGHT = 0.7
 MIN_MATCHES = 25
 # Height and width in pixels.
 Size = tuple[int, int]
-# Of both pictures: alike, upright and lying, and larger than the tools match at.
+# Sizes of the two images: equal, portrait with landscape, and larger than the size at which tools match.
 SIZES: Sequence[tuple[Size, Size]] = (((360, 480), (360, 480)), ((480, 360), (360, 480)), ((480, 1280), (480, 1280)))
 
 
 class FlatPair(NamedTuple):
-    """Two pictures (H, W, 3), and the homography (3, 3) from pixels of the first to pixels of the second."""
+    """Two images (H, W, 3) and the homography (3, 3) from pixels of the first to pixels of the second."""
 
     images: tuple[Pixels, Pixels]
     homography: Array
 
     def true_points(self, points: Points) -> Points:
-        """Points (N, 2) of the first picture in the second one."""
+        """Map points (N, 2) of the first image to the second one."""
         moved = np.hstack([points, np.ones((len(points), 1))]) @ self.homography.T
         return np.asarray(moved[:, :2] / moved[:, 2:], np.float64)
 
 
 def flat_pair(index: int, seed: int = SEED) -> FlatPair:
-    """Pair `index`, from 0, of a series; pairs of one index have the same sizes under every seed."""
+    """Make pair `index` (from 0) of a series; pairs of one index have the same sizes under every seed."""
     import cv2
 
     rng = np.random.default_rng((seed, index))
@@ -78,7 +78,7 @@ def flat_pair(index: int, seed: int = SEED) -> FlatPair:
 
 
 def wrong_matches(matches: object, pair: FlatPair) -> str | None:
-    """Describe the error of `Matches` in pixels of the pictures; None if enough are right, and for any other type."""
+    """Describe the error of `Matches` in pixels; None if enough are right, and for any other type."""
     if not isinstance(matches, Matches):
         return None
     if len(matches) < MIN_MATCHES:
@@ -92,7 +92,7 @@ def wrong_matches(matches: object, pair: FlatPair) -> str | None:
 
 
 def agreeing(evidence: Evidence) -> str | None:
-    """Describe the error of a match evidence for a pair, if too few matches agree on one mapping; else None."""
+    """Describe the error of a matching tool's output if too few matches agree on one mapping; else None."""
     inliers, matches = number(evidence.data, "inliers"), number(evidence.data, "matches")
     if matches >= MIN_MATCHES and inliers >= MIN_RIGHT * matches:
         return None
@@ -100,7 +100,7 @@ def agreeing(evidence: Evidence) -> str | None:
 
 
 def _camera(side: int, size: Size, turn_deg: float, scale: float, shift: Array) -> Array:
-    """The similarity (3, 3) from a square scene to a picture; `shift` of its middle is in shares of the picture."""
+    """Return the similarity (3, 3) from a square scene to an image; `shift` is that of its centre, in image sizes."""
     import cv2
 
     matrix = np.eye(3)

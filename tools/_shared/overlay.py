@@ -1,8 +1,8 @@
 """Draw boxes, masks and points with names over a copy of an image, with a legend that explains the drawing.
 
-`canvas = Overlay(pixels)`, then `canvas.box(...)`, `canvas.legend("green: ...")`, `canvas.pixels`. Sizes of lines and
-letters follow the image; names are written last, so that no line crosses them, and the legend of a narrow image is
-broken into lines. `heat(pixels, values)` blends a map over an image; `write` letters any array.
+Use `canvas = Overlay(pixels)`, then `canvas.box(...)`, `canvas.legend("green: ...")`, `canvas.pixels`. Line widths and
+font sizes follow the image size; names are drawn last, so that no line crosses them, and the legend of a narrow image
+is wrapped. `heat(pixels, values)` blends a map over an image; `write` puts text on any array.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from hybrid.tool import Picture, Pixels
 
 Colour: TypeAlias = tuple[int, int, int]
 
-# Bright and apart in hue; red and green boxes are left to the marks of the benchmarks.
+# Bright colours with distinct hues; red and green boxes are reserved for the marks of the benchmarks.
 PALETTE: tuple[Colour, ...] = (
     (0, 220, 255),
     (255, 170, 0),
@@ -29,19 +29,19 @@ PALETTE: tuple[Colour, ...] = (
 )
 DARK: Colour = (0, 0, 0)
 WHITE: Colour = (255, 255, 255)
-# Where a name is: left, top, right, bottom.
+# Position of a name: left, top, right, bottom.
 Row: TypeAlias = tuple[int, int, int, int]
-# How much of the image shows through a map.
+# Weight of the image under a map.
 PICTURE_SHARE = 0.4
-# How much of a mask's colour is blended with the image.
+# Weight of a mask's colour over the image.
 TINT = 0.45
-# Capitals of 8 px: smaller ones cannot be read, so that a text is broken or cut before it gets there.
+# Capitals of 8 px: smaller ones are illegible, so longer text is wrapped or cut.
 MIN_FONT = 0.36
 A_LITTLE_SMALLER = 0.8
-# Of the height: what a legend that needs several lines may cover.
+# Largest share of the height for a legend of several lines.
 LEGEND_SHARE = 1 / 3
 ELLIPSIS = ".."
-# Below this side no letter is readable, and a legend would cover the image.
+# Below this side no letter is legible, and a legend would cover the image.
 MIN_TEXT_PX = 48
 
 
@@ -58,7 +58,7 @@ class Overlay:
 
     @property
     def pixels(self) -> Pixels:
-        """Render the drawing with every name and the legend: a new array (H, W, 3)."""
+        """Drawing with every name and the legend, rendered to a new array (H, W, 3)."""
         rows: list[Row] = []
         out = self._canvas.copy()
         for name, across, down, colour in self._names:
@@ -69,7 +69,7 @@ class Overlay:
             width, height = extent(text, font)
             # Text on a black strip, its lower left corner at (x, y), moved into the image.
             x, y = max(1, min(across, self.width - width - 3)), max(height + 3, min(down, self.height - 4))
-            # Down, as long as it touches a name in `rows`.
+            # Move down while it touches a name in `rows`.
             while y + height < self.height - 4 and any(
                 x <= x_max and x_min <= x + width and y - height - 4 <= y_max and y_min - 4 <= y
                 for x_min, y_min, x_max, y_max in rows
@@ -102,20 +102,20 @@ class Overlay:
         inside = np.ascontiguousarray(mask, np.uint8)
         left, top, width, height = cv2.boundingRect(inside)
         part = slice(top, top + height), slice(left, left + width)
-        # A table per channel: blending 256 levels instead of every pixel.
+        # A lookup table per channel blends 256 levels instead of every pixel.
         levels = np.arange(256, dtype=np.float32)[None, :, None]
         table = ((1 - TINT) * levels + TINT * np.array(colour, np.float32)).astype(np.uint8)
         if width and height:
             tinted = cv2.LUT(self._canvas[part], table)
             self._canvas[part] = cv2.copyTo(tinted, inside[part], np.ascontiguousarray(self._canvas[part]))
-        # Of each straight run only the ends: every pixel of it would be drawn as a line of its own.
+        # CHAIN_APPROX_SIMPLE keeps only the ends of straight runs: drawContours would draw a line per pixel otherwise.
         outlines, _ = cv2.findContours(inside, cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_SIMPLE)
         cv2.drawContours(self._canvas, outlines, -1, colour, self._line)
 
     def point(
         self, x: float, y: float, name: str, colour: Colour, *, radius_px: float = 0.0, cross: bool = False
     ) -> None:
-        """Circle a point, at `radius_px` where the usual ring would be smaller, or cross it, and write its name."""
+        """Circle a point, with a radius of at least `radius_px`, or cross it, and write its name."""
         import cv2
 
         centre, radius = (round(x), round(y)), max(2, round(7 * self._scale), round(radius_px))
@@ -127,14 +127,14 @@ class Overlay:
         self._names.append((name, centre[0] + radius + 3, centre[1] + radius, colour))
 
     def dot(self, x: float, y: float, colour: Colour) -> None:
-        """A small disc at a point."""
+        """Draw a small disc at a point."""
         import cv2
 
         for ink, radius in ((DARK, max(2, round(4 * self._scale))), (colour, max(1, round(3 * self._scale)))):
             cv2.circle(self._canvas, (round(x), round(y)), radius, ink, cv2.FILLED, cv2.LINE_AA)
 
     def legend(self, text: str) -> None:
-        """Write the legend, line by line, into the lower left corner, or the upper one where less is covered."""
+        """Write the legend, line by line, into the lower left corner, or the upper left if that covers less."""
         self._legend = text
 
     @property
@@ -142,19 +142,18 @@ class Overlay:
         return float(0.75 * self._scale + 0.12)
 
     def _wrapped(self, text: str) -> tuple[list[str], float]:
-        """A legend in lines that fit the width, and the size of their letters: readable, or it is cut short.
+        """Wrap a legend to the width and return its lines and font size; legible, or cut short.
 
-        In a narrow picture the letters get smaller and the lines more, up to a third of its height.
+        In a narrow image the letters get smaller and the lines more, up to a third of the height.
         """
         if min(self.height, self.width) < MIN_TEXT_PX:
             return [], MIN_FONT
         room = int(LEGEND_SHARE * self.height)
         widest = max((extent(line, 1.0)[0] for line in text.splitlines()), default=1)
         fitting = (self.width - 8) / max(1, widest)
-        # A little smaller rather than a line of one word.
+        # Prefer slightly smaller letters to a line of one word.
         usual = fitting if max(MIN_FONT, A_LITTLE_SMALLER * self._font) <= fitting < self._font else self._font
         for font in (usual, MIN_FONT):
-            # Broken between words.
             lines: list[str] = []
             for line in text.splitlines():
                 start = len(lines)
@@ -181,9 +180,9 @@ def overlay(
     mask: npt.NDArray[np.bool_] | None = None,
     of: int = 0,
 ) -> Picture:
-    """Named boxes and points (pixels) and a mask (H, W) over image `of` (H, W, 3), or over a map (h, w) in 0..1 of it.
+    """Named boxes and points (pixels) and a mask (H, W) over image `of` (H, W, 3), or over a map (h, w) of it in 0..1.
 
-    It is drawn when it is looked at.
+    It is drawn on first access.
     """
 
     def draw() -> Pixels:
@@ -201,7 +200,7 @@ def overlay(
 
 
 def _shortened(text: str, font: float, width: int) -> str:
-    """A text of at most `width` px: one that is longer ends in full stops."""
+    """Shorten a text to at most `width` px, with an ellipsis if it was cut."""
     if extent(text, font)[0] <= width:
         return text
     while text and extent(text + ELLIPSIS, font)[0] > width:
@@ -210,7 +209,7 @@ def _shortened(text: str, font: float, width: int) -> str:
 
 
 def extent(text: str, font: float) -> tuple[int, int]:
-    """Width and height in pixels of a text whose letters have the size `font` (1.0: capitals 22 px high)."""
+    """Return width and height in pixels of a text in font size `font` (1.0: capitals 22 px high)."""
     import cv2
 
     (width, height), _ = cv2.getTextSize(text, cv2.FONT_HERSHEY_SIMPLEX, font, 1)
@@ -218,9 +217,9 @@ def extent(text: str, font: float) -> tuple[int, int]:
 
 
 def write(out: Pixels, text: str, at: tuple[int, int], font: float, colour: Colour = WHITE) -> None:
-    """Write into an image (H, W, 3): text on a black strip, the left end of its baseline at `at`.
+    """Write into an image (H, W, 3): text on a black strip, with the left end of its baseline at `at`.
 
-    An outline instead of the strip would not do: bold glyphs are wider in OpenCV 5.
+    An outline is no alternative to the strip: bold glyphs are wider in OpenCV 5.
     """
     import cv2
 
@@ -230,7 +229,7 @@ def write(out: Pixels, text: str, at: tuple[int, int], font: float, colour: Colo
 
 
 def viridis(values: npt.NDArray[np.float32], size: tuple[int, int]) -> Pixels:
-    """A map (h, w) in 0..1 as an RGB picture of `size` (H, W): violet 0, yellow 1."""
+    """Render a map (h, w) in 0..1 as an RGB image of `size` (H, W): violet 0, yellow 1."""
     import cv2
 
     levels = np.round(np.clip(values, 0, 1) * 255).astype(np.uint8)
@@ -239,7 +238,7 @@ def viridis(values: npt.NDArray[np.float32], size: tuple[int, int]) -> Pixels:
 
 
 def heat(pixels: Pixels, values: npt.NDArray[np.float32]) -> Pixels:
-    """A map (h, w) in 0..1 over its greyed image (H, W, 3)."""
+    """Blend a map (h, w) in 0..1 over its image (H, W, 3) in grey."""
     import cv2
 
     grey = cv2.cvtColor(cv2.cvtColor(pixels, cv2.COLOR_RGB2GRAY), cv2.COLOR_GRAY2RGB)

@@ -1,4 +1,4 @@
-"""Draw what was matched between two pictures: coloured dots that belong together, points with names, a legend.
+"""Draw the matches between two images: dots in matching colours, points with names, a legend.
 
 `draw_view(pixels, dots, spots, legend)`.
 """
@@ -22,7 +22,7 @@ MAX_DOTS = 150
 
 
 class DrawnPoint(NamedTuple):
-    """A named point to draw, in pixels; `cross` for a computed point, else a ring; `chosen` in yellow."""
+    """A named point to draw, in pixels: a cross if computed (`cross`), else a ring; yellow if `chosen`."""
 
     name: str
     x: float
@@ -32,7 +32,7 @@ class DrawnPoint(NamedTuple):
 
 
 def dot_colours(points: Points) -> Colours:
-    """RGB colours (N, 3) by the position of points (N, 2) from left to right, blue to red; both pictures use them."""
+    """Colour points (N, 2) by their order from left to right, blue to red, RGB (N, 3); both images use these."""
     import cv2
 
     if not len(points):
@@ -44,14 +44,14 @@ def dot_colours(points: Points) -> Colours:
 
 
 def thinned(count: int) -> npt.NDArray[np.intp]:
-    """Numbers of at most `MAX_DOTS` of `count` matches, evenly spread over the list."""
+    """Return the indices of at most `MAX_DOTS` of `count` matches, evenly spread over the list."""
     return np.unique(np.linspace(0, max(0, count - 1), min(count, MAX_DOTS)).astype(np.intp)) if count else np.arange(0)
 
 
 def draw_view(
     pixels: Pixels, dots: Points, colours: Colours, spots: Sequence[DrawnPoint], legend: Sequence[str]
 ) -> Pixels:
-    """A copy of a picture (H, W, 3) with dots (N, 2) in RGB `colours` (N, 3), named points, and lines of legend."""
+    """Draw dots (N, 2) in RGB `colours` (N, 3), named points and legend lines on a copy of an image (H, W, 3)."""
     canvas = Overlay(pixels)
     for (x, y), (red, green, blue) in zip(dots.tolist(), colours.tolist(), strict=True):
         canvas.dot(x, y, (red, green, blue))

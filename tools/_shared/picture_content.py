@@ -1,10 +1,10 @@
-"""Whether a picture shows anything: how far its parts differ beyond what its own fine grain explains.
+"""Decide whether an image shows anything: whether its parts differ by more than its fine grain explains.
 
     if not shows_something(pixels): ...    # one colour, noise, or too few pixels
 
-In noise the mean of a part differs from that of another by what chance leaves of the spread inside of the parts; in a
-picture of something it differs by more. The measure is 1 for noise of any distribution, strength and colour, and of
-grain up to a thirtieth of the short side.
+In noise, the means of the parts differ only as far as chance predicts from the spread inside the parts; in a meaningful
+image they differ by more. The measure is 1 for noise of any distribution, strength and colour, and of grain up to a
+thirtieth of the short side.
 """
 
 from __future__ import annotations
@@ -16,29 +16,29 @@ import numpy.typing as npt
 
 from hybrid.tool import Pixels
 
-# Parts along the short side, and along each side of a part the pieces whose spread is taken for its grain.
+# Number of parts along the short side, and of pieces along each side of a part, whose spread measures its grain.
 PARTS: Final = 8
 PIECES: Final = 4
-# Least pixels along a piece: below, the spread inside of a part is that of single pixels.
+# Smallest side of a piece in pixels: below it, the spread inside a part is that of single pixels.
 MIN_PIECE_PX: Final = 2
-# Most parts along the long side.
+# Largest number of parts along the long side.
 MAX_PARTS: Final = 96
-# Least standard deviation of a piece, in grey levels: rounding is no grain.
+# Smallest standard deviation of a piece, in grey levels: rounding is not grain.
 ROUNDING: Final = 0.4
-# Least standard deviation of a piece's texture, as a share of the texture.
+# Smallest standard deviation of a piece's texture, as a share of the texture.
 EVEN_TEXTURE: Final = 0.1
 # Sides below this show nothing.
 MIN_SIDE_PX: Final = 16
-# Structure from which a picture shows something. Noise of such grain stays below 6.8 (at times not of 16 px a side),
-# 209 photographs lie above 8.6.
+# Threshold of `structure` from which an image shows something. Noise of such grain stays below 6.8 (except some of
+# 16 px a side); 209 photographs are above 8.6.
 SOMETHING: Final = 7.2
 
 
 def structure(pixels: Pixels) -> float:
-    """How far the part of an RGB image (H, W, 3) that differs most lies from the middle of all parts.
+    """Return how far the most different part of an RGB image (H, W, 3) is from the median of all parts.
 
-    By its mean colour or by the strength of its texture, in standard deviations of what the grain of the picture
-    explains; 0 for one colour, and for a side below `MIN_SIDE_PX`.
+    The distance is in mean colour or in strength of texture, in standard deviations predicted from the grain; it is 0
+    for one colour, and for a side below `MIN_SIDE_PX`.
     """
     import cv2
 
@@ -53,22 +53,22 @@ def structure(pixels: Pixels) -> float:
     means = np.asarray(cv2.resize(values, size, interpolation=cv2.INTER_AREA), np.float32)
     squares = np.asarray(cv2.resize(values * values, size, interpolation=cv2.INTER_AREA), np.float32)
     texture = np.sqrt(np.maximum(squares - means * means, 0))
-    # In black and white all textures are near the strongest that there is, and their spread is small.
+    # In black-and-white images all textures are near the maximum, so their spread is small.
     even = EVEN_TEXTURE * float(np.median(np.sqrt((texture**2).sum(axis=2))))
     return max(_apart(means, rows, columns, ROUNDING), _apart(texture, rows, columns, max(ROUNDING, even)))
 
 
 def _apart(pieces: npt.NDArray[np.float32], rows: int, columns: int, least: float) -> float:
-    """The largest distance of a part's mean from the median, in standard errors by the spread inside of the parts."""
+    """Return the largest distance of a part's mean from the median, in standard errors from the spread in the parts."""
     blocks = pieces.reshape(rows, PIECES, columns, PIECES, 3).swapaxes(1, 2).reshape(rows * columns, PIECES**2, 3)
     means = blocks.mean(axis=1)
     grains = np.sqrt(blocks.var(axis=1, ddof=1).sum(axis=1))
-    # The median is the grain of the ground behind a few things; the mean counts rare specks.
+    # The median is the grain of the ground behind a few objects; the mean accounts for rare specks.
     grain = max(float(np.median(grains)), float(grains.mean()) / 2, least)
     distances = np.sqrt(((means - np.median(means, axis=0)) ** 2).sum(axis=1))
     return float(distances.max()) * PIECES / grain
 
 
 def shows_something(pixels: Pixels) -> bool:
-    """Whether an RGB image (H, W, 3) is more than one colour, noise or a few pixels."""
+    """Return whether an RGB image (H, W, 3) shows more than one colour, noise or a few pixels."""
     return structure(pixels) >= SOMETHING

@@ -1,6 +1,6 @@
-"""Parse the words of a question: things, things to count, numbers, and whether it asks for text.
+"""Parse the words of a question: objects, counted objects, numbers, and whether it asks for text.
 
-Every function is a list of explicit patterns: where none fits, nothing is named and the rule abstains.
+Every function uses explicit patterns; if none matches, nothing is named and the rule abstains.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _IRREGULAR: Final[Mapping[str, str]] = tomllib.loads(Path(__file__).with_name("n
 
 
 def singular(name: str) -> str:
-    """A noun phrase in the singular: "red cars" is "red car", "wolves" is "wolf"; one that ends in no -s stays."""
+    """Return a noun phrase in the singular: "red cars" gives "red car", "wolves" gives "wolf"; no -s, no change."""
     if name.strip().lower() in _IRREGULAR:
         return _IRREGULAR[name.strip().lower()]
     head, _, last = name.strip().rpartition(" ")
@@ -35,7 +35,7 @@ def _one(word: str) -> str:
     return word[:-1]
 
 
-# How many of the things that a question names are looked for.
+# Largest number of named objects to look for.
 MAX_NAMES: Final = 4
 NUMBERS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 PEOPLE: Final = r"man|men|woman|women|people|person|boys?|girls?|child|children|kids?|couple|crowd"
@@ -64,18 +64,18 @@ _TEXT: Final = re.compile(
     r"title|slogan|printed|phone number|licen[cs]e plate|brand)\b",
     re.IGNORECASE,
 )
-# Nouns that end a name: the words that follow, as in "the man angry", describe them.
+# Nouns that end a name: words after them describe them, as in "the man angry".
 _SAID_OF: Final = re.compile(rf"{PEOPLE}|subjects?|background|setting|scene|image|picture|photo|photograph")
 
 _PLACE = r"(?:in|on|within) (?:the|this|that) (?:image|picture|photo|photograph|scene|shot|view)"
 _SEEN = r"visible|shown|seen|present|pictured|depicted|displayed|in view|here|there|total|in total|altogether"
-# Words that may follow a counted thing when all of them are meant: "are there in the picture", "can you see".
+# Words after a counted noun that do not restrict it: "are there in the picture", "can you see".
 _ALL_OF_THEM = re.compile(
     rf"(?:(?:are|is|were|was|do|does|can|could) )?(?:(?:you|we) )?(?:(?:be|see|count|find|appear|appears) ?)?"
     rf"(?:(?:{_SEEN}) ?)*(?:{_PLACE})?(?: ?(?:{_SEEN}))?",
     re.IGNORECASE,
 )
-# Words that narrow a counted thing to some of its kind: a detector that looks for the name counts too many.
+# Words that restrict a counted noun to some of its kind: a detector given only the noun counts too many.
 _NARROWS = re.compile(
     r"in|on|at|of|to|from|by|with|without|for|near|under|over|above|below|behind|beside|next|inside|outside|between|"
     r"among|around|and|or|not|that|which|who|whose|the|a|an|this|these|those|his|her|their|other|"
@@ -85,16 +85,16 @@ _NARROWS = re.compile(
 
 
 def asked_question(text: str) -> str | None:
-    """The question inside one of ActiView's asks, from its line `Question: ...`; None where there is no such line."""
+    """Return the question in one of ActiView's prompts, from its line `Question: ...`; None without such a line."""
     match = _QUESTION.search(text)
     return match[1].strip() if match else None
 
 
 def named_things(question: str) -> tuple[str, ...]:
-    """The concrete things that a question names behind an article or "how many", in order, each once, in lower case.
+    """List the concrete objects that a question names after an article or "how many", in order, lower case, once each.
 
-    Of "What is the man in the red car holding?" they are "man" and "red car"; words such as "picture" or "colour" are
-    no things.
+    For "What is the man in the red car holding?" they are "man" and "red car"; words such as "picture" or "colour" do
+    not count as objects.
     """
     phrases: list[str] = []
     for match in _THING.finditer(question):
@@ -111,15 +111,15 @@ def named_things(question: str) -> tuple[str, ...]:
 
 
 def asks_for_text(question: str) -> bool:
-    """Whether what a question asks for is likely to be written in the picture."""
+    """Return whether the answer to a question is likely to be written in the image."""
     return _TEXT.search(question) is not None
 
 
 def counted_thing(text: str) -> str | None:
-    """The thing that a question counts, in the singular: "How many red cars are there in the image?" is "red car".
+    """Return the noun that a question counts, in the singular: "How many red cars are there?" gives "red car".
 
-    None where the question counts some of a kind, such as "How many people are wearing a hat?" or "How many dogs on the
-    bed are there?": a detector that is given the name would count them all.
+    Return None if the question counts only some of a kind, as in "How many people are wearing a hat?" or "How many dogs
+    on the bed are there?": a detector given the noun would count them all.
     """
     match = re.search(
         r"\bhow many (?P<name>[a-z][a-z' -]*?)"
@@ -138,7 +138,7 @@ def counted_thing(text: str) -> str | None:
 
 
 def number_in(choice: str) -> int | None:
-    """The one number a choice states, in digits or in words up to twelve; None for none or several."""
+    """Return the only number in a choice, in digits or in words up to twelve; None for none or several."""
     words = [word for word in re.findall(r"\d+|[a-z]+", choice.lower()) if word.isdigit() or word in NUMBERS]
     numbers = [int(word) if word.isdigit() else NUMBERS.index(word) for word in words]
     return numbers[0] if len(numbers) == 1 else None

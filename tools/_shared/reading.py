@@ -1,4 +1,4 @@
-"""Preprocess an image: reduce it, remove its drawn marks, read a map at a point of it."""
+"""Preprocess an image: shrink it, remove its drawn marks, read a map at a point."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from hybrid.tool.checkpoint import Checkpoint
 
 
 def whole_picture(checkpoint: Checkpoint, pixels: Pixels, height: int, width: int) -> Any:
-    """An RGB image (H, W, 3) as a tensor (1, 3, height, width)."""
+    """Resize an RGB image (H, W, 3) to a tensor (1, 3, height, width)."""
     return checkpoint.process(
         images=[pixels],
-        # Said explicitly: an image of 3 rows would be taken for one of 3 channels.
+        # Explicit because an image of 3 rows would be taken for one of 3 channels.
         input_data_format="channels_last",
         do_resize=True,
         size={"height": height, "width": width},
@@ -30,7 +30,7 @@ def whole_picture(checkpoint: Checkpoint, pixels: Pixels, height: int, width: in
 
 
 def square_side(processor: Any) -> int:
-    """Side, in pixels, of the square that a processor gives to its network. Raises `ValueError` if it names none."""
+    """Return the side, in pixels, of the square input that a processor makes. Raises `ValueError` if it names none."""
     size = (getattr(processor, "do_center_crop", False) and processor.crop_size) or processor.size
     side = size.get("height") or size.get("shortest_edge")
     if not side:
@@ -38,12 +38,12 @@ def square_side(processor: Any) -> int:
     return int(side)
 
 
-# Side of the median window in which a point is read: one pixel may lie on the wrong side of an edge.
+# Side of the median window for reading a point: a single pixel may be on the wrong side of an edge.
 WINDOW = 5
 
 
 def shrink(pixels: Pixels, longest: int) -> Pixels:
-    """The image with its long side at most `longest` px; the same array when it is small enough."""
+    """Shrink an image to a long side of at most `longest` px; return the same array if it is small enough."""
     import cv2
 
     height, width = pixels.shape[:2]
@@ -55,7 +55,7 @@ def shrink(pixels: Pixels, longest: int) -> Pixels:
 
 
 def unmarked(pixels: Pixels, markers: Sequence[Finding], longest: int) -> Pixels:
-    """The image with its long side at most `longest` px and without the marks that the first finding names."""
+    """Shrink an image to a long side of at most `longest` px and remove the marks in the first tool output."""
     reduced = shrink(pixels, longest)
     for finding in markers[:1]:
         scale = (reduced.shape[1] / pixels.shape[1], reduced.shape[0] / pixels.shape[0])
@@ -64,7 +64,7 @@ def unmarked(pixels: Pixels, markers: Sequence[Finding], longest: int) -> Pixels
 
 
 def check_size(tool: str, pixels: Pixels, least: int) -> None:
-    """Raise `ToolError`, naming `tool`, for an image with a side below `least` px."""
+    """Raise `ToolError`, naming `tool`, if a side of the image is below `least` px."""
     height, width = pixels.shape[:2]
     if min(height, width) < least:
         size_text = f"image 1 is {size_px(width, height)} px"
@@ -72,14 +72,14 @@ def check_size(tool: str, pixels: Pixels, least: int) -> None:
 
 
 def check_elongation(tool: str, pixels: Pixels, most: float) -> None:
-    """Raise `ToolError`, naming `tool`, for an image whose sides are more than `most` : 1."""
+    """Raise `ToolError`, naming `tool`, if the sides of the image are more elongated than `most` : 1."""
     height, width = pixels.shape[:2]
     if max(height, width) > most * min(height, width):
         raise ToolError(f"{tool}: an image of {size_px(width, height)} px is too elongated (at most {most:g} : 1)")
 
 
 def window_median(values: npt.NDArray[np.float32], x: float, y: float, size: tuple[int, int]) -> float:
-    """Median of a map (h, w) around a point of the image of `size` (H, W) that it covers."""
+    """Return the median of a map (h, w) around the point (x, y) of an image of `size` (H, W)."""
     rows, columns = values.shape
     row = min(max(int((y + 0.5) * rows / size[0]), 0), rows - 1)
     column = min(max(int((x + 0.5) * columns / size[1]), 0), columns - 1)

@@ -1,9 +1,9 @@
-"""Matches of two views of which one may show the scene as in a mirror.
+"""Matches of two views, one of which may show the scene mirrored.
 
-Features and matching networks do not see that one view mirrors the other: they match the few points whose surroundings
-are symmetric, and those can pass for a motion of the camera. Where few matches fit one epipolar geometry the first view
-is therefore matched with the mirrored second view as well, and the pair of views of which clearly more matches fit is
-believed. The counts are comparable, since mirroring a view takes every fundamental matrix to another one.
+Features and matching networks do not recognise mirroring: they match the few points with symmetric surroundings, and
+these matches can look like a camera motion. If few matches fit one epipolar geometry, the first view is therefore also
+matched with the mirrored second view, and the variant with clearly more fitting matches wins. The counts are
+comparable, since mirroring a view maps every fundamental matrix to another one.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from hybrid.core.types import Box
 from hybrid.marks.marks import Marks
 from tools._shared.view_matches import Matches, MatchView, Views, match_views, to_frame
 
-# Matches on one epipolar geometry from which no mirrored view is tried.
+# Number of matches on one epipolar geometry from which no mirrored view is tried.
 VERIFIED = 250
-# Matches on one epipolar geometry below which a mirrored view is not believed.
+# Number of matches on one epipolar geometry below which a mirrored view is rejected.
 MIN_REFLECTED = 20
-# Ratio of these matches, mirrored over plain, from which the mirrored view is believed.
+# Smallest ratio of these numbers, mirrored over plain, at which the mirrored view wins.
 CLEARLY_MORE = 1.5
-# Distance of a match from its epipolar line, at most, in 640ths (`FRAME_PX`) of the long side of its view.
+# Largest distance of a match from its epipolar line, in 640ths (`FRAME_PX`) of the long side of its view.
 INLIER = 1.0
 MIN_MATCHES = 8
 
 
 def match_either_hand(first: MatchView, second: MatchView) -> Matches:
-    """Weight-free matches in pixels of the original pictures (`match_views`), as `believed_hands` chooses them."""
+    """Match without weights (`match_views`), in pixels of the original images, and choose as `believed_hands` does."""
     views = (first, second)
     return believed_hands([views], [match_views(*views)], lambda pairs: [match_views(*pair) for pair in pairs])[0]
 
@@ -37,13 +37,13 @@ def match_either_hand(first: MatchView, second: MatchView) -> Matches:
 def believed_hands(
     pairs: Sequence[Views], matches: Sequence[Matches], match: Callable[[Sequence[Views]], list[Matches]]
 ) -> list[Matches]:
-    """The matches of each pair, or those with its second view mirrored where clearly more of them fit one geometry.
+    """Return the matches of each pair, or those with its second view mirrored if clearly more of them fit one geometry.
 
     Args:
-        pairs: views of two pictures each.
-        matches: what `match` gives for `pairs`.
-        match: finds the matches of several pairs, in pixels of the original pictures. It is called at most once, with
-            the pairs of which fewer than `VERIFIED` matches fit, their second views mirrored.
+        pairs: views of two images each.
+        matches: result of `match(pairs)`.
+        match: matches several pairs, in pixels of the original images. It is called at most once, with the pairs that
+            have fewer than `VERIFIED` fitting matches and with their second views mirrored.
     """
     believed = list(matches)
     counts = [verified(match, pair) for match, pair in zip(matches, pairs, strict=True)]
@@ -52,7 +52,7 @@ def believed_hands(
         return believed
     reflected = match([(pairs[index][0], mirrored(pairs[index][1])) for index in doubtful])
     for index, mirrored_match in zip(doubtful, reflected, strict=True):
-        # Matches with a mirrored second view as matches with the view itself.
+        # Convert points of the mirrored second view to the unmirrored one.
         width = _original_size(pairs[index][1])[1]
         points = np.stack([width - 1 - mirrored_match.second[:, 0], mirrored_match.second[:, 1]], axis=1)
         back = replace(mirrored_match, second=points, mirrored=True)
@@ -62,7 +62,7 @@ def believed_hands(
 
 
 def verified(matches: Matches, views: Views) -> int:
-    """How many matches fit the epipolar geometry that most of them fit (MAGSAC++)."""
+    """Count the matches that fit the best epipolar geometry (MAGSAC++)."""
     import cv2
 
     if len(matches) < MIN_MATCHES:
@@ -76,7 +76,7 @@ def verified(matches: Matches, views: Views) -> int:
 
 
 def mirrored(view: MatchView) -> MatchView:
-    """A view with left and right exchanged, its marks too."""
+    """Mirror a view horizontally, with its marks."""
     width = view.pixels.shape[1]
     points = []
     for mark in view.marks.points:

@@ -1,4 +1,4 @@
-"""Where a named thing is, as heat: CLIPSeg (Lüddecke and Ecker 2022) through transformers.
+"""Heat map of the position of a named object: CLIPSeg (Lüddecke and Ecker 2022) through transformers.
 
 `model = TargetHeat(dir_or_id, "cpu")`, then
 `probability("scanpath", model.predict([model.prepare(pixels, "cup")])[0])`.
@@ -22,7 +22,7 @@ FAMILY = "clipseg"
 
 
 class SearchInput(NamedTuple):
-    """An image as the network takes it, a tensor (1, 3, h, w), and the words that are looked for in it."""
+    """Network input of an image, a tensor (1, 3, h, w), and the words to look for."""
 
     values: Any
     words: str
@@ -32,7 +32,7 @@ class TargetHeat:
     """A verified CLIPSeg checkpoint on a device."""
 
     def __init__(self, weights: str, device: str) -> None:
-        """Load. Raises `WeightsError` when weights are absent, do not fit, or are of another family."""
+        """Load the checkpoint. Raises `WeightsError` for missing or unsuitable weights or another family."""
         self._checkpoint = load_verified(
             "CLIPSegForImageSegmentation",
             weights,
@@ -51,7 +51,7 @@ class TargetHeat:
         return SearchInput(inputs["pixel_values"], words)
 
     def predict(self, sought: Sequence[SearchInput]) -> list[HeatMap]:
-        """Logits (h, w), on the network's grid, that a place shows the words; one pass for up to 32 images."""
+        """Return logits (h, w), on the network's grid, that a position shows the words; up to 32 images per pass."""
         loaded = self._checkpoint
 
         def run(batch: Any, members: Sequence[int]) -> list[HeatMap]:
@@ -63,6 +63,6 @@ class TargetHeat:
 
 
 def probability(tool: str, logits: HeatMap) -> HeatMap:
-    """Probability 0..1 of logits (h, w). Raises `ToolError`, naming `tool`, if one is not finite."""
+    """Convert logits (h, w) to probabilities 0..1. Raises `ToolError`, naming `tool`, if one is not finite."""
     check_finite(tool, logits)
     return np.asarray(1 / (1 + np.exp(-np.clip(logits, -60, 60))), np.float32)

@@ -2,24 +2,25 @@
 
 They are EfficientLoFTR (Wang et al. 2024), LightGlue (Lindenberger et al. 2023) and SuperGlue (Sarlin et al. 2020).
 
-What the authors' code does with pictures, and what is done here:
+Differences between the authors' code and this module:
 
-- *Shape.* EfficientLoFTR scales the longer side and cuts both to multiples of 32 (zju3dv/EfficientLoFTR,
+- *Shape.* EfficientLoFTR scales the longer side and crops both to multiples of 32 (zju3dv/EfficientLoFTR,
   `src/utils/dataset.py`, `read_megadepth_gray`, `df=32`), LightGlue scales the longer side (cvg/LightGlue,
-  `lightglue/utils.py`, `ImagePreprocessor`, `side="long"`), SuperGlue either that or exactly 640 x 480, its default for
-  rooms photographed at 4 : 3 (magicleap/SuperGluePretrainedNetwork, `match_pairs.py`, `--resize`). The processors of
-  transformers stretch every picture to one size, 640 x 480: a 16 : 9 picture by a third, an upright one by three
-  quarters. Here the shape is kept: the longer side becomes the longer side of the processor's size, in steps
-  of the network's cells, and where the two pictures differ in shape the smaller one lies in the upper left of a common
-  input that is black elsewhere. Matches beyond a picture, or as near to the seam as the network's own border, go.
-- *Coordinates.* EfficientLoFTR, like LoFTR, is supervised through the intrinsics of MegaDepth, so that the upper left
-  corner of a picture is at 0 and the centre of the first pixel at 0.5 (`src/loftr/utils/supervision.py`,
-  `spvs_coarse`). SuperPoint, inside of LightGlue and SuperGlue, gives indices of pixels, whose centres are at 0:
-  `Extractor.extract` of `lightglue/utils.py` adds 0.5 before it scales and takes it off again.
-- *Grey.* EfficientLoFTR's authors turn the picture grey and then scale it; the processors scale the three channels and
-  turn them grey afterwards. Levels differ by rounding.
+  `lightglue/utils.py`, `ImagePreprocessor`, `side="long"`), SuperGlue either does that or resizes to exactly
+  640 x 480, its default for indoor photographs at 4 : 3 (magicleap/SuperGluePretrainedNetwork, `match_pairs.py`,
+  `--resize`). The processors of transformers stretch every image to one size, 640 x 480: a 16 : 9 image by a third, a
+  portrait one by three quarters. This module keeps the aspect ratio: the longer side is scaled to the longer side of
+  the processor's size, in steps of the network's cells. If the two images differ in shape, the smaller one is in the
+  upper left of a common input that is black elsewhere. Matches outside an image, or within the network's border of the
+  edge between image and padding, are dropped.
+- *Coordinates.* EfficientLoFTR, like LoFTR, is supervised through the intrinsics of MegaDepth, so the upper left corner
+  of an image is at 0 and the centre of the first pixel at 0.5 (`src/loftr/utils/supervision.py`, `spvs_coarse`).
+  SuperPoint, inside LightGlue and SuperGlue, returns pixel indices, whose centres are at 0: `Extractor.extract` of
+  `lightglue/utils.py` adds 0.5 before scaling and subtracts it afterwards.
+- *Grey.* EfficientLoFTR's authors convert the image to grey and then scale it; the processors scale the three channels
+  first. Levels differ by rounding.
 - *Points.* LightGlue's authors run SuperPoint on a long side of 1024 px with a detection threshold of 0.0005 and at
-  most 2048 points (`superpoint.py`); here size and threshold are those of the checkpoint: 640 px and 0.005 in the
+  most 2048 points (`superpoint.py`); this module uses the checkpoint's size and threshold, 640 px and 0.005 in the
   published ones, which gives fewer points.
 """
 
@@ -40,11 +41,10 @@ if TYPE_CHECKING:
 
 
 def match_pairs(model: Any, pixel_values: torch.Tensor) -> list[tuple[torch.Tensor, torch.Tensor, torch.Tensor]]:
-    """Matches of each pair: points (N, 2) of both pictures in pixels of the input, and scores (N,) 0..1.
+    """Match each pair: points (N, 2) of both images in pixels of the input, and scores (N,) 0..1.
 
-     `pixel_values` (B, 2, C, H, W) with H and W multiples of 32. One pass of the network.
-
-    `model` is transformers' `EfficientLoFTRForKeypointMatching`.
+    `model` is transformers' `EfficientLoFTRForKeypointMatching`; `pixel_values` is (B, 2, C, H, W) with H and W
+    multiples of 32. The network runs once.
     """
     config = model.config
     coarse, *residual = model.efficientloftr(pixel_values).feature_maps
@@ -53,7 +53,7 @@ def match_pairs(model: Any, pixel_values: torch.Tensor) -> list[tuple[torch.Tens
     points = []
     for place in range(len(coarse)):
         cells, scores = coarse_matches(coarse[place], config)
-        # The windows of all cells are large: one pair at a time, as the network's own code does not decode batches.
+        # The windows of all cells are large, so pairs are refined one by one; the network itself decodes no batches.
         layers = [layer[2 * place : 2 * place + 2] for layer in residual]
         fine_first, fine_second = model.refinement_layer(coarse[place : place + 1] / config.hidden_size**0.5, layers)
         first, second = fine_offsets(fine_first[0][cells[:, 0]], fine_second[0][cells[:, 1]], config)
@@ -63,7 +63,7 @@ def match_pairs(model: Any, pixel_values: torch.Tensor) -> list[tuple[torch.Tens
 
 
 def coarse_matches(coarse: torch.Tensor, config: Any) -> tuple[torch.Tensor, torch.Tensor]:
-    """Mutual best cells (N, 2) of coarse features (2, C, h, w), as numbers in row order, and their scores (N,)."""
+    """Return mutually best cells (N, 2) of coarse features (2, C, h, w), as row-major indices, and scores (N,)."""
     import torch
 
     channels, rows, columns = coarse.shape[1:]
@@ -74,13 +74,13 @@ def coarse_matches(coarse: torch.Tensor, config: Any) -> tuple[torch.Tensor, tor
     best = (similarity == similarity.max(0, keepdim=True).values) & (
         similarity == similarity.max(1, keepdim=True).values
     )
-    # Which cells, in row order, are at least `border` cells from the edge.
+    # Mask of the cells that are at least `border` cells from the edge.
     border = config.coarse_matching_border_removal
     inside = torch.zeros(rows, columns, dtype=torch.bool)
     inside[border : rows - border, border : columns - border] = True
     inner = inside.flatten().to(coarse.device)
     valid = best & (similarity > config.coarse_matching_threshold) & inner[:, None] & inner[None, :]
-    # One cell a row even where two score the same.
+    # Take one cell per row, even if two have the same score.
     value, column = valid.int().max(1)
     cells = torch.nonzero(value).flatten()
     pairs = torch.stack([cells, column[cells]], dim=1)
@@ -88,9 +88,9 @@ def coarse_matches(coarse: torch.Tensor, config: Any) -> tuple[torch.Tensor, tor
 
 
 def fine_offsets(first: torch.Tensor, second: torch.Tensor, config: Any) -> tuple[torch.Tensor, torch.Tensor]:
-    """Where in paired windows the match is: offsets (N, 2) of both in pixels, x first.
+    """Locate the match in paired windows: offsets (N, 2) in pixels for both, x first.
 
-    `first` is (N, w * w, C), `second` (N, (w + 2) * (w + 2), C): windows of fine features. The first stage takes the
+    `first` (N, w * w, C) and `second` (N, (w + 2) * (w + 2), C) are windows of fine features. The first stage takes the
     best pair of pixels, the second the expectation over 3 x 3 pixels of image 2 in the last channels.
     """
     import torch
@@ -104,7 +104,7 @@ def fine_offsets(first: torch.Tensor, second: torch.Tensor, config: Any) -> tupl
     regress = first[..., -slice_:] @ second[..., -slice_:].transpose(1, 2) / slice_**0.5
     regress = regress.reshape(count, area, side + 2, side + 2)
     steps = torch.arange(-1, 2, device=first.device)
-    # Indices of the inner window read in the padded one, as the published weights were trained; -1 is the last.
+    # Indices of the inner window are applied to the padded one, as in training of the published weights; -1 wraps.
     rows = (second_cells // side)[:, None, None] + steps[None, :, None]
     columns = (second_cells % side)[:, None, None] + steps[None, None, :]
     numbers = torch.arange(count, device=first.device)[:, None, None]
@@ -115,7 +115,7 @@ def fine_offsets(first: torch.Tensor, second: torch.Tensor, config: Any) -> tupl
 
 
 def _corner(numbers: torch.Tensor, columns: int) -> torch.Tensor:
-    """Places (N, 2), x first, float, of cells numbered in row order."""
+    """Return the positions (N, 2), x first, float, of cells with row-major indices."""
     import torch
 
     return torch.stack([numbers % columns, numbers // columns], dim=1).float()
@@ -123,11 +123,11 @@ def _corner(numbers: torch.Tensor, columns: int) -> torch.Tensor:
 
 EFFICIENT = "efficientloftr"
 FAMILIES = (EFFICIENT, "lightglue", "superglue")
-# Sides of a picture in the input are multiples of this.
+# The sides of an image in the input are multiples of this.
 STEP_PX = {EFFICIENT: 32, "lightglue": 8, "superglue": 8}
-# Of EfficientLoFTR's coarse features.
+# Size of a cell of EfficientLoFTR's coarse features.
 CELL_PX = 8
-# Pairs in one pass.
+# Pairs per pass.
 MAX_AT_ONCE = 8
 
 # Height and width in pixels.
@@ -138,7 +138,7 @@ class TransformersMatcher:
     """A matching network with the processor of its checkpoint, on a device."""
 
     def __init__(self, weights: str, device: str) -> None:
-        """Load. Raises `WeightsError` as `load_verified`."""
+        """Load the network. Raises `WeightsError` as `load_verified` does."""
         self.checkpoint = load_verified("AutoModelForKeypointMatching", weights, device=device, model_types=FAMILIES)
         self.version = self.checkpoint.version
         self._efficient = self.checkpoint.model_type == EFFICIENT
@@ -153,13 +153,13 @@ class TransformersMatcher:
         )
 
     def prepare(self, pictures: tuple[Pixels, Pixels]) -> torch.Tensor:
-        """A tensor (1, 2, C, h, w): each picture as the checkpoint's processor makes it, in the upper left."""
+        """Return a tensor (1, 2, C, h, w): each image, processed by the checkpoint's processor, in the upper left."""
         import torch
 
         scaled = []
         for pixels in pictures:
             rows, columns = self._fitted((pixels.shape[0], pixels.shape[1]))
-            # Processors of matchers take pairs alone.
+            # Processors of matchers accept only pairs.
             processed = self.checkpoint.process(
                 images=[pixels, pixels],
                 size={"height": rows, "width": columns},
@@ -174,7 +174,7 @@ class TransformersMatcher:
         return values
 
     def match(self, pairs: Sequence[PreparedPair]) -> list[Matches]:
-        """The matches of each pair, in pixels of its views; EfficientLoFTR sees several at once."""
+        """Return the matches of each pair, in pixels of its views; EfficientLoFTR processes several pairs per pass."""
 
         def dense(batch: torch.Tensor, members: Sequence[int]) -> list[Matches]:
             pair_matches = match_pairs(self.checkpoint.model, batch)
@@ -188,21 +188,21 @@ class TransformersMatcher:
         return [self._sparse(pair) for pair in pairs]
 
     def _fitted(self, size: Size) -> Size:
-        """How large a picture of `size` is in the input."""
+        """Return the size of an image of `size` in the input."""
         factor, step = self._longest / max(size), self._step
         height, width = (max(step, round(side * factor / step) * step) for side in size)
         return height, width
 
     def _sparse(self, pair: PreparedPair) -> Matches:
-        """LightGlue and SuperGlue, one pair a call.
+        """Run LightGlue or SuperGlue, one pair per call.
 
-        In a batch transformers' LightGlue puts pairs that stop early in another order, and SuperGlue's transport counts
-        the points that a pair is padded with.
+        In a batch, transformers' LightGlue reorders pairs that stop early, and SuperGlue's optimal transport counts
+        padding points.
         """
         checkpoint = self.checkpoint
         outputs = checkpoint.model(pixel_values=together([pair.values], checkpoint.device))
         masks = [outputs.mask[0, side] > 0 for side in (0, 1)]
-        # Keypoints are fractions of the input: whole pixels would lose what the networks resolve.
+        # Keypoints are fractions of the input: rounding to pixels would lose the networks' resolution.
         frame_size = np.array([pair.values.shape[-1], pair.values.shape[-2]])
         first_points, second_points = (doubles(outputs.keypoints[0, side][masks[side]]) * frame_size for side in (0, 1))
         partners = doubles(outputs.matches[0, 0][masks[0]]).astype(int)
@@ -211,12 +211,12 @@ class TransformersMatcher:
         return self._on_pictures(pair, (first_points[valid], second_points[partners[valid]]), scores[valid], 0.0)
 
     def _on_pictures(self, pair: PreparedPair, points: tuple[Points, Points], scores: Any, centre: float) -> Matches:
-        """Points of the input, where the centre of the first pixel is at `centre`, in pixels of the views."""
+        """Convert points of the input, with the centre of its first pixel at `centre`, to pixels of the views."""
         inside = np.ones(len(scores), bool)
         placed = []
         for side_points, size in zip(points, pair.sizes, strict=True):
             fitted = self._fitted(size)
-            # Which points lie on the picture, and not at the seam where it ends inside of the input.
+            # Mask of the points on the image but not near the edge between image and padding.
             ends = zip(fitted, pair.values.shape[-2:], strict=True)
             height, width = (side - self._border if side < end else end for side, end in ends)
             belongs = np.asarray((side_points[:, 0] < width) & (side_points[:, 1] < height))

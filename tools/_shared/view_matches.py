@@ -1,8 +1,8 @@
-"""Matching points of two pictures of one scene, without weights: RootSIFT, and ORB where SIFT finds too little.
+"""Matching points of two images of one scene, without weights: RootSIFT, plus ORB if SIFT finds too few.
 
-`match_views(first, second)` gives `Matches`. SIFT (Lowe
-2004) with the square root of its descriptors (Arandjelovic and Zisserman 2012) and the ratio test; ORB (Rublee et al.
-2011). Coordinates are pixel indices of the pictures given.
+`match_views(first, second)` returns `Matches`. It uses SIFT (Lowe 2004) with the square root of its descriptors
+(Arandjelovic and Zisserman 2012) and the ratio test, and ORB (Rublee et al. 2011). Coordinates are pixel indices of the
+given images.
 """
 
 from __future__ import annotations
@@ -24,49 +24,49 @@ if TYPE_CHECKING:
 
 # x and y in pixels, shape (N, 2).
 Points = npt.NDArray[np.float64]
-# One row a feature: 128 floats (RootSIFT) or 32 bytes (ORB).
+# One row per feature: 128 floats (RootSIFT) or 32 bytes (ORB).
 Descriptors = npt.NDArray[Any]
 Features = tuple[Points, Descriptors]
 
-# Longer pictures are reduced first: more features than `FEATURES` would not be kept anyway.
+# Longer images are shrunk first: features beyond `FEATURES` would be dropped anyway.
 MAX_SIDE_PX = 1024
-# A picture with a shorter side has no features: a descriptor needs more around it.
+# An image with a shorter side has no features: a descriptor needs more surroundings.
 MIN_SIDE_PX = 16
 FEATURES = 4000
-# A quarter of SIFT's default: faint features gave 78 instead of 67 of 80 generated orbits (seeds 3 and 4).
+# A quarter of SIFT's default: with faint features 78 instead of 67 of 80 generated orbits were right (seeds 3 and 4).
 CONTRAST = 0.01
 SIFT_RATIO = 0.8
 ORB_RATIO = 0.85
-# Distances below which descriptors are as good as equal: SIFT's on the unit sphere, ORB's in bits of 256.
+# Distances below which descriptors count as equal: SIFT's on the unit sphere, ORB's in bits of 256.
 EQUAL: Mapping[str, float] = {"sift": 0.1, "orb": 16.0}
-# Matches of SIFT below which ORB is asked as well: it fires on corners too faint for SIFT.
+# Number of SIFT matches below which ORB runs as well: it detects corners too faint for SIFT.
 ENOUGH = 60
-# Long side of a picture's frame, in which geometry is fitted: a tolerance is then a share of the picture.
+# Long side of the frame in which geometry is fitted, so that tolerances are shares of the image.
 FRAME_PX = 640.0
-# Features this near to a removed mark are of the paint or of what was painted over it.
+# Features this near to a removed mark come from the mark or from what was painted over it.
 MARK_REACH_PX = 3
 
 
-# Height and width in pixels of two pictures.
+# Height and width in pixels of two images.
 Sizes = tuple[tuple[int, int], tuple[int, int]]
 
 
 def to_frame(points: Points, size: tuple[int, int]) -> Points:
-    """Points (N, 2) in pixels of a picture of `size` (height, width), in its frame: from 0 to `FRAME_PX` along."""
+    """Convert points (N, 2) from pixels of an image of `size` (height, width) to its frame, `FRAME_PX` along."""
     return np.asarray((points + 0.5) * (FRAME_PX / max(size)), np.float64)
 
 
 def from_frame(points: Points, size: tuple[int, int]) -> Points:
-    """Points (N, 2) of the frame of a picture of `size` (height, width) in its pixels."""
+    """Convert points (N, 2) from the frame of an image of `size` (height, width) to its pixels."""
     return np.asarray(points * (max(size) / FRAME_PX) - 0.5, np.float64)
 
 
 @dataclass(frozen=True, eq=False)
 class Matches:
-    """Point k of `first` (N, 2) is point k of `second` (N, 2), pixels of each whole picture; `scores` (N,) in 0..1.
+    """Point k of `first` (N, 2) is point k of `second` (N, 2), pixels of the full images; `scores` (N,) in 0..1.
 
-    `mirrored` says that the second picture was matched with left and right exchanged (`reflection.py`); `second` holds
-    pixels of the picture as it is all the same.
+    `mirrored` means that the second image was matched with left and right exchanged (`reflection.py`); `second` still
+    has pixels of the unmirrored image.
     """
 
     first: Points
@@ -81,9 +81,9 @@ class Matches:
 
 @dataclass(frozen=True, eq=False)
 class MatchView:
-    """A picture ready for matching: at most `MAX_SIDE_PX` long, its drawn marks painted over.
+    """An image ready for matching: at most `MAX_SIDE_PX` long, with its drawn marks painted over.
 
-    `scale_x`, `scale_y` are pixels of the original per pixel here; `marks` are in pixels here.
+    `scale_x` and `scale_y` are pixels of the original per pixel of the view; `marks` are in pixels of the view.
     """
 
     pixels: Pixels
@@ -93,25 +93,25 @@ class MatchView:
 
     @cached_property
     def sift(self) -> Features:
-        """Places, pixels here, and RootSIFT descriptors; a view is matched twice where its pair may be mirrored."""
+        """Positions in pixels of the view and RootSIFT descriptors; cached because some pairs are matched twice."""
         return _features(self, "sift")
 
     @cached_property
     def orb(self) -> Features:
-        """As `sift`, of ORB."""
+        """Positions and descriptors of ORB, as `sift`."""
         return _features(self, "orb")
 
     def to_original(self, points: Points) -> Points:
-        """Points (N, 2) of this view in pixels of the original picture."""
+        """Convert points (N, 2) of this view to pixels of the original image."""
         return (points + 0.5) * (self.scale_x, self.scale_y) - 0.5
 
     def from_original(self, points: Points) -> Points:
-        """Points (N, 2) of the original picture in pixels of this view."""
+        """Convert points (N, 2) of the original image to pixels of this view."""
         return (points + 0.5) / (self.scale_x, self.scale_y) - 0.5
 
 
 def view_of(pixels: Pixels, marks: Marks | None = None) -> MatchView:
-    """A picture (H, W, 3), reduced, without its drawn marks."""
+    """Shrink an image (H, W, 3) and remove its drawn marks."""
     small = shrink(pixels, MAX_SIDE_PX)
     x, y = pixels.shape[1] / small.shape[1], pixels.shape[0] / small.shape[0]
     small_marks = scale_marks(marks or Marks(), 1 / x, 1 / y)
@@ -119,7 +119,7 @@ def view_of(pixels: Pixels, marks: Marks | None = None) -> MatchView:
 
 
 def match_views(first: MatchView, second: MatchView) -> Matches:
-    """Matches in pixels of the original pictures; empty where nothing fits."""
+    """Match two views, in pixels of the original images; the result may be empty."""
     matches = [_match(first.sift, second.sift, "sift")]
     if len(matches[0]) < ENOUGH:
         matches.append(_match(first.orb, second.orb, "orb"))
@@ -132,7 +132,7 @@ def match_views(first: MatchView, second: MatchView) -> Matches:
 
 
 def root_sift(pixels: Pixels, keypoints: Sequence[cv2.KeyPoint]) -> npt.NDArray[np.float32]:
-    """RootSIFT descriptors (N, 128) of unit length at given keypoints of a picture; rows follow `keypoints`."""
+    """Compute unit RootSIFT descriptors (N, 128) at given keypoints of an image; rows follow `keypoints`."""
     import cv2
 
     _, descriptors = cv2.SIFT.create().compute(cv2.cvtColor(pixels, cv2.COLOR_RGB2GRAY), keypoints)
@@ -150,7 +150,7 @@ def _match(first: Features, second: Features, kind: str) -> Matches:
     if len(points) < 2 or len(other_points) < 2:
         return Matches(np.zeros((0, 2)), np.zeros((0, 2)), np.zeros(0), kind)
     ratio = SIFT_RATIO if kind == "sift" else ORB_RATIO
-    # For each feature the nearest one of the other view, and the distances (N, 2) to the two nearest.
+    # For each feature, find the nearest one of the other view and the distances (N, 2) to the two nearest.
     if kind == "orb":
         pairs = cv2.BFMatcher(cv2.NORM_HAMMING).knnMatch(descriptors, other_descriptors, 2)
         near = np.array([best.trainIdx for best, _ in pairs], np.intp)
@@ -163,9 +163,9 @@ def _match(first: Features, second: Features, kind: str) -> Matches:
         cosines[np.arange(len(near)), near] = -1
         squared = np.maximum(2 - 2 * np.stack([nearest, cosines.max(axis=1)], axis=1), 0)
         distances = np.sqrt(squared).astype(np.float64)
-    # Where even the second nearest is equal, as in a pattern that repeats to the pixel, the nearest is no evidence.
+    # If even the second nearest is equal, as in an exactly repeating pattern, the nearest is no evidence.
     share = np.where(distances[:, 1] < EQUAL[kind], 1.0, distances[:, 0] / np.maximum(distances[:, 1], 1e-9))
-    # Of several features that match one, the surest: a repeated texture would otherwise outvote the rest.
+    # If several features match the same one, keep the best: a repeated texture would otherwise outvote the rest.
     ordered = np.flatnonzero(share < ratio)
     ordered = ordered[np.argsort(share[ordered], kind="stable")]
     selected = np.sort(ordered[np.unique(near[ordered], return_index=True)[1]])
@@ -178,7 +178,7 @@ def _features(view: MatchView, kind: str) -> Features:
     grey = np.asarray(cv2.cvtColor(view.pixels, cv2.COLOR_RGB2GRAY), np.uint8)
     if min(grey.shape) < MIN_SIDE_PX:
         return np.zeros((0, 2)), np.zeros((0, 1))
-    # 255 where features may lie: not on drawn marks and their letters.
+    # 255 where features are allowed: not on drawn marks and their letters.
     mask = np.full(grey.shape, 255, np.uint8)
     for mark in view.marks.points:
         cv2.circle(mask, (round(mark.x), round(mark.y)), round(mark.radius_px) + MARK_REACH_PX, (0,), -1)
@@ -198,7 +198,7 @@ Views = tuple[MatchView, MatchView]
 
 
 class PreparedPair(NamedTuple):
-    """Two views and the network's input for them, in host memory; its `prepare` documents the shape."""
+    """Two views and the network's input for them, in host memory; the `prepare` of the model documents the shape."""
 
     views: Views
     values: Any

@@ -1,8 +1,8 @@
-"""Attributes: how well each of some descriptions fits an image or a region of it.
+"""Attributes: how well each of several descriptions fits an image or a region of it.
 
 `hybrid tools run attributes photo.jpg --weights DIR --args '{"texts": ["a wooden chair", "a metal chair"]}'`
 
-Learned only: SigLIP 2, SigLIP or CLIP compare the image with each text.
+There is only a learned backend: SigLIP 2, SigLIP or CLIP compare the image with each text.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from tools._shared.overlay import PALETTE, overlay
 from tools._shared.reading import check_elongation, shrink
 
 FAMILIES = ("siglip", "siglip2", "clip")
-# Families whose scores are shares among the texts.
+# Families whose scores are shares that sum to 1 over the texts.
 COMPARES = ("clip",)
 MAX_SIDE_PX = 1024
 MAX_ELONGATION = 50.0
 
 
 class TextComparison(NamedTuple):
-    """Logits and cosines of one image with each of its texts, (n)."""
+    """Logits and cosines (n) of one image with each of its n texts."""
 
     logits: npt.NDArray[np.float64]
     cosines: npt.NDArray[np.float64]
@@ -47,7 +47,7 @@ class TextScorer:
     """A verified checkpoint of one of `FAMILIES` on a device."""
 
     def __init__(self, weights: str, device: str) -> None:
-        """Load. Raises `WeightsError` when weights are absent, do not fit, or are of another family."""
+        """Load the checkpoint. Raises `WeightsError` for missing or unsuitable weights or another family."""
         self._checkpoint = load_verified(
             "AutoModel",
             weights,
@@ -60,7 +60,7 @@ class TextScorer:
         self.compares = self._checkpoint.model_type in COMPARES
 
     def prepare(self, pixels: Pixels) -> dict[str, Any]:
-        """An image as the network takes it, by the network's names of it, each (1, ...).
+        """Prepare an image for the network: its inputs by name, each (1, ...).
 
         Raises:
             ToolError: the image is more elongated than 50 : 1.
@@ -72,9 +72,9 @@ class TextScorer:
         return dict(self._checkpoint.process(images=[reduced]))
 
     def predict(self, images: Sequence[Mapping[str, Any]], texts: Sequence[Sequence[str]]) -> list[TextComparison]:
-        """Every image compared with its own texts, in one forward pass for images of one shape."""
+        """Compare every image with its own texts; images of one shape share a forward pass."""
         loaded, words = self._checkpoint, list(dict.fromkeys(text for group in texts for text in group))
-        # SigLIP was trained on lower-case texts of a fixed length, CLIP on any.
+        # SigLIP was trained on lower-case texts padded to a fixed length; CLIP has no such restriction.
         read = loaded.processor(
             text=words if self.compares else [text.lower() for text in words],
             padding=True if self.compares else "max_length",
@@ -99,7 +99,7 @@ class TextScorer:
         return by_members(by_shape([image["pixel_values"] for image in images]), run)
 
     def scores(self, comparison: TextComparison) -> tuple[list[float], list[float]]:
-        """Scores 0..1 of the texts (shares where the family compares) and their cosines -1..1 with the image.
+        """Return the texts' scores 0..1 (shares for CLIP) and their cosines -1..1 with the image.
 
         Raises:
             ToolError: a value is not finite.
@@ -110,7 +110,7 @@ class TextScorer:
         return [float(share) for share in shares], [float(np.clip(cosine, -1, 1)) for cosine in comparison.cosines]
 
 
-# Score from which a single text counts as fitting.
+# Score from which a single text counts as a match.
 FITS = 0.5
 MAX_CERTAINTY = 0.9
 LISTED = 4
@@ -125,7 +125,7 @@ class AttributesArgs(Args):
     box: RegionArg | None = Field(default=None, description="region, else the whole image")
 
 
-# The texts of a request, the box it looks at (None: the whole image), and that region for the network.
+# The texts of a request, its box (None: the full image), and that region prepared for the network.
 RegionInput = tuple[tuple[str, ...], Box | None, Mapping[str, Any]]
 
 
@@ -135,10 +135,10 @@ class LearnedAttributes(Learned[AttributesArgs, RegionInput, TextComparison, Tex
     load = TextScorer
 
     def prepare(self, request: Request[AttributesArgs]) -> RegionInput:
-        """The region, its texts, and the region as the network takes it.
+        """Return the texts, the box, and the region prepared for the network.
 
         Raises:
-            ToolError: one text alone where the model only compares texts, a box outside, an elongated region.
+            ToolError: a single text for a model that only compares texts, a box outside the image, an elongated region.
         """
         model, pixels = self.model, request.images[0]
         texts = tuple(dict.fromkeys(request.args.texts))
@@ -153,7 +153,7 @@ class LearnedAttributes(Learned[AttributesArgs, RegionInput, TextComparison, Tex
         return texts, box, model.prepare(region)
 
     def compute(self, prepared: Sequence[RegionInput]) -> list[TextComparison]:
-        """Every region compared with its texts; one pass, in which each text is read once."""
+        """Compare every region with its texts in one pass that encodes each text once."""
         return self.model.predict([image for _, _, image in prepared], [texts for texts, _, _ in prepared])
 
     def finish(self, request: Request[AttributesArgs], prepared: RegionInput, output: TextComparison) -> Evidence:
@@ -170,12 +170,12 @@ class LearnedAttributes(Learned[AttributesArgs, RegionInput, TextComparison, Tex
 def judge(
     texts: Sequence[str], scores: Sequence[float], cosines: Sequence[float], *, compares: bool, basis: str
 ) -> Evidence:
-    """Build the evidence from scores 0..1 and cosines -1..1; with `compares` the scores are shares among the texts.
+    """Build the tool output from scores 0..1 and cosines -1..1; with `compares` the scores are shares among the texts.
 
     Returns:
         Evidence with data `{"scores": [{"text", "score_0_1", "cosine", "fits": bool or null}], "best": int, null for a
-        tie, "compares": bool}`; `fits` is null where texts are only compared. The confidence is that `best` is the
-        text that fits best.
+        tie, "compares": bool}`; `fits` is null if texts are only compared. The confidence is the probability that
+        `best` is right.
     """
     order = sorted(range(len(texts)), key=lambda index: -scores[index])
     rows: list[Json] = [
@@ -197,8 +197,7 @@ TIE = 1e-6
 def confidence(scores: Sequence[float]) -> float:
     """Probability, 0..1, that the first text fits best (with one text, that its verdict is right).
 
-    By argument: image-text networks were measured on whole images and captions alone, so it never exceeds
-    `MAX_CERTAINTY`.
+    The cap `MAX_CERTAINTY` is set by argument: image-text networks were measured only on full images and captions.
     """
     ordered = sorted(scores, reverse=True)
     if len(ordered) == 1:
@@ -213,7 +212,7 @@ SERIES = CheckSeries("the colour of a thing", 7)
 
 
 def disc(colour: tuple[int, int, int]) -> Pixels:
-    """A disc of an RGB colour on grey, (320, 320, 3)."""
+    """Draw a disc of an RGB colour on grey, (320, 320, 3)."""
     import cv2
 
     canvas = np.full((320, 320, 3), 128, np.uint8)
@@ -223,7 +222,7 @@ def disc(colour: tuple[int, int, int]) -> Pixels:
 def _thing(colour: str, shape: str) -> CheckCase:
     picture = disc(COLOURS[colour])
     if shape == "square":
-        # Larger than what any network takes, so that it is reduced first.
+        # Larger than the input of any network, so that it is shrunk first.
         picture = np.full((1280, 1280, 3), 235, np.uint8)
         picture[320:960, 320:960] = COLOURS[colour]
     texts = [f"a {name} {shape}" for name in COLOURS]

@@ -2,10 +2,10 @@
 
     hybrid tools run correspondence one.png two.png --args '{"point": {"x": 40, "y": 90}}'
 
-Without a point the one marked REF in image 1 is taken, without candidates the ones marked in image 2. Matches of both
+By default the point is the one marked REF in image 1 and the candidates are those marked in image 2. Matches of both
 images carry the point over (`point_transfer.py`); the candidate nearest to it is the answer. The learned backend finds
 the matches with a network (`_shared/match_models.py`), the weight-free one with RootSIFT and ORB.
-`bench/correspondence.py` prints what the weight-free one scores.
+`bench/correspondence.py` prints the scores of the weight-free one.
 """
 
 from __future__ import annotations
@@ -58,10 +58,10 @@ class CorrespondenceArgs(Args):
 
 
 def reference_of(request: Request[CorrespondenceArgs]) -> Spot | None:
-    """The point of image 1: that of the arguments, else the mark REF, else the only mark; None where no mark says.
+    """Return the point of image 1: the argument, else the mark REF, else the only mark; None if no mark identifies it.
 
     Raises:
-        ToolError: the point of the arguments lies outside of the image, or no drawn point has its letter.
+        ToolError: the given point is outside the image, or no drawn point has its letter.
     """
     markers = list(request.needs.get("markers", ())[:1])
     if request.args.point is not None:
@@ -69,7 +69,7 @@ def reference_of(request: Request[CorrespondenceArgs]) -> Spot | None:
     spots = read_points("correspondence", (), markers, _size(request, 0))
     references = [spot for spot in spots if spot.label == REFERENCE]
     if not references and len(spots) > 1:
-        # A letter that is named beforehand is found in pictures where a search for any letter errs.
+        # A search for a named letter succeeds in images where the search for any letter fails.
         located = locate(request.images[0], MarkersArgs(labels=(REFERENCE,), kind="point"))
         markers = [Finding(located.text, located.data, located.confidence, "classical", "")]
         spots = read_points("correspondence", (), markers, _size(request, 0))
@@ -80,14 +80,14 @@ def reference_of(request: Request[CorrespondenceArgs]) -> Spot | None:
 
 
 def candidates_of(request: Request[CorrespondenceArgs]) -> list[Spot]:
-    """The candidates of the arguments, else the points marked in image 2. Raises `ToolError` for one outside."""
+    """Return the given candidates, else the points marked in image 2. Raises `ToolError` for one outside."""
     markers = request.needs.get("markers", ())[1:2]
     spots = read_points("correspondence", request.args.candidates, markers, _size(request, 1))
     return [spot for spot in spots if spot.label != REFERENCE or request.args.candidates]
 
 
 def views_of(request: Request[CorrespondenceArgs]) -> tuple[MatchView, MatchView]:
-    """Both images, reduced, without their drawn marks."""
+    """Return both images, shrunk, without their drawn marks."""
     marks = [marks_from(finding.data) for finding in request.needs.get("markers", ())]
     point_marks = [Marks(mark.points) for mark in marks]
     point_marks += [Marks()] * (2 - len(point_marks))
@@ -95,16 +95,16 @@ def views_of(request: Request[CorrespondenceArgs]) -> tuple[MatchView, MatchView
 
 
 def solve(request: Request[CorrespondenceArgs], views: tuple[MatchView, MatchView], matches: Matches) -> Evidence:
-    """Transfer the point of one request with the matches of its views (`views_of`).
+    """Transfer the point of one request with the matches of its views (from `views_of`).
 
     Returns:
         Evidence with data `{"method", "transferred_px": {"x", "y"} or null, "inliers", "matches", "matcher", "best":
         label or null, "best_index": int or null, "point_px": {"x", "y"} or null, "candidates": [{"label", "x_px",
-        "y_px", "distance_px", "descriptor_distance"}]}` and, where the point is known, an overlay of each image.
-        `descriptor_distance` is null where the matches decide.
+        "y_px", "distance_px", "descriptor_distance"}]}` and, if the point is known, an overlay of each image.
+        `descriptor_distance` is null if the matches decide.
 
     Raises:
-        ToolError: as `reference_of` and `candidates_of`.
+        ToolError: raised by `reference_of` or `candidates_of`.
     """
     point, candidates = reference_of(request), candidates_of(request)
     sizes = (_size(request, 0), _size(request, 1))
@@ -114,13 +114,13 @@ def solve(request: Request[CorrespondenceArgs], views: tuple[MatchView, MatchVie
         position = (point.x, point.y)
 
         def compare() -> Sequence[float]:
-            # Where nothing is shown, nothing looks alike; what matches is believed all the same.
+            # In an image that shows nothing, similar descriptors are no evidence; matches still are.
             if not all(map(shows_something, request.images)):
                 return [math.nan] * len(candidates)
             return descriptor_distances(views, position, [(spot.x, spot.y) for spot in candidates])
 
         choice = choose(transfers(position, matches, sizes), compare, candidates, float(np.hypot(*sizes[1])))
-        # A mark that is not where it is said to be leaves a guess among the candidates.
+        # If a mark may be misplaced, the choice becomes a guess among the candidates.
         trust = min(spot.confidence for spot in (point, *candidates))
         chance = 1 / max(2, len(candidates))
         confidence = chance + (choice.confidence - chance) * trust if choice.confidence > chance else choice.confidence
@@ -147,7 +147,7 @@ def solve(request: Request[CorrespondenceArgs], views: tuple[MatchView, MatchVie
 def _candidate_rows(
     candidates: Sequence[Spot], distances: Sequence[float] | None, likeness: Sequence[float]
 ) -> list[Json]:
-    """The data of each candidate: distances to the transferred point in px, and between descriptors where known."""
+    """List the data of each candidate: distance to the transferred point in px, descriptor distance if known."""
     return [
         {
             "label": spot.label,
@@ -167,7 +167,7 @@ def _pictures(
     choice: CandidateChoice,
     matches: Matches,
 ) -> tuple[Picture, ...]:
-    """Both images with the points and the matches that agree: none where no transfer was believed."""
+    """Draw the points and the agreeing matches on both images; no matches without an accepted transfer."""
     transfer = choice.transfer
     distances = None if transfer is None else distances_px(transfer, candidates)
     agreeing = np.zeros(0, np.intp) if transfer is None else transfer.agreeing
@@ -207,7 +207,7 @@ class FeatureMatches(WeightFree[CorrespondenceArgs]):
     """The weight-free backend: RootSIFT and ORB."""
 
     def answer(self, request: Request[CorrespondenceArgs]) -> Evidence:
-        """The evidence of a request. Raises `ToolError` as `solve`."""
+        """Solve a request. Raises `ToolError` as `solve`."""
         views = views_of(request)
         return solve(request, views, match_either_hand(*views))
 
@@ -219,13 +219,13 @@ class LearnedMatches(LearnedPairs[CorrespondenceArgs]):
 
 
 def marker_arguments(_: CorrespondenceArgs) -> Mapping[str, Json]:
-    """All drawn points."""
-    # Which letters are drawn differs between the two images, so none is named.
+    """Return arguments that ask for all drawn points."""
+    # The letters differ between the two images, so none is named.
     return {"labels": [], "kind": "point"}
 
 
 LISTED = 4
-# Confidence in the transferred point below which the words call it unsure.
+# Confidence in the transferred point below which the text calls it unsure.
 UNSURE_PLACE = 0.5
 BASES = {
     "homography": "one flat mapping of the whole picture",
@@ -236,7 +236,7 @@ BASES = {
 
 
 def names_of(candidates: Sequence[Spot]) -> list[str]:
-    """The label of each candidate, else `candidate N`."""
+    """Return the label of each candidate, else `candidate N`."""
     return [spot.label or f"candidate {number}" for number, spot in enumerate(candidates, 1)]
 
 
@@ -249,7 +249,7 @@ def describe(
     *,
     searched: bool,
 ) -> str:
-    """The lines about a choice. `size` is (height, width) of image 2; `searched`: its drawn points were looked for."""
+    """Describe a choice in lines. `size` is (height, width) of image 2; `searched`: drawn points were looked for."""
     names = names_of(candidates)
     if choice.best is not None:
         lines = [f"{names[choice.best]} of image 2 is the point of image 1, confidence {certainty:.2f}."]
@@ -281,7 +281,7 @@ def describe(
     return "\n".join(lines)
 
 
-# The point that is asked for, in shares of the first picture.
+# The queried point, as fractions of the first image's size.
 ASKED = (0.6, 0.4)
 
 
@@ -325,6 +325,6 @@ TOOL = Tool(
     args=CorrespondenceArgs,
     checks=CHECKS,
     claims=Claims(("best_index",), compares="candidates"),
-    # Alone it answers with the drawn candidate that is the point REF.
+    # Without a model, it answers with the drawn candidate that corresponds to REF.
     rules={"Visual_Correspondence": OneCall("correspondence", letter())},
 )

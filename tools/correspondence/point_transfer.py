@@ -1,9 +1,9 @@
-"""Where a point of one picture is in another, from matches: one homography, a local affine map, or descriptors.
+"""Transfer of a point from one image to another by matches: one homography, a local affine map, or descriptors.
 
-A homography (USAC MAGSAC++, Barath et al. 2020) holds for flat scenes and pure
-turns; elsewhere the matches nearest to the point are fitted by an affine map; where there are too few, descriptors at
-the point and at the candidates are compared over scales and angles. Maps are fitted in the frame of each picture
-(`view_matches.FRAME_PX`), so that tolerances grow with the picture: a photograph says the same at any size.
+A homography (USAC MAGSAC++, Barath et al. 2020) holds for flat scenes and pure rotations; otherwise an affine map is
+fitted to the matches nearest to the point. With too few of them, descriptors at the point and at the candidates are
+compared over scales and angles. Maps are fitted in the frame of each image (`view_matches.FRAME_PX`), so tolerances
+scale with the image and the result does not depend on its size.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ from tools._shared.view_matches import MIN_SIDE_PX, Matches, Points, Sizes, View
 
 # x and y in pixels.
 Place = tuple[float, float]
-# Of matches, by their place in the list.
+# Indices of matches.
 Numbers = npt.NDArray[np.intp]
 Method = Literal["homography", "local_affine", "descriptor"]
 
 MIN_INLIERS = 25
-# Inliers over matches from which one homography is believed.
+# Smallest ratio of inliers to matches at which a homography is accepted.
 MIN_RATIO = 0.3
-# How far a match may be off one homography, in the frame of image 2: 640ths (`FRAME_PX`) of its long side.
+# Largest error of a match under a homography, in the frame of image 2: 640ths (`FRAME_PX`) of its long side.
 INLIER = 2.5
-# Matches nearest to the point that an affine map is fitted to.
+# Number of matches nearest to the point to which an affine map is fitted.
 NEIGHBOURS = 12
-# How far a match may be off an affine map, in the frame of image 2.
+# Largest error of a match under an affine map, in the frame of image 2.
 LOCAL = 5.0
 MIN_LOCAL = 4
-# Share of the nearest matches that one homography must explain: a wall behind the object outvotes it elsewhere.
+# Share of the nearest matches that one homography must explain: a wall behind the object can outvote the object.
 LOCAL_SHARE = 0.5
-# An affine map that stretches or shrinks more, from frame to frame, is of wrong matches.
+# An affine map that stretches or shrinks by more, from frame to frame, comes from wrong matches.
 MAX_STRETCH = 5.0
 SIZES_PX = (16.0, 24.0, 36.0, 54.0)
 CANDIDATE_SIZES_PX = (24.0, 36.0)
@@ -43,10 +43,10 @@ TURNS_DEG = tuple(range(0, 360, 15))
 
 
 class Transfer(NamedTuple):
-    """A point in pixels of image 2, how it was found, and the numbers (N,) of the matches that agree with the map.
+    """A point in pixels of image 2, the method that found it, and the indices (N,) of the matches that fit the map.
 
-    `support` is the share, 0..1, of the matches nearest to the point that the map explains. `gap` is how far in image 1
-    the point is from the `MIN_LOCAL`-th nearest match that agrees, in 640ths (`FRAME_PX`) of the long side.
+    `support` is the share, 0..1, of the matches nearest to the point that the map explains. `gap` is the distance in
+    image 1 from the point to the `MIN_LOCAL`-th nearest fitting match, in 640ths (`FRAME_PX`) of the long side.
     """
 
     x: float
@@ -58,14 +58,14 @@ class Transfer(NamedTuple):
 
     @property
     def inliers(self) -> int:
-        """How many matches agree."""
+        """Number of matches that fit."""
         return len(self.agreeing)
 
 
 def transfers(point: Place, matches: Matches, sizes: Sizes) -> list[Transfer]:
-    """Where a point of image 1 is in image 2, the more believable map first; empty where the matches do not say.
+    """Transfer a point of image 1 to image 2, more credible map first; empty if the matches are insufficient.
 
-    `point` and `matches` are in pixels of pictures of `sizes`, (height, width) of each.
+    `point` and `matches` are in pixels of images of `sizes`, (height, width) each.
     """
     if len(matches) < MIN_LOCAL:
         return []
@@ -128,11 +128,10 @@ def _gap(query: Points, agreeing: Points) -> float:
 
 
 def descriptor_distances(views: Views, point: Place, candidates: Sequence[Place]) -> list[float]:
-    """Smallest RootSIFT distance, 0..sqrt(2), of each candidate to the point over sizes and turns.
+    """Return each candidate's smallest RootSIFT distance, 0..sqrt(2), to the point over scales and rotations.
 
-    Infinite where a picture is too small to be described.
-
-    `point` and `candidates` are in pixels of the original pictures.
+    It is infinite if an image is too small for descriptors. `point` and `candidates` are in pixels of the original
+    images.
     """
     import cv2
 
@@ -145,7 +144,7 @@ def descriptor_distances(views: Views, point: Place, candidates: Sequence[Place]
     candidate_keypoints = [
         cv2.KeyPoint(float(x), float(y), size, 0.0) for x, y in places for size in CANDIDATE_SIZES_PX
     ]
-    # Of all candidates at once: each call scales and smooths the picture anew.
+    # One call for all candidates: each call rescales and smooths the image again.
     candidate_descriptors = root_sift(views[1].pixels, candidate_keypoints).reshape(
         len(places), len(CANDIDATE_SIZES_PX), -1
     )
@@ -155,41 +154,42 @@ def descriptor_distances(views: Views, point: Place, candidates: Sequence[Place]
     ]
 
 
-# A transfer hits a candidate within this fraction of image 2's diagonal: by chance under 1 % of the picture does.
+# A transfer hits a candidate within this fraction of image 2's diagonal: a random point does with under 1 %.
 LANDED = 0.02
 
-# A transfer that hits none may still mean the nearest candidate within this fraction of the diagonal.
+# A transfer that hits none may still select the nearest candidate within this fraction of the diagonal.
 NEAR = 0.06
 
-# Share of the matches around the point that a map must explain to overrule how alike the candidates look.
+# Share of the matches around the point that a map must explain to overrule the similarity of the candidates.
 SUPPORTED = 0.7
 
-# Set on warped photographs of the half that is not reported (`bench/warped_pairs.py`): of 456 points by matches of
-# either backend 376 and 384 hits were right of as many, 7 and 9 near misses of as many, 57 of 85 choices by descriptors
-# beside weak matches and 10 of 36 without any.
+# Fitted on warped photographs of the half that is not reported (`bench/warped_pairs.py`), 456 points with matches of
+# either backend: 376 of 376 and 384 of 384 hits were right, 7 of 7 and 9 of 9 near misses, 57 of 85 choices by
+# descriptors with weak matches and 10 of 36 without any.
 SURE_HIT, HIT, MISS, NO_MATCH = 0.98, 0.95, 0.6, 0.3
 
-# Confidence where the point of image 1 was not found: less than a guess among four.
+# Confidence if the point of image 1 was not found: less than a guess among four.
 POINT_UNKNOWN = 0.1
 
-# Confidence in the place that one homography gives which explains most of the matches around the point.
+# Confidence in a position from a homography that explains most of the matches around the point.
 PLACED = 0.96
 
-# Most confidence in the place that an affine map gives: below it, the share of the matches that the map explains.
+# Largest confidence in a position from an affine map; below it, the share of the matches that the map explains.
 LOCALLY_PLACED = 0.88
 
-# A `Transfer.gap` from which a map is carried on to where no match supports it, as into an empty sky.
+# `Transfer.gap` from which a map extrapolates to where no match supports it, as into an empty sky.
 FAR = 40.0
 
-# Most confidence in a place beyond `FAR`: right on every flat scene, on those with depth 25 of 49 by a homography.
+# Largest confidence in a position beyond `FAR`: right on every flat scene; with depth, a homography is right on 25 of
+# 49.
 FAR_PLACE = 0.6
 
 
 class CandidateChoice(NamedTuple):
-    """The candidate (from 0) or None, what it rests on, the transfer where it rests on one, and the confidence 0..1.
+    """The candidate's index or None, the method, the transfer it is based on if any, and the confidence 0..1.
 
-    The confidence is that the candidate is right, or, where there are none to choose from, that the transferred point
-    is within `LANDED` of the true one. `likeness` are the descriptor distances, empty where they were not needed.
+    The confidence is that the candidate is right or, without candidates, that the transferred point is within `LANDED`
+    of the true one. `likeness` contains the descriptor distances; it is empty if they were not needed.
     """
 
     best: int | None
@@ -202,16 +202,16 @@ class CandidateChoice(NamedTuple):
 def choose(
     ranked: Sequence[Transfer], compare: Callable[[], Sequence[float]], candidates: Sequence[Spot], diagonal_px: float
 ) -> CandidateChoice:
-    """Choose a candidate from transfers (the better first), or where they decide nothing from descriptor distances.
+    """Choose a candidate from transfers (best first) or, if they decide nothing, from descriptor distances.
 
-    The first transfer that hits a candidate decides. Where none does, a well supported one means the nearest candidate
-    or none at all; a weak one is wrong there, and the descriptors at the candidates decide.
+    The first transfer that hits a candidate decides. If none hits, a well-supported one selects the nearest candidate
+    or none at all; a weak one is unreliable, so the descriptors at the candidates decide.
 
     Args:
         ranked: the transfers of the point.
-        compare: computes the descriptor distances, one per candidate. It is called only where they decide, as they
+        compare: computes the descriptor distances, one per candidate. It is called only if they decide, because they
             cost more than all the rest.
-        candidates: the places to choose from.
+        candidates: positions to choose from.
         diagonal_px: length of image 2's diagonal.
     """
     if not candidates:
@@ -229,13 +229,13 @@ def choose(
         unanimous = len(hits) > 1 and hits[1][1] == best
         return CandidateChoice(best, transfer, transfer.method, max(chance, SURE_HIT if unanimous else HIT))
     if ranked and ranked[0].support >= SUPPORTED:
-        # It hits none: it means the nearest candidate, unless that is far off.
+        # No candidate is hit: select the nearest one, unless it is far away.
         distances = distances_px(ranked[0], candidates)
         best = int(np.argmin(distances))
         if distances[best] > NEAR * diagonal_px:
             return CandidateChoice(None, ranked[0], ranked[0].method, chance)
         return CandidateChoice(best, ranked[0], ranked[0].method, max(chance, MISS))
-    # The matches around the point mean none of the candidates, and too few of them agree to say that none is right.
+    # The matches around the point select no candidate, and too few agree to conclude that none is right.
     likeness = tuple(compare())
     if not np.isfinite(likeness).any() or (not ranked and len(set(likeness)) == 1):
         return CandidateChoice(None, None, "none", chance, likeness)
@@ -244,7 +244,7 @@ def choose(
 
 
 def place_confidence(transfer: Transfer | None) -> float:
-    """How sure it is, 0..1, that a transferred point is within `LANDED` of the true one."""
+    """Return the confidence, 0..1, that a transferred point is within `LANDED` of the true one."""
     if transfer is None:
         return POINT_UNKNOWN
     most = FAR_PLACE if transfer.gap >= FAR else 1.0
@@ -254,12 +254,12 @@ def place_confidence(transfer: Transfer | None) -> float:
 
 
 def _hit(transfer: Transfer, candidates: Sequence[Spot], diagonal_px: float) -> list[int]:
-    """The candidate that the transferred point hits, or nothing."""
+    """Return the candidate that the transferred point hits, as a list of at most one index."""
     distances = distances_px(transfer, candidates)
     nearest = int(np.argmin(distances))
     return [nearest] if distances[nearest] <= LANDED * diagonal_px else []
 
 
 def distances_px(transfer: Transfer, candidates: Sequence[Spot]) -> list[float]:
-    """Distance of each candidate to the transferred point, pixels of image 2."""
+    """Return the distance of each candidate to the transferred point, pixels of image 2."""
     return [float(np.hypot(spot.x - transfer.x, spot.y - transfer.y)) for spot in candidates]

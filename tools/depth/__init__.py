@@ -1,10 +1,10 @@
 """Relative depth: which of several points is nearest to the camera. Larger is nearer, 0..1.
 
-`hybrid tools run depth photo.jpg --args '{"points": [{"x": 40, "y": 300}, {"x": 200, "y": 90}]}'`; without points the
-rings drawn on the picture are compared. `bench/depth.py` prints what the weight-free backend scores.
+`hybrid tools run depth photo.jpg --args '{"points": [{"x": 40, "y": 300}, {"x": 200, "y": 90}]}'`; without points it
+compares the rings drawn on the image. `bench/depth.py` prints the scores of the weight-free backend.
 
 The learned backend runs any checkpoint of the families in `models.FAMILIES` (Depth Anything V2 by default: Yang
-et al. 2024) and draws its map; the weight-free one weighs the cues of `cues.py` at the points and has no map.
+et al. 2024) and draws its map; the weight-free one weights the cues of `cues.py` at the points and has no map.
 """
 
 from __future__ import annotations
@@ -34,21 +34,22 @@ from tools.depth.cues import WEIGHTS, depth_of, measure, score_of
 from tools.depth.models import MAX_SIDE_PX, USEFUL_SIDE_PX, DepthInput, DepthModel, DepthValues, depth_map
 from tools.depth.picture import draw_depth, draw_order
 
-# Two points are on one row when their rows differ by at most this fraction of the height.
+# Two points are on one row if their rows differ by at most this fraction of the height.
 SAME_ROW = 0.02
-# Log odds within which two points are alike: what rounding leaves of a difference.
+# Log odds below which two points count as equally near: differences of this size are rounding.
 NO_EVIDENCE = 0.001
-# Log odds at which the cues' confidence stops growing (85 %): no cue sees what stands on what or hangs. With measured
-# depth, what they are most certain of is right in 74 % in a furnished room, always on a street (docs/specialists.md).
+# Log odds at which the cues' confidence is capped (85 %): no cue sees what something stands on or hangs from. Measured
+# against true depth, their most confident choices are right in 74 % in a furnished room and always on a street
+# (docs/specialists.md).
 MAX_CERTAINTY = 1.73
-# Highest confidence on one row, where the strongest cue is silent and the others speak of air, of which rooms have
-# little.
+# Highest confidence for points on one row, where the strongest cue is silent and the other measures haze, which is
+# rare indoors.
 SAME_ROW_CONFIDENCE = 0.6
-# Difference of learned relative depth at which 63 % of the doubt is gone; by argument, not measured.
+# Difference of learned relative depth at which 63 % of the doubt is gone; set by argument, not measured.
 SURE_GAP = 0.05
 # Learned depths closer than this are equal: half a grey level of an 8-bit map.
 TIE_GAP = 0.002
-# How many points the text names at most.
+# Largest number of points that the text lists.
 LISTED = 4
 # Characters of a point's name in the text.
 MAX_NAME_LENGTH = 12
@@ -64,7 +65,7 @@ class DepthArgs(Args):
 
 
 class Ranking(NamedTuple):
-    """The nearest spot: its index (None if undecided), its row distance to the runner-up, and a confidence 0..1."""
+    """The nearest point's index (None if undecided), its row distance to the runner-up, and a confidence 0..1."""
 
     nearest: int | None
     rows_differ: float | None
@@ -72,28 +73,28 @@ class Ranking(NamedTuple):
     runner_up: int | None = None
 
 
-# The points of a picture that shows nothing: where they lie is then no cue, as a picture of a ground would make it one.
+# Ranking for an image that shows nothing: positions are no cue without a visible ground.
 UNSEEN = Ranking(None, None, 0.5)
 SHOWS_NOTHING = "Basis: the picture shows nothing but one colour or noise."
 
 
 def spots_of(request: Request[DepthArgs]) -> list[Spot]:
-    """The points of the arguments, else those that the markers tool found (the labelled ones where there are any).
+    """Return the given points, else those found by the markers tool (only labelled ones if any exist).
 
     Raises:
-        ToolError: a given point lies outside the image, or no drawn point has the letter that it is given by.
+        ToolError: a given point is outside the image, or no drawn point has the given letter.
     """
     size = (request.images[0].shape[0], request.images[0].shape[1])
     return read_points("depth", request.args.points, request.needs.get("markers", ()), size)
 
 
 def clean_image(request: Request[DepthArgs], longest: int = MAX_SIDE_PX) -> Pixels:
-    """The image (h, w, 3) without its drawn marks, reduced to a long side of at most `longest` px."""
+    """Return the image (h, w, 3) without its drawn marks, shrunk to a long side of at most `longest` px."""
     return unmarked(request.images[0], request.needs.get("markers", ()), longest)
 
 
 def rank_by_cues(scores: Sequence[float], spots: Sequence[Spot], height: int) -> Ranking:
-    """Compare log odds of nearness, one a spot, in an image `height` px high."""
+    """Rank by log odds of nearness, one per spot, in an image `height` px high."""
 
     def certainty(evidence: float, rows: float) -> float:
         probability = 1 / (1 + math.exp(-min(evidence, MAX_CERTAINTY)))
@@ -103,37 +104,37 @@ def rank_by_cues(scores: Sequence[float], spots: Sequence[Spot], height: int) ->
 
 
 def rank_by_map(depths: Sequence[float], spots: Sequence[Spot]) -> Ranking:
-    """Compare relative depths 0..1 of a learned map, one a spot."""
+    """Rank by relative depths 0..1 of a learned map, one per spot."""
     return _ranked(depths, spots, 0.5, TIE_GAP, lambda gap, _: 0.5 + 0.48 * (1 - math.exp(-gap / SURE_GAP)))
 
 
 def _ranked(
     values: Sequence[float], spots: Sequence[Spot], alone: float, tie: float, certainty: Callable[[float, float], float]
 ) -> Ranking:
-    """The spot of the largest value; `certainty` is told its lead and how many rows lie between it and the next."""
+    """Rank by the largest value; `certainty` gets its lead and the row distance to the runner-up."""
     if len(spots) < 2:
         return Ranking(None, None, alone)
     first, second = sorted(range(len(values)), key=lambda index: -values[index])[:2]
     gap, rows = values[first] - values[second], abs(spots[first].y - spots[second].y)
     if gap < tie:
         return Ranking(None, rows, 0.5)
-    # With a misplaced point the order of the two is a guess.
+    # If a point is misplaced, the order of the two is a guess.
     placed = min(spots[first].confidence, spots[second].confidence)
     return Ranking(first, rows, 0.5 + (certainty(gap, rows) - 0.5) * placed, second)
 
 
 class DepthCues(WeightFree[DepthArgs]):
-    """The weight-free backend: cues at the points with fixed weights, no map; a fallback, not a specialist."""
+    """The weight-free backend: cues at the points with fixed weights, no map; a fallback without a network."""
 
     def answer(self, request: Request[DepthArgs]) -> Evidence:
-        """The evidence of a request. Raises `ToolError` for a point outside of its image."""
+        """Rank the points of a request. Raises `ToolError` for a point outside the image."""
         size = (request.images[0].shape[0], request.images[0].shape[1])
         spots, image = spots_of(request), clean_image(request)
         maps = measure(image)
         cues = [maps.at(spot.x, spot.y, size) for spot in spots]
         scores = [score_of(values) for values in cues]
         ranking = rank_by_cues(scores, spots, size[0]) if shows_something(image) else UNSEEN
-        # The cue that speaks most for the nearest point against the runner-up.
+        # The cue that favours the nearest point over the runner-up most.
         decisive = None
         if ranking.nearest is not None and ranking.runner_up is not None:
             near, far = cues[ranking.nearest], cues[ranking.runner_up]
@@ -161,11 +162,11 @@ class DepthCues(WeightFree[DepthArgs]):
 
 
 NO_MAP = "Read from cues at the points: there is no depth map, and what hangs or stands raised misleads them."
-# Words for what distinguishes the nearest point, by cue.
+# Phrase for each cue that distinguishes the nearest point.
 WORDED = {"position": "lies lower in the picture", "clear": "lies behind less haze"}
 
 
-# The points of a request, its image as the network takes it, and whether that shows anything.
+# The points of a request, its image prepared for the network, and whether the image shows anything.
 SpottedImage = tuple[list[Spot], DepthInput, bool]
 
 
@@ -175,20 +176,20 @@ class LearnedDepth(Learned[DepthArgs, SpottedImage, DepthValues, DepthModel]):
     load = DepthModel
 
     def prepare(self, request: Request[DepthArgs]) -> SpottedImage:
-        """The points and the image without marks. Raises `ToolError` as `spots_of`, or for an elongated image."""
+        """Return the points and the unmarked image. Raises `ToolError` as `spots_of`, or for an elongated image."""
         spots, image = spots_of(request), clean_image(request, USEFUL_SIDE_PX)
         return spots, self.model.prepare(image), shows_something(image)
 
     def batch_key(self, prepared: SpottedImage) -> Hashable:
-        """The shape of the image."""
+        """Return the shape of the image."""
         return shape(prepared[1].values)
 
     def compute(self, prepared: Sequence[SpottedImage]) -> list[DepthValues]:
-        """The network's output for each image; one forward pass for each shape of input."""
+        """Run the network on each image; one forward pass per input shape."""
         return self.model.predict([image for _, image, _ in prepared])
 
     def finish(self, request: Request[DepthArgs], prepared: SpottedImage, output: DepthValues) -> Evidence:
-        """Which point is nearest, and the map. Raises `ToolError` for values that are not finite."""
+        """Rank the points and draw the map. Raises `ToolError` for values that are not finite."""
         (spots, _, seen), depth = prepared, depth_map(output, metric=self.model.metric)
         size = (request.images[0].shape[0], request.images[0].shape[1])
         values = [depth.at(spot.x, spot.y, size) for spot in spots]
@@ -232,7 +233,7 @@ def _name(spots: Sequence[Spot], index: int) -> str:
 
 
 def _head(spots: Sequence[Spot], ranking: Ranking) -> str:
-    """Names the nearest point, or says why none is chosen."""
+    """Name the nearest point, or say why none is chosen."""
     if not spots:
         return "Image 1: no point was given and no mark was found, so nothing is compared."
     if len(spots) == 1:
@@ -248,7 +249,7 @@ RELATIVE = "Relative depth (1 = nearest, 0 = farthest)"
 def _order(
     spots: Sequence[Spot], order: Sequence[int], title: str, values: Sequence[float] | None = None
 ) -> tuple[str, ...]:
-    """The line that lists points in `order` below a title, with their depth where there are values; none without."""
+    """List points in `order` after a title, with their depth if `values` are given; empty without points."""
     if not spots:
         return ()
     labels = [
@@ -267,6 +268,6 @@ TOOL = Tool(
     args=DepthArgs,
     checks=CHECKS,
     claims=Claims(("nearer_index",), compares="points"),
-    # Alone it answers with the nearest of the drawn points.
+    # Without a model, it answers with the nearest of the drawn points.
     rules={"Relative_Depth": OneCall("depth", letter("nearer"), drawn_labels)},
 )

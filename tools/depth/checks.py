@@ -1,4 +1,4 @@
-"""Known answers of depth on rendered scenes: which of two points is nearer, and where things end."""
+"""Known answers of depth on rendered scenes: which of two points is nearer, and where objects end."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ if TYPE_CHECKING:
     from hybrid.samples.item import DepthFacts, Item
 
 Place = tuple[float, float]
-# A point of a scene where a thing ends, and the unit vector from the thing to what is behind it.
+# A point of a scene where an object ends, and the unit vector from the object to the background.
 Step = tuple[Place, Place]
 
-# Least length, on both sides of a step, over which each side is about equally far.
+# Shortest length over which each side of a step is about equally far.
 FLAT_PX = 18
 STEPS = 8
-# From a step: where a map must have fallen below or risen above the middle of its levels, and where these are read. A
-# map that lies 8 px beside the picture has not.
+# Distances from a step: within the first, a map must have crossed the middle of its levels, which are read at the
+# second. A map shifted by 8 px fails.
 BESIDE_PX, APART_PX = 6.0, 15.0
-# Of the steps from side to side, and of those from top to bottom.
+# Share required of the horizontal steps, and of the vertical ones.
 MIN_SHARE = 0.5
-# A scene this many times as large: it is reduced before the network sees it.
+# Scale of a scene that is shrunk before the network sees it.
 LARGE = 3
 
 
@@ -81,18 +81,18 @@ def _edges(index: int, scale: int, beside_px: float) -> CheckCase:
 
 
 def steps(depth_m: npt.NDArray[np.floating]) -> list[Step]:
-    """`STEPS` places, spread over a depth map (H, W), where it jumps by at least 1.6 between two flat sides."""
+    """Return `STEPS` points, spread over a depth map (H, W), where it jumps by at least 1.6 between two flat sides."""
     places = [((x, y), (side, 0.0)) for y, x, side in _jumps(depth_m)]
     places += [((x, y), (0.0, side)) for x, y, side in _jumps(depth_m.T)]
     return [places[place] for place in np.linspace(0, len(places) - 1, STEPS).round().astype(int)]
 
 
 def _jumps(depth_m: npt.NDArray[np.floating]) -> list[tuple[float, float, float]]:
-    """Row, column between two pixels, and the side (1: to larger columns) of the background."""
+    """List row, column between two pixels, and the side of the background (1: larger columns)."""
     rows = range(FLAT_PX, depth_m.shape[0] - FLAT_PX, 8)
     jumps = []
     for row in rows:
-        # Beside the row as well: a point of a corner is no step.
+        # Check the neighbouring rows as well: a corner is not a step.
         around = depth_m[row - 6 : row + 7]
         windows = np.lib.stride_tricks.sliding_window_view(around, FLAT_PX, axis=1)
         low, high = windows.min(axis=(0, 2)), windows.max(axis=(0, 2))

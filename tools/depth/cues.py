@@ -1,15 +1,15 @@
 """Weight-free cues of relative depth at points of an image, combined with weights that are fixed here.
 
-`bench/depth.py --fit` chose them and the weights on rendered scenes. Every cue is turned so that larger means nearer
-and lies in 0..1 within the image.
+`bench/depth.py --fit` selected the cues and the weights on rendered scenes. Every cue is oriented so that larger means
+nearer, and scaled to 0..1 within the image.
 
-- position: on a ground seen by an upright camera, what is lower in the picture is nearer (Hoiem, Efros and Hebert,
-  "Geometric Context from a Single Image", 2005). It carries most of the evidence, and says nothing on one row.
-- clear: without haze some channel of every neighbourhood is dark; the more air, the brighter it is (He, Sun and Tang,
+- position: on a ground seen by an upright camera, points lower in the image are nearer (Hoiem, Efros and Hebert,
+  "Geometric Context from a Single Image", 2005). It carries most of the evidence but is silent for points on one row.
+- clear: without haze some channel of every neighbourhood is dark; haze brightens it with distance (He, Sun and Tang,
   "Single Image Haze Removal Using Dark Channel Prior", CVPR 2009).
 
-Contrast, warm colour, saturation, darkness, fine detail, focus and the distance from the middle took less than 0.004
-off the log loss that these two leave (0.542).
+Contrast, warm colour, saturation, darkness, fine detail, focus and the distance from the centre each reduced the log
+loss of these two (0.542) by less than 0.004.
 """
 
 from __future__ import annotations
@@ -23,47 +23,47 @@ import numpy.typing as npt
 from hybrid.tool import Pixels
 from tools._shared.reading import shrink
 
-# One value a grid cell, shape (h, w).
+# One value per grid cell, shape (h, w).
 CueMap = npt.NDArray[np.float32]
 
-# Cells on the long side: finer than the smallest neighbourhood below.
+# Cells along the long side: smaller than the smallest neighbourhood below.
 GRID_PX = 128
 # Long side at which neighbourhoods are measured.
 WORK_PX = 512
-# Side of the neighbourhood whose darkest channel counts, and the blur after it.
+# Side of the neighbourhood whose darkest channel is taken, and the blur after it.
 DARK_PX = 15
 DARK_SIGMA_PX = 12.0
-# Of a channel, 0..1: smaller differences are not seen.
+# Smallest difference of a channel, 0..1, that counts.
 SEEN_DIFFERENCE = 0.005
-# Log odds of each cue from one end of its range to the other: a point is nearer with 62 % where it is a tenth of the
-# height lower, with 82 % at three tenths; the clearest place against the haziest with 73 %.
+# Log odds of each cue over its full range: a point a tenth of the height lower is nearer with 62 %, three tenths lower
+# with 82 %; the clearest position is nearer than the haziest with 73 %.
 WEIGHTS: Mapping[str, float] = {"position": 5.0, "clear": 1.0}
 
 
 @dataclass(frozen=True)
 class CueMaps:
-    """Maps (h, w) in 0..1 of the cues beside position over a whole image, larger is nearer."""
+    """Maps (h, w) in 0..1 of the cues other than position over an image; larger is nearer."""
 
     cues: Mapping[str, CueMap]
 
     def at(self, x: float, y: float, size: tuple[int, int]) -> dict[str, float]:
-        """Each cue at a point of the original image of `size` (H, W); position is exact, not that of a cell."""
+        """Return each cue at a point of the original image of `size` (H, W); position is exact, not that of a cell."""
         read = {name: sample(cue, x, y, size) for name, cue in self.cues.items()}
         return {"position": float(np.clip(y / size[0], 0.0, 1.0))} | read
 
 
 def score_of(cues: Mapping[str, float]) -> float:
-    """Log odds of a point from its cues; only differences between points of one image mean anything."""
+    """Return the log odds of a point from its cues; only differences between points of one image are meaningful."""
     return sum(slope * cues[name] for name, slope in WEIGHTS.items())
 
 
 def depth_of(cues: Mapping[str, float]) -> float:
-    """Relative depth 0..1 of a point, larger is nearer: its score over the highest one possible."""
+    """Return the relative depth 0..1 of a point, larger is nearer: its score over the highest possible one."""
     return score_of(cues) / sum(WEIGHTS.values())
 
 
 def measure(pixels: Pixels) -> CueMaps:
-    """The cues beside position of an RGB image (H, W, 3) uint8 of any size, without drawn marks."""
+    """Measure the cues other than position on an RGB image (H, W, 3) uint8 of any size, without drawn marks."""
     import cv2
 
     work = shrink(pixels, WORK_PX)
@@ -74,9 +74,9 @@ def measure(pixels: Pixels) -> CueMaps:
 
 
 def sample(values: CueMap, x: float, y: float, size: tuple[int, int]) -> float:
-    """Bilinear value of a grid at a point of the image of `size` (H, W) that it covers.
+    """Return the bilinear value of a grid at a point of the image of `size` (H, W) that it covers.
 
-    Beyond the centres of the outer cells it is the nearest cell's value.
+    Outside the centres of the outer cells it returns the nearest cell's value.
     """
     rows, columns = values.shape
     v = float(np.clip((y + 0.5) / size[0] * rows - 0.5, 0, rows - 1))
@@ -89,9 +89,9 @@ def sample(values: CueMap, x: float, y: float, size: tuple[int, int]) -> float:
 
 
 def ranks(values: CueMap, size: tuple[int, int], step: float) -> CueMap:
-    """Share of an image's cells that are lower by a `step` or more, ties shared: 0.5 everywhere on a constant map.
+    """Return each cell's share of cells that are lower by `step` or more, ties counted half (constant map: 0.5).
 
-    `values` (h, w) cover the image of `size` (H, W); the result has at most `GRID_PX` cells on its long side.
+    `values` (h, w) cover the image of `size` (H, W); the result has at most `GRID_PX` cells along its long side.
     """
     import cv2
 
@@ -100,14 +100,14 @@ def ranks(values: CueMap, size: tuple[int, int], step: float) -> CueMap:
     cells = np.asarray(cv2.resize(values, grid, interpolation=cv2.INTER_AREA), np.float64)
     # Rounding keeps float noise from ordering the cells of a flat region.
     rounded = np.round(cells.ravel() / step)
-    # By hand: scipy.stats takes a second to import.
+    # No scipy.stats: it takes a second to import.
     _, cell, counts = np.unique(rounded, return_inverse=True, return_counts=True)
     lower = (counts.cumsum() - counts / 2)[cell]
     return np.asarray(lower / rounded.size, np.float32).reshape(cells.shape)
 
 
 def blurred(values: CueMap, sigma: float) -> CueMap:
-    """By a Gaussian of at least half a pixel."""
+    """Blur with a Gaussian of at least half a pixel."""
     import cv2
 
     return np.asarray(cv2.GaussianBlur(values, (0, 0), max(sigma, 0.5)), np.float32)

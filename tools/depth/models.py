@@ -1,4 +1,4 @@
-"""Monocular depth networks behind one convention: relative depth 0..1, larger is nearer, and metres where known.
+"""Monocular depth networks with one convention: relative depth 0..1, larger is nearer, and metres if known.
 
 Depth Anything (Yang et al. 2024) and DPT (Ranftl et al. 2021) predict inverse depth up
 to scale and shift, larger is nearer; ZoeDepth (Bhat et al. 2023), Depth Pro (Bochkovskii et al. 2024), Depth Anything
@@ -27,23 +27,23 @@ from tools._shared.reading import check_elongation, shrink, window_median
 
 DepthValues = npt.NDArray[np.float32]
 
-# transformers' `model_type` and what it predicts, unless its config says otherwise (`in_metres`).
+# What each of transformers' `model_type`s predicts, unless its configuration says otherwise (`in_metres`).
 FAMILIES: Mapping[str, Literal["inverse", "metres"]] = {
     "depth_anything": "inverse",
     "dpt": "inverse",
     "zoedepth": "metres",
     "depth_pro": "metres",
 }
-# Families whose authors put corners on corners when they enlarge a map: `DepthAnythingV2.infer_image`. The authors of
-# the others put edges on edges: `DepthPro.infer`, `run_monodepth.py` of isl-org/DPT, `_infer_with_pad_aug` of
-# isl-org/ZoeDepth, dinov2/hub/depth/encoder_decoder.py of facebookresearch/dinov2.
+# Families whose authors align corner pixels when they enlarge a map: `DepthAnythingV2.infer_image`. The authors of the
+# others align edges: `DepthPro.infer`, `run_monodepth.py` of isl-org/DPT, `_infer_with_pad_aug` of isl-org/ZoeDepth,
+# dinov2/hub/depth/encoder_decoder.py of facebookresearch/dinov2.
 CORNERS = ("depth_anything",)
-# The last part of every family's network: it stays in float32.
+# Names of the last part of the networks, which stays in float32.
 HEADS = ("head", "relative_head", "metric_head")
-# Longer images are reduced first: most families resize to a few hundred pixels anyway.
+# Longer images are shrunk first: most families resize to a few hundred pixels anyway.
 MAX_SIDE_PX = 1024
-# Long side, in pixels, of images that `DepthModel.prepare` can still use: Depth Anything sees a short side of 518 px of
-# images up to 4 : 1, Depth Pro a square of 1,536.
+# Largest useful long side, in pixels, of images for `DepthModel.prepare`: Depth Anything resizes images up to 4 : 1 to
+# a short side of 518 px, Depth Pro to a square of 1,536 px.
 USEFUL_SIDE_PX = 2072
 # Processors scale by the short side, so a strip would become millions of pixels.
 MAX_ELONGATION = 8.0
@@ -58,13 +58,13 @@ class DepthMap:
     metres: DepthValues | None = None
 
     def at(self, x: float, y: float, size: tuple[int, int]) -> dict[str, float]:
-        """Values at a point of the original image of `size` (H, W): `depth_0_1`, and `depth_m` of metric models."""
+        """Return the values at a point of an image of `size` (H, W): `depth_0_1`, and `depth_m` of metric models."""
         read = {"depth_0_1": window_median(self.nearness, x, y, size)}
         return read if self.metres is None else {**read, "depth_m": window_median(self.metres, x, y, size)}
 
 
 class DepthInput(NamedTuple):
-    """An image as the network takes it, a tensor (1, 3, h, w), and the size (H, W) of the map that is wanted."""
+    """Network input of an image, a tensor (1, 3, h, w), and the requested size (H, W) of the map."""
 
     values: Any
     size: tuple[int, int]
@@ -74,13 +74,13 @@ class DepthModel:
     """A verified checkpoint of one of `FAMILIES` on a device."""
 
     def __init__(self, weights: str, device: str) -> None:
-        """Load. Raises `WeightsError` when weights are absent, do not fit, or are of another family."""
+        """Load the checkpoint. Raises `WeightsError` for missing or unsuitable weights or another family."""
         self._checkpoint = load_verified(
             "AutoModelForDepthEstimation",
             weights,
             device=device,
             model_types=tuple(FAMILIES),
-            # An index that BEiT backbones compute from their size; old files carry a copy.
+            # BEiT backbones compute this index from their size; old files contain a copy.
             harmless=("relative_position_index",),
         )
         self.version = self._checkpoint.version
@@ -99,7 +99,7 @@ class DepthModel:
             raise WeightsError(f"{weights}: its image processor is not one of a depth model")
 
     def prepare(self, pixels: Pixels) -> DepthInput:
-        """An RGB image (H, W, 3) as the network takes it. Raises `ToolError`: it is more elongated than 8 : 1."""
+        """Prepare an RGB image (H, W, 3) for the network. Raises `ToolError` if it is more elongated than 8 : 1."""
         check_elongation("depth", pixels, MAX_ELONGATION)
         height, width = pixels.shape[:2]
         target = self._input_size(height, width)
@@ -107,15 +107,15 @@ class DepthModel:
         reduced = shrink(pixels, min(longest, USEFUL_SIDE_PX))
         options: dict[str, Any] = {}
         if target is not None and self._checkpoint.model_type == "depth_anything":
-            # The processor alone would take the scale nearest to 1, half of the authors' size for many photographs.
+            # The processor alone would choose the scale nearest to 1, half of the authors' size for many photographs.
             size = {"height": target[0], "width": target[1]}
             options = {"size": size, "keep_aspect_ratio": False, "ensure_multiple_of": 1}
-        # Said explicitly: an image of 3 rows would be taken for one of 3 channels.
+        # Explicit because an image of 3 rows would be taken for one of 3 channels.
         processed = self._checkpoint.process(images=[reduced], input_data_format="channels_last", **options)
         return DepthInput(processed["pixel_values"], (reduced.shape[0], reduced.shape[1]))
 
     def _input_size(self, height: int, width: int) -> tuple[int, int] | None:
-        """The size (H, W) in which the network sees an image, where that may exceed `MAX_SIDE_PX`; else None."""
+        """Return the network's input size (H, W) for an image if it may exceed `MAX_SIDE_PX`; else None."""
         processor = self._checkpoint.processor
         if not processor.do_resize:
             return None
@@ -127,12 +127,12 @@ class DepthModel:
         return lower_bound_size((height, width), least, int(processor.ensure_multiple_of or 1))
 
     def predict(self, images: Sequence[DepthInput]) -> list[DepthValues]:
-        """The network's output for each image, (h, w) of its `size`; one forward pass for each shape of input."""
+        """Run the network on each image, giving (h, w) of its `size`; one forward pass per input shape."""
 
         def run(batch: Any, members: Sequence[int]) -> list[DepthValues]:
             outputs = self._checkpoint.model(pixel_values=batch)
             sizes = [images[place].size for place in members]
-            # DINOv2's heads see the picture at its own size, with a border around.
+            # DINOv2's heads get the image at its own size, with a border around it.
             processor = self._checkpoint.processor
             if not getattr(processor, "do_pad", False) or processor.do_resize:
                 return self._resized(outputs, sizes)
@@ -142,16 +142,16 @@ class DepthModel:
         return in_batches([image.values for image in images], self._checkpoint.device, run)
 
     def _resized(self, outputs: Any, sizes: Sequence[tuple[int, int]]) -> list[DepthValues]:
-        """The map of each image at its size (H, W).
+        """Resize the map of each image to its size (H, W).
 
-        transformers' `post_process_depth_estimation` enlarges with bicubic interpolation, which undershoots to negative
-        metres beside a step, and is not used.
+        transformers' `post_process_depth_estimation` is not used: it enlarges with bicubic interpolation, which
+        undershoots to negative metres near a step.
         """
         import torch
 
         maps = outputs.predicted_depth.float()
         if self._checkpoint.model_type == "depth_pro":
-            # Inverse depth of a camera as wide as its focal length, which is inverted after it was enlarged
+            # Inverse depth of a camera as wide as its focal length; it is enlarged before inversion
             # (`DepthPro.infer` of apple/ml-depth-pro).
             if (angle := outputs.field_of_view) is not None:
                 maps = maps * 2 * torch.tan(torch.deg2rad(angle.float()) / 2).reshape(-1, 1, 1)
@@ -166,15 +166,15 @@ class DepthModel:
         return resized
 
     def _border(self, side: int) -> int:
-        """Pixels that ZoeDepth's processor reflects on either end of a side: `_infer_with_pad_aug` of its authors."""
+        """Return the pixels that ZoeDepth's processor reflects at either end (authors: `_infer_with_pad_aug`)."""
         pads = self._checkpoint.model_type == "zoedepth" and self._checkpoint.processor.do_pad
         return int(np.sqrt(side / 2) * 3) if pads else 0
 
 
 def enlarge(values: Any, size: tuple[int, int], *, corners: bool) -> Any:
-    """Resize a map (h, w), a tensor, to `size` (H, W), bilinear, so that no value leaves the range of the map.
+    """Resize a map (h, w), a tensor, to `size` (H, W), bilinearly, so that no value leaves the range of the map.
 
-    `corners` puts the centres of the corner pixels on each other, otherwise the edges of the maps.
+    With `corners` the centres of the corner pixels are aligned, otherwise the edges of the maps.
     """
     from torch.nn.functional import interpolate
 
@@ -182,9 +182,9 @@ def enlarge(values: Any, size: tuple[int, int], *, corners: bool) -> Any:
 
 
 def lower_bound_size(size: tuple[int, int], least: tuple[int, int], multiple: int) -> tuple[int, int]:
-    """The size (H, W) in which Depth Anything's authors show an image of `size` (H, W) to the network.
+    """Return the size (H, W) at which Depth Anything's authors feed an image of `size` (H, W) to the network.
 
-    Both sides are at least those of `least`, in the shape of the image, rounded to a multiple: `Resize` with
+    The aspect ratio is kept, both sides are at least those of `least` and rounded to a multiple: `Resize` with
     `lower_bound` in depth_anything_v2/util/transform.py of DepthAnything/Depth-Anything-V2. 427 x 640 becomes
     518 x 770.
     """
@@ -198,12 +198,12 @@ def lower_bound_size(size: tuple[int, int], least: tuple[int, int], multiple: in
 
 
 def in_metres(config: Any) -> bool:
-    """Whether a checkpoint predicts metres, larger is farther, by its transformers configuration.
+    """Return whether a checkpoint predicts metres (larger is farther), from its transformers configuration.
 
-    Depth Anything V2 names it. A DPT head predicts inverse depth, also where it was finetuned on KITTI or NYU: the
-    authors invert it afterwards (`DPTDepthModel.forward` in dpt/models.py of isl-org/DPT). With a projection before
-    the head it is one of DINOv2's, which are trained on metres (`DepthBaseDecodeHead.depth_pred` of
-    facebookresearch/dinov2; `convert_dinov2_depth_to_hf.py` of transformers gives them alone `add_projection`).
+    Depth Anything V2 states it. A DPT head predicts inverse depth, even if fine-tuned on KITTI or NYU: the authors
+    invert it afterwards (`DPTDepthModel.forward` in dpt/models.py of isl-org/DPT). A projection before the head marks
+    one of DINOv2's heads, which are trained on metres (`DepthBaseDecodeHead.depth_pred` of
+    facebookresearch/dinov2; `convert_dinov2_depth_to_hf.py` of transformers adds `add_projection` only to these).
     """
     if FAMILIES[config.model_type] == "metres" or getattr(config, "add_projection", False):
         return True
@@ -211,15 +211,15 @@ def in_metres(config: Any) -> bool:
 
 
 def within(padded: DepthValues, size: tuple[int, int]) -> DepthValues:
-    """The picture of `size` (H, W) in a map (h, w) with a border around it, whose odd pixel is below and right."""
+    """Crop a padded map (h, w) to `size` (H, W); an odd padding pixel is at the bottom and right."""
     y_offset, x_offset = (padded.shape[0] - size[0]) // 2, (padded.shape[1] - size[1]) // 2
     return padded[y_offset : y_offset + size[0], x_offset : x_offset + size[1]]
 
 
 def depth_map(predicted: npt.NDArray[np.floating], *, metric: bool) -> DepthMap:
-    """A network's output (h, w), metres or inverse depth, in our convention.
+    """Convert a network's output (h, w), metres or inverse depth, to a `DepthMap`.
 
-    Metres are inverted before they are scaled to 0..1, so that a step means the same for all families.
+    Metres are inverted before scaling to 0..1, so that a step means the same for all families.
 
     Raises:
         ToolError: a value is not finite.

@@ -1,6 +1,6 @@
-"""Draw a relative depth map in the size of its image, or points in their order of depth where there is no map.
+"""Draw a relative depth map at the size of its image, or without a map the points in their order of depth.
 
-`draw_depth(depth, (height, width), [("A", x, y)])`: viridis, a colour bar with its ends named, the points.
+`draw_depth(depth, (height, width), [("A", x, y)])`: viridis, a labelled colour bar, the points.
 `draw_order(pixels, [("B", x, y), ("A", x, y)], decided=True)`: the image, B marked near and A far, a line between them.
 """
 
@@ -18,15 +18,15 @@ from tools._shared.overlay import DARK, PALETTE, WHITE, Overlay, extent, viridis
 MIN_LEGEND_PX = 96
 
 
-# Orange and light blue: apart in hue, in lightness and for the colour-blind.
+# Orange and light blue differ in hue and in lightness, also for the colour-blind.
 NEAR, FAR = PALETTE[1], PALETTE[0]
 
 
 def draw_order(pixels: Pixels, points: Sequence[tuple[str, float, float]], *, decided: bool) -> Pixels:
-    """A picture (H, W, 3) of an image with points (label, x and y in px) given nearest first.
+    """Draw points (label, x and y in px, nearest first) on an image (H, W, 3).
 
-    The first is named near, the last far, others by their place; undecided ones only by their label. A line joins the
-    first two.
+    The first is labelled near, the last far, others by their rank; undecided ones only by their label. A line joins
+    the first two.
     """
     import cv2
 
@@ -50,12 +50,12 @@ def draw_order(pixels: Pixels, points: Sequence[tuple[str, float, float]], *, de
 def draw_depth(
     depth: npt.NDArray[np.float32], size: tuple[int, int], points: Sequence[tuple[str, float, float]]
 ) -> Pixels:
-    """A picture (H, W, 3) of a map (h, w) in 0..1, yellow near and violet far; points are label, x and y in px."""
+    """Render a map (h, w) in 0..1, yellow near and violet far, as (H, W, 3); points are label, x and y in px."""
     height, width = size
     canvas = viridis(depth, size)
     scale = max(0.5, min(height, width) / 400)
     if min(height, width) >= MIN_LEGEND_PX:
-        # A vertical bar at the lower right: near 1 at its top, far 0 at its foot.
+        # A vertical bar at the lower right: near (1) at the top, far (0) at the bottom.
         import cv2
 
         font, bar_height = 0.6 * scale, round(height * 0.35)

@@ -1,9 +1,9 @@
-"""Detection: boxes of named things in an image, and how many of each there are.
+"""Detection: boxes of named objects in an image, and the number of each.
 
 `hybrid tools run detection photo.jpg --weights DIR --args '{"names": ["dog", "red car"]}'`
 
-There is no weight-free backend: without a network nothing here knows what a dog looks like. The families that load are
-in `models.FAMILIES`; OWLv2 (Minderer et al. 2023) is the default, in which any name may be asked for.
+There is no weight-free backend: recognising a dog needs a network. The families that load are in `models.FAMILIES`;
+the default is OWLv2 (Minderer et al. 2023), which accepts any name.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from tools._shared.overlay import PALETTE, overlay
 from tools.detection.models import Detection, DetectionInput, DetectionOutput, Detector
 from tools.detection.rules import RULES, ThingName
 
-# Highest confidence in a count: no detector of this kind was measured here.
+# Highest confidence in a count: no detector of this kind has been measured for this tool.
 MAX_CERTAINTY = 0.9
-# Weight of one candidate whose score lies on the threshold; by argument, not measured.
+# Weight of one candidate whose score is at the threshold; set by argument, not measured.
 DOUBT = 0.35
 LISTED_NAMES = 5
-# Of each name: as many as let the text of the finding fit.
+# Numbers of boxes per name to try, in this order, until the text fits.
 LISTED_BOXES = (3, 2, 1, 0)
 
 
@@ -51,7 +51,7 @@ class LearnedDetection(Learned[DetectionArgs, DetectionInput, DetectionOutput, D
     load = Detector
 
     def prepare(self, request: Request[DetectionArgs]) -> DetectionInput:
-        """The image for the network and the names it knows. Raises `ToolError`: it knows none, or an odd image."""
+        """Return the prepared image and known names. Raises `ToolError` for no known name or an unsuitable image."""
         model, names = self.model, list(dict.fromkeys(request.args.names))
         known_names = [name for name in names if model.knows(name)]
         if not known_names:
@@ -62,11 +62,11 @@ class LearnedDetection(Learned[DetectionArgs, DetectionInput, DetectionOutput, D
         return model.prepare(request.images[0], known_names)
 
     def batch_key(self, prepared: DetectionInput) -> Hashable:
-        """As `Detector.batch_key`."""
+        """Return `Detector.batch_key`."""
         return self.model.batch_key(prepared)
 
     def compute(self, prepared: Sequence[DetectionInput]) -> list[DetectionOutput]:
-        """Scores and boxes for each image; one pass for up to eight of one shape."""
+        """Compute scores and boxes for each image; up to eight of one shape share a pass."""
         return self.model.predict(prepared)
 
     def finish(self, request: Request[DetectionArgs], prepared: DetectionInput, output: DetectionOutput) -> Evidence:
@@ -81,7 +81,7 @@ class LearnedDetection(Learned[DetectionArgs, DetectionInput, DetectionOutput, D
 def report(
     pixels: Pixels, names: Sequence[str], candidates: Sequence[Detection], threshold: float, unknown: Sequence[str] = ()
 ) -> Evidence:
-    """Build the evidence of an image (H, W, 3) from candidates, best first and down to half the threshold.
+    """Build the tool output for an image (H, W, 3) from candidates, best first, down to half the threshold.
 
     Returns:
         Evidence with data `{"boxes": [{"name", "score_0_1", "box_px": [x0, y0, x1, y1]}], "counts": {name: int},
@@ -109,7 +109,7 @@ def report(
 
 
 def confidence(candidates: Sequence[Detection], threshold: float) -> float:
-    """Probability, 0..1, that the counts are right: falls with every candidate whose score is near the threshold."""
+    """Return the probability, 0..1, that the counts are right; every candidate near the threshold lowers it."""
     doubt = sum(max(0.0, 1 - abs(candidate.score - threshold) / threshold) for candidate in candidates)
     return MAX_CERTAINTY * math.exp(-DOUBT * doubt)
 
@@ -128,17 +128,17 @@ def _list_detections(names: Sequence[str], selected: Sequence[Detection], unknow
 
 
 NAME = "stop sign"
-# Everyday classes, of which every closed set has one.
+# Everyday classes, at least one of which is in every closed set.
 PROBE_NAMES = ("person", NAME)
-# Intersection over union from which a box is that of a sign.
+# Intersection over union from which a box matches a sign.
 MIN_OVERLAP = 0.5
-# Of the signs of a picture.
+# Share of the signs of an image that must be found.
 MIN_FOUND = 0.75
-# How far boxes may lie beside their signs and how much larger or smaller they may be, as fractions of the signs' sides
-# and as medians: a network errs at an edge here and there, an error of scale or place is that of all.
+# Largest median offset and size error of the boxes, as fractions of the signs' sides: a network errs at single edges,
+# but an error of scale or position affects all boxes.
 NEAR = 0.035
 
-# The middle of a sign, x and y, and its radius, in pixels of a picture of 640 x 480.
+# Centre x and y and radius of a sign, in pixels of an image of 640 x 480.
 Sign = tuple[float, float, float]
 SCENES: Sequence[tuple[str, float, Sequence[Sign]]] = (
     ("four signs", 1.0, ((110, 130, 62), (520, 120, 70), (300, 200, 84), (470, 330, 58))),
@@ -148,7 +148,7 @@ SCENES: Sequence[tuple[str, float, Sequence[Sign]]] = (
 
 
 def street(scale: float, signs: Sequence[Sign]) -> tuple[Pixels, list[Box]]:
-    """Signs on poles before a sky, houses and a road, and the box of each."""
+    """Draw signs on poles in front of a sky, houses and a road; return the image and the box of each sign."""
     import cv2
 
     width, height = round(640 * scale), round(480 * scale)
@@ -166,7 +166,7 @@ def street(scale: float, signs: Sequence[Sign]) -> tuple[Pixels, list[Box]]:
         middle, pole = round(centre[0]), round(0.06 * reach)
         start, end = (middle - pole, round(centre[1])), (middle + pole, round(0.9 * height))
         cv2.rectangle(canvas, start, end, (120, 122, 125), -1)
-        # Eight corners, with a side on top.
+        # Eight corners, with a horizontal side on top.
         angles = np.pi / 8 + np.arange(8) * np.pi / 4
         octagon = np.stack([np.cos(angles), np.sin(angles)], axis=1)
         for share, colour in ((1.0, (245, 245, 245)), (0.97, (190, 22, 30))):
@@ -196,7 +196,7 @@ def _signs(scale: float, signs: Sequence[Sign]) -> CheckCase:
             return f"{len(pairs)} of {len(boxes)} signs were found"
         if len(seen) > 2 * len(boxes):
             return f"{len(seen)} boxes for {len(boxes)} signs"
-        # How far the edges of each found box lie to the right and below of the sign's, of the sign's side.
+        # Offsets of the edges of each detected box to the right and down, relative to the sign's width.
         off = np.array([(np.array(astuple(detected)) - astuple(box)) / (box.x1 - box.x0) for box, detected in pairs])
         x_min, y_min, x_max, y_max = off.T
         offsets = np.median([(x_min + x_max) / 2, (y_min + y_max) / 2, x_max - x_min, y_max - y_min], axis=1)
@@ -209,7 +209,7 @@ def _signs(scale: float, signs: Sequence[Sign]) -> CheckCase:
 
 
 def probe(picture: Pixels) -> CheckCase:
-    """A question about any picture, with names of which every set of classes has one."""
+    """Make a question about any image, with names at least one of which is in every set of classes."""
     return CheckCase((picture,), {"names": list(PROBE_NAMES)}, lambda _: None)
 
 

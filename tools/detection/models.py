@@ -1,4 +1,4 @@
-"""Object detectors behind one convention: boxes of named things in pixels of the image, scores 0..1.
+"""Object detectors with one convention: boxes of named objects in pixels of the image, scores 0..1.
 
 OWLv2 (Minderer et al. 2023), OWL-ViT and (MM) Grounding DINO (Liu et al. 2024) take any name; RT-DETR, RT-DETRv2 (Lv et
 al. 2024), D-FINE, DEIMv2 and RF-DETR (Robinson et al. 2025) know the classes of their own configuration.
@@ -25,14 +25,14 @@ from tools._shared.batches import by_form, by_members, doubles, shape, together
 from tools._shared.question_words import singular
 from tools._shared.reading import shrink
 
-# One row a query, one column a name, 0..1.
+# One row per query, one column per name, 0..1.
 Scores = npt.NDArray[np.float64]
-# One row a query: centre x, y, width and height in 0..1.
+# One row per query: centre x, y, width and height in 0..1.
 Boxes = npt.NDArray[np.float64]
 
 
 class DetectorFamily(NamedTuple):
-    """Properties of a family, as models.toml explains them."""
+    """Properties of a family; models.toml explains them."""
 
     kind: Literal["queries", "sentence", "closed"]
     # Score from which a box counts.
@@ -44,19 +44,19 @@ class DetectorFamily(NamedTuple):
 # By transformers' `model_type`.
 FACTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 FAMILIES: Mapping[str, DetectorFamily] = {name: DetectorFamily(**facts) for name, facts in FACTS["families"].items()}
-# Images in one pass: OWLv2 sees each at 960 px.
+# Images per pass: OWLv2 resizes each to 960 px.
 MAX_AT_ONCE = 8
 MAX_SIDE_PX = 1600
 MIN_SIDE_PX = 4
 MAX_ELONGATION = 20.0
 # 0.5 of 255.
 GREY = 128
-# Intersection over union from which two boxes of one name are one thing.
+# Intersection over union from which two boxes of one name are the same object.
 SAME_OBJECT = 0.6
 
 
 class Detection(NamedTuple):
-    """A thing that was found: its name as it was asked for, score 0..1, box in pixels of the image."""
+    """A detected object: its requested name, score 0..1, box in pixels of the image."""
 
     name: str
     score: float
@@ -64,14 +64,14 @@ class Detection(NamedTuple):
 
 
 class DetectionInput(NamedTuple):
-    """The names that are looked for, and the image for the network by the network's names of it, each (1, ...)."""
+    """The names to look for, and the image's network inputs by name, each (1, ...)."""
 
     names: tuple[str, ...]
     image: Mapping[str, Any]
 
 
 class DetectionOutput(NamedTuple):
-    """Scores (Q, names) and boxes (Q, 4) as centre x, y, width, height in 0..1 of one image."""
+    """Scores (Q, names) and boxes (Q, 4) of one image; a box is centre x, y, width, height in 0..1."""
 
     scores: Scores
     boxes: Boxes
@@ -81,7 +81,7 @@ class Detector:
     """A verified checkpoint of one of `FAMILIES` on a device."""
 
     def __init__(self, weights: str, device: str) -> None:
-        """Load. Raises `WeightsError` when weights are absent, do not fit, or are of another family."""
+        """Load the checkpoint. Raises `WeightsError` for missing or unsuitable weights or another family."""
         closed = FAMILIES[model_type_of(find_checkpoint(weights), weights, tuple(FAMILIES))].kind == "closed"
         self._checkpoint = load_verified(
             "AutoModelForObjectDetection" if closed else "AutoModelForZeroShotObjectDetection",
@@ -99,11 +99,11 @@ class Detector:
             raise WeightsError(f"{weights}: config.json names no classes (id2label)")
 
     def knows(self, name: str) -> bool:
-        """Whether the detector can be asked for a name: always, unless its set of classes is closed."""
+        """Return whether the detector knows a name: always, unless its set of classes is closed."""
         return not self._classes or singular(name).lower() in self._classes
 
     def prepare(self, pixels: Pixels, names: Sequence[str]) -> DetectionInput:
-        """An image and the names that are looked for, as the network takes them.
+        """Prepare an image and the names to look for.
 
         Raises:
             ToolError: the image is smaller than 4 px or more elongated than 20 : 1.
@@ -132,26 +132,26 @@ class Detector:
         )
 
     def batch_key(self, request: DetectionInput) -> Hashable:
-        """The shape of the image, and its names where they are read as a sentence with it."""
-        # Not padded to a common shape: the mask of Grounding DINO does not reach its backbone, and scores change.
+        """Return the shape of the image, and its names if the network reads them as a sentence."""
+        # Images are not padded to a common shape: Grounding DINO's mask does not reach its backbone, so scores change.
         return request.names if self.family.kind == "sentence" else (), shape(request.image["pixel_values"])
 
     def predict(self, requests: Sequence[DetectionInput]) -> list[DetectionOutput]:
-        """Scores and boxes of every image; one pass for the images of one shape (of one sentence, too, where read)."""
+        """Compute scores and boxes of every image; one pass per shape (and per sentence, if names are read as one)."""
         groups = by_form([self.batch_key(request) for request in requests], MAX_AT_ONCE)
         return by_members(groups, lambda members: self._pass([requests[place] for place in members]))
 
     def detections(
         self, pixels: Pixels, names: Sequence[str], output: DetectionOutput, floor: float
     ) -> list[Detection]:
-        """Everything of these names with a score of at least `floor`, best first; each thing once.
+        """Return all objects of these names with a score of at least `floor`, best first, without duplicates.
 
         Raises:
             ToolError: a score or a box is not finite.
         """
         check_finite("detection", output.scores, output.boxes)
         height, width = pixels.shape[:2]
-        # The factors (x, y) that scale a box of 0..1 to pixels, and the width and height at which it is clipped.
+        # Factors (x, y) that scale a box of 0..1 to pixels, and the width and height to which it is clipped.
         across, down = (max(height, width),) * 2 if self.family.pads else (width, height)
         return gather(names, output.scores, output.boxes, floor, (across, down, width, height))
 
@@ -166,7 +166,8 @@ class Detector:
             read = loaded.processor(text=[sentence] * len(group), return_tensors="pt").to(loaded.device)
         elif self.family.kind == "queries":
             most = max(len(request.names) for request in group)
-            # Every image has as many queries as the longest list: the last is asked again, and not read.
+            # Every image needs as many queries as the longest list: the last one is repeated, and its copies are
+            # ignored.
             names = [
                 name
                 for request in group
@@ -183,11 +184,11 @@ class Detector:
         scores, boxes = torch.sigmoid(outputs.logits.float()), doubles(outputs.pred_boxes)
         rows = []
         for place, request in enumerate(group):
-            # Scores (Q, names) from what the network gives for one image.
+            # Scores (Q, names) from the network's output for one image.
             row_scores = scores[place]
             if self.family.kind == "closed":
                 columns = [self._classes[singular(name).lower()] for name in request.names]
-                # A query that fits another class better is not one of these.
+                # A query that fits another class better does not count.
                 name_scores = torch.where(row_scores == row_scores.amax(dim=1, keepdim=True), row_scores, 0.0)[
                     :, columns
                 ]
@@ -201,9 +202,9 @@ class Detector:
 
 
 def pad_square(pixels: Pixels) -> Pixels:
-    """The image (H, W, 3) in the upper left of a square that is grey elsewhere.
+    """Pad an image (H, W, 3) to a square with grey, keeping it in the upper left.
 
-    Owlv2ImageProcessor of transformers pads with black and OwlViTImageProcessor stretches the picture; the authors pad
+    Owlv2ImageProcessor of transformers pads with black and OwlViTImageProcessor stretches the image; the authors pad
     with 0.5 for both (`preprocess_image` in scenic/projects/owl_vit/notebooks/inference.py of google-research/scenic).
     """
     height, width = pixels.shape[:2]
@@ -213,7 +214,7 @@ def pad_square(pixels: Pixels) -> Pixels:
 
 
 def enlarges(processor: Any, square: Pixels) -> bool:
-    """Whether an image processor is OWLv2's and would only enlarge an image (S, S, 3): `enlarge` does the same."""
+    """Return whether the processor is OWLv2's and would only enlarge an image (S, S, 3), as `enlarge` does."""
     return (
         type(processor).__name__ == "Owlv2ImageProcessor"
         and all((processor.do_resize, processor.do_rescale, processor.do_normalize))
@@ -222,9 +223,9 @@ def enlarges(processor: Any, square: Pixels) -> bool:
 
 
 def enlarge(processor: Any, square: Pixels) -> Any:
-    """A square image (S, S, 3) as OWLv2's processor enlarges it, (1, 3, h, w), within 1e-3, in a third of its time.
+    """Enlarge a square image (S, S, 3) as OWLv2's processor does, (1, 3, h, w), within 1e-3, in a third of its time.
 
-    Weights of a bilinear mean sum to 1, so the few pixels are normalised before they become many.
+    Weights of a bilinear mean sum to 1, so normalising before enlarging gives the same result on fewer pixels.
     """
     import cv2
     import torch
@@ -239,9 +240,9 @@ def enlarge(processor: Any, square: Pixels) -> Any:
 
 
 def by_phrase(tokens: Any, ids: Sequence[int], stop: int, names: int) -> Any:
-    """Scores of phrases (Q, names) from scores of tokens (Q, T): the best token between two full stops.
+    """Return scores of phrases (Q, names) from scores of tokens (Q, T): the best token between two full stops.
 
-    `ids` starts with the mark of the sentence's beginning, which no name holds.
+    `ids` starts with the token for the beginning of the sentence, which belongs to no name.
 
     Raises:
         ToolError: the tokenizer cut the sentence.
@@ -261,9 +262,9 @@ def by_phrase(tokens: Any, ids: Sequence[int], stop: int, names: int) -> Any:
 def gather(
     names: Sequence[str], scores: Scores, boxes: Boxes, floor: float, frame: tuple[float, float, int, int]
 ) -> list[Detection]:
-    """Detections from scores (Q, N) and boxes (Q, 4) as centre x, y, width, height in 0..1; each query its best name.
+    """Make detections from scores (Q, N) and boxes (Q, 4), centre x, y, width, height in 0..1; one name per query.
 
-    `frame`: pixels that 1 stands for in x and in y, and the width and height at which boxes are cut.
+    `frame`: pixels per unit in x and in y, and the width and height to which boxes are clipped.
     """
     across, down, width, height = frame
     best = scores.argmax(axis=1)
@@ -279,14 +280,14 @@ def gather(
 
 
 def distinct(detections: Sequence[Detection]) -> list[Detection]:
-    """Non-maximum suppression name by name, best first."""
+    """Apply non-maximum suppression name by name, best first."""
     edges = np.array(
         [(detection.box.x0, detection.box.y0, detection.box.x1, detection.box.y1) for detection in detections]
     ).reshape(-1, 4)
     lows, highs, names = edges[:, :2], edges[:, 2:], np.array([detection.name for detection in detections])
     areas = (highs - lows).prod(axis=1)
     selected, remaining = [], np.arange(len(detections))
-    # A network that was not trained leaves thousands: whole columns are compared, not pair by pair.
+    # An untrained network leaves thousands of boxes, so full columns are compared instead of pairs.
     while len(remaining):
         best, remaining = remaining[0], remaining[1:]
         selected.append(detections[best])

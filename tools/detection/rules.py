@@ -1,4 +1,4 @@
-"""The rules of detection: how many things of a name there are, and whether a named thing is still to be seen."""
+"""The rules of detection: count the objects of a name, and decide whether a named object is still to be found."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hybrid.tool.rules import Abstained, Rule, RuleContext, SpecialistAnswer, as
 from tools._shared.question_words import MAX_NAMES, asked_question, counted_thing, named_things, number_in
 from tools.detection.models import Detection
 
-# A name that the detection tool can be asked for.
+# A name that the detection tool accepts.
 ThingName = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80)]
 
 
@@ -29,7 +29,7 @@ class _Data(BaseModel):
 
 
 def seen_from(data: Mapping[str, Json]) -> list[Detection]:
-    """The detections in a finding's `data`, best first. Raises `ToolError` for data of another shape."""
+    """Return the detections in a tool output's `data`, best first. Raises `ToolError` for data of another shape."""
     try:
         parsed = _Data.model_validate(dict(data))
     except ValidationError as error:
@@ -42,7 +42,7 @@ def seen_from(data: Mapping[str, Json]) -> list[Detection]:
 
 @asks("detection")
 async def counting(prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
-    """The choice that states the number of detected things; a number that no choice states is an abstention."""
+    """Choose the option that states the number of detected objects; abstain if none does."""
     name = counted_thing(prompt.text)
     if name is None:
         raise Abstained("no name", "the question names no thing to count")
@@ -52,7 +52,7 @@ async def counting(prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
 
 @asks("detection")
 async def goes_on(prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
-    """Whether more has to be seen: as long as a thing that the question names was not found in any part shown."""
+    """Answer whether more must be seen: yes until every object that the question names was found in the parts shown."""
     enough, finding = await all_seen(prompt, ctx)
     return SpecialistAnswer("no" if enough else "yes", "detection", finding)
 
@@ -62,21 +62,21 @@ RULES: Mapping[str, Rule] = {"Counting": counting, "continue": goes_on}
 
 
 def count_of(finding: Finding, name: str) -> int | None:
-    """How many things of a name detection counted; None for a name that a closed-set detector does not know."""
+    """Return detection's count for a name, or None for a name that a closed-set detector does not know."""
     counts = finding.data.get("counts")
     count = counts.get(name) if isinstance(counts, Mapping) else None
     return count if isinstance(count, int) else None
 
 
 def counted_choice(prompt: Prompt, finding: Finding, name: str) -> int | None:
-    """The place of the one choice that states how many things of a name detection counted; None for none or several."""
+    """Return the index of the only choice that states detection's count for a name; None for none or several."""
     count = count_of(finding, name)
     fits = [place for place, choice in enumerate(prompt.choices) if count is not None and number_in(choice) == count]
     return fits[0] if len(fits) == 1 else None
 
 
 async def all_seen(prompt: Prompt, ctx: RuleContext) -> tuple[bool, Finding]:
-    """Whether every thing that the question names is in the images shown. Raises `Abstained` where it names none."""
+    """Return whether every object that the question names is in the images. Raises `Abstained` if it names none."""
     question = asked_question(prompt.text)
     missing = set(named_things(question)[:MAX_NAMES]) if question else set()
     if not missing:

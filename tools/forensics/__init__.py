@@ -1,9 +1,9 @@
-"""Forensics: which of some images was made by a generator, and which is most likely a photograph.
+"""Forensics: which of several images is synthetic, and which is most likely a photograph.
 
 `hybrid tools run forensics one.jpg two.jpg three.jpg four.jpg --weights DIR --args '{}'`
 
-Only the learned backend decides: a supervised detector (`models.py`) scores every image and the highest
-score wins. The weight-free one shows statistics of noise and spectrum (`cues.py`) and never decides.
+Only the learned backend decides: a supervised detector (`models.py`) scores every image and the highest score wins. The
+weight-free one shows statistics of noise and spectrum (`cues.py`) and never decides.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from tools._shared.overlay import Overlay, overlay
 from tools._shared.picture_content import shows_something
 from tools.forensics.models import SyntheticDetector, scores
 
-# The middle of the image is read at its own resolution: scaling would change the statistics.
+# The centre of the image is read at its own resolution: scaling would change the statistics.
 WINDOW_PX = 512
 MIN_SIDE_PX = 32
 
@@ -37,12 +37,12 @@ Spectrum = npt.NDArray[np.float64]
 
 
 def measure(pixels: Pixels) -> dict[str, float]:
-    """Statistics of the middle of an image (H, W, 3) of at least `MIN_SIDE_PX` a side; grey levels are 0..255.
+    """Measure statistics of the centre of an image (H, W, 3) of at least `MIN_SIDE_PX` per side; grey levels 0..255.
 
     `residual_std_grey`: standard deviation of the median residual. `residual_kurtosis`: its excess kurtosis.
     `spectrum_slope`: exponent of the radial power spectrum between 0.05 and 0.45 cycles per pixel. `high_share_0_1`:
-    share of the power above 0.25 cycles per pixel, the mean left out. `peak_ratio`: 99.9th percentile of the residual's
-    power over its median.
+    share of the power above 0.25 cycles per pixel, excluding the mean. `peak_ratio`: 99.9th percentile of the
+    residual's power over its median.
     """
     import cv2
 
@@ -59,7 +59,7 @@ def measure(pixels: Pixels) -> dict[str, float]:
     power, frequency = _power(grey.astype(np.float64)), np.hypot(down[:, None], across[None, :])
     total = float(power[frequency > 0].sum())
     peaks = _power(residual)[frequency > 0.05]
-    # Exponent b of power ~ frequency^b by least squares over rings; 0 where there is no power.
+    # Exponent b of power ~ frequency^b by least squares over rings; 0 without any power.
     edges = np.geomspace(0.05, 0.45, 13)
     middles, levels = [], []
     for low, high in pairwise(edges):
@@ -77,7 +77,7 @@ def measure(pixels: Pixels) -> dict[str, float]:
 
 
 def _power(values: Spectrum) -> Spectrum:
-    # A window keeps the borders, which do not join up, from spreading over all frequencies.
+    # A window keeps the discontinuity at the borders from spreading over all frequencies.
     window = np.outer(np.hanning(values.shape[0]), np.hanning(values.shape[1]))
     return np.asarray(np.abs(np.fft.fft2((values - values.mean()) * window)) ** 2, np.float64)
 
@@ -87,10 +87,10 @@ Logits = npt.NDArray[np.float64]
 # Score from which a single image is called synthetic.
 SYNTHETIC = 0.5
 MAX_CERTAINTY = 0.85
-# Confidence of evidence that does not decide: nothing is claimed to be right.
+# Confidence of a tool output that does not decide.
 UNDECIDED = 0.25
-# The middle 90 % of 67 photographs from the web, JPEG of at most 640 px; of 67 others 81 to 97 % lie inside (`python -m
-# bench.forensics`).
+# Central 90 % range of 67 photographs from the web, JPEG of at most 640 px; of 67 others 81 to 97 % are inside it
+# (`python -m bench.forensics`).
 PHOTOGRAPHS: Mapping[str, tuple[float, float]] = {
     "residual_std_grey": (2.47, 22.9),
     "residual_kurtosis": (7.2, 646.0),
@@ -99,7 +99,7 @@ PHOTOGRAPHS: Mapping[str, tuple[float, float]] = {
     "peak_ratio": (14.5, 114.0),
 }
 HEAD = "Evidence only: this does not say which image is synthetic. In brackets: 90 % of JPEG photographs of 640 px."
-# For each image's statistic: its label in the text, its format, and its name in `data`.
+# For each statistic: its label in the text, its format, and its name in `data`.
 SAID = (
     ("Noise, grey levels", ".1f", "residual_std_grey"),
     ("Exponent of the spectrum", ".2f", "spectrum_slope"),
@@ -113,10 +113,10 @@ class ForensicsArgs(Args):
 
 
 class NoiseEvidence(WeightFree[ForensicsArgs]):
-    """The weight-free backend: statistics, no decision."""
+    """The weight-free backend: statistics without a decision."""
 
     def answer(self, request: Request[ForensicsArgs]) -> Evidence:
-        """The evidence of a request. Raises `ToolError` for an image too small to have statistics."""
+        """Measure each image of a request. Raises `ToolError` for an image that is too small."""
         for number, pixels in enumerate(request.images, 1):
             if min(pixels.shape[:2]) < MIN_SIDE_PX:
                 raise ToolError(
@@ -133,7 +133,7 @@ class NoiseEvidence(WeightFree[ForensicsArgs]):
         pictures = tuple(Picture(partial(_residual, pixels), of=number) for number, pixels in enumerate(request.images))
         lines = [HEAD]
         for words, unit, name in SAID:
-            # A statistic of each image beside its range, and which of them leave it.
+            # List a statistic of each image beside its range and flag values outside it.
             (low, high), numbers = PHOTOGRAPHS[name], []
             for number, value in enumerate((row[name] for row in rows), 1):
                 note = " (below)" if value < low else " (above)" if value > high else ""
@@ -143,7 +143,7 @@ class NoiseEvidence(WeightFree[ForensicsArgs]):
 
 
 def _residual(pixels: Pixels) -> Pixels:
-    """The residual of an image, grey 128 where it is zero, eight times enlarged in contrast; the input's size."""
+    """Return the residual of an image at its size, grey 128 where it is zero, with eightfold contrast."""
     import cv2
 
     grey = np.asarray(cv2.cvtColor(pixels, cv2.COLOR_RGB2GRAY), np.uint8)
@@ -160,11 +160,11 @@ class LearnedForensics(Learned[ForensicsArgs, Any, Logits, SyntheticDetector]):
     load = SyntheticDetector
 
     def prepare(self, request: Request[ForensicsArgs]) -> Any:
-        """All images as the network takes them, (n, 3, h, w). Raises `ToolError` for one that cannot be scored."""
+        """Prepare all images, (n, 3, h, w). Raises `ToolError` for an image that cannot be scored."""
         return self.model.prepare(request.images)
 
     def compute(self, prepared: Sequence[Any]) -> list[Logits]:
-        """The logits of each image; one pass for all of them."""
+        """Compute the logits of each image in one pass."""
         import torch
 
         logits = self.model.predict(torch.cat(list(prepared)))
@@ -181,14 +181,14 @@ class LearnedForensics(Learned[ForensicsArgs, Any, Logits, SyntheticDetector]):
 
 
 def judge(scores: Sequence[float], basis: str, *, seen: bool = True) -> Evidence:
-    """Build the evidence from detector scores 0..1, one per image; nothing is decided unless a picture shows something.
+    """Build the tool output from detector scores 0..1, one per image; undecided unless an image shows something.
 
     Returns:
         Evidence with data `{"synthetic": index from 0 or null, "photograph": index from 0 or null,
         "photograph_confidence_0_1": float or null, "scores": [{"score_0_1"}], "statistics": null, "photographs":
         null}`. Of several images the highest score is the synthetic one and the lowest the photograph, null for a tie;
-        a single image is synthetic from a score of a half on, else a photograph. The confidence is that `synthetic` is
-        right, or for a single image that what it is called is right.
+        a single image is synthetic from a score of 0.5, else a photograph. The confidence is that `synthetic` is right
+        or, for a single image, that its verdict is right.
     """
     rows: list[Json] = [{"score_0_1": score} for score in scores]
     if not seen:
@@ -221,7 +221,7 @@ def judge(scores: Sequence[float], basis: str, *, seen: bool = True) -> Evidence
 
 
 def _foremost(values: Sequence[float]) -> tuple[int | None, float]:
-    """The place of the highest of at least two values and the confidence in it, by its lead; None for a tie."""
+    """Return the index of the highest of at least two values and the confidence from its lead; None for a tie."""
     order = sorted(range(len(values)), key=lambda place: -values[place])
     lead, chance = values[order[0]] - values[order[1]], 1 / len(values)
     if lead <= 1e-6:
@@ -231,9 +231,10 @@ def _foremost(values: Sequence[float]) -> tuple[int | None, float]:
 
 @asks("forensics")
 async def real_photograph(prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
-    """The image that a supervised detector finds least synthetic.
+    """Choose the image that a supervised detector finds least synthetic.
 
-    The detector's own confidence, and what a card may count, is of the most synthetic image, so neither is taken.
+    The detector's own confidence, and the claim that a card may count, concern the most synthetic image, so this rule
+    uses neither.
     """
     finding = await ctx.tool("forensics", image_names(prompt), {})
     place = whole_number(finding, "photograph", min(len(prompt.images), len(ORDINALS) - 1))

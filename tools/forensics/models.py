@@ -1,8 +1,8 @@
-"""Supervised detectors of synthetic images: a timm backbone with one logit, from a directory.
+"""Supervised detectors of synthetic images: a timm backbone with one logit, loaded from a directory.
 
-Two layouts of config.json are read with one safetensors file: timm's own
-(`architecture`, `num_classes`: 1, `pretrained_cfg`) and that of Community Forensics (Park and Owens 2025: `model_size`,
-`input_size`, `patch_size`, tensors under `vit.`). Every tensor must come from the file.
+Two layouts of config.json are supported, each with one safetensors file: timm's (`architecture`, `num_classes`: 1,
+`pretrained_cfg`) and that of Community Forensics (Park and Owens 2025: `model_size`, `input_size`, `patch_size`,
+tensors under `vit.`). Every tensor must come from the file.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from tools._shared.batches import on_host, together
 from tools._shared.reading import check_elongation
 
 IMAGENET = ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
-# By the side of the network's input the short side to which Community Forensics scales an image before it cuts that
-# input out of the middle (`ViTClassifier.preprocess_input` in models.py of the authors' repository).
+# Short side to which Community Forensics scales an image before cropping the network's input from its centre, by the
+# side of that input (`ViTClassifier.preprocess_input` in models.py of the authors' repository).
 SHORT_SIDES: Mapping[int, int] = {224: 256, 384: 440}
 SIZES = ("tiny", "small", "base", "large")
 MAX_ELONGATION = 50.0
@@ -38,10 +38,10 @@ class Plan(NamedTuple):
 
     architecture: str
     side: int
-    # From a PIL image to the network's input, a tensor (3, side, side): the transform of the authors or of timm.
+    # Transform of the authors or of timm from a PIL image to the network's input, a tensor (3, side, side).
     look: Callable[[Any], Any]
     mean: tuple[float, ...]
-    # Of each channel in 0..1: what `look` takes away and divides by.
+    # Mean and deviation are per channel in 0..1: `look` subtracts the one and divides by the other.
     deviation: tuple[float, ...]
     prefix: str = ""
 
@@ -50,7 +50,7 @@ class SyntheticDetector:
     """A verified detector on a device; its logit is that of "synthetic"."""
 
     def __init__(self, weights: str, device: str) -> None:
-        """Load. Raises `WeightsError` when weights are absent, do not fit, or have neither layout."""
+        """Load the detector. Raises `WeightsError` for missing or unsuitable weights or an unknown layout."""
         folder = find_checkpoint(weights)
         plan = read_plan(folder, weights)
         self._model = _load(folder, plan, weights).to(device).eval()
@@ -59,13 +59,13 @@ class SyntheticDetector:
         self.version = f"{plan.architecture}@{content_hash(folder)[:12]}"
 
     def prepare(self, images: Sequence[Pixels]) -> Any:
-        """Images (H, W, 3) as the network takes them, (n, 3, side, side). Raises `ToolError`: one is too elongated."""
+        """Prepare images (H, W, 3), (n, 3, side, side). Raises `ToolError` if one is too elongated."""
         import torch
 
         return torch.from_numpy(np.stack([prepare(pixels, self._plan) for pixels in images]))
 
     def predict(self, batch: Any) -> npt.NDArray[np.float64]:
-        """Logits (n) that each image is synthetic."""
+        """Return logits (n) that each image is synthetic."""
         import torch
 
         with torch.inference_mode():
@@ -74,17 +74,17 @@ class SyntheticDetector:
 
 
 def scores(logits: npt.NDArray[np.float64]) -> list[float]:
-    """Probability 0..1 of each image that it is synthetic, as the detector was trained.
+    """Convert logits to probabilities 0..1 that each image is synthetic.
 
     Raises:
-        ToolError: the network returned no finite number.
+        ToolError: the network returned values that are not finite.
     """
     check_finite("forensics", logits)
     return [float(value) for value in 1 / (1 + np.exp(-np.clip(logits, -60, 60)))]
 
 
 def read_plan(folder: Path, weights: str) -> Plan:
-    """Parse config.json. Raises `WeightsError` naming the field that is absent or wrong."""
+    """Parse config.json. Raises `WeightsError` naming the missing or wrong field."""
     try:
         config = json.loads((folder / "config.json").read_text("utf-8"))
         if "architecture" in config:
@@ -111,7 +111,7 @@ def _community_plan(config: Mapping[str, Any], weights: str) -> Plan:
         raise WeightsError(f"{weights}: config.json says input_size {side}; Community Forensics has {sizes}")
     look = transforms.Compose(
         [
-            # Bilinear and antialiased, as torchvision scales a PIL image.
+            # Bilinear with antialiasing, as torchvision resizes a PIL image.
             transforms.Resize(SHORT_SIDES[side]),
             transforms.CenterCrop(side),
             transforms.ToTensor(),
@@ -129,7 +129,7 @@ def _load(folder: Path, plan: Plan, weights: str) -> Any:
     try:
         model = timm.create_model(plan.architecture, pretrained=False, num_classes=1, img_size=plan.side)
     except TypeError:
-        # Convolutional backbones take any size and no such option.
+        # Convolutional backbones accept any size and have no such option.
         model = timm.create_model(plan.architecture, pretrained=False, num_classes=1)
     except RuntimeError as error:
         raise WeightsError(f"{weights}: timm knows no architecture {plan.architecture!r}") from error
@@ -145,7 +145,7 @@ def _load(folder: Path, plan: Plan, weights: str) -> Any:
 
 
 def prepare(pixels: Pixels, plan: Plan) -> npt.NDArray[np.float32]:
-    """An image as the network's input (3, side, side): short side scaled, middle cut out, normalised.
+    """Prepare an image for the network (3, side, side): resize the short side, crop the centre, normalise.
 
     Raises:
         ToolError: the image is more elongated than 50 : 1.

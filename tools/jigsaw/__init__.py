@@ -1,11 +1,11 @@
-"""Jigsaw: which candidate continues a picture whose lower-right quarter is missing, from the two seams alone.
+"""Jigsaw: which candidate completes an image whose lower-right quarter is missing, judged at the two seams.
 
-`hybrid tools run jigsaw reference.png second.png third.png --args '{}'`; `bench/jigsaw.py` prints what it scores.
+`hybrid tools run jigsaw reference.png second.png third.png --args '{}'`; `bench/jigsaw.py` prints its scores.
 
 Costs of a seam (Pomeranz, Shemesh and Ben-Shahar 2011; Gallagher 2012) are compared in CIE L*a*b*: the last line of
 the reference outside the hole against the first line of the candidate, for the upper and the left seam. Nothing is
-fitted; three costs vote. Where they are not decided, the learned backend asks features of a vision transformer beside
-the seams (`seam_features.py`); a vote that is decided is never overruled.
+fitted; three costs vote. If the vote is undecided, the learned backend compares features of a vision transformer on
+both sides of the seams (`seam_features.py`); a decided vote is never overruled.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ from tools._shared.dense_features import PATCHES, DenseFeatures, FeatureGrid, Fe
 from tools._shared.picture_content import shows_something
 from tools.jigsaw.checks import CHECKS, probe, unrelated_pieces
 
-# Distance of a place from the seam, in patches: beyond the one that the seam may cut.
+# Distance of a point from the seam, in patches: outside the patch that the seam may cut.
 STEP = 1.0
-# Places along each seam.
+# Points along each seam.
 PLACES = 16
-# Lead in mean cosine that removes 63 % of the doubt in the second opinion; by argument, not measured.
+# Lead in mean cosine that removes 63 % of the doubt in the second opinion; set by argument, not measured.
 COSINE_SCALE = 0.05
-# Most confidence in a second opinion, which was never measured with trained weights.
+# Highest confidence in a second opinion, which was never measured with trained weights.
 OPINION_CERTAIN = 0.75
 
 
 class Opinion(NamedTuple):
-    """Mean cosine across the seams, -1..1, for each candidate; the best, None for a tie; confidence 0..1 in it."""
+    """Each candidate's mean cosine across the seams, -1..1; the best one, None for a tie; confidence 0..1 in it."""
 
     cosines: tuple[float, ...]
     best: int | None
@@ -50,10 +50,10 @@ class Opinion(NamedTuple):
 
 
 def affinity(features: FeatureMap, x0: int, y0: int) -> float:
-    """Mean cosine, -1..1, across both seams of a piece that reaches from (x0, y0) to the lower right.
+    """Return the mean cosine, -1..1, across both seams of a piece from (x0, y0) to the lower right corner.
 
     Args:
-        features: of the picture with the piece in place.
+        features: features of the image with the piece in place.
         x0: x of the piece's first column, pixels.
         y0: y of the piece's first row, pixels.
     """
@@ -68,7 +68,7 @@ def affinity(features: FeatureMap, x0: int, y0: int) -> float:
 
 
 def decide_by_features(cosines: Sequence[float]) -> Opinion:
-    """The candidate of the largest mean cosine, at least two given; the confidence grows with its lead."""
+    """Choose the candidate with the largest mean cosine (of at least two); the confidence grows with its lead."""
     ordered = sorted(cosines, reverse=True)
     lead, chance = ordered[0] - ordered[1], 1 / len(cosines)
     if lead < 1e-6:
@@ -81,18 +81,18 @@ def decide_by_features(cosines: Sequence[float]) -> Opinion:
 # One line of pixels along a seam, shape (N, 3), L*a*b* with L* in 0..100.
 SeamLine = npt.NDArray[np.float32]
 
-# Shortest seam that is compared: below it a correlation of lines is meaningless.
+# Shortest seam to compare: below it the correlation of two lines is meaningless.
 MIN_SIDE_PX = 8
-# A candidate may be cut on each side by this fraction of its own size (and at least by 4 px) and is still placed.
+# A candidate may be trimmed on each side by this fraction of its own size (at least 4 px) and is still placed.
 MAX_TRIM = 0.05
 # Highest channel value that counts as the black of the hole; JPEG ringing exceeds it near the seams.
 DARK = 16
 DARK_FRACTION = 0.98
-# Margin at which a unanimous vote removes 63 % of the doubt: set on generated puzzles (`bench/jigsaw.py`).
+# Margin at which a unanimous vote removes 63 % of the doubt; set on generated puzzles (`bench/jigsaw.py`).
 MARGIN_SCALE = 0.06
 # Factor on the confidence gain if one of the three costs prefers another candidate.
 SPLIT_VOTE = 0.75
-# Confidence from which the vote stands without a second opinion: it is above 0.97 on all 75 val items, cut or not.
+# Confidence from which the vote needs no second opinion: it is above 0.97 on all 75 val items, trimmed or not.
 DECIDED = 0.8
 
 
@@ -104,12 +104,12 @@ class JigsawArgs(Args):
     )
 
 
-# Correlation of two lines at a seam that noise does not reach.
+# Correlation of two lines at a seam that noise does not reach by chance.
 RELATED = 0.5
 
 
 class SeamCosts(NamedTuple):
-    """How badly a candidate fits, mean of the two seams; lower is better in `l1` and `step_ratio`.
+    """Costs of a candidate, averaged over the two seams; lower is better in `l1` and `step_ratio`.
 
     `l1`: mean absolute difference in L*a*b* units. `ncc`: correlation of the two lines, -1..1, higher is better.
     `step_ratio`: the difference across the seam over the differences between neighbouring lines beside it.
@@ -121,12 +121,12 @@ class SeamCosts(NamedTuple):
 
     @property
     def costs(self) -> tuple[float, float, float]:
-        """The three as costs >= 0, lower is better."""
+        """The three measures as costs >= 0, lower is better."""
         return self.l1, 1.0 - self.ncc, self.step_ratio
 
 
 class SeamVerdict(NamedTuple):
-    """The candidate chosen (from 0), None where no cost tells them apart; votes for it; margin 0..1; confidence."""
+    """The chosen candidate's index, None if the costs are equal; votes for it; margin 0..1; confidence."""
 
     best: int | None
     votes: int
@@ -135,28 +135,28 @@ class SeamVerdict(NamedTuple):
 
 
 class PiecePosition(NamedTuple):
-    """Where a candidate's first pixel lies in the reference."""
+    """Position of a candidate's first pixel in the reference."""
 
     x: int
     y: int
 
 
-# For each candidate the piece without its trim, where it goes, and its costs; and the vote of the seams.
+# Each candidate's trimmed piece, its position and its costs; and the vote of the seams.
 Puzzle = tuple[Sequence[tuple[Pixels, PiecePosition, SeamCosts]], SeamVerdict]
 
 
 class PuzzleInput(NamedTuple):
-    """A puzzle, and for each candidate the picture with it in place as the network takes it; none if it is decided."""
+    """A puzzle and, if it is undecided, the network's input for the image with each candidate in place."""
 
     puzzle: Puzzle
     wholes: tuple[FeatureInput, ...]
 
 
 def place(reference: tuple[int, int], candidate: tuple[int, int], number: int) -> PiecePosition:
-    """Top-left corner of a candidate of size (h, w) in a reference of size (H, W), a symmetric trim allowed for.
+    """Return the top-left corner of a candidate (h, w) in a reference (H, W), allowing for a symmetric trim.
 
     Raises:
-        ToolError: the candidate is not a quarter of the reference; `number` says which.
+        ToolError: the candidate is not a quarter of the reference; the message contains `number`.
     """
     start = []
     for full, part in zip(reference, candidate, strict=True):
@@ -172,11 +172,11 @@ def place(reference: tuple[int, int], candidate: tuple[int, int], number: int) -
 
 
 def seam_costs(reference: Pixels, candidate: Pixels, at: PiecePosition) -> SeamCosts:
-    """Costs of both seams of a candidate (h, w, 3) whose first pixel lies at `at` in the reference (H, W, 3)."""
+    """Compute the costs of both seams of a candidate (h, w, 3) with its first pixel at `at` in the reference."""
     import cv2
 
     height, width = candidate.shape[:2]
-    # The hole starts further up and left than a trimmed candidate does: the last painted line is beyond the trim.
+    # The hole starts above and left of a trimmed candidate: the last visible line is beyond the trim.
     hole_y = at.y - (reference.shape[0] - at.y - height)
     hole_x = at.x - (reference.shape[1] - at.x - width)
     above_side = lab(reference[hole_y - 2 : hole_y, at.x : at.x + width])[::-1]
@@ -184,31 +184,31 @@ def seam_costs(reference: Pixels, candidate: Pixels, at: PiecePosition) -> SeamC
     pairs = ((above_side, lab(candidate[:2])), (left_side, lab(candidate[:, :2]).swapaxes(0, 1)))
     rows = []
     for outside, inside in pairs:
-        # Both are (2, N, 3), the line at the seam first.
+        # Both are (2, N, 3), with the line at the seam first.
         jump = float(np.abs(outside[0] - inside[0]).mean())
         variation = (float(np.abs(outside[0] - outside[1]).mean()) + float(np.abs(inside[0] - inside[1]).mean())) / 2
-        # Half a unit is the rounding of 8-bit values: without it a flat picture divides by nothing.
+        # Half a unit is the rounding of 8-bit values: without it a flat image would divide by zero.
         smooth = (np.asarray(cv2.GaussianBlur(band[:1], (0, 0), 0.8)[0], np.float32) for band in (outside, inside))
         rows.append((jump, correlation(*smooth), jump / (variation + 0.5)))
     return SeamCosts(*(float(np.mean(column)) for column in zip(*rows, strict=True)))
 
 
 def lab(pixels: Pixels) -> npt.NDArray[np.float32]:
-    """RGB uint8 (H, W, 3) as CIE L*a*b* float32, L* in 0..100, a* and b* about -127..127."""
+    """Convert RGB uint8 (H, W, 3) to CIE L*a*b* float32, L* in 0..100, a* and b* about -127..127."""
     import cv2
 
     return np.asarray(cv2.cvtColor(pixels.astype(np.float32) / 255, cv2.COLOR_RGB2LAB), np.float32)
 
 
 def correlation(first: SeamLine, second: SeamLine) -> float:
-    """Normalised cross-correlation of two lines over all channels, -1..1; 0 where one of them is flat."""
+    """Return the normalised cross-correlation of two lines over all channels, -1..1; 0 if one of them is flat."""
     a, b = (line - line.mean(axis=0) for line in (first, second))
     norm = float(np.sqrt((a * a).sum() * (b * b).sum()))
     return float(np.clip((a * b).sum() / norm, -1.0, 1.0)) if norm > 1e-3 else 0.0
 
 
 def decide(fits: Sequence[SeamCosts]) -> SeamVerdict:
-    """Majority of the three costs over at least two candidates; the margin breaks ties.
+    """Take the majority of the three costs over at least two candidates; the margin breaks ties.
 
     The margin of a candidate is the mean over the costs of (best other - own) / (best other + own).
     """
@@ -231,7 +231,7 @@ def decide(fits: Sequence[SeamCosts]) -> SeamVerdict:
 
 
 def compose(reference: Pixels, candidate: Pixels, at: PiecePosition) -> Pixels:
-    """The reference with the candidate in its hole, a new array of the reference's size."""
+    """Return a copy of the reference with the candidate in its hole."""
     composed = reference.copy()
     height, width = candidate.shape[:2]
     composed[at.y : at.y + height, at.x : at.x + width] = candidate
@@ -242,32 +242,32 @@ class SeamVote(WeightFree[JigsawArgs]):
     """The weight-free backend: L1, correlation and step ratio of the seams, by majority."""
 
     def answer(self, request: Request[JigsawArgs]) -> Evidence:
-        """The vote on a puzzle. Raises `ToolError` when the images are none of this form."""
+        """Vote on a puzzle. Raises `ToolError` if the images do not form one."""
         return solve(request.images, request.args.trim_px)
 
 
 class SecondOpinion(Learned[JigsawArgs, PuzzleInput, list[FeatureGrid], DenseFeatures]):
-    """The learned backend: the same vote, and features of a vision transformer where it is not decided."""
+    """The learned backend: the same vote, plus features of a vision transformer if it is undecided."""
 
     load = staticmethod(partial(DenseFeatures, tool="jigsaw"))
 
     def prepare(self, request: Request[JigsawArgs]) -> PuzzleInput:
-        """The vote, and what the network is asked. Raises `ToolError` as `vote`, or for an elongated image."""
+        """Return the vote and the network's input. Raises `ToolError` as `vote`, or for an elongated image."""
         model, images = self.model, request.images
         puzzle = vote(images, request.args.trim_px)
         undecided = puzzle[0] if puzzle[1].confidence < DECIDED else ()
         return PuzzleInput(puzzle, tuple(model.prepare(compose(images[0], piece, at)) for piece, at, _ in undecided))
 
     def batch_key(self, prepared: PuzzleInput) -> Hashable:
-        """The shapes of the pictures that the network sees; none for a decided puzzle."""
+        """Return the shapes of the network's images; empty for a decided puzzle."""
         return shape(*(composed.values for composed in prepared.wholes))
 
     def compute(self, prepared: Sequence[PuzzleInput]) -> list[list[FeatureGrid]]:
-        """The features of every picture of each undecided puzzle; all requests share passes."""
+        """Compute the features of every image of each undecided puzzle; all requests share passes."""
         return side_by_side(self.model.predict, [item.wholes for item in prepared])
 
     def finish(self, request: Request[JigsawArgs], prepared: PuzzleInput, output: list[FeatureGrid]) -> Evidence:
-        """As `report`, with `"by"`, "seams" or "features", and the `"cosine"` of each candidate, null where not asked.
+        """Return `report` with `"by"`, "seams" or "features", and each candidate's `"cosine"`, null if not computed.
 
         Raises:
             ToolError: the network returned values that are not finite.
@@ -285,13 +285,13 @@ class SecondOpinion(Learned[JigsawArgs, PuzzleInput, list[FeatureGrid], DenseFea
 
 
 def vote(images: Sequence[Pixels], trim_px: int = 0) -> Puzzle:
-    """The candidates `images[1:]` in `images[0]`, `trim_px` left out at every edge of each, and the vote on them.
+    """Place the candidates `images[1:]` in `images[0]`, trim `trim_px` at every edge of each, and vote on them.
 
     Raises:
         ToolError: sizes do not fit, or the quarter is not missing; the message says what was expected.
     """
     reference = images[0]
-    # Check that the lower-right quarter is black, its two lines along the seams excepted.
+    # Check that the lower-right quarter is black, except for two lines along the seams.
     height, width = reference.shape[:2]
     hole = reference[height - height // 2 + 2 :, width - width // 2 + 2 :]
     dark = float((hole.max(axis=2) <= DARK).mean()) if hole.size else 0.0
@@ -310,7 +310,7 @@ def vote(images: Sequence[Pixels], trim_px: int = 0) -> Puzzle:
         start = PiecePosition(corner.x + trim_px, corner.y + trim_px)
         fitted.append((piece, start, seam_costs(reference, piece, start)))
     verdict = decide([costs for _, _, costs in fitted])
-    # Any line fits any other equally well in noise, up to chance. The hole itself is not part of the picture.
+    # In noise any line fits any other equally well, up to chance. The hole itself is not part of the image.
     related = max(costs.ncc for _, _, costs in fitted) >= RELATED
     if not related and not shows_something(reference[: height - height // 2]):
         verdict = SeamVerdict(None, 0, 0.0, 1 / len(fitted))
@@ -318,22 +318,22 @@ def vote(images: Sequence[Pixels], trim_px: int = 0) -> Puzzle:
 
 
 def solve(images: Sequence[Pixels], trim_px: int = 0) -> Evidence:
-    """Build the evidence from the seams alone, as `report`. Raises `ToolError` as `vote`."""
+    """Build the tool output from the seams alone, as `report`. Raises `ToolError` as `vote`."""
     return report(images, vote(images, trim_px))
 
 
 def report(images: Sequence[Pixels], puzzle: Puzzle, opinion: Opinion | None = None) -> Evidence:
-    """Build the evidence from the vote of the seams, or from a second opinion on an undecided vote.
+    """Build the tool output from the vote of the seams, or from a second opinion on an undecided vote.
 
     Returns:
         Evidence with data `{"best": int from 0 or null, "candidates": [{"l1_lab", "ncc", "step_ratio"}], "votes": 0..3,
-        "margin_0_1"}`, votes and margin being those of the seams, and one derived picture: the puzzle with the chosen
-        piece in place.
+        "margin_0_1"}`, with votes and margin of the seams, and one derived image: the puzzle with the chosen piece in
+        place.
     """
     fitted, verdict = puzzle
     fits = [costs for _, _, costs in fitted]
     best, certainty = verdict.best, verdict.confidence
-    # A tie of the features leaves the vote as it is.
+    # If the features are tied, the vote stays.
     if opinion is not None and opinion.best is not None:
         best, certainty = opinion.best, opinion.confidence
     rows: list[Json] = [{"l1_lab": fit.l1, "ncc": fit.ncc, "step_ratio": fit.step_ratio} for fit in fits]
@@ -370,6 +370,6 @@ TOOL = Tool(
     checks=CHECKS,
     probe=probe,
     claims=Claims(("best",), same_pictures=True, pose=unrelated_pieces),
-    # Alone it answers with the image that completes the first.
+    # Without a model, it answers with the image that completes the first.
     rules={"Jigsaw": OneCall("jigsaw", later_image)},
 )

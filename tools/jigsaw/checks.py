@@ -1,9 +1,9 @@
-"""Known answers of jigsaw: the piece that goes on; behind an edge that fits all, the one with the picture's pattern.
+"""Known answers of jigsaw: the piece that continues the image, also behind an edge that fits all pieces.
 
-The second opinion is asked for the pieces of one picture whose seams are the same dark line: they differ in their
-pattern alone, of equal colours (`_shared/patterns.py`). That two sides of a line show one texture is what dense
-features of self-supervised networks are known for: k-means and nearest neighbours of DINO's patches segment textures
-and things (Caron et al. 2021, section 4.2.2; Oquab et al. 2024, section 7.4).
+For the second opinion, all pieces of an image have the same dark line at their seams and equal colours; only their
+patterns differ (`_shared/patterns.py`). Dense features of self-supervised networks are known to recognise one texture
+on both sides of a line: k-means and nearest neighbours of DINO's patches segment textures and objects (Caron et al.
+2021, section 4.2.2; Oquab et al. 2024, section 7.4).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def _puzzle(index: int) -> CheckCase:
 
 
 def _edged(number: int) -> CheckCase:
-    """A pattern with a dark line round the hole; each piece has a pattern behind the same line, one the picture's."""
+    """Make a pattern with a dark line around the hole; behind the same line, each piece has another pattern."""
     texture, *others = TEXTURES[number]
     place = number % (len(others) + 1)
     patterns = [*others[:place], texture, *others[place:]]
@@ -55,7 +55,7 @@ def _edged(number: int) -> CheckCase:
 
 
 def probe(picture: Pixels) -> CheckCase:
-    """A puzzle of the picture and its texture lower-right quarter, twice: no seam tells two equal pieces apart."""
+    """Make a puzzle of an image and its lower-right quarter, twice: no seam distinguishes two equal pieces."""
     height, width = picture.shape[0] // 2 * 2, picture.shape[1] // 2 * 2
     reference = picture[:height, :width].copy()
     piece = reference[height // 2 :, width // 2 :].copy()
@@ -64,7 +64,7 @@ def probe(picture: Pixels) -> CheckCase:
 
 
 def unrelated_pieces(draw: Callable[[int, int], Pixels]) -> CheckCase:
-    """A puzzle whose two pieces come from pictures that have nothing to do with the first."""
+    """Make a puzzle whose two pieces come from images unrelated to the first."""
     reference = draw(HEIGHT, WIDTH).copy()
     reference[HEIGHT // 2 :, WIDTH // 2 :] = 0
     pieces = [draw(HEIGHT, WIDTH)[HEIGHT // 2 :, WIDTH // 2 :].copy() for _ in range(2)]

@@ -1,10 +1,10 @@
-"""Markers: the labelled points and boxes that are drawn on a picture, with the letter of each.
+"""Markers: the labelled points and boxes drawn on an image, with their letters.
 
     hybrid tools run markers picture.png --args '{"labels": ["A", "B"]}'
 
-Letters in black boxes are read with rendered templates, rings are scored by how uniform a circle is and how it differs
-from both sides, and the two are paired under one style for the whole picture (`hybrid/marks/finding.py`).
-`bench/markers.py` prints how often it is right. Coordinates are pixel indices of the original image.
+Letters in black boxes are matched with rendered templates; rings are scored by the uniformity of a circle and its
+contrast to both sides. The two are paired under one style for the full image (`hybrid/marks/finding.py`).
+`bench/markers.py` prints the accuracy. Coordinates are pixel indices of the original image.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from tools._shared.overlay import Overlay
 from tools.markers.views import AS_IS, MIN_SIDE_PX, find_at_any_size, seen_in
 
 # Confidence below which a ring or an outline is not drawn or passed on, and not listed unless its letter is clear.
-# Chance draws rings on every second photograph, without a letter or with one that is not clear; a model or a tool that
-# compares points would compare them.
+# Random structure yields rings on every second photograph, without a letter or with an unclear one; a model or a tool
+# that compares points would use them.
 UNSURE = 0.5
 MAX_LINES = 6
 LEGEND = "cyan: marks found (x, y in px from the top-left)"
-# Cyan, the complement of red: no mark has it.
+# Cyan, the complement of red: no mark has this colour.
 INK = (0, 255, 255)
 
 
@@ -53,7 +53,7 @@ class DrawnMarks(WeightFree[MarkersArgs]):
     """The weight-free backend."""
 
     def answer(self, request: Request[MarkersArgs]) -> Evidence:
-        """The marks of the image."""
+        """Find the marks of the image."""
         return locate(request.images[0], request.args)
 
 
@@ -64,10 +64,10 @@ def locate(pixels: Pixels, args: MarkersArgs) -> Evidence:
         Evidence with data `{"points_px": [{"label", "x", "y", "radius_px", "inner_radius_px", "color", "label_box_px",
         "ring_score", "letter_score", "confidence"}], "boxes_px": [{"label", "color", "box_px", "label_box_px",
         "edge_score", "letter_score", "confidence"}]}`, all lengths in pixels of the image, scores and confidence 0..1,
-        `label` and `label_box_px` null where no letter could be read, and an overlay; both hold the marks of confidence
-        0.5 and more, and only the text names less sure ones, whose letter is clear. The confidence is that every
-        expected mark was found (without expectations: that those found are right; 0 where none was). An image of less
-        than 12 px on a side holds no mark.
+        `label` and `label_box_px` null if no letter could be read, and an overlay. Both contain the marks with a
+        confidence of at least 0.5; only the text also lists less certain ones with a clear letter. The confidence is
+        that every expected mark was found (without expectations: that those found are right; 0 if none was). An image
+        with a side below 12 px has no marks.
     """
     marks = find_all(pixels, args)
     certain = marks_for_data(marks)
@@ -81,7 +81,7 @@ def locate(pixels: Pixels, args: MarkersArgs) -> Evidence:
 
 
 def find_all(pixels: Pixels, args: MarkersArgs) -> Marks:
-    """Every mark of one image (H, W, 3), however unsure."""
+    """Find every mark of one image (H, W, 3), at any confidence."""
     if min(pixels.shape[:2]) < MIN_SIDE_PX:
         return Marks()
     if args.colors:
@@ -90,12 +90,12 @@ def find_all(pixels: Pixels, args: MarkersArgs) -> Marks:
 
 
 def marks_for_data(marks: Marks) -> Marks:
-    """The marks that are passed on to other tools, drawn and listed in data: those of confidence `UNSURE` and more."""
+    """Return the marks that are drawn, listed in data and passed to other tools: confidence at least `UNSURE`."""
     return _filter_marks(marks, lambda mark: mark.confidence >= UNSURE)
 
 
 def marks_for_text(marks: Marks) -> Marks:
-    """The marks that the text names: the sure ones, and those that are drawn for sure, as their letter is clear."""
+    """Return the marks that the text names: the certain ones, and those with a clear letter."""
     return _filter_marks(marks, lambda mark: mark.confidence >= UNSURE or mark.letter_score >= CLEAR_LETTER)
 
 
@@ -104,25 +104,25 @@ def _filter_marks(marks: Marks, predicate: Callable[[PointMark | BoxMark], bool]
 
 
 def all_marks(marks: Marks) -> list[PointMark | BoxMark]:
-    """Points, then boxes."""
+    """List points, then boxes."""
     return [*marks.points, *marks.boxes]
 
 
 def confidence(marks: Marks, labels: Sequence[str]) -> float:
-    """Probability, 0..1, that every expected mark was found: that of the least sure mark, 0 if one is missing."""
+    """Return the probability, 0..1, that every expected mark was found: the lowest confidence, 0 if one is missing."""
     by_label = {mark.label: mark.confidence for mark in all_marks(marks) if mark.label is not None}
     expected = tuple(labels) or tuple(by_label)
     return min((by_label.get(label, 0.0) for label in expected), default=0.0)
 
 
 def least_sure(marks: Marks, colors: Sequence[str]) -> float:
-    """Probability, 0..1, that the one box of each colour was found; 0 where one is missing or has a rival."""
+    """Return the lowest confidence of the one box per colour; 0 if a colour has none or several."""
     confidences = [[mark.confidence for mark in marks.boxes if mark.color == color] for color in colors]
     return min((values[0] if len(values) == 1 else 0.0 for values in confidences), default=0.0)
 
 
 def describe(marks: Marks, args: MarkersArgs) -> str:
-    """At most six lines for the model: each mark, its place, and what is unsure or missing."""
+    """Describe the marks in at most six lines for the model: each mark, its position, and what is unsure or missing."""
     lines = [_say(mark) for mark in all_marks(marks)]
     labels = {mark.label for mark in all_marks(marks)}
     missing = [label for label in args.labels if label not in labels]
@@ -145,7 +145,7 @@ def _say(mark: PointMark | BoxMark) -> str:
 
 
 def overlay(pixels: Pixels, marks: Marks) -> Pixels:
-    """A copy of the image with the found marks outlined in cyan, named, and a legend where no mark is."""
+    """Outline and name the marks in cyan on a copy of the image, with a legend that covers no mark."""
     canvas = Overlay(pixels)
     for point in marks.points:
         canvas.point(point.x, point.y, point.label or "?", INK, radius_px=point.radius_px + 4)

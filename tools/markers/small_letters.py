@@ -1,7 +1,7 @@
-"""Read letters below 8 px: how their pixels look depends on where the letter lies on the grid.
+"""Read letters below 8 px, whose pixels depend on the position of the letter relative to the pixel grid.
 
-The brightness that tells a letter from its box (`hybrid/marks/letters.py`) is lost where several pixels became one. So
-whole boxes are compared with drawn ones that were reduced by half from each place on the grid.
+The brightness that separates a letter from its box (`hybrid/marks/letters.py`) is lost if several pixels become one.
+Therefore full boxes are compared with rendered ones that were halved at each grid offset.
 """
 
 from __future__ import annotations
@@ -18,27 +18,27 @@ from hybrid.core.types import Box
 from hybrid.marks.drawing import LABELS, MarkStyle, label_patch
 from hybrid.marks.letters import BANK_FONTS, MAX_CANDIDATES, Grey, LetterReading
 
-# In pixels of the enlarged picture: a letter of 11 px has 11 there at half its size, 13 to 17 at 0.6 to 0.75 times.
+# Letter heights in pixels of the enlarged image: a letter of 11 px halved has 11 there, at 0.6 to 0.75 times 13 to 17.
 HEIGHTS_PX = (10, 11, 13, 15, 17)
 # Correlation from which a box is a candidate.
 LEAST = 0.6
-# Grey level up to which a pixel is black, least share of black ones in a square of 7 px, and least grey level of the
-# brightest pixel in its middle. Of drawn boxes, even brightened ones, 0.16 are black; their letters reach 128.
+# Highest grey level of a black pixel, smallest share of black pixels in a square of 7 px, and lowest grey level of the
+# brightest pixel in its centre. In rendered boxes, even brightened ones, the share is 0.16; their letters reach 128.
 BLACK, SHARE, WHITE = 30, 0.12, 110
-# Half the width of the widest box and more.
+# More than half the width of the widest box.
 MARGIN_PX = 16
 
 
 @lru_cache(maxsize=1)
 def boxes() -> dict[tuple[int, int], list[tuple[str, npt.NDArray[np.float32]]]]:
-    """Every label's black box as a vector of length 1 and mean 0, by rows and columns."""
+    """Render every label's black box as a vector of length 1 and mean 0, by rows and columns."""
     import cv2
 
     templates = defaultdict(list)
     for label, font, height, dy, dx in product(LABELS, BANK_FONTS, HEIGHTS_PX, (0, 1), (0, 1)):
         patch = label_patch(label, MarkStyle(letter_px=height, font=font))[dy:, dx:, 0]
         rows, columns = patch.shape[0] // 2, patch.shape[1] // 2
-        # Pixels that hold a part of what lies beside the box say nothing of it.
+        # Drop pixels that are mixed with the surroundings of the box.
         box = cv2.resize(patch[: 2 * rows, : 2 * columns], (columns, rows), interpolation=cv2.INTER_AREA)
         templates[rows, columns].append((label, _unit(box.reshape(1, -1))[0]))
     return dict(templates)
@@ -50,13 +50,13 @@ def _unit(vectors: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
 
 
 def small_letters(grey: Grey) -> list[LetterReading]:
-    """Letters that look like a drawn one, of an image (H, W) enlarged to twice its size, best correlation first."""
+    """Read letters that resemble a rendered one in an image (H, W) at twice its size, best correlation first."""
     import cv2
 
     small = cv2.resize(grey, None, fx=0.5, fy=0.5, interpolation=cv2.INTER_AREA)
     black = cv2.boxFilter((small <= BLACK).astype(np.float32), -1, (7, 7)) >= SHARE
     ys, xs = np.argwhere(black & (cv2.dilate(small, np.ones((3, 3), np.uint8)) >= WHITE)).T + MARGIN_PX
-    # A box that the border cuts goes on in black.
+    # A box cut by the border continues in black.
     padded = np.pad(small, MARGIN_PX, "edge")
     fits = {label: np.full(padded.shape, -1, np.float32) for label in LABELS}
     sizes = {label: np.zeros((*padded.shape, 2), np.int64) for label in LABELS}
@@ -76,7 +76,7 @@ def small_letters(grey: Grey) -> list[LetterReading]:
         height, width = sizes[scores[0][0]][y, x].tolist()
         x0, y0 = 2 * (x - width // 2 - MARGIN_PX), 2 * (y - height // 2 - MARGIN_PX)
         x1, y1 = x0 + 2 * width, y0 + 2 * height
-        # What is painted over later must not leave an edge, and half of a pixel beside the box may be the box's.
+        # Painting over must leave no edge, and up to half a pixel beside the box may belong to it.
         box = Box(x0 - 2, y0 - 2, x1 + 2, y1 + 2)
         readings.append(LetterReading(Box(x0 + 3, y0 + 2, x1 - 3, y1 - 2), box, scores, False))
     return readings

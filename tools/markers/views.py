@@ -1,7 +1,7 @@
-"""Look for drawn marks in a picture as it is, enlarged, reduced and brightened: screenshots and copies have any size.
+"""Search drawn marks in an image at its own size, enlarged, shrunk and brightened: copies have any size.
 
-The finder knows letters about 11 px high, white on black. A picture whose marks are not all sure as it is, is looked at
-again in the views in which the letters read best.
+The finder recognises letters about 11 px high, white on black. If some marks are not certain at the image's own size,
+the views in which the letters read best are searched as well.
 """
 
 from __future__ import annotations
@@ -19,25 +19,25 @@ from hybrid.tool import Pixels
 from tools._shared.boxes import overlap
 from tools.markers.small_letters import small_letters
 
-# Views longer than this are reduced to it.
+# Longer views are shrunk to this.
 MAX_SIDE_PX = 1536
-# A view with a shorter side has no room for a ring with its letter.
+# A view with a shorter side has no space for a ring with its letter.
 MIN_SIDE_PX = 12
-# Confidence of every mark from which no other view is asked.
+# If every mark has this confidence, no other view is searched.
 SURE = 0.9
-# Correlation from which a letter speaks for a view.
+# Correlation from which a letter counts for a view.
 LEGIBLE = 0.7
-# How many views are searched besides the picture as it is: each takes as long again.
+# Largest number of views searched besides the image itself; each takes as long again.
 MAX_VIEWS = 2
-# Least confidence of a mark of another view: above that of one whose ring does not show beside a clear letter, as small
-# letters are clear by chance as well.
+# Lowest confidence of a mark from another view: above that of a clear letter without a visible ring, because small
+# letters can be clear by chance.
 LIKELY = 0.65
-# Sum of confidences by which a view must be better than the picture as it is.
+# A view must exceed the sum of confidences of the image itself by this.
 BETTER = 0.1
 
 
 class View(NamedTuple):
-    """A scale of a picture, and the levels of grey between which its letters are read."""
+    """A scale of an image, and the grey levels between which its letters are read."""
 
     scale: float
     levels: tuple[int, int] = (0, 255)
@@ -46,12 +46,12 @@ class View(NamedTuple):
 
 AS_IS = View(1.0)
 SMALL = View(2.0, read=small_letters)
-# Scaling and a second compression leave grey beside a letter, a gamma below 1 lifts its box: 50 is black there.
+# Scaling and recompression leave grey near a letter, and a gamma below 1 lifts its box: these views map 50 to black.
 VIEWS = (View(1.0, (50, 255)), *(View(scale, (50, 255)) for scale in (0.71, 0.5, 0.35, 0.25)), View(2.0, (60, 220)))
 
 
 def find_at_any_size(pixels: Pixels, labels: Sequence[str], kind: MarkKind) -> Marks:
-    """The marks of an image (H, W, 3) in the view that shows them best, in pixels of the image."""
+    """Find the marks of an image (H, W, 3) in the view that shows them best, in pixels of the image."""
 
     def find(view: View) -> Marks:
         return seen_in(pixels, view, lambda scaled: find_marks(scaled, labels, kind, view.levels, view.read))
@@ -61,7 +61,7 @@ def find_at_any_size(pixels: Pixels, labels: Sequence[str], kind: MarkKind) -> M
         return best
     legible = {view: _legible(pixels, view, labels) for view in VIEWS}
     likely = sorted((view for view in VIEWS if legible[view] > 0), key=lambda view: -legible[view])[:MAX_VIEWS]
-    # Last: what looks like a small letter by chance would take another view's turn.
+    # SMALL is last: chance matches of small letters would displace another view.
     for view in [*likely, *([SMALL] if _legible(pixels, SMALL, labels) > 0 else [])]:
         other = find(view)
         better = _complete(other, labels) and _trust(other) > _trust(best) + BETTER
@@ -72,7 +72,7 @@ def find_at_any_size(pixels: Pixels, labels: Sequence[str], kind: MarkKind) -> M
 
 
 def seen_in(pixels: Pixels, view: View, find: Callable[[Pixels], Marks]) -> Marks:
-    """What is found in a view of an image (H, W, 3), in pixels of the image."""
+    """Run `find` on a view of an image (H, W, 3); return marks in pixels of the image."""
     scaled = _scaled(pixels, view)
     if scaled is pixels:
         return find(pixels)
@@ -92,7 +92,7 @@ def _scaled(pixels: Pixels, view: View) -> Pixels:
 
 
 def _legible(pixels: Pixels, view: View, labels: Sequence[str]) -> float:
-    """How well the letters asked for read in a view: the sum of the clear ones' correlations."""
+    """Return how well the requested letters read in a view: the sum of the clear ones' correlations."""
     if view.scale * max(pixels.shape[:2]) > MAX_SIDE_PX:
         return 0.0
     readings = view.read(grey_between(_scaled(pixels, view), view.levels))
@@ -106,22 +106,22 @@ def _all_sure(marks: Marks, labels: Sequence[str]) -> bool:
 
 
 def _complete(marks: Marks, labels: Sequence[str]) -> bool:
-    """Whether a view holds all that is asked for: of part of it, chance in one of several views is likelier."""
+    """Return whether a view contains all requested letters: a partial match is more likely chance."""
     likely = {mark.label for mark in _labelled_marks(marks) if mark.confidence >= LIKELY}
     return likely.issuperset(labels) if labels else likely.issuperset(("A", "B")) or "REF" in likely
 
 
 def _contradicted(pixels: Pixels, other: Marks, labels: Sequence[str], kind: MarkKind) -> bool:
-    """Whether the picture as it is shows a letter that is not wanted where a view reads one that is.
+    """Return whether the image itself shows an unwanted letter where a view reads a wanted one.
 
-    A view that reads B where the picture reads REF has lost what tells them apart.
+    A view that reads B where the image reads REF has lost the distinguishing detail.
     """
     read = [mark for mark in _labelled_marks(find_marks(pixels, LABELS, kind)) if mark.confidence >= LIKELY]
     return any(_at_one_place(a, b) for a in _labelled_marks(other) for b in read if b.label not in labels)
 
 
 def _at_one_place(a: PointMark | BoxMark, b: PointMark | BoxMark) -> bool:
-    # Both have the letter in a box of its own, unless none was read there.
+    # Both have the letter in a separate box, unless none was read there.
     first_box, second_box = a.label_box_px, b.label_box_px
     return first_box is not None and second_box is not None and overlap(first_box, second_box) > 0
 

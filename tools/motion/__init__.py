@@ -1,12 +1,12 @@
-"""Motion: whether the camera moved to its left or right between two views, its turn, and the direction it went.
+"""Motion: whether the camera moved to its left or right between two views, its rotation, and its direction.
 
     hybrid tools run motion early.jpg late.jpg
 
-Matches give the essential matrix (`two_views.py`); the second camera's centre lies on the side it moved to. Where one
-homography explains them as well (`flat.py`), or one image shows the scene as in a mirror (`_shared/reflection.py`), the
-answer is unsure, and `degenerate` says why. The focal length is a guess: several are tried. The learned backend finds
-the matches with a network, the weight-free one with RootSIFT and ORB. `bench/motion.py` prints what both score, and how
-often degenerate pairs mislead.
+Matches give the essential matrix (`two_views.py`); the second camera's centre is on the side it moved to. If one
+homography explains them as well (`flat.py`), or one image is mirrored (`_shared/reflection.py`), the answer is
+unsure, and `degenerate` says why. The focal length is unknown, so several values are tried. The learned backend finds
+the matches with a network, the weight-free one with RootSIFT and ORB. `bench/motion.py` prints the scores of both, and
+how often degenerate pairs mislead.
 """
 
 from __future__ import annotations
@@ -32,30 +32,30 @@ from tools.motion.checks import CHECKS
 from tools.motion.two_views import Motion, best_motion
 
 MIN_INLIERS = 20
-# Share of the matches that a motion must explain: chance fits about a twelfth of wrong ones.
+# Smallest share of the matches that a motion must explain: chance explains about a twelfth of wrong ones.
 MIN_INLIER_SHARE = 0.15
-# Inliers off the homography of all matches below which they do not tell a direction.
+# Smallest number of inliers off the homography of all matches from which a direction is derived.
 MIN_OFF_PLANE = 8
 MIN_IN_FRONT = 0.5
-# Focal lengths over the longer side that are tried: 64, 49 and 37 degrees of view.
+# Focal lengths over the longer side to try: fields of view of 64, 49 and 37 degrees.
 FOCAL_RATIOS = (0.8, 1.1, 1.5)
-# Median shift of matches below which the camera did not move, in 640ths (`FRAME_PX`) of the long side.
+# Median shift of matches below which the camera counts as still, in 640ths (`FRAME_PX`) of the long side.
 STILL = 1.0
-# Parallax, the median shift left over by a turn on the spot (as `STILL`), below which there is none.
+# Smallest parallax, the median shift left after a pure rotation (unit as `STILL`), that counts.
 TURN_ONLY = 1.5
-# Share of the motion that goes sideways below which it is neither left nor right.
+# Share of the motion along x below which it is neither left nor right.
 SIDEWAYS = 0.1
-# Share of the motion along an axis from which its direction is said where left or right are unsure.
+# Share of the motion along an axis from which its direction is reported if left or right is unsure.
 MAINLY = 0.5
-# Confidence with many inliers off a plane, a sideways motion and a turn that agrees; set on generated orbits.
+# Confidence with many inliers off a plane, a sideways motion and a consistent rotation; set on generated orbits.
 MAX_CERTAINTY = 0.97
-# Confidence at most, where the camera turned to the side it moved to: on an orbit it turns the other way.
+# Highest confidence if the camera turned to the side it moved to: on an orbit it turns the other way.
 DISAGREE = 0.75
-# Inliers off the plane above the fewest at which 63 % of the doubt is gone; set on `bench.motion --fit`.
+# Number of inliers off the plane, above the minimum, at which 63 % of the doubt is gone; set on `bench.motion --fit`.
 OFF_PLANE_SCALE = 25.0
 
 
-# Why matches do not tell where the camera went.
+# Reason why the matches do not determine the camera's direction.
 Degeneracy = Literal["few matches", "mirror", "no motion", "shift", "zoom", "turn", "plane", "behind", "halves"]
 
 
@@ -68,9 +68,10 @@ class MotionArgs(Args):
 
 
 class Direction(NamedTuple):
-    """A way along one axis of the first camera: "left", "right", "up", "down", "backward" or "forward".
+    """A direction along one axis of the first camera: "left", "right", "up", "down", "backward" or "forward".
 
-    `share` is the part, 0..1, of the unit vector of the motion along it, `confidence` 0..1 that it is not the opposite.
+    `share` is the magnitude, 0..1, of the unit motion vector's component along it; `confidence` (0..1) is that the
+    direction is not the opposite.
     """
 
     name: str
@@ -79,10 +80,10 @@ class Direction(NamedTuple):
 
 
 class MotionVerdict(NamedTuple):
-    """The side ("left", "right" or None), why none, and the confidence 0..1 that the side is right.
+    """The side ("left", "right" or None), the reason for None, and the confidence 0..1 that the side is right.
 
-    `degenerate` names the geometry from which no direction follows, None where one does. `mainly` are the directions
-    that share at least `MAINLY` of the motion, the largest first; empty where the matches do not tell any.
+    `degenerate` names the geometry that determines no direction, else None. `mainly` lists the directions with at least
+    `MAINLY` of the motion, largest first; empty if the matches determine none.
     """
 
     moved: str | None
@@ -92,17 +93,17 @@ class MotionVerdict(NamedTuple):
     degenerate: Degeneracy | None = None
 
 
-# Names of going down and up the axes of a camera: x right, y down, z forward.
+# Names of the negative and positive directions of a camera's axes: x right, y down, z forward.
 AXES = (("left", "right"), ("up", "down"), ("backward", "forward"))
 
 
 def judge(motion: Motion | None, matches: int) -> MotionVerdict:
-    """Say to which side the camera moved, if that can be said, and in which directions it mainly went."""
+    """Decide, if possible, to which side and in which main directions the camera moved."""
     if not _fits(motion, matches):
         inliers = 0 if motion is None else motion.inliers
         reason = f"only {inliers} of {matches} matches fit one motion, too few"
         return MotionVerdict(None, reason, 0.5, degenerate="few matches")
-    # The geometry, if any, from which no direction of the camera follows.
+    # The geometry, if any, that leaves the camera's direction undetermined.
     criteria: tuple[tuple[Degeneracy, bool], ...] = (
         ("mirror", motion.mirrored),
         ("no motion", motion.shift < STILL),
@@ -148,7 +149,7 @@ def _fits(motion: Motion | None, matches: int) -> TypeGuard[Motion]:
 
 
 def views_of(request: Request[MotionArgs]) -> tuple[MatchView, MatchView]:
-    """Both images, ready for matching."""
+    """Prepare both images for matching."""
     return view_of(request.images[0]), view_of(request.images[1])
 
 
@@ -169,7 +170,7 @@ def solve(request: Request[MotionArgs], _: tuple[MatchView, MatchView], matches:
     ratios = FOCAL_RATIOS if request.args.focal_ratio is None else (request.args.focal_ratio,)
     motion = best_motion(matches, sizes[0], sizes[1], ratios)
     verdict = judge(motion, len(matches))
-    # A geometry that tells no direction tells no turn either: of one picture twice it would be 180 degrees.
+    # A geometry without a direction has no reliable rotation either: for two equal images it would be 180 degrees.
     reliable = motion if verdict.degenerate is None else None
     data: dict[str, Json] = {
         "moved": verdict.moved,
@@ -235,7 +236,7 @@ class FeatureMotion(WeightFree[MotionArgs]):
     """The weight-free backend: RootSIFT and ORB."""
 
     def answer(self, request: Request[MotionArgs]) -> Evidence:
-        """The evidence of a request."""
+        """Judge the motion of a request."""
         views = views_of(request)
         return solve(request, views, match_either_hand(*views))
 
@@ -246,7 +247,7 @@ class LearnedMotion(LearnedPairs[MotionArgs]):
     views, solve = staticmethod(views_of), staticmethod(solve)
 
 
-# How choices say where a camera went; clockwise, seen from above, is to its left.
+# Patterns of choices that say where a camera went; clockwise, seen from above, is to its left.
 SIDES: Final = {
     "left": r"(?i)\bleft\b|(?<!counter)(?<!anti)(?<!counter[- ])(?<!anti[- ])clockwise",
     "right": r"(?i)\bright\b|(?:counter|anti)[- ]?clockwise",
@@ -254,7 +255,7 @@ SIDES: Final = {
 
 
 def side(finding: Finding, prompt: Prompt) -> str | None:
-    """The side that the camera moved to; choices name sides, or turns in words."""
+    """Return a pattern for the side that the camera moved to; choices name sides or rotations in words."""
     moved = finding.data.get("moved")
     return SIDES.get(moved) if isinstance(moved, str) else None
 
@@ -264,6 +265,6 @@ TOOL = Tool(
     args=MotionArgs,
     checks=CHECKS,
     claims=Claims(("moved", "mainly", "camera_direction_unit"), same_pictures=True),
-    # Alone it answers with the side that the camera moved to.
+    # Without a model, it answers with the side that the camera moved to.
     rules={"Multi-view_Reasoning": OneCall("motion", side)},
 )

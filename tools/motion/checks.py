@@ -1,7 +1,7 @@
 """Known answers of motion: the camera goes to its left in one pair of views and to its right in the other.
 
-The side alone would be right with matches that are some pixels off or half wrong: in pairs of flat scenes, other ones
-than those of correspondence, every match must lie where the known mapping puts it.
+The side alone would also be right with matches that are some pixels off or half wrong. So in pairs of flat scenes,
+different ones from those of correspondence, matches must agree with the known mapping.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Whether one homography explains the matches of two views, so that they do not tell where the camera went.
+"""Decide whether one homography explains the matches of two views, which leaves the camera's direction undetermined.
 
-A flat scene, a turn on the spot, a zoom, a crop and a picture shown twice are all homographies, from which an essential
-matrix cannot be had (Hartley and Zisserman, Multiple View Geometry, 2nd ed., section 11.9). The two models are compared
-by GRIC: Torr, "Geometric motion segmentation and model selection", Phil. Trans. R. Soc. A 356, 1998. A scene with one
-large wall still tells the motion by the points off it (plane and parallax, section 13.3; Chum, Werner and Matas,
+A flat scene, a pure rotation, a zoom, a crop and a repeated image are all homographies, which determine no essential
+matrix (Hartley and Zisserman, Multiple View Geometry, 2nd ed., section 11.9). The two models are compared by GRIC:
+Torr, "Geometric motion segmentation and model selection", Phil. Trans. R. Soc. A 356, 1998. A scene with one large wall
+still determines the motion by the points off it (plane and parallax, section 13.3; Chum, Werner and Matas,
 "Two-view geometry estimation unaffected by a dominant plane", CVPR 2005). Points are in 640ths of the long side.
 """
 
@@ -17,29 +17,29 @@ import numpy.typing as npt
 Array = npt.NDArray[np.float64]
 MapKind = Literal["shift", "zoom", "plane"]
 
-# Standard deviation of a match; this and what follows were set on `bench.motion --fit --half second`.
+# Standard deviation of a match; this and the following constants were set on `bench.motion --fit --half second`.
 NOISE = 1.25
-# Of a match: x and y in both views (r of GRIC).
+# Dimensions of a match: x and y in both views (r of GRIC).
 DATA_DIMENSIONS = 4
-# Squared error above which a match is off the homography: where GRIC's cost no longer grows.
+# Squared error above which a match is off the homography: GRIC's cost is constant beyond it.
 REACH = 2 * (DATA_DIMENSIONS - 2) * NOISE**2
-# Share of the inliers off the homography from which the motion is believed though the homography is preferred.
+# Share of the inliers off the homography from which the motion is accepted although GRIC prefers the homography.
 MIN_OFF_SHARE = 0.1
-# Median distance from a shift or a zoom below which a homography is one.
+# Median distance from a shift or a zoom below which a homography counts as one.
 ALIKE = 1.5
-# Change of size above which it is a zoom and no shift.
+# Relative change of size above which it is a zoom and not a shift.
 ZOOMED = 0.02
 
 
 class FlatMap(NamedTuple):
-    """The homography of all matches: squared transfer errors (N,), and whether it is a shift, a zoom or neither."""
+    """The homography of all matches: squared transfer errors (N,), and whether it is a shift, a zoom or general."""
 
     errors: Array
     kind: MapKind
 
 
 def flat_map(first_points: Array, second_points: Array) -> FlatMap:
-    """The homography from points (N, 2) of the first view to those of the second; infinite errors where none fits."""
+    """Fit the homography from points (N, 2) of the first view to those of the second; infinite errors if none fits."""
     import cv2
 
     matrix, mask = cv2.findHomography(
@@ -52,7 +52,7 @@ def flat_map(first_points: Array, second_points: Array) -> FlatMap:
     errors = np.asarray(
         (_transfer(forth, first_points, second_points) + _transfer(back, second_points, first_points)) / 2, np.float64
     )
-    # Of the best change of place and size (no turn): whether it is close to the matches, and which.
+    # Fit the best shift and scale (no rotation), and test whether it is close to the matches.
     first, second = (
         first_points[inliers] - first_points[inliers].mean(axis=0),
         second_points[inliers] - second_points[inliers].mean(axis=0),
@@ -64,18 +64,18 @@ def flat_map(first_points: Array, second_points: Array) -> FlatMap:
 
 
 def flat_wins(epipolar: Array, mapping: FlatMap, off_plane: int, inliers: int) -> bool:
-    """Whether the homography is the better model than an essential matrix with squared errors `epipolar` (N,).
+    """Return whether the homography is a better model than an essential matrix with squared errors `epipolar` (N,).
 
-    `off_plane` of the `inliers` of the essential matrix are off the homography: a wall does not win against them.
+    `off_plane` of the `inliers` of the essential matrix are off the homography; if they are many, it does not win.
     """
     return off_plane <= MIN_OFF_SHARE * inliers and gric(mapping.errors, 2, 8) <= gric(epipolar, 3, 5)
 
 
 def gric(errors: Array, dimensions: int, parameters: int) -> float:
-    """Torr's criterion of a model, the lower the better.
+    """Return Torr's criterion of a model; lower is better.
 
-    `errors` (N,) are squared, `dimensions` are those of the set of matches that the model allows: 3 of an essential
-    matrix, 2 of a homography, with 5 and 8 `parameters`.
+    `errors` (N,) are squared. `dimensions` are those of the manifold of matches that the model allows: 3 for an
+    essential matrix, 2 for a homography, with 5 and 8 `parameters`.
     """
     r, n = DATA_DIMENSIONS, len(errors)
     misfit = np.minimum(errors / NOISE**2, 2 * (r - dimensions)).sum()
@@ -83,7 +83,7 @@ def gric(errors: Array, dimensions: int, parameters: int) -> float:
 
 
 def sampson(fundamental: Array, first_points: Array, second_points: Array) -> Array:
-    """Squared distances (N,) of matches from their epipolar lines to first order (Hartley and Zisserman, 11.4.3)."""
+    """Return squared first-order distances (N,) of matches from epipolar lines (Hartley and Zisserman, 11.4.3)."""
     lines = np.hstack([first_points, np.ones((len(first_points), 1))]) @ fundamental.T
     back = np.hstack([second_points, np.ones((len(second_points), 1))]) @ fundamental
     off = (lines[:, :2] * second_points).sum(axis=1) + lines[:, 2]
@@ -91,7 +91,7 @@ def sampson(fundamental: Array, first_points: Array, second_points: Array) -> Ar
 
 
 def same_hand(first_points: Array, second_points: Array) -> bool:
-    """Whether the affine map that fits points (N, 2) best keeps their sense of rotation: in a mirror it is reversed."""
+    """Return whether the best affine map between points (N, 2) keeps orientation; a mirror reverses it."""
     return bool(
         np.linalg.det((first_points - first_points.mean(axis=0)).T @ (second_points - second_points.mean(axis=0))) >= 0
     )

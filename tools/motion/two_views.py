@@ -1,9 +1,9 @@
-"""How the camera moved between two views, from matches: essential matrix, rotation, direction of the second camera.
+"""Camera motion between two views, from matches: essential matrix, rotation, direction of the second camera.
 
-`best_motion(matches, (h0, w0), (h1, w1), focal_ratios=(0.8, 1.1))`. Hartley and Zisserman,
-Multiple View Geometry (2nd ed.), sections 9.6 and 9.7, of which 9.6.3 is the choice among four motions by the points
-before both cameras (cheirality); five-point solver of Nister (2004) in MAGSAC++ (Barath et al. 2020). A homography is
-fitted beside it (`flat.py`). Camera frame: x right, y down, z forward.
+`best_motion(matches, (h0, w0), (h1, w1), focal_ratios=(0.8, 1.1))`. The geometry follows Hartley and Zisserman,
+Multiple View Geometry (2nd ed.), sections 9.6 and 9.7; section 9.6.3 chooses among four motions by the points in front
+of both cameras (cheirality). The five-point solver of Nister (2004) runs in MAGSAC++ (Barath et al. 2020). `flat.py`
+also fits a homography. Camera frame: x right, y down, z forward.
 """
 
 from __future__ import annotations
@@ -20,27 +20,27 @@ from tools.motion.flat import REACH, FlatMap, MapKind, flat_map, flat_wins, same
 Array = npt.NDArray[np.float64]
 
 MIN_MATCHES = 8
-# How far a match may be off the epipolar line, in 640ths (`FRAME_PX`) of the long side: alike at any size.
+# Largest distance of a match from the epipolar line, in 640ths (`FRAME_PX`) of the long side, so independent of size.
 INLIER = 1.0
-# How far the turns and the directions of two halves of the matches may differ: angles of a short motion are rough.
+# Largest differences between the two halves of the matches, in rotation and direction: short motions are inaccurate.
 SAME_TURN_DEG = 15.0
 SAME_WAY_DEG = 60.0
 
 
 @dataclass(frozen=True, eq=False)
 class Motion:
-    """The second camera as the first one sees it.
+    """Motion from the first camera to the second.
 
-    `rotation` (3, 3) takes directions of the first camera to the second's; `centre` (3,) is the unit vector from the
-    first camera to the second in the first one's frame. `inliers` fit the epipolar geometry, `in_front_0_1` is the
-    share of them that lies before both cameras, `parallax` the median shift that a turn on the spot leaves over and
-    `shift` the median shift as it is, both in 640ths (`FRAME_PX`) of the long side, `kept` (N,) the inliers among the
-    matches, `focal_ratio` the focal length that was assumed, over the longer side.
+    `rotation` (3, 3) maps directions of the first camera to the second's; `centre` (3,) is the unit vector from the
+    first camera to the second in the first one's frame. `inliers` fit the epipolar geometry and `in_front_0_1` is their
+    share in front of both cameras. `parallax` is the median shift left after a pure rotation and `shift` the full
+    median shift, both in 640ths (`FRAME_PX`) of the long side. `kept` (N,) marks the inliers among the matches,
+    `focal_ratio` is the assumed focal length over the longer side.
 
-    `off_plane` counts the inliers that one homography of all matches does not explain: they alone tell where the camera
-    went. `flat` says that the homography is the better model (`flat_wins`), `map_kind` how it looks, and `mirrored`
-    that the second view shows the scene as in a mirror: it was matched so, or the inliers lie so. `halves_agree` says
-    that the matches at even places and those at odd ones, each alone, give the same motion.
+    `off_plane` counts the inliers that one homography of all matches does not explain: only they determine the
+    direction. `flat` means that the homography is the better model (`flat_wins`), `map_kind` is its kind, and
+    `mirrored` means that the second view was matched mirrored or that the inliers reverse orientation. `halves_agree`
+    means that the matches at even and at odd indices give the same motion.
     """
 
     rotation: Array
@@ -64,17 +64,17 @@ class Motion:
 
     @property
     def yaw_deg(self) -> float:
-        """Turn about the vertical, degrees; positive to the camera's left, as on an orbit to its right."""
+        """Rotation about the vertical in degrees; positive to the camera's left, as on an orbit to its right."""
         return float(np.degrees(np.arctan2(self.rotation[0, 2], self.rotation[2, 2])))
 
 
 def best_motion(
     matches: Matches, first: tuple[int, int], second: tuple[int, int], focal_ratios: Sequence[float]
 ) -> Motion | None:
-    """Of the motions under several focal lengths the one with most points before both cameras.
+    """Return the motion, over several focal lengths, with the most points in front of both cameras.
 
-    The views are (height, width) pixels; `focal_ratios` are focal lengths over the longer side of the picture, the same
-    for both. None where the matches do not fit any motion.
+    The views are (height, width) pixels; `focal_ratios` are focal lengths over the longer side of the image, the same
+    for both. Return None if no motion fits the matches.
     """
     if len(matches) < MIN_MATCHES:
         return None
@@ -86,7 +86,7 @@ def best_motion(
     )
     if best is None:
         return None
-    # Whether every second match and the others say the same.
+    # Check whether the even and the odd matches give the same motion.
     agree = False
     if len(first_points) >= 2 * MIN_MATCHES:
         first_half, second_half = (
@@ -120,8 +120,8 @@ def _motion(first_points: Array, second_points: Array, mapping: FlatMap, focal_r
         essential, first_points, second_points, camera, mask=np.asarray(mask).copy()
     )
     turn = np.asarray(rotation, np.float64)
-    # The median shift that the better of two turns on the spot leaves: Kabsch's, since the epipolar rotation is
-    # arbitrary where there is no parallax, and the epipolar one.
+    # Take the smaller of the median shifts left by two pure rotations: Kabsch's and the epipolar one, which is
+    # arbitrary without parallax.
     rays = [
         np.hstack([points[inliers] / focal, np.ones((inliers.sum(), 1))]) for points in (first_points, second_points)
     ]
@@ -152,6 +152,6 @@ def _motion(first_points: Array, second_points: Array, mapping: FlatMap, focal_r
 
 
 def _centred(points: Array, size: tuple[int, int]) -> Array:
-    """Points (N, 2) in pixels from the centre of the picture, in 640ths of its long side."""
+    """Convert points (N, 2) in pixels to offsets from the image centre, in 640ths of its long side."""
     centre = np.array([(size[1] - 1) / 2, (size[0] - 1) / 2])
     return np.asarray((points - centre) * (FRAME_PX / max(size)), np.float64)

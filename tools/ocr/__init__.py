@@ -1,7 +1,7 @@
 """OCR: the lines of text in an image, each with its box.
 
 `hybrid tools run ocr sign.jpg --weights DIR --args '{}'` with PP-OCR checkpoints in DIR/det and DIR/rec; without
-weights the package `rapidocr` answers where it is installed. There is no weight-free backend.
+weights it uses the package `rapidocr` if installed. There is no weight-free backend.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from tools._shared.known_answers import rows_of
 from tools._shared.overlay import PALETTE, overlay
 from tools.ocr.models import Reader, TextLine, drop_repeats, open_reader, reading_order
 
-# Lines below this are dropped, as PP-OCR's own pipeline does.
+# Lines with a lower score are dropped, as in PP-OCR's own pipeline.
 MIN_SCORE = 0.5
-# Score of the least sure line, and how often all of the text was right: set by hand on 200 rendered lines
+# Lowest line score, and the probability that all of the text is right: set by hand on 200 rendered lines
 # (`bench/ocr.py`, seeds 1 and 2), of which 168 of 171 were right from 0.95 on and 4 of 19 below.
 MIN_LINE = ((0.8, 0.05), (0.9, 0.35), (0.97, 0.98))
 NOTHING_READ = 0.5
 LISTED = 5
-# Of a line: as many as let the text of the finding fit.
+# Characters shown per line: the first number with which the text fits.
 SHOWN_CHARACTERS = (80, 40, 24)
 
 
@@ -48,16 +48,16 @@ class LearnedOcr(Learned[OcrArgs, Pixels, list[TextLine], Reader]):
     load = staticmethod(open_reader)
 
     def prepare(self, request: Request[OcrArgs]) -> Pixels:
-        """The region that is read. Raises `ToolError` for a box outside of the image."""
+        """Return the region to read. Raises `ToolError` for a box outside the image."""
         pixels, box = request.images[0], _region(request)
         return pixels if box is None else pixels[int(box.y0) : round(box.y1), int(box.x0) : round(box.x1)]
 
     def compute(self, prepared: Sequence[Pixels]) -> list[list[TextLine]]:
-        """The lines of each region, in its own pixels. Raises `ToolError` for an image that cannot be read."""
+        """Read the lines of each region, in its own pixels. Raises `ToolError` for an image that cannot be read."""
         return [self.model.read(region) for region in prepared]
 
     def finish(self, request: Request[OcrArgs], prepared: Pixels, output: list[TextLine]) -> Evidence:
-        """The lines that are sure enough, where they are in the whole image."""
+        """Return the lines with a sufficient score, in pixels of the full image."""
         box = _region(request)
         x0, y0 = (int(box.x0), int(box.y0)) if box else (0, 0)
         lines = [
@@ -74,11 +74,11 @@ def _region(request: Request[OcrArgs]) -> Box | None:
 
 
 def report(pixels: Pixels, lines: Sequence[TextLine], basis: str) -> Evidence:
-    """Build the evidence from the lines of an image (H, W, 3), in reading order.
+    """Build the tool output from the lines of an image (H, W, 3), in reading order.
 
     Returns:
         Evidence with data `{"lines": [{"text", "score_0_1", "box_px": [x0, y0, x1, y1]}], "text": all lines}` and an
-        overlay. The confidence is that the text is right as a whole.
+        overlay. The confidence is that the full text is right.
     """
     rows: list[Json] = [{"text": line.text, "score_0_1": line.score, "box_px": corners(line.box)} for line in lines]
     legend = f"{len(lines)} {'line' if len(lines) == 1 else 'lines'} of text, numbered in reading order"
@@ -93,7 +93,7 @@ def report(pixels: Pixels, lines: Sequence[TextLine], basis: str) -> Evidence:
 
 
 def confidence(lines: Sequence[TextLine]) -> float:
-    """Probability, 0..1, that all of it is right, by its least sure line; a half where nothing was read."""
+    """Return the probability, 0..1, that all text is right, from its lowest line score; 0.5 if nothing was read."""
     if not lines:
         return NOTHING_READ
     scores, chances = zip(*MIN_LINE, strict=True)
@@ -109,9 +109,9 @@ def _list_lines(lines: Sequence[TextLine], length: int) -> str:
     return "\n".join([*rows, *([more[: 2 * length]] if more else [])])
 
 
-# A text and the left end of its baseline, pixels.
+# A text and the left end of its baseline in pixels.
 Line = tuple[str, tuple[int, int]]
-# How far the middle of a box may lie from that of its letters: finders leave equal margins around a line.
+# Largest distance between the centres of a box and its letters: detectors leave equal margins around a line.
 NEAR_PX = 5.0
 # Colours of letters and ground.
 INK: Mapping[str, tuple[tuple[int, int, int], tuple[int, int, int]]] = {
@@ -121,7 +121,7 @@ INK: Mapping[str, tuple[tuple[int, int, int], tuple[int, int, int]]] = {
 
 
 def _page(size: tuple[int, int], lines: Sequence[Line], ink: str, height: float) -> CheckCase:
-    """Lines on a page (H, W), whose capitals are about 22 * `height` px high."""
+    """Draw lines on a page (H, W), with capitals about 22 * `height` px high."""
     letters, ground = INK[ink]
     canvas = np.full((*size, 3), ground, np.uint8)
     import cv2
@@ -132,7 +132,7 @@ def _page(size: tuple[int, int], lines: Sequence[Line], ink: str, height: float)
         cv2.putText(alone, text, corner, cv2.FONT_HERSHEY_SIMPLEX, height, 255, thick, cv2.LINE_AA)
         cv2.putText(canvas, text, corner, cv2.FONT_HERSHEY_SIMPLEX, height, letters, thick, cv2.LINE_AA)
         rows, columns = np.flatnonzero(alone.any(axis=1)), np.flatnonzero(alone.any(axis=0))
-        # The middle of its letters, x and y.
+        # Centre of its letters, x and y.
         places.append(np.array([(columns[0] + columns[-1]) / 2, (rows[0] + rows[-1]) / 2]))
 
     def validation_error(evidence: Evidence) -> str | None:

@@ -1,8 +1,7 @@
 """Readers of text: PP-OCR detection and recognition through transformers, or the rapidocr package.
 
-`PaddleReader(dir, "cpu")` wants `dir/det` and `dir/rec`, both in the layout of
-transformers (PP-OCRv5 or v6: Cui et al. 2025). `RapidReader()` runs the PP-OCRv6 files that lie in the package
-`rapidocr`, on the CPU, and never asks a network for others.
+`PaddleReader(dir, "cpu")` needs `dir/det` and `dir/rec`, both in the layout of transformers (PP-OCRv5 or v6: Cui et al.
+2025). `RapidReader()` runs the PP-OCRv6 files of the package `rapidocr` on the CPU and never downloads others.
 """
 
 from __future__ import annotations
@@ -33,39 +32,40 @@ from tools._shared.reading import shrink
 
 DETECTORS = ("pp_ocrv5_mobile_det", "pp_ocrv5_server_det", "pp_ocrv6_small_det", "pp_ocrv6_medium_det")
 RECOGNISERS = ("pp_ocrv5_mobile_rec", "pp_ocrv5_server_rec", "pp_ocrv6_small_rec", "pp_ocrv6_tiny_rec")
-# The files in rapidocr 3.10's wheel: finder of lines, which way up, reader.
+# The files in rapidocr 3.10's wheel: line detector, orientation classifier, recogniser.
 BUNDLED = {
     "Det": "PP-OCRv6_det_small.onnx",
     "Cls": "ch_ppocr_mobile_v2.0_cls_mobile.onnx",
     "Rec": "PP-OCRv6_rec_small.onnx",
 }
 RAPID_OPTIONS: dict[str, object] = {
-    # The caller drops lines that are not sure enough.
+    # The caller drops lines with low scores.
     "Global.text_score": 0.0,
     "Global.log_level": "critical",
-    # The runtime's threads spin while they wait: one a core took twice as long on two shared cores, with equal results.
+    # The runtime's threads spin while they wait: one per core took twice as long on two shared cores, with equal
+    # results.
     "EngineConfig.onnxruntime.intra_op_num_threads": max(1, min(8, (os.cpu_count() or 2) // 2)),
     "EngineConfig.onnxruntime.inter_op_num_threads": 1,
 }
-# Mean and deviation of rapidocr's finder (`DetPreProcess` and config.yaml of the package).
+# Mean and deviation of rapidocr's line detector (`DetPreProcess` and config.yaml of the package).
 HALF = (0.5, 0.5, 0.5)
 MAX_SIDE_PX = 2560
 MIN_SIDE_PX = 8
 MAX_ELONGATION = 40.0
-# An image with more places of text than this is read as far as its surest ones.
+# Largest number of text boxes read in an image, highest scores first.
 MAX_LINES = 400
-# A box this much higher than wide is read as if turned: text that runs downwards.
+# A box with a larger ratio of height to width is read as rotated: text that runs downwards.
 TALL = 1.5
 
 
-# Of its width: a box that lies so far within another is a part of it.
+# A box is part of another one if this share of its width is inside.
 INSIDE = 0.8
-# Of a letter's width: boxes that share less share margins, no letter.
+# Boxes that share less than this fraction of a letter's width share margins, not a letter.
 SHARED_LETTER = 0.6
 
 
 class TextLine(NamedTuple):
-    """A line of text, score 0..1, box in pixels of the image; `turned` if it stands upside down there."""
+    """A line of text, score 0..1, box in pixels of the image; `turned` if it is upside down there."""
 
     text: str
     score: float
@@ -74,10 +74,10 @@ class TextLine(NamedTuple):
 
 
 class PaddleReader:
-    """Two verified checkpoints on a device: one finds lines, one reads them."""
+    """Two verified checkpoints on a device: a line detector and a recogniser."""
 
     def __init__(self, weights: str, device: str) -> None:
-        """Load. Raises `WeightsError` when a part is absent, does not fit, or knows no characters."""
+        """Load both. Raises `WeightsError` if a part is missing, does not fit, or lists no characters."""
         folder = find_weights(weights, download=False)
         for part in ("det", "rec"):
             if not (Path(folder) / part).is_dir():
@@ -103,11 +103,11 @@ class PaddleReader:
 
     @property
     def version(self) -> str:
-        """Families and content of both parts."""
+        """Family and content of both parts."""
         return f"{self._finder.version}+{self._recogniser.version}"
 
     def read(self, pixels: Pixels) -> list[TextLine]:
-        """The lines of an image (H, W, 3), in no order. Raises `ToolError` for one that cannot be read."""
+        """Read the lines of an image (H, W, 3), unordered. Raises `ToolError` for one that cannot be read."""
         import torch
         from PIL import Image
 
@@ -121,7 +121,7 @@ class PaddleReader:
             outputs, target_sizes=torch.tensor([picture.shape[:2]])
         )
         order = np.argsort(-on_host(detection["scores"]))[:MAX_LINES]
-        # Four corners a line, in spite of the processor's own description: lines may be slanted.
+        # Four corners per line, contrary to the processor's documentation: lines may be slanted.
         quads = on_host(detection["boxes"]).reshape(-1, 4, 2)[order]
         return _in_image([self._line(picture, quad) for quad in quads], picture, pixels)
 
@@ -143,13 +143,13 @@ class PaddleReader:
 
 
 class RapidReader:
-    """The rapidocr package with the weights that its wheel brings."""
+    """The rapidocr package with the weights in its wheel."""
 
     def __init__(self, folder: Path | None = None) -> None:
         """Load the files of `folder`, else those of the package.
 
         Raises:
-            WeightsError: the package, its runtime or one of the files is absent or damaged.
+            WeightsError: the package, its runtime or one of the files is missing or damaged.
         """
         try:
             package = importlib.import_module("rapidocr")
@@ -167,15 +167,15 @@ class RapidReader:
                 raise WeightsError(f"weights absent: there is no {folder / name}; the wheel of rapidocr 3.10 brings it")
             total.update(hashlib.sha256((folder / name).read_bytes()).digest())
         self._version = f"{version('rapidocr')}@{total.hexdigest()[:12]}"
-        # Named by path, or the package looks for them on a network when they are absent.
+        # Paths are given because the package would download missing files.
         paths = {f"{part}.model_path": str(folder / name) for part, name in BUNDLED.items()}
         try:
             self._engine = package.RapidOCR(params={**paths, **RAPID_OPTIONS})
-            # The package loads its networks when it is first asked.
+            # The package loads its networks on first use.
             blank = np.full((48, 48, 3), 255, np.uint8)
             self._engine(blank, use_det=False)
             self._engine(blank, use_det=True)
-            # The package turns lines that stand upside down before it reads them, and does not report which.
+            # The package rotates upside-down lines before it reads them, and does not report which.
             self._turned = threading.local()
             self._classify, self._engine.cls_and_rotate = self._engine.cls_and_rotate, self._classify_lines
             self._recognise, self._engine.recognize_txt = self._engine.recognize_txt, self._recognise_lines
@@ -183,7 +183,7 @@ class RapidReader:
             finder.session = _WatchedSession(finder.session)
         except Exception as error:
             raise WeightsError(f"rapidocr cannot load {folder}: {_line(error)}") from error
-        # Blue first, as PaddleOCR reads pictures; the reader of lines is given small parts only.
+        # BGR, as PaddleOCR reads images; only the line detector is watched, because the recogniser gets small crops.
         announce(Network(f"rapidocr {BUNDLED['Det']}", finder.session, partial(normalised, HALF, HALF, order="BGR")))
 
     @property
@@ -192,12 +192,12 @@ class RapidReader:
         return f"rapidocr-{self._version}"
 
     def read(self, pixels: Pixels) -> list[TextLine]:
-        """The lines of an image (H, W, 3), in no order. Raises `ToolError` for one that cannot be read."""
+        """Read the lines of an image (H, W, 3), unordered. Raises `ToolError` for one that cannot be read."""
         picture = _reduced(pixels)
-        # The package reads arrays as OpenCV does, blue first.
+        # The package expects BGR arrays, as OpenCV does.
         self._turned.lines = []
         output = self._engine(np.ascontiguousarray(picture[:, :, ::-1]), use_det=True)
-        # Where nothing is found the package answers with another class, without texts.
+        # If nothing is found, the package returns another class without texts.
         if getattr(output, "txts", None) is None or output.boxes is None or output.scores is None:
             return []
         flags = self._turned.lines
@@ -208,14 +208,14 @@ class RapidReader:
         return _in_image(lines, picture, pixels)
 
     def _classify_lines(self, crops: Any) -> Any:
-        """The package's step that turns crops of lines upright; notes which it turned."""
+        """Run the package's step that rotates line crops upright; record which were rotated."""
         crops, classes = self._classify(crops)
         least = self._engine.text_cls.cls_thresh
         self._turned.lines = ["180" in label and score > least for label, score in classes.cls_res]
         return crops, classes
 
     def _recognise_lines(self, crops: Any) -> Any:
-        """The package's step that reads crops of lines; notes only those with a text, as its output has them."""
+        """Run the package's step that reads line crops; keep the flags of those with a text, as its output does."""
         read = self._recognise(crops)
         pairs = zip(self._turned.lines, read.txts or (), strict=True)
         self._turned.lines = [flag for flag, text in pairs if text.strip()]
@@ -223,7 +223,7 @@ class RapidReader:
 
 
 class _WatchedSession:
-    """An ONNX session with the hooks of a torch module that checks of networks use; torch is loaded for them alone."""
+    """An ONNX session with the hooks of a torch module, for checks of networks; only these checks load torch."""
 
     def __init__(self, session: Callable[[npt.NDArray[np.float32]], npt.NDArray[np.float32]]) -> None:
         self._session = session
@@ -243,15 +243,15 @@ class _WatchedSession:
                 after(self, (), None)
 
     def modules(self) -> list[_WatchedSession]:
-        """The session itself: the content of the file is not inspected."""
+        """Return only the session: the content of the file is not inspected."""
         return [self]
 
     def named_modules(self) -> list[tuple[str, _WatchedSession]]:
-        """As `modules`."""
+        """Return `modules` with an empty name."""
         return [("", self)]
 
     def named_parameters(self, *, recurse: bool = True) -> list[tuple[str, object]]:
-        """Empty: the parameters lie in the session."""
+        """Return nothing: the parameters are inside the session."""
         del recurse
         return []
 
@@ -267,7 +267,7 @@ class _WatchedSession:
 
 
 def _registered(hooks: OrderedDict[int, Callable[..., None]], hook: Callable[..., None]) -> Any:
-    """The handle that removes the hook."""
+    """Register a hook and return the handle that removes it."""
     from torch.utils.hooks import RemovableHandle
 
     handle = RemovableHandle(hooks)
@@ -280,7 +280,7 @@ Reader = PaddleReader | RapidReader
 
 
 def open_reader(weights: str, device: str) -> Reader:
-    """The checkpoints in a directory, or the package where none is named. Raises `WeightsError`."""
+    """Open the checkpoints in a directory, or the package if none is named. Raises `WeightsError`."""
     return PaddleReader(weights, device) if weights else RapidReader()
 
 
@@ -291,9 +291,9 @@ def _line(error: BaseException) -> str:
 
 
 def reading_order(lines: list[TextLine]) -> list[TextLine]:
-    """Lines from top to bottom; those whose middles lie within half of a line's height of each other left to right.
+    """Sort lines from top to bottom; lines whose centres differ by less than half a line height, from left to right.
 
-    A row of which most letters are upside down goes from right to left, such a page from bottom to top.
+    If most letters of a row are upside down, it is read from right to left; such a page, from bottom to top.
     """
     down = -1 if mostly_turned(lines) else 1
     waiting = sorted(lines, key=lambda line: (down * (line.box.y0 + line.box.y1), line.box.x0))
@@ -310,15 +310,15 @@ def reading_order(lines: list[TextLine]) -> list[TextLine]:
 
 
 def mostly_turned(lines: Sequence[TextLine]) -> bool:
-    """Whether more than half of the letters of lines that run across are upside down."""
+    """Return whether more than half of the letters in horizontal lines are upside down."""
     horizontal = [line for line in lines if line.box.y1 - line.box.y0 <= TALL * (line.box.x1 - line.box.x0)]
     return sum(len(line.text) * (1 if line.turned else -1) for line in horizontal) > 0
 
 
 def drop_repeats(lines: Sequence[TextLine]) -> list[TextLine]:
-    """Lines in reading order, without letters that the overlapping boxes of two neighbours both hold.
+    """Remove from lines in reading order the letters that the overlapping boxes of two neighbours both contain.
 
-    A letter is dropped from the second where both texts have it and the boxes share most of its width.
+    A letter is removed from the second line if both texts have it and the boxes share most of its width.
     """
     unique: list[TextLine] = []
     for line in lines:
@@ -334,7 +334,7 @@ def drop_repeats(lines: Sequence[TextLine]) -> list[TextLine]:
 
 
 def repeated_letters(first: TextLine, second: TextLine) -> int:
-    """How many of the first letters of `second` are the last ones of `first`, which lies before it on its row."""
+    """Count the first letters of `second` that are the last ones of `first`, which precedes it on its row."""
     a, b = first.box, second.box
     lower = min(a.y1 - a.y0, b.y1 - b.y0)
     shared = min(a.x1, b.x1) - max(a.x0, b.x0)
@@ -351,7 +351,7 @@ def repeated_letters(first: TextLine, second: TextLine) -> int:
 def straighten(picture: Pixels, quad: npt.NDArray[np.float32]) -> Pixels | None:
     """Rectify the region between four corners (4, 2), given from the upper left clockwise, to an upright picture.
 
-    None where a side is shorter than 2 px. Text that runs downwards is turned to run from left to right.
+    Return None if a side is shorter than 2 px. Text that runs downwards is rotated to run from left to right.
     """
     import cv2
 
@@ -373,7 +373,7 @@ def _around(quad: npt.NDArray[np.float32]) -> Box:
 
 
 def _in_image(lines: Sequence[TextLine], picture: Pixels, pixels: Pixels) -> list[TextLine]:
-    """Lines of a reduced picture where they are in the image; without those of which nothing was read."""
+    """Convert lines of a shrunk image to pixels of the original; drop lines without text."""
     across, down = pixels.shape[1] / picture.shape[1], pixels.shape[0] / picture.shape[0]
     return [
         line._replace(box=Box(line.box.x0 * across, line.box.y0 * down, line.box.x1 * across, line.box.y1 * down))

@@ -1,10 +1,10 @@
-"""Reflectance: which of two points lies on the darker surface, whatever the light on it, or whether both are the same.
+"""Reflectance: which of two points is on the darker surface, independent of the light, or whether both are equal.
 
     hybrid tools run reflectance photo.jpg --args '{"points": [{"x": 40, "y": 300}, {"x": 200, "y": 90}]}'
 
-Without points the rings drawn on the picture are compared. The weight-free backend weighs the cues of
-`cues.py`; the learned one reads the albedo that a Marigold model predicts.
-`bench/reflectance.py` prints what the weight-free backend scores and how its weights were fitted.
+Without points it compares the rings drawn on the image. The weight-free backend weights the cues of `cues.py`; the
+learned one reads the albedo that a Marigold model predicts. `bench/reflectance.py` prints the scores of the weight-free
+backend and fits its weights.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ from tools._shared.picture_content import shows_something
 from tools._shared.reading import check_size, shrink, unmarked, window_median
 from tools.reflectance.cues import WORK_PX, PairCues, compare, log_reflectance, reflectance_map, segment, weigh
 
-# One value a pixel, or one a channel of it.
+# One value per pixel, or one per channel.
 Albedo = npt.NDArray[np.float32]
-# Denoising steps where the checkpoint names no number: those of version 1.1 are made for one to four.
+# Denoising steps if the checkpoint names no number: version 1.1 is made for one to four.
 STEPS = 4
 MAX_SIDE_PX = 768
 MIN_SIDE_PX = 16
@@ -55,7 +55,7 @@ class IntrinsicModel:
     """A verified Marigold intrinsic decomposition pipeline on a device."""
 
     def __init__(self, weights: str, device: str) -> None:
-        """Load. Raises `WeightsError` when diffusers or weights are absent, do not fit, or predict no albedo."""
+        """Load the pipeline. Raises `WeightsError` if diffusers or weights are missing, or they predict no albedo."""
         parts = load_parts(weights, device, pipelines=PIPELINES, schedulers=SCHEDULERS)
         properties = parts.index.get("target_properties") or {}
         names = properties.get("target_names") or []
@@ -76,7 +76,7 @@ class IntrinsicModel:
         self._exponent = GAMMA if space == "srgb" else 1.0
         self._device = device
         self.version = f"marigold-iid@{parts.sha256[:12]}"
-        # `load_parts` has raised an error if the package is absent.
+        # If the package were missing, `load_parts` would have raised an error.
         diffusers: Any = importlib.import_module("diffusers")
         self._pipeline = diffusers.MarigoldIntrinsicsPipeline(
             unet=parts.unet,
@@ -92,10 +92,10 @@ class IntrinsicModel:
         self._pipeline.set_progress_bar_config(disable=True)
 
     def albedo(self, pixels: Pixels, seed: int) -> Albedo:
-        """Albedo 0..1 in linear light, (h, w, 3), long side at most 768 px, of an RGB image (H, W, 3).
+        """Predict albedo 0..1 in linear light, (h, w, 3), long side at most 768 px, for an RGB image (H, W, 3).
 
         Raises:
-            ToolError: the image is smaller than 16 px, or the network returned no finite number.
+            ToolError: the image is smaller than 16 px, or the network returned values that are not finite.
         """
         import torch
         from PIL import Image
@@ -108,19 +108,20 @@ class IntrinsicModel:
             output_type="pt",
             generator=torch.Generator(device=self._device).manual_seed(seed),
         )
-        # One prediction a target, (targets, 3, h, w).
+        # One prediction per target, (targets, 3, h, w).
         values = on_host(result.prediction[self._place].permute(1, 2, 0))
         if not np.isfinite(values).all():
             raise ToolError("reflectance: the network returned values that are not finite")
         return np.asarray(np.clip(values, 0, 1) ** self._exponent, np.float32)
 
 
-# Of `PairCues.signed`: log odds that the first point is darker. From `bench/reflectance.py --fit --items 120`.
+# Weights of `PairCues.signed` for the log odds that the first point is darker, from `bench/reflectance.py --fit --items
+# 120`.
 DARKER_WEIGHTS = (-1.225, 1.808, 1.195, 0.887, 1.028, 0.058, 0.312, -0.039, 0.898)
-# Of `PairCues.unsigned`, then a constant: log odds that the paints differ. Fitted together with the other.
+# Weights of `PairCues.unsigned`, then a constant, for the log odds that the paints differ; fitted with the above.
 DIFFERENT_WEIGHTS = (1.652, -0.653, 4.148)
-# Learned albedos whose logarithms differ by less count as the same: WHDR's threshold of 10 % (Bell et al. 2014) would
-# be finer than what the networks resolve; by argument, not measured.
+# Learned albedos whose logarithms differ by less count as equal: WHDR's threshold of 10 % (Bell et al. 2014) would be
+# finer than the networks' resolution; set by argument, not measured.
 SAME_LOG_RATIO = 0.25
 SURE_LOG_RATIO = 0.5
 LEGEND = "estimated reflectance, relative: violet dark 0, yellow light 1"
@@ -136,7 +137,7 @@ class ReflectanceArgs(Args):
 
 
 class ReflectanceVerdict(NamedTuple):
-    """Probabilities that the first point is darker, the second, and neither; `levels` are log reflectances."""
+    """Probabilities that the first point is darker, that the second is, and neither; `levels` are log reflectances."""
 
     first: float
     second: float
@@ -171,22 +172,22 @@ def judge_albedo(levels: tuple[float, float]) -> ReflectanceVerdict:
 
 
 def spots_of(request: Request[ReflectanceArgs]) -> list[Spot]:
-    """The two points to compare, in px of the image; fewer where fewer are marked.
+    """Return the two points to compare, in px of the image; fewer if fewer are marked.
 
     Raises:
-        ToolError: a given point lies outside the image, or no drawn point has the letter that it is given by.
+        ToolError: a given point is outside the image, or no drawn point has the given letter.
     """
     size = (request.images[0].shape[0], request.images[0].shape[1])
     return read_points("reflectance", request.args.points, request.needs.get("markers", ()), size)[:2]
 
 
 def clean_image(request: Request[ReflectanceArgs]) -> Pixels:
-    """The image without its drawn marks, long side at most 480 px, for which the constants were set."""
+    """Return the image without its drawn marks, long side at most 480 px, for which the constants were set."""
     return unmarked(request.images[0], request.needs.get("markers", ()), WORK_PX)
 
 
 def can_compare(spots: Sequence[Spot], cleaned: Pixels) -> bool:
-    """Whether there are two spots, at two places, in a picture that shows more than one colour or noise."""
+    """Return whether there are two spots at different positions in an image that shows more than noise."""
     are_apart = len({(round(spot.x), round(spot.y)) for spot in spots}) == 2
     return are_apart and shows_something(cleaned)
 
@@ -198,15 +199,15 @@ def evidence_of(
     values: Albedo,
     basis: str,
 ) -> Evidence:
-    """A verdict on two spots as evidence, with a map (h, w) in 0..1; None if they cannot be compared.
+    """Build the tool output for a verdict on two spots, with a map (h, w) in 0..1; without a verdict, say why.
 
     Returns:
         Evidence with data `{"darker", "darker_index", "same", "points": [{"label", "x_px", "y_px",
         "log_reflectance"}], "probability_0_1": {"first_darker", "second_darker", "same"}}`: `darker` is the label and
-        `darker_index` the place of the darker point, null when they are the same or nothing was compared; logarithms
-        are natural and relative to the image.
+        `darker_index` the index of the darker point, null if they are equal or nothing was compared; logarithms are
+        natural and relative to the image.
     """
-    # Confidence if a point may be misplaced: a misplaced one leaves a guess among three.
+    # If a point may be misplaced, the confidence approaches that of a guess among three.
     levels: Sequence[float | None] = (None,) * len(spots)
     certainty, index, chances = 0.3, None, None
     if verdict is not None:
@@ -229,7 +230,7 @@ def evidence_of(
 
 
 def describe(spots: Sequence[Spot], verdict: ReflectanceVerdict | None, certainty: float, basis: str) -> str:
-    """At most six lines for the model."""
+    """Describe the verdict in at most six lines for the model."""
     names = [spot.label or f"point {number}" for number, spot in enumerate(spots, 1)]
     if verdict is None and len(spots) < 2:
         return f"Image 1: {len(spots)} point(s) given or marked; two are needed, so nothing is compared."
@@ -254,7 +255,7 @@ class PaintCues(WeightFree[ReflectanceArgs]):
     """The weight-free backend."""
 
     def answer(self, request: Request[ReflectanceArgs]) -> Evidence:
-        """The evidence of a request. Raises `ToolError` for a point outside of its image."""
+        """Compare the points of a request. Raises `ToolError` for a point outside the image."""
         spots, cleaned = spots_of(request), clean_image(request)
         parts = segment(cleaned)
         verdict = None
@@ -267,7 +268,7 @@ class PaintCues(WeightFree[ReflectanceArgs]):
         return evidence_of(request, spots, verdict, reflectance_map(parts, DARKER_WEIGHTS), basis)
 
 
-# The spots to compare, the image without marks, and the seed of the noise that the network starts from.
+# The spots to compare, the image without marks, and the seed of the network's initial noise.
 AlbedoInput = tuple[list[Spot], Pixels, int]
 
 
@@ -277,11 +278,11 @@ class LearnedAlbedo(Learned[ReflectanceArgs, AlbedoInput, Albedo, IntrinsicModel
     load = IntrinsicModel
 
     def prepare(self, request: Request[ReflectanceArgs]) -> AlbedoInput:
-        """The spots and the image without marks. Raises `ToolError` as `spots_of`."""
+        """Return the spots and the image without marks. Raises `ToolError` as `spots_of`."""
         return spots_of(request), clean_image(request), request.seed
 
     def compute(self, prepared: Sequence[AlbedoInput]) -> list[Albedo]:
-        """The albedo (h, w) of each image, one at a time. Raises `ToolError` for an image that is too small."""
+        """Predict the albedo (h, w) of each image, one at a time. Raises `ToolError` for an image that is too small."""
         return [self.model.albedo(pixels, seed).mean(axis=2) for _, pixels, seed in prepared]
 
     def finish(self, request: Request[ReflectanceArgs], prepared: AlbedoInput, output: Albedo) -> Evidence:
@@ -297,7 +298,7 @@ class LearnedAlbedo(Learned[ReflectanceArgs, AlbedoInput, Albedo, IntrinsicModel
 
 
 def darker_surface(finding: Finding, prompt: Prompt) -> str | None:
-    """The letter of the darker surface, or that both are the same."""
+    """Return a pattern for the letter of the darker surface, or for both being equal."""
     if finding.data.get("same") is True:
         return r"(?i)\b(?:same|equal(?:ly)?)\b"
     darker = finding.data.get("darker")
@@ -305,7 +306,7 @@ def darker_surface(finding: Finding, prompt: Prompt) -> str | None:
 
 
 HEIGHT, WIDTH, STRIPE = 320, 440, 14
-# The stripes that there are, counted from the border: three beside either of the two that are asked about.
+# Numbers of the drawn stripes, counted from the border; each queried stripe has neighbours on both sides.
 BAND = range(18, 26)
 WALL, DARK, LIGHT = (150, 145, 138), (60, 38, 34), (232, 214, 150)
 
@@ -323,7 +324,7 @@ def _paints(place: int) -> CheckCase:
 
 
 def _stripes(place: int, scale: int, *, transposed: bool) -> CheckCase:
-    """Stripes of two paints; the points lie in the middle of a dark and a light one, far from the origin."""
+    """Draw stripes of two paints; the points are in the centre of a dark and a light one, far from the origin."""
     canvas = np.full((HEIGHT, WIDTH, 3), WALL, np.uint8)
     for number in BAND:
         canvas[:, number * STRIPE : (number + 1) * STRIPE] = LIGHT if number % 2 else DARK
@@ -348,6 +349,6 @@ TOOL = Tool(
     args=ReflectanceArgs,
     checks=CHECKS,
     claims=Claims(("darker_index", "same"), compares="points"),
-    # Alone it answers which drawn point lies on the darker surface, or that both are the same.
+    # Without a model, it answers which drawn point is on the darker surface, or that both are equal.
     rules={"Relative_Reflectance": OneCall("reflectance", darker_surface, drawn_labels)},
 )

@@ -1,10 +1,10 @@
-"""Which of two surfaces is darker, whatever the light on them: chromaticity, and how bright a paint gets elsewhere.
+"""Cues for which of two surfaces is darker, independent of the light: chromaticity, and a paint's brightness elsewhere.
 
-The picture is cut into segments along its edges. Light changes the brightness of
-a paint and hardly its chromaticity, so segments of one chromaticity are taken for one paint (non-local Retinex: Gehler
-et al. 2011; Zhao et al. 2012). How bright the places of a paint are, from its darkest to its brightest, says how much
-it reflects: the brightest of them lie in full light whichever paint it is. Two logistic regressions decide, one over
-how far the chromaticities lie apart, one over the brightness of the paints; `bench/reflectance.py --fit` prints them.
+The image is cut into segments along its edges. Light changes the brightness of a paint but hardly its chromaticity, so
+segments of one chromaticity count as one paint (non-local Retinex: Gehler et al. 2011; Zhao et al. 2012). The
+distribution of a paint's brightness over all its segments indicates its reflectance, because the brightest ones are
+fully lit. Two logistic regressions decide, one over the distance of the chromaticities and one over the brightness of
+the paints; `bench/reflectance.py --fit` prints them.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ WORK_PX = 480
 GAMMA = 2.2
 # Weights of linear red, green and blue (ITU-R BT.709).
 LUMINANCE = (0.2126, 0.7152, 0.0722)
-# Gradient per px, relative to the brightness, from which a pixel belongs to an edge and to no segment.
+# Gradient per px, relative to the brightness, from which a pixel belongs to an edge and not to a segment.
 EDGE = 0.03
-# Blur in px before edges are looked for: the next one is tried where segments cover less than `COVERED`.
+# Blur in px before edge detection: the next value is tried if the segments cover less than `COVERED`.
 SMOOTHING = (1.2, 3.0, 6.0)
 COVERED = 0.6
 MIN_SIDE_PX = 25
-# A smaller segment beside a point is rather a remnant of what was drawn there; its vote counts a tenth.
+# A smaller segment near a point is probably a remnant of a drawn mark; its vote counts a tenth.
 WHOLE_PX = 60
-# How far from a point its segment is looked for, and the standard deviation of the weight of a place there.
+# Search radius for the segment of a point, and the standard deviation of the distance weight.
 REACH_PX, NEAR_PX = 16, 7.0
-# Standard deviation, in log luminance, of a segment about the brightness at a point in it.
+# Standard deviation, in log luminance, of a segment's pixels around the brightness at the point.
 SAME_BRIGHTNESS = 0.25
 # Standard deviation of one paint's chromaticity, in log ratios.
 SPREAD = 0.07
@@ -47,9 +47,9 @@ MAX_SOURCES = 300
 
 
 class Segments(NamedTuple):
-    """A picture's segments by number from 0: `labels` (h, w), -1 on edges; `brightness` (h, w) is the log luminance.
+    """Segments of an image, numbered from 0: `labels` (h, w), -1 on edges; `brightness` (h, w) is the log luminance.
 
-    `colour` (n, 3) is the mean in linear light, `area` the size in px, `histogram` (n, bins) says how many pixels have
+    `colour` (n, 3) is the mean in linear light, `area` the size in px, `histogram` (n, bins) the number of pixels with
     a log luminance in each of `BINS`.
     """
 
@@ -60,10 +60,10 @@ class Segments(NamedTuple):
     histogram: Values
 
     def at(self, x: float, y: float) -> int:
-        """The segment of a point in px of the picture: common around it, and as bright as the point itself.
+        """Return the segment of a point in px of the image: frequent around it, and as bright as the point itself.
 
-        What was drawn around the point and painted over leaves remnants with a wrong colour; the brightness inside of
-        a ring survives, because JPEG keeps it at full resolution.
+        A painted-over mark around the point leaves remnants of a wrong colour; the brightness inside a ring survives,
+        because JPEG stores it at full resolution.
         """
         height, width = self.labels.shape
         column, line = min(max(round(x), 0), width - 1), min(max(round(y), 0), height - 1)
@@ -90,8 +90,8 @@ class Segments(NamedTuple):
 class PairCues(NamedTuple):
     """The cues of two points.
 
-    `signed` (1 + quantiles): the second one's log luminance minus the first's, and the same of the quantiles of their
-    paints. `unsigned` (2): log of the distance of their chromaticities, and the distance of their log luminances.
+    `signed` (1 + quantiles): the second point's log luminance minus the first's, and the same for the quantiles of
+    their paints. `unsigned` (2): log of their chromaticity distance, and the distance of their log luminances.
     """
 
     signed: Values
@@ -99,7 +99,7 @@ class PairCues(NamedTuple):
 
 
 def segment(pixels: Pixels) -> Segments:
-    """Cut an RGB image (h, w, 3) along its edges; an image without a flat place is one segment."""
+    """Cut an RGB image (h, w, 3) along its edges; an image without a flat area is one segment."""
     import cv2
 
     for sigma in SMOOTHING:
@@ -108,7 +108,7 @@ def segment(pixels: Pixels) -> Segments:
         flat = np.hypot(across, down).max(axis=2) < EDGE * (0.25 * smooth.max(axis=2) + 12)
         _, regions, facts, _ = cv2.connectedComponentsWithStats(flat.astype(np.uint8), connectivity=4)
         large = np.flatnonzero(facts[1:, cv2.CC_STAT_AREA] >= MIN_SIDE_PX) + 1
-        # Texture is all edges: it is smoothed away where too little is left.
+        # Texture consists of edges only: smooth it if too little flat area is left.
         if facts[large, cv2.CC_STAT_AREA].sum() >= COVERED * flat.size:
             break
     number = np.full(len(facts), -1, np.int32)
@@ -128,16 +128,16 @@ def segment(pixels: Pixels) -> Segments:
 
 
 def chromaticity(segments: Segments) -> Values:
-    """Log red over green and log blue over green of every segment, (n, 2)."""
+    """Return log red over green and log blue over green of every segment, (n, 2)."""
     logs = np.log(segments.colour)
     return np.stack([logs[:, 0] - logs[:, 1], logs[:, 2] - logs[:, 1]], axis=1)
 
 
 def brightness_of(segments: Segments, ids: npt.NDArray[np.int64]) -> Values:
-    """Features by which a point on each of the segments `ids` (m) is compared, (m, 1 + quantiles).
+    """Return the features for comparing points on the segments `ids` (m), (m, 1 + quantiles).
 
-    The log luminance of the segment, then quantiles over all places of its paint. A segment counts by the root of its
-    area, and the less the farther its chromaticity lies from the paint's.
+    They are the segment's log luminance, then quantiles over all pixels of its paint. A segment's weight is the root of
+    its area, reduced with the distance of its chromaticity from the paint's.
     """
     sources = np.argsort(-segments.area, kind="stable")[:MAX_SOURCES]
     chroma = chromaticity(segments)
@@ -156,7 +156,7 @@ def brightness_of(segments: Segments, ids: npt.NDArray[np.int64]) -> Values:
 
 
 def compare(segments: Segments, first: int, second: int) -> PairCues:
-    """The cues of two segments."""
+    """Return the cues of two segments."""
     first_values, second_values = brightness_of(segments, np.array([first, second]))
     chroma = chromaticity(segments)
     distance = float(np.hypot(*(chroma[second] - chroma[first])))
@@ -167,12 +167,12 @@ def compare(segments: Segments, first: int, second: int) -> PairCues:
 
 
 def log_reflectance(segments: Segments, ids: npt.NDArray[np.int64], weights: Sequence[float]) -> Values:
-    """Log reflectance (m), up to a constant of the picture: the weighted mean of what `brightness_of` gives."""
+    """Return log reflectance (m), up to a constant of the image: the weighted mean of `brightness_of`."""
     return np.asarray(brightness_of(segments, ids) @ np.asarray(weights) / sum(weights), np.float64)
 
 
 def reflectance_map(segments: Segments, weights: Sequence[float]) -> npt.NDArray[np.float32]:
-    """Relative reflectance 0..1 (h, w): each segment at its paint's level; edges take the nearest segment's."""
+    """Map relative reflectance 0..1 (h, w): each segment at its paint's level, edges as the nearest segment."""
     import cv2
 
     levels = log_reflectance(segments, np.arange(segments.area.size), weights)
@@ -187,7 +187,7 @@ def reflectance_map(segments: Segments, weights: Sequence[float]) -> npt.NDArray
 
 
 def weigh(values: Values, weights: Sequence[float]) -> float:
-    """Probability 0..1 of a logistic regression; one more weight than values is its constant."""
+    """Return the probability 0..1 of a logistic regression; an additional weight is its constant."""
     constant = float(weights[len(values)]) if len(weights) > len(values) else 0.0
     score = float(np.dot(values, weights[: len(values)])) + constant
     return float(1 / (1 + np.exp(-np.clip(score, -30, 30))))

@@ -1,9 +1,9 @@
-"""Relation: is one named thing left of, on, inside, touching, behind ... another one.
+"""Relation: whether one named object is left of, on, inside, touching, behind ... another one.
 
 `hybrid tools run relation photo.jpg --weights ... --args '{"subject": "cat", "relation": "on", "reference": "bed"}'`
 
-Both things are looked for by `tools/detection/` and their boxes compared by the rules of `box_relations.py`; "in
-front of" and "behind" also ask `tools/depth/` at the middle of both. Without detection weights it does not answer.
+`tools/detection/` finds both objects, and the rules of `box_relations.py` compare their boxes; "in front of" and
+"behind" also call `tools/depth/` at both centres. Without detection weights it does not answer.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from tools.detection.models import Detection
 from tools.detection.rules import ThingName, seen_from
 from tools.relation.box_relations import BY_DEPTH, CERTAIN, PHRASES, RelationName, holds
 
-# A degree this close to a half is undecided.
+# A degree within this distance of 0.5 is undecided.
 UNCLEAR = 0.1
-# A second thing of a name with this share of the first's score might be the one meant.
+# Another object of the name with at least this share of the best score might be the intended one.
 RIVAL = 0.7
 
 
@@ -43,7 +43,7 @@ class RelationArgs(Args):
 
 
 class RelationVerdict(NamedTuple):
-    """The pair that was compared, the degree 0..1 of the relation (None: undecidable), and the confidence 0..1."""
+    """The compared pair, the degree 0..1 of the relation (None: undecidable), and the confidence 0..1."""
 
     subject: Detection | None
     reference: Detection | None
@@ -57,7 +57,7 @@ class RelationVerdict(NamedTuple):
 
 
 def pair_of(args: RelationArgs, seen: Sequence[Detection]) -> tuple[Detection | None, Detection | None]:
-    """The subject and the reference of highest score; two things of one name are the two best of it."""
+    """Return the subject and the reference with the highest scores; for one name, its two best objects."""
     subjects = [detection for detection in seen if detection.name == args.subject]
     references = [detection for detection in seen if detection.name == args.reference]
     if args.subject == args.reference:
@@ -68,7 +68,7 @@ def pair_of(args: RelationArgs, seen: Sequence[Detection]) -> tuple[Detection | 
 def decide(
     args: RelationArgs, seen: Sequence[Detection], depths: tuple[float, float] | None, depth_sure: float
 ) -> RelationVerdict:
-    """Judge the relation from detections, best first, and the relative depths 0..1 of the surest pair."""
+    """Judge the relation from detections, best first, and the relative depths 0..1 of the best pair."""
     subject, reference = pair_of(args, seen)
     if subject is None or reference is None or (args.relation in BY_DEPTH and depths is None):
         return RelationVerdict(subject, reference, None, 0.5)
@@ -77,7 +77,7 @@ def decide(
     if args.relation in BY_DEPTH:
         certainty *= max(0.0, 2 * depth_sure - 1)
     else:
-        # Every other pair with nearly as high scores should give the same verdict.
+        # The confidence drops with every other pair of nearly equal scores that gives another verdict.
         subjects = [
             detection
             for detection in seen
@@ -95,10 +95,10 @@ def decide(
 
 
 class BoxRelation(WeightFree[RelationArgs]):
-    """The learned backend: rules over boxes that the detection tool found."""
+    """The learned backend: rules over boxes from the detection tool."""
 
     def answer(self, request: Request[RelationArgs]) -> Evidence:
-        """The evidence of a request. Raises `ToolError` without a finding of the detection tool."""
+        """Judge the relation of a request. Raises `ToolError` without an output of the detection tool."""
         findings = request.needs.get("detection", ())
         if not findings:
             raise ToolError("relation: the detection tool was not asked")
@@ -109,13 +109,13 @@ class BoxRelation(WeightFree[RelationArgs]):
 
 
 def depths_of(finding: Finding | None) -> tuple[float, float] | None:
-    """Relative depth of subject and reference, 0..1, from a finding of the depth tool.
+    """Return the relative depths of subject and reference, 0..1, from an output of the depth tool.
 
-    None if it was not asked or is undecided.
+    Return None if depth was not called or is undecided.
     """
     if finding is None:
         return None
-    # An order that depth leaves undecided gives no degree either.
+    # If depth leaves the order undecided, there is no degree either.
     if finding.data.get("nearer_index", 0) is None:
         return None
     points = finding.data.get("points")
@@ -127,7 +127,7 @@ def depths_of(finding: Finding | None) -> tuple[float, float] | None:
 
 
 def report(request: Request[RelationArgs], verdict: RelationVerdict, basis: str) -> Evidence:
-    """Build the evidence from the verdict.
+    """Build the tool output from the verdict.
 
     Returns:
         Evidence with data `{"holds": bool or null, "degree_0_1": float or null, "subject": {"name", "score_0_1",
@@ -165,19 +165,19 @@ def report(request: Request[RelationArgs], verdict: RelationVerdict, basis: str)
 
 
 def detection_arguments(args: RelationArgs) -> Mapping[str, Json]:
-    """Both things by name."""
+    """Return arguments that ask for both objects by name."""
     return {"names": list(dict.fromkeys((args.subject, args.reference)))}
 
 
 def depth_arguments(args: RelationArgs, findings: Found) -> Mapping[str, Json] | None:
-    """The middle of both boxes, for relations by depth where both things were found."""
+    """Return the centres of both boxes, for relations by depth if both objects were found."""
     if args.relation not in BY_DEPTH:
         return None
     pair = pair_of(args, seen_from(findings["detection"][0].data))
     boxes = [detection.box for detection in pair if detection is not None]
     if len(boxes) < 2:
         return None
-    # Bounds are exclusive: the middle of a box of one pixel at the border is still a pixel of the image.
+    # Bounds are exclusive: the centre of a one-pixel box at the border is still a pixel of the image.
     points = [{"x": (box.x0 + box.x1 - 1) / 2, "y": (box.y0 + box.y1 - 1) / 2} for box in boxes]
     return {
         "points": [{**point, "label": label} for point, label in zip(points, ("subject", "reference"), strict=True)]
@@ -185,7 +185,7 @@ def depth_arguments(args: RelationArgs, findings: Found) -> Mapping[str, Json] |
 
 
 def no_arguments(_: RelationArgs) -> None:
-    """Depth is asked once the boxes are found."""
+    """Return None: depth is called after the boxes are found."""
 
 
 @dataclass(frozen=True)
@@ -198,7 +198,7 @@ class AskedRelation:
 
 
 def asked_relation(text: str) -> AskedRelation | None:
-    """The relation a yes-no question asks for; None for facing, being part of, or any other wording."""
+    """Return the relation that a yes-no question asks for; None for facing, being part of, or any other wording."""
     if match := re.search(r"\bdoes the (?P<a>[a-z -]+?) contain the (?P<b>[a-z -]+?)\s*\?", text, re.IGNORECASE):
         return AskedRelation(match["a"].lower(), "containing", match["b"].lower())
     # The longest phrase is tried first: "on top of" before "on".
@@ -210,7 +210,7 @@ def asked_relation(text: str) -> AskedRelation | None:
 
 
 def yes_or_no(finding: Finding, prompt: Prompt) -> str | None:
-    """Whether the relation holds."""
+    """Return a pattern for yes or no, whether the relation holds."""
     holds = finding.data.get("holds")
     if not isinstance(holds, bool):
         return None
@@ -232,7 +232,7 @@ CARD = tool_card(__file__, BoxRelation, depth_arguments, detection_arguments, no
 
 
 def two_things(draw: Callable[[int, int], Pixels]) -> CheckCase:
-    """Whether one thing is left of another."""
+    """Make a question whether one object is left of another."""
     args: dict[str, Json] = {"subject": "dog", "relation": "left of", "reference": "cat"}
     return CheckCase((draw(240, 320),), args, lambda _: None)
 

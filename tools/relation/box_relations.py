@@ -1,7 +1,7 @@
-"""Degree of a spatial relation between two boxes: geometry of the picture plane, and depth for front and behind.
+"""Degree of a spatial relation between two boxes: geometry of the image plane, and depth for front and behind.
 
-`holds("left of", cat, bed)` is a degree between 0 (no) and 1 (yes). The relations are
-those of VSR (Liu et al. 2023) that boxes can speak of; the edges of each rule are by argument, not fitted.
+`holds("left of", cat, bed)` is a degree between 0 (no) and 1 (yes). The relations are those of VSR (Liu et al. 2023)
+that boxes can determine; the thresholds of each rule are set by argument, not fitted.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tools._shared.boxes import area, shared_area
 PlanarName = Literal["left of", "right of", "above", "below", "on", "under", "inside", "containing", "outside"]
 RelationName = Literal[PlanarName, "touching", "next to", "far from", "in front of", "behind"]
 
-# How VSR words its relations (Liu et al. 2023), as far as boxes and depth can tell them.
+# VSR's phrases for its relations (Liu et al. 2023), as far as boxes and depth can determine them.
 PHRASES: Mapping[str, RelationName] = {
     phrase: relation
     for relation, phrases in tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))["phrases"].items()
@@ -30,13 +30,13 @@ Degree = Callable[[Box, Box], float]
 
 
 def holds(relation: RelationName, subject: Box, reference: Box, depths: tuple[float, float] | None = None) -> float:
-    """Degree, 0..1, to which the subject's box is in a relation to the reference's; 0.5 is undecided.
+    """Return the degree, 0..1, to which the subject's box is in a relation to the reference's; 0.5 is undecided.
 
     Args:
-        relation: its name.
+        relation: name of the relation.
         subject: box in pixels.
         reference: box in pixels.
-        depths: relative depth of both, 0..1, larger is nearer; wanted by "in front of" and "behind", else ignored.
+        depths: relative depth of both, 0..1, larger is nearer; required by "in front of" and "behind", else ignored.
 
     Raises:
         KeyError: a relation by depth without depths.
@@ -50,7 +50,7 @@ def holds(relation: RelationName, subject: Box, reference: Box, depths: tuple[fl
 
 
 def _step(value: float, width: float) -> float:
-    """A soft threshold at 0: 0.73 at one `width` above."""
+    """Return a soft threshold at 0: 0.73 at one `width` above."""
     return 1 / (1 + math.exp(-max(-30.0, min(30.0, value / width))))
 
 
@@ -69,13 +69,13 @@ def _above(subject: Box, reference: Box) -> float:
 
 
 def _columns_shared(subject: Box, reference: Box) -> float:
-    """Shared width over the smaller width, 0..1; negative where the boxes lie apart."""
+    """Return the shared width over the smaller width, -inf..1; negative if the boxes are apart horizontally."""
     shared = min(subject.x1, reference.x1) - max(subject.x0, reference.x0)
     return shared / min(subject.x1 - subject.x0, reference.x1 - reference.x0)
 
 
 def _gap(subject: Box, reference: Box) -> float:
-    """Distance between two boxes over the mean of their diagonals; 0 where they meet."""
+    """Return the distance between two boxes over the mean of their diagonals; 0 if they touch."""
     across = max(0.0, max(subject.x0, reference.x0) - min(subject.x1, reference.x1))
     down = max(0.0, max(subject.y0, reference.y0) - min(subject.y1, reference.y1))
     diagonals = [math.hypot(box.x1 - box.x0, box.y1 - box.y0) for box in (subject, reference)]
@@ -83,7 +83,7 @@ def _gap(subject: Box, reference: Box) -> float:
 
 
 def _within(subject: Box, reference: Box) -> float:
-    """Share of the subject's box that lies in the reference's, as a degree of being inside of it."""
+    """Return the degree to which the subject is inside the reference, from the share of its box that is inside."""
     smaller = _step(area(reference) - area(subject), 0.1 * area(reference))
     return _step(shared_area(subject, reference) / area(subject) - 0.75, 0.08) * smaller
 
@@ -93,7 +93,7 @@ def _meets(subject: Box, reference: Box) -> float:
 
 
 def _on(subject: Box, reference: Box) -> float:
-    """Above, over a shared column, and met: the foot of the subject is not below that of the reference."""
+    """Return the degree of being above, in a shared column, touching, and with a bottom not below the reference's."""
     stands = _step(reference.y1 - subject.y1, 0.08 * (reference.y1 - reference.y0))
     over = _step(_columns_shared(subject, reference) - 0.3, 0.1)
     return min(_above(subject, reference), stands, over, _meets(subject, reference))
@@ -105,7 +105,7 @@ def _beside_degree(subject: Box, reference: Box) -> float:
     return min(_step(0.35 - _gap(subject, reference), 0.08), level)
 
 
-# The relations that need no depth, each with the highest confidence in it.
+# The relations that need no depth, each with its highest confidence.
 PLANAR: Mapping[RelationName, tuple[Degree, float]] = {
     "left of": (_left_degree, 0.85),
     "right of": (lambda subject, reference: 1 - _left_degree(subject, reference), 0.85),
@@ -125,5 +125,5 @@ PLANAR: Mapping[RelationName, tuple[Degree, float]] = {
     "next to": (_beside_degree, 0.65),
     "far from": (lambda subject, reference: _step(_gap(subject, reference) - 0.6, 0.12), 0.65),
 }
-# Highest confidence in each, by argument, not measured: boxes that meet in the picture may be apart in the room.
+# Highest confidence in each, set by argument, not measured: boxes that touch in the image may be apart in space.
 CERTAIN: Mapping[RelationName, float] = {name: row[1] for name, row in PLANAR.items()} | dict.fromkeys(BY_DEPTH, 0.7)

@@ -1,10 +1,10 @@
-"""Answers of the specialists alone: one rule per route. The rule of one tool lies next to it, those of several here.
+"""Answers of the specialists alone: one rule per route. Rules of one tool are next to it, those of several here.
 
     answer = await ask_specialists(prompt, ctx)      # a SpecialistAnswer, or None for an abstention
 
 `ask_specialists` looks up the prompt's route (`hybrid/solving/rules.py`), calls the tools of that rule and turns their
-`data` (never their text) into a reply of the prompt's kind. A rule names the tools that it may ask: a run sets up these
-and no others (`tools_asked`). A route without a rule, or a finding that does not decide, is an abstention.
+`data` (never their text) into a reply of the prompt's kind. A rule names the tools that it may call: a run sets up only
+these (`tools_asked`). A route without a rule, or an undecided tool output, is an abstention.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from hybrid.tool.rules import SpecialistAnswer
 
 
 def has_rule(prompt: Prompt) -> bool:
-    """Whether `ask_specialists` would ask a tool about a prompt of this route."""
+    """Return whether a rule exists for the prompt's route."""
     return prompt.route in table().rules
 
 
 def tools_asked(routes: Collection[str] | None = None) -> frozenset[str]:
-    """The tools that may be asked about prompts of some routes, by name; None for all routes.
+    """Return the names of the tools that may be called for prompts of some routes; None for all routes.
 
-    A route that no rule is for adds nothing. A tool from outside whose rule is asked is one of them.
+    A route without a rule adds nothing. Tools of plug-ins are included if their rule applies.
 
     Raises:
-        UsageError: two tools from outside of the project have a rule for one of them.
+        UsageError: two plug-in tools have a rule for the same route.
     """
     rules_table = table()
     rules_table.refuse_two(routes)
@@ -49,13 +49,13 @@ def tools_asked(routes: Collection[str] | None = None) -> frozenset[str]:
 
 
 async def ask_specialists(prompt: Prompt, ctx: SolverContext) -> SpecialistAnswer | None:
-    """The specialists' answer, or None for an abstention.
+    """Return the specialists' answer, or None for an abstention.
 
-    A tool that has no weights and no weight-free way to answer is an abstention, not a fault.
+    A tool that has neither weights nor a weight-free backend is an abstention, not a fault.
 
     Raises:
         ToolError: a tool cannot answer.
-        LookupError: the rule asks a tool that it does not name.
+        LookupError: the rule calls a tool that it does not name.
     """
     rules_table = table()
     rule = rules_table.rules.get(prompt.route)
@@ -63,7 +63,7 @@ async def ask_specialists(prompt: Prompt, ctx: SolverContext) -> SpecialistAnswe
         return None
 
     async def call(name: str, images: Sequence[str], args: Mapping[str, Json]) -> Finding:
-        """The context's tools, limited to those of the rule. An oracle's answer ends the rule."""
+        """Call a tool of the context, if the rule names it. An oracle's answer ends the rule."""
         if name not in rule.tools:
             allowed = ", ".join(rule.tools) or "none"
             raise LookupError(f"the rule for {prompt.route!r} asks {name}, and names only {allowed}")
@@ -83,7 +83,7 @@ async def ask_specialists(prompt: Prompt, ctx: SolverContext) -> SpecialistAnswe
         ctx.rule("no backend", str(error))
         return None
     except Exception as error:
-        # Code of a tool from outside of the project costs its own answer.
+        # An error in a plug-in tool's rule fails only its own answer.
         if isinstance(error, HybridError) or prompt.route not in rules_table.outside:
             raise
         owner = rules_table.outside[prompt.route][0]
@@ -91,10 +91,10 @@ async def ask_specialists(prompt: Prompt, ctx: SolverContext) -> SpecialistAnswe
 
 
 def claimed(specialist_answer: SpecialistAnswer, prompt: Prompt, guess: float) -> AnswerConfidence:
-    """Confidence of the answer before anything real was measured: see `hybrid.solving.trust.claimed_by`.
+    """Return the confidence of the answer before any measurement: see `hybrid.solving.trust.claimed_by`.
 
     `guess` is the expected score of a guess at this prompt, 0..1. An oracle is always right. A tool's confidence in a
-    scanpath says nothing about its score.
+    scanpath is not comparable with its score, so it is ignored.
     """
     if specialist_answer.finding.backend == ORACLE:
         return AnswerConfidence(1.0)
@@ -104,7 +104,7 @@ def claimed(specialist_answer: SpecialistAnswer, prompt: Prompt, guess: float) -
 
 
 class _OracleSpoke(Exception):
-    """A perfect tool was called: its answer needs no rule."""
+    """Raised when an oracle tool was called: its answer needs no rule."""
 
     def __init__(self, tool: str, finding: Finding, answer: str) -> None:
         super().__init__(answer)

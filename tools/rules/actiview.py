@@ -1,9 +1,9 @@
-"""ActiView's rules: which parts of a picture to see, by detection, ocr and saliency; the question's options in words.
+"""ActiView's rules: which parts of an image to see, by detection, ocr and saliency; the question's options in words.
 
     hybrid run actiview --data sample --solver specialist --backend classical
 
-Routes are kinds of ask; the parts count from 1, as many as there are choices. What the question names is looked for
-first; without weights the parts with what stands out are chosen, as a guess.
+Routes are kinds of prompts; parts count from 1, and there are as many as choices. Objects that the question names are
+searched first; without weights, the parts with salient objects are a guess.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from tools._shared.question_words import MAX_NAMES, asked_question, asks_for_tex
 from tools.detection.rules import all_seen
 from tools.rules._shared.options_in_words import one_of
 
-# Saliency relative to the first from which an object draws the eye to its part.
+# Saliency relative to the first object from which an object selects its part.
 STANDS_OUT: Final = 0.5
-# Confidence in parts that only saliency chose.
+# Confidence in parts chosen only by saliency.
 GUESSED: Final = 0.2
-# Columns and rows by the number of parts; parts are counted down the columns, as the benchmark's text says.
+# Columns and rows by the number of parts; parts are counted down the columns, as in the benchmark's text.
 GRIDS: Final[Mapping[int, tuple[int, int]]] = {4: (2, 2), 6: (3, 2), 8: (4, 2), 9: (3, 3), 16: (4, 4)}
 
 
 @asks("detection", "ocr", "saliency")
 async def views(prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
-    """Which parts to enlarge, or, where some are shown already, which others to see next."""
+    """Name the parts to enlarge or, if some are shown already, the others to see next."""
     remaining = re.search(r"you can choose from: (.+)", prompt.text)
     if remaining is None:
         location = await _find_parts(prompt, ctx)
@@ -42,9 +42,9 @@ async def views(prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
 
 @asks("detection", "ocr", "saliency")
 async def view_plan(prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
-    """Which parts to enlarge; and where some are shown already, which to keep and which others to see."""
+    """Name the parts to enlarge and, if some are shown already, which to keep and which others to see."""
     location = await _find_parts(prompt, ctx)
-    # The numbers of the parts whose pictures are shown: each comes after `Part 3 (upper right):`.
+    # Numbers of the parts whose images are shown: each follows a caption such as `Part 3 (upper right):`.
     open_parts = frozenset[int]()
     for caption, part in zip(prompt.parts, prompt.parts[1:], strict=False):
         if isinstance(caption, str) and isinstance(part, ImageRef):
@@ -60,12 +60,12 @@ async def view_plan(prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None
     return SpecialistAnswer(json.dumps(plan), location.tool, location.finding, sure=location.sure)
 
 
-# By kind of ask.
+# By kind of prompt.
 RULES: Mapping[str, Rule] = {"choice": one_of, "view_plan": view_plan, "views": views}
 
 
 class WantedParts(NamedTuple):
-    """Parts, the tool that chose them, its finding, and the confidence if it differs from the finding's."""
+    """Parts, the tool that chose them, its output, and the confidence if it differs from the output's."""
 
     parts: frozenset[int]
     tool: str
@@ -74,12 +74,12 @@ class WantedParts(NamedTuple):
 
 
 async def _find_parts(prompt: Prompt, ctx: RuleContext) -> WantedParts:
-    """The parts that the first image, the whole picture, says should be seen. Raises `Abstained` for none."""
+    """Choose the parts to see from the first image, which is the full one. Raises `Abstained` if there are none."""
     question = asked_question(prompt.text)
     if question is None or not prompt.images or len(prompt.choices) not in GRIDS:
         raise Abstained("no question", "the text holds no question about the parts of a picture")
     full_image, count = prompt.images[0], len(prompt.choices)
-    # Tool, arguments and the key of its boxes, for what a question names.
+    # Tool, arguments and key of the boxes, for each search that the question suggests.
     searches: list[tuple[str, dict[str, Json], str]] = []
     if asks_for_text(question):
         searches.append(("ocr", {}, "lines"))
@@ -93,7 +93,7 @@ async def _find_parts(prompt: Prompt, ctx: RuleContext) -> WantedParts:
         if parts:
             return WantedParts(parts, tool, finding)
     columns, rows = GRIDS[count]
-    # The protocol draws lines between the parts, and lines stand out.
+    # The protocol draws lines between the parts, so saliency gets the grid and ignores them.
     finding = await ctx.tool("saliency", [full_image.name], {"columns": columns, "rows": rows})
     salient = [row for row in rows_of(finding, "objects") if (number_of(row, "saliency_0_1") or 0.0) >= STANDS_OUT]
     if not (parts := _holding([box for row in salient if (box := box_of(row))], full_image, count)):
@@ -102,7 +102,7 @@ async def _find_parts(prompt: Prompt, ctx: RuleContext) -> WantedParts:
 
 
 def _holding(boxes: list[Box], full_image: ImageRef, count: int) -> frozenset[int]:
-    """The parts, from 1, that hold the middle of a box."""
+    """Return the parts, from 1, that contain the centre of a box."""
     columns, rows = GRIDS[count]
     parts = set()
     for box in boxes:

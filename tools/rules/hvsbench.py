@@ -1,9 +1,8 @@
-"""HVSBench's rules that ask two tools: things named in words, found by detection and ranked by saliency.
+"""HVSBench's rules that call two tools: objects named in words, found by detection and ranked by saliency.
 
     hybrid run hvsbench --data sample --solver specialist --backend classical
 
-The other questions are answered by one tool, whose rules lie next to it. As there, no answer claims a card's
-reliability.
+One tool answers the other questions; those rules are next to it. As there, no answer claims a card's reliability.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from tools.saliency.rules import nearest_rank, ranked_boxes, refuse_tie
 
 @asks("detection", "saliency")
 async def more_salient_name(prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
-    """Q5: the named thing that stands out most; each is looked for by detection first."""
+    """Q5: choose the named object that is most salient; detection finds each one first."""
     names = [re.sub(r"^(?:the|an?)\s+", "", choice.strip(" .").lower()) for choice in prompt.choices]
     order, finding = await ranked_boxes(prompt, ctx, await _detected(prompt, ctx, names))
     refuse_tie(finding, (0,))
@@ -28,7 +27,7 @@ async def more_salient_name(prompt: Prompt, ctx: RuleContext) -> SpecialistAnswe
 
 @asks("detection", "saliency")
 async def rank_of_name(prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
-    """Q7: the place of the named thing, which is looked for by detection first."""
+    """Q7: return the rank of the named object, which detection finds first."""
     name = ranked_thing(prompt.text)
     if name is None:
         raise Abstained("no name", "the question names no thing to rank")
@@ -41,7 +40,7 @@ RULES: Mapping[str, Rule] = {"Q5": more_salient_name, "Q7": rank_of_name}
 
 
 def ranked_thing(text: str) -> str | None:
-    """The thing whose place a question asks for: "Which place has the red car among all objects?" is "red car"."""
+    """Return the object whose rank a question asks for: "Which place has the red car among all objects?": "red car"."""
     match = re.search(
         r"\b(?:place|rank|ranking|position)\s+(?:has|of|does|is)\s+(?:the|an?)\s+(?P<name>[a-z][a-z' -]*?)\s+"
         r"(?:among|in|have|take|hold|rank|by)\b",
@@ -52,7 +51,7 @@ def ranked_thing(text: str) -> str | None:
 
 
 async def _detected(prompt: Prompt, ctx: RuleContext, names: Sequence[str]) -> list[Box]:
-    """The best box of each name, in order. Raises `Abstained` where one is not found."""
+    """Return the best box of each name, in order. Raises `Abstained` if one is not found."""
     if not names or not all(names):
         raise Abstained("no name", "a choice names no thing")
     finding = await ctx.tool("detection", [image_names(prompt)[0]], {"names": list(names)})

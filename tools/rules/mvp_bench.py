@@ -2,8 +2,8 @@
 
     hybrid run mvp_bench --data DIR --solver specialist --weights detection=DIR_OR_ID --weights attributes=DIR_OR_ID
 
-All of it is learned: without weights every rule abstains. The route "cross" asks what was changed between two pictures,
-which none of these tools says: it has no rule.
+All of it is learned: without weights every rule abstains. The route "cross" asks what was changed between two images,
+which none of these tools reports, so it has no rule.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ _NOUN: Final = (
     r"photograph|gesture|expression|behaviou?r|emotion|role|identity|content|weather|lightness|style|atmosphere|"
     r"objects?)"
 )
-# A subject whose noun is one of those that such questions are about, with what belongs to it: "the facial expression of
-# the main subject", "the group of people in the image".
+# A subject whose noun is typical of such questions, with its possessives: "the facial expression of the main subject",
+# "the group of people in the image".
 _SUBJECT: Final = re.compile(
     r"(?:the|an?|this|that|these|those)(?: (?!(?:in|on|of|with|by|an?|the)\b)[\w-]+){0,2}? "
     rf"{_NOUN}(?:'s? (?:facial )?{_NOUN})?"
@@ -34,7 +34,7 @@ _SUBJECT: Final = re.compile(
     r"(?: in (?:the|this) (?:image|picture|photo|photograph))?(?![\w'’-])",
     re.IGNORECASE,
 )
-# How words behind a noun still belong to it: "the man | in black holding a gun".
+# Words behind a noun that still belong to it: "the man | in black holding a gun".
 _GOES_ON: Final = re.compile(
     r"(?:held|displayed|depicted|shown|captured)\s+(?:by|on|in|an?|the)\b|(?:who|with|or)\b|"
     r"in (?:black|white|red|blue|green|pink|terms|the (?:given context|left|right|middle|image|picture) \w)|"
@@ -45,7 +45,7 @@ _GOES_ON: Final = re.compile(
 
 @asks("attributes", "detection")
 async def yes_no(prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
-    """Whether the statement fits the image better than its denial."""
+    """Decide whether the statement fits the image better than its negation."""
     question = own_sentence(prompt)
     statement = statement_of(question)
     if statement is None:
@@ -68,11 +68,11 @@ RULES: Mapping[str, Rule] = {"single": one_of, "yes_no": yes_no}
 
 
 def statement_of(question: str) -> tuple[str, str] | None:
-    """The statement that a yes-no question asks about, and its denial.
+    """Return the statement that a yes-no question asks about, and its negation.
 
-    "Is the man sitting on a chair?" gives "the man is sitting on a chair" and "the man is not sitting on a chair". None
-    if the question does not start with a form of to be, if the end of its subject is not clear, or if it says nothing
-    about the subject.
+    "Is the man sitting on a chair?" gives "the man is sitting on a chair" and "the man is not sitting on a chair".
+    Return None if the question does not start with a form of to be, if the end of its subject is unclear, or if it says
+    nothing about the subject.
     """
     match = _ASKED.search(question)
     if match is None:
@@ -84,7 +84,7 @@ def statement_of(question: str) -> tuple[str, str] | None:
         return f"there {verb} {rest}", f"there {verb} no {bare}"
     subject = _SUBJECT.match(subject_text)
     if subject is None and (names := named_things(subject_text)):
-        # The first thing that it names, unless that is not at the start or goes on behind its end.
+        # Use the first named object, unless it is not at the start or continues after its end.
         subject = re.match(rf"\w+\s+{re.escape(names[0])}\b", subject_text, re.IGNORECASE)
         if subject and re.match(
             r"\s+of\b|[\s'-]*[a-z]*ing\s+(?:room|area|table)\b|'s\b", subject_text[subject.end() :]

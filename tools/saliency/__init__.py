@@ -1,4 +1,4 @@
-"""Saliency: where people look first, which objects stand out, in which order, and how many there are.
+"""Saliency: where people look first, which objects stand out and in which order, and the number of objects.
 
     hybrid tools run saliency photo.jpg
     hybrid tools run saliency photo.jpg --args '{"boxes": [{"x0": 10, "y0": 20, "x1": 90, "y1": 110, "label": "A"}]}'
@@ -6,7 +6,7 @@
 
 The weight-free backend marks the regions that are not connected with the border (`background.py`); the learned one
 reads the attention of a DINO transformer (`models.py`) over the same regions. `bench/saliency.py` prints how well
-objects made to stand out are ranked and counted.
+artificially salient objects are ranked and counted.
 """
 
 from __future__ import annotations
@@ -40,22 +40,22 @@ from tools.saliency.outline import tighten
 from tools.saliency.rules import RULES, TIE
 
 MAX_OBJECTS = 12
-# As many as there are letters to call them by; HVSBench's Q1 names each box by one.
+# As many as there are letters; HVSBench's Q1 names each box by a letter.
 MAX_BOXES = 26
 MAX_PARTS = 8
-# How many objects the text describes.
+# Largest number of objects that the text describes.
 LISTED = 4
-# Prominence of the second object over the first: up to the former the order was right in 95 % of the generated pictures
-# 0 to 59, at the latter it is a guess.
+# Prominence of the second object over the first: up to the lower value, the order was right in 95 % of the generated
+# images 0 to 59; at the upper value it is a guess.
 CLEAR_RATIO, EQUAL_RATIO = 0.7, 1.0
-# Upper bound of every confidence. Regions that a generated picture makes stand out are ranked better than that, but how
-# often people agree on a photograph was never measured, and the two kinds are not distinguished.
+# Upper bound of every confidence. Artificially salient regions are ranked better, but agreement with people on
+# photographs was never measured, and the two kinds of images are not distinguished.
 MAX_CERTAINTY = 0.6
-# Mean saliency, 0..1 of the map, below which a box does not stand out.
+# Mean saliency, 0..1, below which a box does not stand out.
 LEAST_SALIENCY = 0.02
-# Where nothing comes first.
+# Confidence if nothing ranks first.
 UNDECIDED = 0.3
-# Confidence in a single object, of which there is no second one to compare with.
+# Confidence in a single object, which has no second one to compare with.
 LONE = 0.55
 LEGEND = "violet 0, yellow 1: relative saliency\nboxes: rank"
 
@@ -69,7 +69,7 @@ class SaliencyArgs(Args):
 
 
 class Ranked(NamedTuple):
-    """An object or a given box: its place 1.., its name, its box in px, prominence relative to the first, mean.
+    """An object or a given box: its rank from 1, name, box in px, prominence relative to the first, mean saliency.
 
     `outlined` is False for a box read from the map's coarse grid.
     """
@@ -83,7 +83,7 @@ class Ranked(NamedTuple):
 
 
 def outline_region(pixels: Pixels, region: Region) -> tuple[Box, bool]:
-    """The box of an object in px of an image (H, W, 3), and whether its outline was found at full resolution."""
+    """Return an object's box in px of an image (H, W, 3), and whether its outline was found at full resolution."""
     height, width = pixels.shape[:2]
     box = region.box_0_1
     coarse = Box(round(box.x0 * width), round(box.y0 * height), round(box.x1 * width), round(box.y1 * height))
@@ -96,7 +96,7 @@ def outline_region(pixels: Pixels, region: Region) -> tuple[Box, bool]:
 def rank_boxes(
     boxes: Sequence[Box], names: Sequence[str], regions: Sequence[Region], outlined: Sequence[bool]
 ) -> list[Ranked]:
-    """Boxes by falling prominence; equal ones keep their order."""
+    """Rank boxes by decreasing prominence; equal ones keep their order."""
     order = sorted(range(len(regions)), key=lambda place: -regions[place].prominence)
     best = max(regions[order[0]].prominence, 1e-9) if order else 1.0
     return [
@@ -106,14 +106,14 @@ def rank_boxes(
 
 
 def decides(ranked: Sequence[Ranked]) -> bool:
-    """Whether one comes first: it stands out at all, and more than the second by what the map resolves."""
+    """Return whether the first one is decided: it stands out, and exceeds the second by more than the resolution."""
     if not ranked or ranked[0].mean < LEAST_SALIENCY:
         return False
     return len(ranked) == 1 or 1 - ranked[1].relative > TIE
 
 
 def confidence(ranked: Sequence[Ranked]) -> float:
-    """Probability that the first of a ranking is the most salient: from how far the second is behind it."""
+    """Return the probability that the first of a ranking is the most salient, from its lead over the second."""
     if not decides(ranked):
         return UNDECIDED
     if len(ranked) == 1:
@@ -124,24 +124,24 @@ def confidence(ranked: Sequence[Ranked]) -> float:
 
 
 def evidence_of(original: Pixels, seen: Pixels, saliency: SaliencyMap, args: SaliencyArgs, basis: str) -> Evidence:
-    """Build the evidence of an image from a map of regions (h, w) in 0..1.
+    """Build the tool output for an image from a map of regions (h, w) in 0..1.
 
     Args:
         original: the image (H, W, 3), for the overlay.
         seen: the same without drawn lines, from which the map was computed.
         saliency: the map.
-        args: what was asked.
-        basis: what the map was made of, for the text.
+        args: the arguments of the call.
+        basis: description of the map's source, for the text.
 
     Returns:
         Evidence with data `{"objects": [{"rank", "label", "box_px", "outlined", "saliency_0_1",
         "mean_saliency_0_1"}], "count", "most_salient", "map": {"peak_px", "mean_0_1", "above_half_0_1"}}`;
-        `saliency_0_1` is relative to the first, `outlined` says whether `box_px` was found at full resolution and not
-        on the map's grid, `count` is null when boxes were given, `most_salient` is the first one's label, null if none
-        comes first. `objects` holds the 12 most salient, `count` counts all.
+        `saliency_0_1` is relative to the first, `outlined` says whether `box_px` was found at full resolution instead
+        of on the map's grid, `count` is null if boxes were given, `most_salient` is the first one's label, null if
+        undecided. `objects` contains the 12 most salient, `count` counts all.
 
     Raises:
-        ToolError: a given box lies outside of the image.
+        ToolError: a given box is outside the image.
     """
     size = (seen.shape[0], seen.shape[1])
     argument_boxes = read_boxes("saliency", args.boxes, size)
@@ -159,7 +159,7 @@ def evidence_of(original: Pixels, seen: Pixels, saliency: SaliencyMap, args: Sal
         ranked = rank_boxes([box for box, _ in outlines], names, regions, [clear for _, clear in outlines])
     certainty = confidence(ranked)
     text, data = describe(ranked, size, basis, certainty, count), _data(ranked, saliency, size, count)
-    # The most salient is drawn last.
+    # Draw the most salient last, on top.
     labelled_boxes = [
         (
             item.box,
@@ -197,14 +197,14 @@ def _data(ranked: Sequence[Ranked], saliency: SaliencyMap, size: tuple[int, int]
 
 
 def describe(ranked: Sequence[Ranked], size: tuple[int, int], basis: str, certainty: float, count: int | None) -> str:
-    """At most 450 characters for the model.
+    """Describe the ranking in at most 450 characters for the model.
 
     Args:
-        ranked: what was ranked.
+        ranked: the ranking.
         size: (H, W) of the image.
         basis: how the ranking was computed.
         certainty: the confidence, 0..1.
-        count: how many objects there are, None where the boxes were given.
+        count: number of objects, None if the boxes were given.
     """
     head, ground = f"Image 1 ({size_px(size[1], size[0])} px): ", f"Basis: {basis}."
     if not ranked:
@@ -212,7 +212,7 @@ def describe(ranked: Sequence[Ranked], size: tuple[int, int], basis: str, certai
     if count is None:
         first = f"box {ranked[0].name} is the most salient, confidence {certainty:.2f}."
         head += first if decides(ranked) else "undecided which box is the most salient: none stands out more."
-        # All boxes in order; where they take more than `room` characters the first few, and of how many.
+        # List all boxes in order or, if they exceed `room` characters, the first few and their total.
         room = Lines().most - length(head) - len(ground) - 2
         words = [f"{item.name} {item.relative:.2f}" for item in ranked]
         full_order = f"Order, with the share of the first's saliency: {', '.join(words)}."
@@ -238,13 +238,13 @@ class SaliencyCues(WeightFree[SaliencyArgs]):
     """The weight-free backend."""
 
     def answer(self, request: Request[SaliencyArgs]) -> Evidence:
-        """The evidence of a request. Raises `ToolError` for a box outside of its image."""
+        """Rank the objects of a request. Raises `ToolError` for a box outside the image."""
         basis = "regions whose colour sets them off from what the border shows; no model of people"
         seen = without_lines(request.images[0], request.args.columns, request.args.rows)
         return evidence_of(request.images[0], seen, object_map(seen), request.args, basis)
 
 
-# The image without drawn lines, and as the network takes it.
+# The image without drawn lines, and the network's input.
 SeenImage = tuple[Pixels, FeatureInput]
 
 
@@ -254,22 +254,22 @@ class AttentionSaliency(Learned[SaliencyArgs, SeenImage, SaliencyMap, Attention]
     load = Attention
 
     def prepare(self, request: Request[SaliencyArgs]) -> SeenImage:
-        """The image without drawn lines, and as the network takes it. Raises `ToolError`: it is too elongated."""
+        """Return the image without drawn lines, and the network's input. Raises `ToolError` if it is too elongated."""
         seen = without_lines(request.images[0], request.args.columns, request.args.rows)
         return seen, self.model.prepare(seen)
 
     def batch_key(self, prepared: SeenImage) -> Hashable:
-        """The shape of the image."""
+        """Return the shape of the image."""
         return shape(prepared[1].values)
 
     def compute(self, prepared: Sequence[SeenImage]) -> list[SaliencyMap]:
-        """The attention to each patch; up to four images a pass."""
+        """Compute the attention to each patch; up to four images per pass."""
         return self.model.predict([patches for _, patches in prepared])
 
     def finish(self, request: Request[SaliencyArgs], prepared: SeenImage, output: SaliencyMap) -> Evidence:
-        """Build the evidence from the map. Raises `ToolError` for a box outside of the image or values not finite."""
+        """Build the tool output from the map. Raises `ToolError` for a box outside the image or values not finite."""
         seen, basis = prepared[0], "attention of a network, not trained on people's eyes"
-        # A map of patches over the regions of its image, so that objects keep their outlines.
+        # Average the patches' map over regions of the image, so that objects keep their outlines.
         values = stretch(over(superpixels(seen), contrasted(output)))
         return evidence_of(request.images[0], seen, values, request.args, basis)
 
@@ -310,7 +310,7 @@ def _thing(figure: str, ground: str, number: int) -> CheckCase:
             (*BESIDE, (x, y)), ("ground 1", "ground 2", "ground 3", "ground 4", "thing"), strict=True
         )
     ]
-    # The thing stands at another place of the list every time.
+    # The object has a different index in the list each time.
     boxes = boxes[number % 5 :] + boxes[: number % 5]
     return CheckCase((picture,), {"boxes": boxes}, expects("most_salient", "thing"))
 

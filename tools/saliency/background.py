@@ -1,8 +1,8 @@
-"""Saliency of whole regions: those not connected with the border of the image (Zhu, Liang, Wei and Sun, CVPR 2014).
+"""Saliency of full regions: those not connected with the border of the image (Zhu, Liang, Wei and Sun, CVPR 2014).
 
-`parts = superpixels(pixels)`, then `foreground(parts)` is a map in which a thing of one colour has one value, and
-`over(parts, values)` gives another map the same outlines. Numbers of equations are those of the paper. The weights of
-edges are clipped as in the authors' program; the paper does not mention it.
+With `parts = superpixels(pixels)`, `foreground(parts)` is a map in which an object of one colour has one value, and
+`over(parts, values)` gives another map the same outlines. Equation numbers are the paper's. The weights of edges are
+clipped as in the authors' program; the paper does not mention it.
 """
 
 from __future__ import annotations
@@ -14,24 +14,24 @@ import numpy.typing as npt
 
 from hybrid.tool import Pixels
 
-# One value a cell, shape (h, w).
+# One value per cell, shape (h, w).
 Values = npt.NDArray[np.float32]
 Labels = npt.NDArray[np.int32]
 Vector = npt.NDArray[np.float64]
 Matrix = npt.NDArray[np.float64]
 
-# Superpixels along the long side: about 300 in a picture of 4 : 3, the paper has 200.
+# Superpixels along the long side: about 300 in an image of 4 : 3; the paper uses 200.
 MAX_LENGTH = 20
-# Cells along one superpixel before it moves.
+# Initial side of a superpixel in cells.
 SIDE = 12
-# How much L*a*b* difference weighs as much as the distance to the next superpixel (Achanta et al. 2012, m).
+# L*a*b* difference that weighs as much as the distance to the next superpixel (Achanta et al. 2012, m).
 COMPACT = 10.0
 ROUNDS = 5
-# Of equations 2, 3 and 10, in L*a*b* units.
+# Sigma of equations 2, 3 and 10, in L*a*b* units.
 COLOUR_SIGMA = 10.0
-# Of equation 7, in widths and heights of the image.
+# Sigma of equation 7, in widths and heights of the image.
 PLACE_SIGMA = 0.25
-# Of equation 6.
+# Sigma of equation 6.
 CONNECTED_SIGMA = 1.0
 # The constant of equation 10 that erases small noise.
 MIN_SMOOTHNESS = 0.1
@@ -39,23 +39,23 @@ MIN_SMOOTHNESS = 0.1
 
 @dataclass(frozen=True, eq=False)
 class Superpixels:
-    """An image in n patches of like colour: `labels` (h, w) in 0..n-1, `colours` (n, 3) in L*a*b*, `places` (n, 2)."""
+    """An image in n patches of similar colour: `labels` (h, w), `colours` (n, 3) in L*a*b*, `places` (n, 2)."""
 
     labels: Labels
     colours: Matrix
-    # x, y of the middle of each, as fractions of the image.
+    # x, y of each patch's centre, as fractions of the image.
     places: Matrix
 
     @property
     def count(self) -> int:
-        """How many there are."""
+        """Number of superpixels."""
         return len(self.colours)
 
 
 def superpixels(pixels: Pixels) -> Superpixels:
-    """Simple linear iterative clustering (Achanta et al. 2012) of an RGB image (H, W, 3), about 20 on the long side.
+    """Run simple linear iterative clustering (Achanta et al. 2012) on an image (H, W, 3), about 20 along the long side.
 
-    A cell joins one of the nine clusters around its own place in the first grid; pieces are not reconnected.
+    A cell joins one of the nine clusters around its position in the initial grid; pieces are not reconnected.
     """
     import cv2
 
@@ -68,7 +68,7 @@ def superpixels(pixels: Pixels) -> Superpixels:
     across, down = np.meshgrid(np.arange(size[0]), np.arange(size[1]))
     scale = np.float32(COMPACT / SIDE)
     features = np.concatenate([colours, scale * across[..., None], scale * down[..., None]], axis=2).astype(np.float32)
-    # The cluster of each cell, numbered along the rows of the grid.
+    # Cluster of each cell, numbered in row-major order of the grid.
     kinds = features.shape[2]
     blocks = features.reshape(rows, SIDE, columns, SIDE, kinds).transpose(0, 2, 1, 3, 4)
     blocks = np.ascontiguousarray(blocks.reshape(rows, columns, SIDE * SIDE, kinds))
@@ -78,7 +78,7 @@ def superpixels(pixels: Pixels) -> Superpixels:
     cluster_of = np.broadcast_to(number[:, :, None], (rows, columns, SIDE * SIDE))
     flat = blocks.reshape(-1, kinds)
     for _ in range(ROUNDS):
-        # The mean of the features under each label, (count, k); far from everything where a label has none.
+        # Mean features of each label, (count, k); labels without cells get a position far from everything.
         members = cluster_of.reshape(-1)
         count = rows * columns
         cells = np.bincount(members, minlength=count)
@@ -88,7 +88,7 @@ def superpixels(pixels: Pixels) -> Superpixels:
         distance = (candidates**2).sum(axis=3)[:, :, None] - 2 * np.matmul(blocks, candidates.swapaxes(2, 3))
         cluster_of = np.take_along_axis(near, distance.argmin(axis=3).reshape(rows, columns, -1), axis=2)
     joined = cluster_of.reshape(rows, columns, SIDE, SIDE).transpose(0, 2, 1, 3)
-    # Clusters that lost all their cells leave gaps in the numbers.
+    # Clusters that lost all their cells leave gaps in the numbering.
     _, numbered = np.unique(joined.reshape(rows * SIDE, columns * SIDE), return_inverse=True)
     labels = np.asarray(numbered.reshape(size[1], size[0]), np.int32)
     means = _means(labels, features)
@@ -97,7 +97,7 @@ def superpixels(pixels: Pixels) -> Superpixels:
 
 
 def foreground(parts: Superpixels) -> Values:
-    """The optimised map of section 5, (h, w) in 0..1: 0 is background; 0 everywhere if it has one colour."""
+    """Compute the optimised map of section 5, (h, w) in 0..1: 0 is background; 0 everywhere for a single colour."""
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import dijkstra
 
@@ -109,15 +109,15 @@ def foreground(parts: Superpixels) -> Values:
     adjacent |= adjacent.T
     np.fill_diagonal(adjacent, False)
     border = np.unique(np.concatenate([parts.labels[[0, -1]].ravel(), parts.labels[:, [0, -1]].ravel()]))
-    # Probability 0..1 of each superpixel to be background, from its boundary connectivity (equations 2 to 6).
-    # Many small steps over a smooth ground would add up to a long way.
+    # Probability 0..1 that each superpixel is background, from its boundary connectivity (equations 2 to 6).
+    # Subtract a small step, because many small steps over a smooth ground would add up to a long path.
     small = float(np.where(adjacent, unlike, np.inf).min(axis=1).mean()) if adjacent.any() else 0.0
     linked = adjacent.copy()
     linked[np.ix_(border, border)] = True
     np.fill_diagonal(linked, False)
-    # A weight of zero would be no edge.
+    # A weight of zero would mean no edge.
     weights = np.where(linked, np.maximum(unlike - small, 1e-6), 0.0)
-    # The weights are the same both ways: read as undirected, each edge would be tried twice.
+    # The weights are symmetric: treated as undirected, each edge would be tried twice.
     ways = dijkstra(csr_array(weights))
     spanned = np.exp(-(ways**2) / (2 * COLOUR_SIGMA**2))
     connected = spanned[:, border].sum(axis=1) / np.sqrt(spanned.sum(axis=1))
@@ -127,13 +127,13 @@ def foreground(parts: Superpixels) -> Values:
     weighted = (unlike * near) @ background
     contrast = np.asarray((weighted - weighted.min()) / max(float(np.ptp(weighted)), 1e-9), np.float64)
     similarity = np.where(adjacent, np.exp(-(unlike**2) / (2 * COLOUR_SIGMA**2)) + MIN_SMOOTHNESS, 0.0)
-    # The least of equation 9 is where its gradient is zero.
+    # Equation 9 is minimal where its gradient is zero.
     system = np.diag(similarity.sum(axis=1) + background + contrast) - similarity
     return np.asarray(np.clip(np.linalg.solve(system, contrast), 0, 1), np.float32)[parts.labels]
 
 
 def over(parts: Superpixels, values: Values) -> Values:
-    """The mean of a map of the image, of any size, in each superpixel, shape (h, w) of `labels`."""
+    """Average a map of the image, of any size, over each superpixel, shape (h, w) of `labels`."""
     import cv2
 
     height, width = parts.labels.shape

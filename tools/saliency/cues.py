@@ -1,12 +1,12 @@
-"""Where eyes are drawn, without weights: conspicuity, boolean maps, the image signature and whole regions.
+"""Saliency without weights: conspicuity, boolean maps, the image signature and full regions.
 
-`salience(pixels)` gives one map 0..1 on a reduced grid.
+`salience(pixels)` returns one map 0..1 on a reduced grid.
 
 - conspicuity: intensity, two colour opponencies and four orientations, each compared with its surround over scales and
-  weighted up where it has few peaks (Itti, Koch and Niebur 1998).
-- boolean maps: regions of thresholded colour channels that the image border does not touch (Zhang and Sclaroff 2013).
-- signature: the signs of the cosine transform, back in the image (Hou, Harel and Koch 2012).
-- regions: what is not connected with the border (`background.py`), for the other three mark spots and edges.
+  weighted up if it has few peaks (Itti, Koch and Niebur 1998).
+- boolean maps: regions of thresholded colour channels that do not touch the image border (Zhang and Sclaroff 2013).
+- signature: the signs of the cosine transform, transformed back (Hou, Harel and Koch 2012).
+- regions: areas not connected with the border (`background.py`), because the other three mark only spots and edges.
 """
 
 from __future__ import annotations
@@ -20,26 +20,26 @@ from hybrid.tool import Pixels
 from tools._shared.reading import shrink
 from tools.saliency.background import foreground, superpixels
 
-# One value a grid cell, shape (h, w).
+# One value per grid cell, shape (h, w).
 SaliencyMap = npt.NDArray[np.float32]
 
-# Long side on which everything is measured: the scales below were chosen for it.
+# Long side for all measurements: the scales below were chosen for it.
 WORK_PX = 320
 SIGNATURE_PX = 96
 # Thresholds of each colour channel in the boolean maps.
 LEVELS = 16
-# Grey levels between the darkest and the brightest pixel below which an image is flat: rounding would be stretched.
+# Grey levels between the darkest and the brightest pixel below which an image is flat: stretching would show rounding.
 MIN_LEVELS = 3
-# Of the centre prior, as a fraction of width and height: people look at the middle first (Tatler 2007).
+# Sigma of the centre prior, as a fraction of width and height: people look at the centre first (Tatler 2007).
 CENTRE_SIGMA = 0.3
-# The centre prior in the corners; the sketch that this follows had 0.25, which drops objects near the border.
+# Value of the centre prior in the corners; at 0.25 it drops objects near the border.
 MIN_PRIOR = 0.4
 
-# Half the band painted over where a dividing line is: ActiView's are 15 px wide, and JPEG blurs their edges.
+# Half the width of the band painted over a dividing line: ActiView's are 15 px wide, and JPEG blurs their edges.
 LINE_HALF_PX = 10
 # Largest standard deviation of grey levels along a drawn line of one colour, after JPEG.
 LINE_SPREAD = 16.0
-# Least mean difference of grey levels, in the channel where it is largest, between a drawn line and its sides.
+# Smallest mean difference, in the channel where it is largest, between a drawn line and its sides, in grey levels.
 LINE_CONTRAST = 40.0
 
 
@@ -54,22 +54,22 @@ def salience(pixels: Pixels) -> SaliencyMap:
     total = np.zeros(work.shape[:2], np.float32)
     for part in parts:
         full = _resize(part, size)
-        # By the mean, so that a map with few peaks counts more than one that is bright everywhere.
+        # Normalise by the mean, so that a map with few peaks counts more than a uniformly bright one.
         total += full / max(float(full.mean()), 1e-6) if full.max() > 0 else 0
-    # The centre prior: a Gaussian about the middle from 1 down to `MIN_PRIOR`.
+    # The centre prior: a Gaussian around the centre from 1 down to `MIN_PRIOR`.
     rows, columns = (((np.arange(side) + 0.5) / side - 0.5) / CENTRE_SIGMA for side in work.shape[:2])
     bell = np.exp(-(rows[:, None] ** 2 + columns[None] ** 2) / 2)
     return stretch(stretch(total) * np.asarray(MIN_PRIOR + (1 - MIN_PRIOR) * bell, np.float32))
 
 
 def conspicuity(work: Pixels) -> SaliencyMap:
-    """Itti, Koch and Niebur's map of an RGB image (h, w, 3)."""
+    """Compute Itti, Koch and Niebur's map of an RGB image (h, w, 3)."""
     import cv2
 
     red, green, blue = (np.asarray(c, np.float32) for c in cv2.split(work.astype(np.float32) / 255))
     intensity = np.asarray((red + green + blue) / 3, np.float32)
     brightest = np.maximum(np.maximum(red, green), blue)
-    # Hue means nothing in the dark.
+    # Hue is meaningless in the dark.
     lit = np.where(brightest >= 0.1, brightest, np.inf)
     opponents = ((red - green) / lit, (blue - np.minimum(red, green)) / lit)
     colours = [contrast for opponent in opponents for contrast in _centre_surround(np.asarray(opponent, np.float32))]
@@ -84,7 +84,7 @@ def conspicuity(work: Pixels) -> SaliencyMap:
 
 
 def promote(values: SaliencyMap) -> SaliencyMap:
-    """Itti's normalisation: a map with one peak keeps its height, one with many like peaks loses it."""
+    """Apply Itti's normalisation: a map with one peak keeps its height, one with many similar peaks loses it."""
     import cv2
 
     scaled = stretch(values)
@@ -93,7 +93,7 @@ def promote(values: SaliencyMap) -> SaliencyMap:
 
 
 def boolean_maps(work: Pixels) -> SaliencyMap:
-    """Zhang and Sclaroff's attention map: how often a cell lies in a region that the border does not touch."""
+    """Compute Zhang and Sclaroff's attention map: how often a cell is in a region that does not touch the border."""
     import cv2
 
     colours = cv2.cvtColor(work.astype(np.float32) / 255, cv2.COLOR_RGB2LAB)
@@ -110,33 +110,34 @@ def boolean_maps(work: Pixels) -> SaliencyMap:
                 enclosed = _without_border(region)
                 count = cv2.countNonZero(enclosed)
                 if count:
-                    # As bytes, a sixteenth of the time; the table then has the share of the map that a region gets.
+                    # A lookup table on bytes takes a sixteenth of the time; it contains the attention that a region
+                    # adds.
                     wider = cv2.dilate(enclosed, square)
                     attention += cv2.LUT(wider, _share_table(count))
     return stretch(np.asarray(cv2.GaussianBlur(attention, (0, 0), 4), np.float32))
 
 
 def _without_border(region: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
-    """The parts of a region (h, w) of 0 and 1 that do not touch the border, diagonal neighbours being connected."""
+    """Return the parts of a binary region (h, w) that do not touch the border, with diagonal connectivity."""
     import cv2
 
     height, width = region.shape
     framed = np.ones((height + 2, width + 2), np.uint8)
     framed[1:-1, 1:-1] = region
-    # All that hangs together with a frame round the image becomes 0.
+    # Everything connected with a frame around the image becomes 0.
     cv2.floodFill(framed, None, (0, 0), (0,), flags=8)
     return np.ascontiguousarray(framed[1:-1, 1:-1])
 
 
 def _share_table(count: int) -> npt.NDArray[np.float32]:
-    """By 0 and 1, what a pixel beside a region of `count` pixels adds to the attention."""
+    """Return the attention that a pixel adds, by its value 0 or 1, for a region of `count` pixels."""
     table = np.zeros((1, 256), np.float32)
     table[0, 1] = np.float32(1) / np.sqrt(np.float32(count))
     return table
 
 
 def signature(work: Pixels) -> SaliencyMap:
-    """Hou, Harel and Koch's map from the signs of the cosine transform of each L*a*b* channel."""
+    """Compute Hou, Harel and Koch's map from the signs of the cosine transform of each L*a*b* channel."""
     import cv2
     from scipy.fft import dctn, idctn
 
@@ -152,10 +153,10 @@ def signature(work: Pixels) -> SaliencyMap:
 
 
 def without_lines(pixels: Pixels, columns: int, rows: int) -> Pixels:
-    """The image with lines that are drawn between equal columns and rows painted over from their two sides.
+    """Paint over lines drawn between equal columns and rows of an image, blending from their two sides.
 
-    Only what is a line is painted over: its middle has one colour from border to border, which its sides do not have.
-    The input is not changed.
+    Only real lines are painted over: the centre has one colour from border to border, unlike its sides. The input is
+    not changed.
     """
     out = pixels
     for axis, parts in ((1, columns), (0, rows)):
@@ -169,7 +170,7 @@ def without_lines(pixels: Pixels, columns: int, rows: int) -> Pixels:
             along, sides = lines[middle].astype(np.float32), lines[[middle - half, middle + half]].astype(np.float32)
             unlike = np.abs(sides - along.mean(axis=0)).max(axis=2)
             if float(along.std(axis=0).max()) < LINE_SPREAD and float(unlike.mean()) > LINE_CONTRAST:
-                # The image with the band [low, high) of an axis blended from its two neighbours.
+                # Blend the band [low, high) of an axis from its two neighbours.
                 low = middle - half
                 high = middle + half
                 moved = np.moveaxis(out, axis, 0).astype(np.float32)
@@ -181,7 +182,7 @@ def without_lines(pixels: Pixels, columns: int, rows: int) -> Pixels:
 
 
 def otsu(values: SaliencyMap) -> float:
-    """Otsu's threshold (1979) of a map in 0..1."""
+    """Return Otsu's threshold (1979) of a map in 0..1."""
     import cv2
 
     levels = np.round(np.clip(values, 0, 1) * 255).astype(np.uint8)
@@ -190,7 +191,7 @@ def otsu(values: SaliencyMap) -> float:
 
 
 def stretch(values: SaliencyMap) -> SaliencyMap:
-    """A map moved and scaled to 0..1; zero everywhere when it is constant."""
+    """Shift and scale a map to 0..1; zero everywhere if it is constant."""
     low, high = float(values.min()), float(values.max())
     if high - low < 1e-9:
         return np.zeros_like(values, np.float32)

@@ -1,14 +1,14 @@
 """Attention of a self-supervised vision transformer as a saliency map.
 
 The last layer's class token of DINO attends to foreground objects (Caron et al. 2021, section 4.2.2; its row 0 without
-its own column, as in `visualize_attention.py` of the authors; they show each head, here it is their mean). DINOv2
+its own column, as in `visualize_attention.py` of the authors; they show each head, this module averages them). DINOv2
 (Oquab et al. 2024), DINOv2 with registers (Darcet et al. 2024) and DINOv3 load through transformers.
 `model = Attention(dir_or_id, "cpu")`, then `contrasted(model.predict([model.prepare(pixels)])[0])`.
 
-DINOv2 without registers stores what it knows of the whole image in a few background patches, which then draw most of
-the attention (Darcet et al. 2024, section 2). They are known by the length of their feature after the last block: it
-has two modes far apart, about 2 % of the patches in the upper one (their figure 3). `without_artifacts` puts the
-attention of their neighbours in their place. Networks with registers have none, and nothing is changed.
+DINOv2 without registers stores global information in a few background patches, which then receive most of the attention
+(Darcet et al. 2024, section 2). The norm of their features after the last block identifies them: its distribution has
+two separate modes, with about 2 % of the patches in the upper one (their figure 3). `without_artifacts` replaces their
+attention by that of their neighbours. Networks with registers have no such patches and are unaffected.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from tools._shared.batches import in_batches, on_host
 from tools._shared.dense_features import FAMILIES, FeatureInput, patch_input
 from tools.saliency.cues import SaliencyMap, stretch
 
-# Patches along the long side: a patch of 14 px sees an image of 448 px.
+# Patches along the long side: with patches of 14 px, the network sees an image of 448 px.
 PATCHES = 32
-# Length of a patch's feature, in medians of its image, from which it is an artifact: by argument, as the paper's own
-# border (150, for its largest network) is a length that other networks do not share.
+# Norm of a patch's feature, relative to the image's median, from which it is an artifact: set by argument, because the
+# paper's threshold (150, for its largest network) does not transfer to other networks.
 ARTIFACT = 2.0
-# Quantile at which a map is cut, so that no single patch decides its scale.
+# Quantile at which a map is clipped, so that no single patch decides its scale.
 OUTLIER = 0.98
 
 
-# Images in one pass: the attention of all layers is kept, 170 MB an image of 448 px in a small network.
+# Images per pass: the attention of all layers is stored, 170 MB per image of 448 px in a small network.
 MAX_AT_ONCE = 4
 
 
@@ -43,30 +43,30 @@ class Attention:
     """A verified checkpoint of one of `FAMILIES` on a device."""
 
     def __init__(self, weights: str, device: str) -> None:
-        """Load. Raises `WeightsError` when weights are absent, do not fit, or are of another family."""
+        """Load the checkpoint. Raises `WeightsError` for missing or unsuitable weights or another family."""
         self._checkpoint = load_verified("AutoModel", weights, device=device, model_types=FAMILIES)
         self.version = self._checkpoint.version
         config = self._checkpoint.model.config
         self._patch = int(config.patch_size)
-        # The class token and the registers stand before the patches.
+        # The class token and the registers precede the patches.
         self._before = 1 + int(getattr(config, "num_register_tokens", 0) or 0)
-        # Fused attention does not hand its weights out.
+        # Fused attention does not return its weights.
         self._checkpoint.model.set_attn_implementation("eager")
         processor = self._checkpoint.processor
         if not getattr(processor, "image_mean", None) or not getattr(processor, "image_std", None):
             raise WeightsError(f"{weights}: its image processor names no mean and standard deviation")
 
     def prepare(self, pixels: Pixels) -> FeatureInput:
-        """An RGB image (H, W, 3) as the network takes it. Raises `ToolError`: it is more elongated than 8 : 1."""
+        """Prepare an RGB image (H, W, 3) for the network. Raises `ToolError` if it is more elongated than 8 : 1."""
         return patch_input(self._checkpoint, "saliency", pixels, PATCHES)
 
     def predict(self, images: Sequence[FeatureInput]) -> list[SaliencyMap]:
-        """Attention of the class token to the patches (rows, columns), mean of the heads; a pass for each shape."""
+        """Return the class token's attention to patches (rows, columns), averaged over heads; one pass per shape."""
 
         def run(batch: Any, _: Sequence[int]) -> list[SaliencyMap]:
             outputs = self._checkpoint.model(pixel_values=batch, output_attentions=True, output_hidden_states=True)
             heads = outputs.attentions[-1][:, :, 0, self._before :]
-            # The last of them is before the final normalisation, which makes all features of one length.
+            # The last hidden state is before the final normalisation, which would equalise the norms.
             lengths = outputs.hidden_states[-1][:, self._before :].norm(dim=-1)
             means, long = (on_host(values) for values in (heads.mean(dim=1), lengths))
             grid = (len(batch), batch.shape[2] // self._patch, batch.shape[3] // self._patch)
@@ -76,11 +76,11 @@ class Attention:
 
 
 def without_artifacts(attention: SaliencyMap, lengths: SaliencyMap) -> SaliencyMap:
-    """Attention (rows, columns) with the median of the sound neighbours in the place of artifacts.
+    """Replace the attention (rows, columns) of artifacts by the median of the valid neighbours.
 
     Args:
-        attention: to each patch.
-        lengths: of each patch's feature before the final normalisation.
+        attention: attention to each patch.
+        lengths: norm of each patch's feature before the final normalisation.
     """
     odd = lengths > ARTIFACT * np.median(lengths)
     if not odd.any() or odd.all():
@@ -88,7 +88,7 @@ def without_artifacts(attention: SaliencyMap, lengths: SaliencyMap) -> SaliencyM
     mended = attention.copy()
     for row, column in np.argwhere(odd):
         near = 1
-        # An artifact among artifacts looks further for a neighbour.
+        # An artifact surrounded by artifacts needs a larger window.
         while odd[
             (window := (slice(max(0, row - near), row + near + 1), slice(max(0, column - near), column + near + 1)))
         ].all():
@@ -98,6 +98,6 @@ def without_artifacts(attention: SaliencyMap, lengths: SaliencyMap) -> SaliencyM
 
 
 def contrasted(values: SaliencyMap) -> SaliencyMap:
-    """A map 0..1 of attention to patches. Raises `ToolError`: the network returned no finite number."""
+    """Clip and stretch attention to patches to 0..1. Raises `ToolError` for values that are not finite."""
     check_finite("saliency", values)
     return stretch(np.minimum(values, np.quantile(values, OUTLIER)).astype(np.float32))

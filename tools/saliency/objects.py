@@ -1,7 +1,7 @@
-"""The things that a map of regions marks: `salient_objects(object_map(pixels))`, and how salient a given box is.
+"""Objects marked by a map of regions: `salient_objects(object_map(pixels))`, and the saliency of a given box.
 
-The map is that of `background.py`. A thing is what stands together above a threshold; what a higher threshold would
-part into large pieces is several things.
+The map is that of `background.py`. An object is a connected region above a threshold; if a higher threshold splits it
+into large pieces, it counts as several objects.
 """
 
 from __future__ import annotations
@@ -19,28 +19,28 @@ from tools.saliency.cues import SaliencyMap, otsu, stretch
 
 Mask = npt.NDArray[np.bool_]
 
-# Share of Otsu's threshold above which a cell belongs to a thing. Set, as are all constants here, on generated pictures
-# 0 to 59 of seed 0 and on 14 photographs that the documentation does not report on.
+# Share of Otsu's threshold above which a cell belongs to an object. All constants here were set on generated images 0
+# to 59 of seed 0 and on 14 photographs that the documentation does not report on.
 LOWERED = 0.85
-# Cells that a thing's parts may be apart.
+# Largest gap, in cells, between the parts of an object.
 GAP = 5
-# Smallest thing, as a fraction of the picture.
+# Smallest object, as a fraction of the image.
 MIN_AREA = 0.0006
-# Least prominence of a thing, as a fraction of the most prominent one's.
+# Smallest prominence of an object, as a fraction of the most prominent one's.
 MIN_SHARE = 0.1
-# Smallest piece, as a fraction of the parted thing, that is a separate thing.
+# Smallest piece that counts as a separate object, as a fraction of the split object.
 MIN_PIECE = 0.2
-# Largest share of the picture that a thing's box takes where a higher threshold makes it smaller: a box of the whole
-# picture says nothing.
+# Largest share of the image for an object's box if a higher threshold makes it smaller: a box of the full image is no
+# information.
 MAX_BOX = 0.7
-# Thresholds that are tried to part a thing, between its own and its highest value.
+# Number of thresholds for splitting an object, between its own and its highest value.
 STEPS = 8
-# Share of its box that makes a thing part of another one.
+# Share of its box inside another object's from which an object is part of it.
 WITHIN = 0.7
 
 
 class Region(NamedTuple):
-    """A region that stands out: its box in fractions of the image, its mean in the map, its share of the area."""
+    """A salient region: its box in fractions of the image, its mean saliency, its share of the area."""
 
     box_0_1: Box
     mean: float
@@ -48,17 +48,17 @@ class Region(NamedTuple):
 
     @property
     def prominence(self) -> float:
-        """How much it draws: its mean saliency, counted more the larger it is (exponent set on seeds 0 to 59)."""
+        """Mean saliency weighted by the root of the area (exponent set on seeds 0 to 59)."""
         return float(self.mean * np.sqrt(self.area))
 
 
 def object_map(pixels: Pixels) -> SaliencyMap:
-    """Saliency 0..1 (h, w) of the regions of an RGB image (H, W, 3), long side 240; 0 everywhere if flat."""
+    """Compute saliency 0..1 (h, w) of regions of an RGB image (H, W, 3), long side 240; 0 everywhere if flat."""
     return stretch(foreground(superpixels(pixels)))
 
 
 def salient_objects(values: SaliencyMap) -> list[Region]:
-    """The things that a map (h, w) in 0..1 marks, most prominent first; none on a map of one value."""
+    """Return the objects in a map (h, w) in 0..1, most prominent first; none if the map is constant."""
     if values.max() <= 0:
         return []
     masks, threshold = _marked(values)
@@ -79,7 +79,7 @@ def salient_objects(values: SaliencyMap) -> list[Region]:
 
 
 def in_box(values: SaliencyMap, box: Box, size: tuple[int, int]) -> Region:
-    """The more salient half of a map (h, w) inside a box in pixels of an image of `size` (H, W)."""
+    """Return the more salient half of a map (h, w) inside a box in pixels of an image of `size` (H, W)."""
     rows, columns = values.shape
     x0, y0 = int(box.x0 * columns / size[1]), int(box.y0 * rows / size[0])
     x1 = max(x0 + 1, round(box.x1 * columns / size[1]))
@@ -91,9 +91,9 @@ def in_box(values: SaliencyMap, box: Box, size: tuple[int, int]) -> Region:
 
 
 def _marked(values: SaliencyMap) -> tuple[list[Mask], float]:
-    """The pieces above the lowest threshold at which none fills the picture, and that threshold.
+    """Return the pieces above the lowest threshold at which none fills the image, and that threshold.
 
-    Where one always does, the pieces above the lowest of all.
+    If one fills it at every threshold, return the pieces above the lowest one.
     """
     import cv2
 
@@ -111,14 +111,14 @@ def _marked(values: SaliencyMap) -> tuple[list[Mask], float]:
 
 
 def _parted(values: SaliencyMap, mask: Mask, threshold: float) -> list[Mask]:
-    """A mask, or the parts that grow from the large pieces in which a higher threshold leaves it."""
+    """Return a mask, or its parts grown from the large pieces into which a higher threshold splits it."""
     import cv2
 
     least = MIN_PIECE * int(mask.sum())
     for level in np.linspace(threshold, float(values[mask].max()), STEPS + 1)[1:-1]:
         seeds = _connected(((values > level) & mask).astype(np.uint8), least)
         if len(seeds) > 1:
-            # The cells of the mask that are nearest to each seed.
+            # Cells of the mask that are nearest to each seed.
             far = [cv2.distanceTransform((~seed).astype(np.uint8), cv2.DIST_L2, cv2.DIST_MASK_5) for seed in seeds]
             nearest = np.argmin(np.stack(far), axis=0)
             cells = [mask & (nearest == number) for number in range(len(seeds))]
@@ -127,7 +127,7 @@ def _parted(values: SaliencyMap, mask: Mask, threshold: float) -> list[Mask]:
 
 
 def _connected(marked: npt.NDArray[np.uint8], least: float) -> list[Mask]:
-    """The connected pieces of a mask with at least `least` cells."""
+    """Return the connected pieces of a mask with at least `least` cells."""
     import cv2
 
     count, labels, facts, _ = cv2.connectedComponentsWithStats(np.ascontiguousarray(marked), connectivity=8)

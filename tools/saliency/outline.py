@@ -1,7 +1,7 @@
-"""The box of a thing at full resolution: what differs from the ground around it, looked at closer and closer.
+"""Box of an object at full resolution: what differs from the surrounding ground, in smaller and smaller windows.
 
-A map of regions has a grid of the long side: its box of a small thing is many times too large. `tighten(pixels, box)`
-gives the box of the thing inside, or None where the ground around it is as varied as the thing itself.
+A map of regions has a coarse grid, so its box of a small object is many times too large. `tighten(pixels, box)` returns
+the box of the object inside, or None if the ground around it is as varied as the object itself.
 """
 
 from __future__ import annotations
@@ -14,34 +14,34 @@ import numpy.typing as npt
 from hybrid.core.types import Box
 from hybrid.tool import Pixels
 
-# Difference to the ground, in L*a*b* units, one value a cell.
+# Difference from the ground, in L*a*b* units, one value per cell.
 Difference = npt.NDArray[np.float32]
 
-# Cells on the long side of what is looked at.
+# Cells along the long side of a window.
 LOOK_PX: Final = 256
-# Looks, each at a window of at most `CLOSER` of the last one's sides.
+# Number of windows, each with at most `CLOSER` of the previous one's sides.
 LOOKS: Final = 8
 CLOSER: Final = 0.75
-# Share of a box's sides that is shown around it, and the least of it as a share of the grid's cell of `CELLS` a side.
+# Margin around a box, as a share of its sides, and its minimum: one cell of a grid with `CELLS` cells per side.
 AROUND: Final = 0.5
 CELLS: Final = 60
 LEAST_AROUND_PX: Final = 6
-# Width of the rim of a window that is taken for ground, as a share of its sides.
+# Width of the rim of a window that counts as ground, as a share of its sides.
 RIM: Final = 0.1
-# Blur before anything is compared, as a share of the window's long side at full resolution, and the least in cells:
-# reducing has smoothed a large window already.
+# Blur before comparison, as a share of the window's long side at full resolution, and the minimum in cells: shrinking
+# has smoothed a large window already.
 BLUR: Final = 0.012
 LEAST_BLUR: Final = 0.8
-# Share of the thing's own difference from which a cell belongs to it.
+# Share of the object's own difference from which a cell belongs to it.
 BELONGS: Final = 0.45
-# How many times the difference inside of the rim (its 95th percentile) the thing's has to be.
+# Smallest ratio of the object's difference to that inside the rim (its 95th percentile).
 CLEAR: Final = 2.5
-# Least difference of a thing, in L*a*b* units.
+# Smallest difference of an object, in L*a*b* units.
 LEAST_DIFFERENCE: Final = 1.5
 
 
 class Window(NamedTuple):
-    """A part of a picture in whole pixels, bounds exclusive."""
+    """A part of an image in pixels, bounds exclusive."""
 
     x0: int
     y0: int
@@ -55,7 +55,7 @@ class Window(NamedTuple):
 
 
 def tighten(pixels: Pixels, box: Box) -> Box | None:
-    """The tight box, in pixels, of the thing inside a box of an RGB image (H, W, 3); None where no outline is clear."""
+    """Return the tight box, in pixels, of the object inside a box of an image (H, W, 3); None if unclear."""
     height, width = pixels.shape[:2]
     current = box
     window = _around(current, width, height, max(width, height) / CELLS)
@@ -72,7 +72,7 @@ def tighten(pixels: Pixels, box: Box) -> Box | None:
 
 
 def _around(box: Box, width: int, height: int, least: float) -> Window:
-    """The box with some of its surroundings, cut to the image."""
+    """Return the box with a margin, clipped to the image."""
     across = max(least, AROUND * (box.x1 - box.x0))
     down = max(least, AROUND * (box.y1 - box.y0))
     return Window(
@@ -84,7 +84,7 @@ def _around(box: Box, width: int, height: int, least: float) -> Window:
 
 
 def _look(pixels: Pixels, window: Window, box: Box) -> Box | None:
-    """The box of the thing in a window, in pixels of the image; None where it is not clear of the ground."""
+    """Return the box of the object in a window, in pixels of the image; None if it is not distinct from the ground."""
     import cv2
 
     part = pixels[window.y0 : window.y1, window.x0 : window.x1]
@@ -120,7 +120,7 @@ def _look(pixels: Pixels, window: Window, box: Box) -> Box | None:
 
 
 def _rim(window: Window, cells: tuple[int, int], size: tuple[int, int]) -> npt.NDArray[np.bool_]:
-    """Which of the cells (h, w) of a window are its rim: not where the image of `size` (H, W) ends, as things may."""
+    """Return the mask (h, w) of a window's rim, except at the image's border, where objects may end."""
     (rows, columns), (height, width) = cells, size
     high, wide = (max(1, round(RIM * side)) for side in (rows, columns))
     rim = np.zeros(cells, np.bool_)

@@ -1,7 +1,7 @@
-"""The rules of saliency: which box stands out most, in which order things do, and which fixations lie on them.
+"""The rules of saliency: which box is most salient, the order of objects, and which fixations hit them.
 
-Counts on generated pictures, in which things were made to stand out, say nothing about people's eyes: no
-answer here claims a card's reliability. Without `--trust` the arbiter takes those of weight-free backends for guesses.
+Results on generated images with artificially salient objects say nothing about people's eyes, so no answer here claims
+a card's reliability. Without `--trust` the arbiter treats answers of weight-free backends as guesses.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ from hybrid.tool.finding_data import box_of, number_of, rows_of, whole_number
 from hybrid.tool.rules import ORDINALS, Abstained, Rule, RuleContext, SpecialistAnswer, asks, choose, image_names, say
 from tools._shared.boxes import overlap
 
-# Most boxes that the saliency tool ranks in one call.
+# Largest number of boxes that the saliency tool ranks in one call.
 MAX_BOXES: Final = 26
-# Confidence in a count, a rank and a longest fixation: by argument, since nothing was measured on photographs.
+# Confidence in a count, a rank and a longest fixation: set by argument, since nothing was measured on photographs.
 COUNT_SURE, RANK_SURE, MAX_SURE_LENGTH = 0.35, 0.45, 0.3
-# Confidence in one of two paths: hardly above a guess, for the maps know nothing of people.
+# Confidence in one of two paths: hardly above a guess, because the maps do not model people.
 PATH_SURE = 0.55
-# Half the side of the box around a fixation, as a fraction of the image's long side: about one degree of sight.
+# Half the side of the box around a fixation, as a fraction of the image's long side: about one degree of visual angle.
 GAZE_SHARE: Final = 0.04
-# Relative prominences closer than this are a tie: rounding of a map in 0..1.
+# Relative prominences closer than this are tied: rounding of a map in 0..1.
 TIE: Final = 0.001
-# Overlap over union from which a found object is the thing in the asked box.
+# Intersection over union from which a detected object is the one in the queried box.
 SAME_THING: Final = 0.3
 
 
 @asks("saliency")
 async def most_salient_box(prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
-    """Q1 and Q4: the box that stands out most; the boxes stand in the text in the order of the choices."""
+    """Q1 and Q4: choose the most salient box; the text lists the boxes in the order of the choices."""
     order, finding = await _ranked_choices(prompt, ctx)
     refuse_tie(finding, (0,))
     return choose(order[0], "saliency", finding)
@@ -40,7 +40,7 @@ async def most_salient_box(prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer
 
 @asks("saliency")
 async def number_of_objects(prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
-    """Q2: how many objects stand out."""
+    """Q2: count the salient objects."""
     finding = await ctx.tool("saliency", image_names(prompt), {})
     count = whole_number(finding, "count")
     if count == 0:
@@ -50,7 +50,7 @@ async def number_of_objects(prompt: Prompt, ctx: RuleContext) -> SpecialistAnswe
 
 @asks("saliency")
 async def order_of_boxes(prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
-    """Q3: the boxes from the most to the least salient; all neighbours in the order have to be right."""
+    """Q3: order the boxes from the most to the least salient; each pair of neighbours has to be right."""
     order, finding = await _ranked_choices(prompt, ctx)
     refuse_tie(finding, range(len(order) - 1))
     certainty = finding.confidence ** (len(order) - 1)
@@ -59,7 +59,7 @@ async def order_of_boxes(prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer |
 
 @asks("saliency")
 async def rank_of_box(prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
-    """Q6: the place of the asked box among all that stands out."""
+    """Q6: return the rank of the queried box among all salient objects."""
     if len(prompt.given.boxes) != 1:
         raise Abstained("no box", f"the text gives {len(prompt.given.boxes)} boxes instead of the one to rank")
     return await nearest_rank(prompt, ctx, prompt.given.boxes[0])
@@ -67,19 +67,19 @@ async def rank_of_box(prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | No
 
 @asks("saliency")
 async def human_path(prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
-    """Q8 and Q11: of the given scanpaths the one whose fixations lie on what stands out."""
+    """Q8 and Q11: choose the scanpath whose fixations are on the most salient areas."""
     paths = prompt.given.scanpaths
     if len(paths) != len(prompt.choices) or len(paths) < 2:
         raise Abstained("no paths", f"the text gives {len(paths)} scanpaths for {len(prompt.choices)} choices")
     length = MAX_BOXES // len(paths)
-    # The first fixation is in the middle of every image.
+    # The first fixation is in the centre of every image.
     cut = [Scanpath(path.x[1 : length + 1], path.y[1 : length + 1], ()) for path in paths]
     return await _most_salient_path(prompt, ctx, cut, PATH_SURE)
 
 
 @asks("saliency")
 async def longest_fixation(prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
-    """Q10 and Q13: of the given fixations the one on what stands out most."""
+    """Q10 and Q13: choose the fixation on the most salient area."""
     spots = [path for path in prompt.given.scanpaths if len(path.x) == 1]
     if len(spots) != len(prompt.choices) or not 2 <= len(spots) <= MAX_BOXES:
         raise Abstained("no fixations", f"the text gives {len(spots)} fixations for {len(prompt.choices)} choices")
@@ -101,9 +101,9 @@ RULES: Mapping[str, Rule] = {
 
 
 async def ranked_boxes(prompt: Prompt, ctx: RuleContext, boxes: Sequence[Box]) -> tuple[tuple[int, ...], Finding]:
-    """The places of the boxes, from 0, from the most to the least salient, and the finding that ranks them.
+    """Return the indices of the boxes, from the most to the least salient, and the tool output that ranks them.
 
-    Raises `Abstained` where it does not rank just these.
+    Raises `Abstained` if it does not rank exactly these.
     """
     labelled: list[Json] = [
         {"x0": box.x0, "y0": box.y0, "x1": box.x1, "y1": box.y1, "label": str(place)} for place, box in enumerate(boxes)
@@ -117,21 +117,21 @@ async def ranked_boxes(prompt: Prompt, ctx: RuleContext, boxes: Sequence[Box]) -
 
 
 def refuse_tie(finding: Finding, places: Sequence[int]) -> None:
-    """Check that each of these places of a ranking, from 0, and the next are told apart, and that a first stands out.
+    """Check that each of these ranks, from 0, differs from the next, and that the first box is salient.
 
     Raises:
-        Abstained: two are alike, or the first does not stand out.
+        Abstained: two are equal, or the first is not salient.
     """
     values = [number_of(row, "saliency_0_1") or 0.0 for row in rows_of(finding, "objects")]
     pairs = [values[place : place + 2] for place in places if place >= 0]
     tied = any(len(pair) == 2 and pair[0] - pair[1] <= TIE for pair in pairs)
-    # Null says that none stands out; a finding without the key says nothing of it.
+    # Null means that none is salient; an output without the key makes no statement.
     if tied or (0 in places and finding.data.get("most_salient", "") is None):
         raise Abstained("tie", "two boxes stand out alike, or none does")
 
 
 async def nearest_rank(prompt: Prompt, ctx: RuleContext, target_box: Box) -> SpecialistAnswer | None:
-    """The choice nearest to the rank of a box among the objects that stand out next to it."""
+    """Choose the option nearest to the rank of a box among the other salient objects."""
     ranks = [rank_in(choice) for choice in prompt.choices]
     if None in ranks or len(set(ranks)) < len(ranks):
         raise Abstained("no ranks", "the choices do not state one rank each")
@@ -146,7 +146,7 @@ async def nearest_rank(prompt: Prompt, ctx: RuleContext, target_box: Box) -> Spe
 
 
 def rank_in(choice: str) -> int | None:
-    """The rank, from 1, that a choice states: "the second most salient", "2nd", "3"; None for another wording."""
+    """Return the rank, from 1, that a choice states: "the second most salient", "2nd", "3"; else None."""
     low = choice.lower()
     if ordinal := re.search(r"\b(\d{1,2})(?:st|nd|rd|th)?\b", low):
         return int(ordinal[1])
@@ -166,7 +166,7 @@ async def _ranked_choices(prompt: Prompt, ctx: RuleContext) -> tuple[tuple[int, 
 async def _most_salient_path(
     prompt: Prompt, ctx: RuleContext, paths: Sequence[Scanpath], certainty: float
 ) -> SpecialistAnswer | None:
-    """The one path whose fixations lie on what stands out most, on average; equal ones decide nothing."""
+    """Choose the path with the highest mean saliency at its fixations; equal ones decide nothing."""
     boxes = [box for path in paths for box in _around(path, prompt.images[0].image)]
     order, finding = await ranked_boxes(prompt, ctx, boxes)
     saliencies = [number_of(row, "saliency_0_1") for row in rows_of(finding, "objects")]
@@ -181,13 +181,13 @@ async def _most_salient_path(
 
 
 def _around(path: Scanpath, image: StoredImage) -> list[Box]:
-    """A box around each fixation, inside of the image; numbers above 1 stand for pixels, others for fractions."""
+    """Return a box around each fixation, inside the image; if a value exceeds 1, all are pixels, else fractions."""
     fractions = all(0 <= value <= 1 for value in (*path.x, *path.y))
     width, height = (image.width, image.height) if fractions else (1, 1)
     half = max(1.0, GAZE_SHARE * max(image.width, image.height))
     boxes = []
     for x, y in zip(path.x, path.y, strict=True):
-        # Cut to the image; one that lies outside becomes the pixel of the border next to it.
+        # Clip to the image; a fixation outside becomes the nearest border pixel.
         x0 = min(max(x * width - half, 0.0), image.width - 1.0)
         y0 = min(max(y * height - half, 0.0), image.height - 1.0)
         x1, y1 = min(x * width + half, float(image.width)), min(y * height + half, float(image.height))

@@ -1,10 +1,10 @@
-"""Scanpath: where a person would look, in which order and for how long; freely, or in search of a named thing.
+"""Scanpath: where a person would look, in which order and for how long; freely, or in search of a named object.
 
     hybrid tools run scanpath photo.jpg --args '{"fixations": 6}'
     hybrid tools run scanpath photo.jpg --args '{"target": "cup"}' --weights scanpath=DIR_OR_ID
 
-The next fixation is the most salient place that was not just looked at (`fixations.py`), on the weight-free map of
-`tools/saliency/cues.py`. A search multiplies that map with the heat of the target, which only the learned backend has.
+The next fixation is the most salient position that was not just viewed (`fixations.py`), on the weight-free map of
+`tools/saliency/cues.py`. A search multiplies that map by the heat of the target, which needs the learned backend.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ FREE_CONFIDENCE = 0.4
 UNKNOWN_TARGET_CONFIDENCE = 0.1
 FLAT_CONFIDENCE = 0.1
 MAX_SIDE_PX = 1024
-# Weight of saliency where the target's heat is zero: a search also passes salient things that are not its target.
+# Weight of saliency where the target's heat is zero: a search also visits salient objects that are not its target.
 SALIENCY_LEFT = 0.15
-# Most characters of a target that the text repeats.
+# Largest number of characters of a target that the text repeats.
 QUOTED_CHARS = 24
 FREE_BASIS = "Basis: contrast, colour and regions that stand out; no recorded eyes."
 LEGEND = "numbers: order; disc area: duration\nviolet 0, yellow 1: relative saliency"
@@ -51,13 +51,13 @@ class ScanpathArgs(Args):
 
 
 def evidence_of(request: Request[ScanpathArgs], values: SaliencyMap, basis: str, certainty: float) -> Evidence:
-    """The path over a map (h, w) of the image as evidence, the same for the same image, arguments and seed.
+    """Compute the path over a map (h, w) of the image; deterministic for image, arguments and seed.
 
     Returns:
         Evidence with data `{"fixations": [{"x_px", "y_px", "duration_ms", "saliency_0_1"}], "x_0_1", "y_0_1",
         "t_ms", "total_ms", "returns": [{"fixation", "to"}]}`: `x_0_1` and `y_0_1` are lists of fractions of width and
         height with two decimals, `t_ms` whole milliseconds whose sum, `total_ms`, is at most 5,000, and `returns` names
-        fixations, from 1, that come back to the place of an earlier one. The confidence is that the path is like a
+        fixations, from 1, that return to the position of an earlier one. The confidence is that the path resembles a
         person's.
     """
     pixels, path = request.images[0], fixate(values, request.args.fixations, request.seed)
@@ -88,13 +88,13 @@ def evidence_of(request: Request[ScanpathArgs], values: SaliencyMap, basis: str,
 def describe(
     path: Sequence[Fixation], revisited: Sequence[Return], size: tuple[int, int], basis: str, certainty: float
 ) -> str:
-    """At most 450 characters for the model: the three lists, what is seen again, and what they rest on.
+    """Describe the path in at most 450 characters for the model: the three lists, returns, and the basis.
 
     Args:
         path: the fixations.
         revisited: the returns to an earlier fixation.
         size: (H, W) of the image.
-        basis: a sentence.
+        basis: a sentence about the map's source.
         certainty: the confidence, 0..1.
     """
     x, y = (", ".join(f"{value:.2f}" for value in column) for column in ([f.x for f in path], [f.y for f in path]))
@@ -114,7 +114,7 @@ class FreeViewing(WeightFree[ScanpathArgs]):
     """The weight-free backend: it cannot know what a target looks like."""
 
     def answer(self, request: Request[ScanpathArgs]) -> Evidence:
-        """The evidence of a request, the same for the same image, arguments and seed."""
+        """Predict the path of a request; deterministic for image, arguments and seed."""
         values, basis, args = salience(request.images[0]), FREE_BASIS, request.args
         certainty = FREE_CONFIDENCE if values.any() else FLAT_CONFIDENCE
         if args.target is not None:
@@ -123,23 +123,23 @@ class FreeViewing(WeightFree[ScanpathArgs]):
         return evidence_of(request, values, basis, certainty)
 
 
-# The weight-free map of an image, and what the network is asked of it: None for free viewing.
+# The weight-free map of an image, and the network's input, None for free viewing.
 ViewedImage = tuple[SaliencyMap, SearchInput | None]
 
 
 class TargetSearch(Learned[ScanpathArgs, ViewedImage, SaliencyMap | None, TargetHeat]):
-    """The learned backend: the weight-free map, and for a search the heat of the target from CLIPSeg."""
+    """The learned backend: the weight-free map and, for a search, the heat of the target from CLIPSeg."""
 
     load = TargetHeat
 
     def prepare(self, request: Request[ScanpathArgs]) -> ViewedImage:
-        """The weight-free map, and for a search the image as the network takes it."""
+        """Return the weight-free map and, for a search, the network's input."""
         import cv2
 
         pixels, target = request.images[0], request.args.target
         if target is None:
             return salience(pixels), None
-        # At most 1024 px long and 4 : 1: processors fail on images of one row.
+        # At most 1024 px long and 4 : 1, because processors fail on images of one row.
         small = shrink(pixels, MAX_SIDE_PX)
         height, width = small.shape[:2]
         least = max(8, max(height, width) // 4)
@@ -149,16 +149,16 @@ class TargetSearch(Learned[ScanpathArgs, ViewedImage, SaliencyMap | None, Target
         return salience(pixels), self.model.prepare(small, target)
 
     def batch_key(self, prepared: ViewedImage) -> Hashable:
-        """Whether the network is asked: it sees squares."""
+        """Return whether the network is not needed; if it is, every input is a square of one size."""
         return prepared[1] is None
 
     def compute(self, prepared: Sequence[ViewedImage]) -> list[SaliencyMap | None]:
-        """Logits of the target's place, None for free viewing; one pass for all searches."""
+        """Compute logits of the target's position, None for free viewing; one pass for all searches."""
         heats = iter(self.model.predict([sought for _, sought in prepared if sought is not None]))
         return [None if sought is None else next(heats) for _, sought in prepared]
 
     def finish(self, request: Request[ScanpathArgs], prepared: ViewedImage, output: SaliencyMap | None) -> Evidence:
-        """The path, the same for the same image, arguments and seed. Raises `ToolError` for values not finite."""
+        """Build the path; deterministic for image, arguments and seed. Raises `ToolError` for values not finite."""
         import cv2
 
         args, values = request.args, prepared[0]
@@ -171,7 +171,7 @@ class TargetSearch(Learned[ScanpathArgs, ViewedImage, SaliencyMap | None, Target
         sought = stretch((target * (SALIENCY_LEFT + values)).astype(np.float32))
         seen = float(likely.max())
         basis = f"Basis: saliency times where a network sees {_quoted(args.target or '')} (at most {seen:.2f} of 1)."
-        # A target that is seen nowhere leaves the order to chance.
+        # If the target is seen nowhere, the order is a guess.
         certainty = UNKNOWN_TARGET_CONFIDENCE + (FREE_CONFIDENCE - UNKNOWN_TARGET_CONFIDENCE) * min(1.0, seen)
         return evidence_of(request, sought, basis, certainty)
 
@@ -185,9 +185,9 @@ LINE = (255, 240, 90)
 
 
 def with_path(pixels: Pixels, fixations: Sequence[tuple[float, float, int]]) -> Pixels:
-    """A copy of a picture (H, W, 3) with fixations (x, y in its px, duration in ms) joined by a line.
+    """Draw fixations (x, y in px, duration in ms), joined by a line, on a copy of an image (H, W, 3).
 
-    Each is a disc with its number, whose area grows with the duration.
+    Each is a numbered disc whose area grows with the duration.
     """
     import cv2
 
@@ -203,7 +203,7 @@ def with_path(pixels: Pixels, fixations: Sequence[tuple[float, float, int]]) -> 
     placed: list[tuple[int, int]] = []
     for place, ((x, y), (_, _, ms)) in enumerate(zip(spots, fixations, strict=True), 1):
         radius = max(2, round(17 * scale * float(np.sqrt(ms / longest))))
-        # Next to an earlier one whose number it would hide, where a place was visited again.
+        # If a position was visited before, draw beside the earlier disc so as not to hide its number.
         centre = (x, y)
         while any(np.hypot(centre[0] - a, y - b) < radius for a, b in placed) and centre[0] + radius < width:
             centre = (centre[0] + radius, y)
@@ -216,14 +216,14 @@ def with_path(pixels: Pixels, fixations: Sequence[tuple[float, float, int]]) -> 
     return out
 
 
-# Most fixations that the scanpath tool predicts in one call.
+# Largest number of fixations that the scanpath tool predicts in one call.
 MAX_FIXATIONS: Final = 12
 USUAL_FIXATIONS: Final = 6
 
 
 @asks("scanpath")
 async def scanpath(prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
-    """Q9 and Q12: a predicted path of as many fixations as are asked for; Q12 names a target."""
+    """Q9 and Q12: predict a path with the requested number of fixations; Q12 names a target."""
     args: dict[str, Json] = {"fixations": max(1, min(prompt.given.fixations or USUAL_FIXATIONS, MAX_FIXATIONS))}
     if prompt.given.target is not None:
         args["target"] = prompt.given.target

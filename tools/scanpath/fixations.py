@@ -1,12 +1,12 @@
-"""Where eyes go on a map: winner-take-all with inhibition of return (Koch and Ullman 1985; Itti and Koch 2000).
+"""Fixations on a saliency map: winner-take-all with inhibition of return (Koch and Ullman 1985; Itti and Koch 2000).
 
-`fixate(values, count, seed)` gives fixations in fractions of the image; `returns(path, size)` says which come back.
+`fixate(values, count, seed)` returns fixations in fractions of the image; `returns(path, size)` finds revisits.
 
-The worth of a place is its saliency times how usual the saccade to it is (Le Meur and Liu 2015) times what inhibition
-leaves of it. Lengths are degrees of sight on the assumption that the image fills a screen of 54 x 35 degrees as far as
-its shape lets it, as in COCO-Search18 (Chen et al. 2021) and COCO-FreeView. Durations are the quantiles of a skewed
-distribution, longer ones where more stands out. Constants were set by hand, so that what
-comes out lies near published statistics of people (`bench/scanpath.py`); none was fitted to recorded eyes.
+The priority of a position is its saliency, times the probability of the saccade to it (Le Meur and Liu 2015), times the
+part not inhibited. Lengths are degrees of visual angle, assuming that the image fills a screen of 54 x 35 degrees as
+far as its aspect ratio allows, as in COCO-Search18 (Chen et al. 2021) and COCO-FreeView. Durations are the quantiles of
+a skewed distribution, longer at more salient positions. Constants were set by hand to approximate published statistics
+of people (`bench/scanpath.py`); none was fitted to recorded eyes.
 """
 
 from __future__ import annotations
@@ -22,26 +22,26 @@ from tools.saliency.cues import SaliencyMap
 
 # Width and height of the assumed screen, degrees.
 SCREEN_DEG = (54.0, 35.0)
-# Peak of how usual a saccade is by its length, degrees, and the spread of its logarithm: short ones are many and long
-# ones not rare (Tatler and Vincent 2008).
+# Most probable saccade length, in degrees, and the spread of its logarithm: short saccades are frequent and long ones
+# not rare (Tatler and Vincent 2008).
 AMPLITUDE_DEG, AMPLITUDE_SPREAD = 3.0, 1.2
-# How much more usual a horizontal saccade is than the mean of all directions, and a vertical one less (Foulsham,
-# Kingstone and Underwood 2008).
+# Relative increase in probability of a horizontal saccade over the mean of all directions, and decrease of a vertical
+# one (Foulsham, Kingstone and Underwood 2008).
 SIDEWAYS = 0.1
-# Spread of what was just seen, degrees.
+# Spread of the inhibition around a fixation, degrees.
 INHIBITED_DEG = 1.5
-# How much of the inhibition is left after one more fixation: after two a quarter, so that eyes return.
+# Share of the inhibition left after one more fixation: a quarter after two, so that eyes return.
 LEAK = 0.5
-# Spread of the surroundings that a fixation makes less interesting, degrees, and by how much: eyes scan a place for a
-# while and then move on to another one (Tatler and Vincent 2008).
+# Spread, in degrees, of the area that a fixation makes less interesting, and by how much: eyes scan an area for a while
+# and then move on (Tatler and Vincent 2008).
 SATED_DEG, SATED = 6.0, 0.25
-# Standard deviation of a viewer's own map about the common one: what a seed decides.
+# Standard deviation of a viewer's map around the common one; a seed stands for a viewer.
 NOISE = 0.03
-# Mean duration of a fixation on a photograph (Cronin et al. 2020), and the spread of its logarithm, by hand.
+# Mean duration of a fixation on a photograph (Cronin et al. 2020); the spread of its logarithm is set by hand.
 MEAN_MS, DURATION_SPREAD = 298.0, 0.45
-# Of the first fixation, in the middle, whatever is there (Cronin et al. 2020).
+# Duration of the first fixation, in the centre, whatever is there (Cronin et al. 2020).
 FIRST_MS = 285.0
-# Fixations that are at most so far apart are at one place.
+# Fixations within this distance are at the same position.
 RETURN_DEG = 2.0
 MAX_MS = 5000
 GRID_PX = 128
@@ -50,7 +50,7 @@ Grid = npt.NDArray[np.float64]
 
 
 class Fixation(NamedTuple):
-    """A fixation: x, y in fractions of width and height; whole milliseconds; saliency 0..1 of the place."""
+    """A fixation: x, y in fractions of width and height; whole milliseconds; saliency 0..1 of the position."""
 
     x: float
     y: float
@@ -59,14 +59,14 @@ class Fixation(NamedTuple):
 
 
 class Return(NamedTuple):
-    """The fixation `number`, from 1, is at the place of the earlier one `to`, and others lie between them."""
+    """Fixation `number`, from 1, returns to the position of the earlier fixation `to`, with others in between."""
 
     number: int
     to: int
 
 
 def fixate(values: SaliencyMap, count: int, seed: int) -> list[Fixation]:
-    """`count` fixations on a map (h, w) in 0..1; the first in the middle, where free viewing starts.
+    """Return `count` fixations on a map (h, w) in 0..1; the first is in the centre, where free viewing starts.
 
     The durations sum to at most 5,000 ms.
     """
@@ -75,7 +75,7 @@ def fixate(values: SaliencyMap, count: int, seed: int) -> list[Fixation]:
     factor = min(1.0, GRID_PX / max(values.shape))
     size = (max(1, round(values.shape[1] * factor)), max(1, round(values.shape[0] * factor)))
     grid = np.asarray(cv2.resize(values, size, interpolation=cv2.INTER_AREA), np.float64)
-    # Smooth noise; exactly the same for the same seed.
+    # Smooth noise, deterministic for the seed.
     rough = np.random.default_rng(seed).normal(0, 1, grid.shape)
     smooth = np.asarray(cv2.GaussianBlur(rough, (0, 0), max(1.0, 0.03 * max(grid.shape))), np.float64)
     noise = smooth * (NOISE / max(float(smooth.std()), 1e-9))
@@ -88,7 +88,7 @@ def fixate(values: SaliencyMap, count: int, seed: int) -> list[Fixation]:
         if number:
             rows, columns = np.ogrid[: grid.shape[0], : grid.shape[1]]
             across, down = columns - place[0], rows - place[1]
-            # The place itself is no saccade: its length counts as that of the next cell.
+            # A saccade has a minimum length: staying counts as moving to the next cell.
             saccade_deg = np.maximum(np.hypot(across, down) * per_cell, per_cell)
             usual = np.exp(-((np.log(saccade_deg / AMPLITUDE_DEG) / AMPLITUDE_SPREAD) ** 2) / 2)
             sideways = 1 + SIDEWAYS * np.cos(2 * np.arctan2(down, across))
@@ -106,9 +106,10 @@ def fixate(values: SaliencyMap, count: int, seed: int) -> list[Fixation]:
 
 
 def durations(saliencies: Sequence[float]) -> list[int]:
-    """Whole milliseconds of fixations on places of these saliencies; they sum to at most 5,000 ms.
+    """Return durations in whole milliseconds for positions of these saliencies; they sum to at most 5,000 ms.
 
-    The first has the usual length of a first one, the others the quantiles of a log-normal, the longest on the highest.
+    The first has the typical length of a first fixation; the others are quantiles of a log-normal, longest at the
+    highest saliency.
     """
     count = len(saliencies) - 1
     normal = NormalDist(float(np.log(MEAN_MS)) - DURATION_SPREAD**2 / 2, DURATION_SPREAD)
@@ -118,12 +119,12 @@ def durations(saliencies: Sequence[float]) -> list[int]:
     for rank, place in enumerate(order):
         times[place] = float(np.exp(normal.inv_cdf((rank + 0.5) / count)))
     scale = min(1.0, MAX_MS / sum(times))
-    # Rounded down, so that the sum keeps its limit.
+    # Round down, so that the sum keeps its limit.
     return [int(time * scale) for time in times]
 
 
 def returns(path: Sequence[Fixation], size: tuple[int, int]) -> list[Return]:
-    """The fixations on an image of `size` (H, W) that come back to within 2 degrees of one before the last one."""
+    """Find the fixations on an image of `size` (H, W) within 2 degrees of one before the previous fixation."""
     scale = degrees_per_px(size)
     spots = np.array([(fixation.x * size[1], fixation.y * size[0]) for fixation in path]) * scale
     repeats = []
@@ -135,7 +136,7 @@ def returns(path: Sequence[Fixation], size: tuple[int, int]) -> list[Return]:
 
 
 def degrees_per_px(size: tuple[int, int]) -> float:
-    """Degrees of sight that one pixel of an image of `size` (H, W) spans on the assumed screen."""
+    """Return the degrees of visual angle per pixel for an image of `size` (H, W) on the assumed screen."""
     return min(SCREEN_DEG[0] / size[1], SCREEN_DEG[1] / size[0])
 
 

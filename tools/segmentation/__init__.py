@@ -1,9 +1,9 @@
-"""Segmentation: the mask of the thing at a point, in a box, or named by words.
+"""Segmentation: the mask of the object at a point, in a box, or named by words.
 
 `hybrid tools run segmentation photo.jpg --args '{"points": [{"x": 120, "y": 80}]}' --picture mask.png`
 
-The learned backend runs SAM 2 (points, boxes), CLIPSeg (words) or SAM 3 (both), whichever its weights are; the
-weight-free one runs GrabCut from points or a box and cannot know what words mean.
+The learned backend runs SAM 2 (points, boxes), CLIPSeg (words) or SAM 3 (both), depending on its weights; the
+weight-free one runs GrabCut from points or a box and does not understand words.
 """
 
 from __future__ import annotations
@@ -35,12 +35,13 @@ if TYPE_CHECKING:
 
 Mask = npt.NDArray[np.bool_]
 
-# Most corners of the outline in `data`.
+# Largest number of corners of the outline in `data`.
 OUTLINE_POINTS = 48
-# Contrast in L*a*b* units at which 63 % of the doubt in a weight-free mask is gone; by argument, not measured.
+# Contrast in L*a*b* units at which 63 % of the doubt in a weight-free mask is gone; set by argument, not measured.
 CLEAR_CONTRAST = 25.0
 WEIGHT_FREE_CERTAIN = 0.6
-# Confidence factor for a mask whose outline partly follows the edge of the search; by argument, not measured.
+# Confidence factor for a mask whose outline partly follows the edge of the searched area; set by argument, not
+# measured.
 CUT_OFF = 0.4
 LEARNED_CERTAIN = 0.9
 
@@ -62,7 +63,7 @@ class SegmentationArgs(Args):
 
 
 def read_prompt(request: Request[SegmentationArgs]) -> tuple[list[Spot], list[Spot], Box | None]:
-    """Points on the thing, points off it, and the box. Raises `ToolError` for one outside of the image."""
+    """Return the points on the object, points off it, and the box. Raises `ToolError` for one outside the image."""
     args, size = request.args, (request.images[0].shape[0], request.images[0].shape[1])
     markers = request.needs.get("markers", ())
     on = read_points("segmentation", args.points, markers, size) if args.points else []
@@ -75,7 +76,7 @@ class GrabCut(WeightFree[SegmentationArgs]):
     """The weight-free backend."""
 
     def answer(self, request: Request[SegmentationArgs]) -> Evidence:
-        """The evidence of a request. Raises `NoBackend` for words, `ToolError` for a prompt that cannot be cut out."""
+        """Segment as requested. Raises `NoBackend` for words, `ToolError` for an unusable prompt."""
         if request.args.words is not None:
             raise NoBackend(
                 "segmentation: words need weights (--weights segmentation=DIR_OR_ID of a CLIPSeg or SAM 3 model)",
@@ -98,7 +99,7 @@ class LearnedSegmentation(Learned[SegmentationArgs, Any, MaskOutput, Segmenter])
     load = staticmethod(segmenter)
 
     def prepare(self, request: Request[SegmentationArgs]) -> Any:
-        """Image and prompt as the network takes them. Raises `ToolError` for a prompt that it does not take."""
+        """Prepare image and prompt for the network. Raises `ToolError` for a prompt that it does not support."""
         model, words = self.model, request.args.words
         if words is not None:
             return model.prepare(request.images[0], SegmentationPrompt(words=words))
@@ -106,15 +107,15 @@ class LearnedSegmentation(Learned[SegmentationArgs, Any, MaskOutput, Segmenter])
         return model.prepare(request.images[0], SegmentationPrompt(tuple(on), tuple(off), box))
 
     def batch_key(self, prepared: Any) -> Hashable:
-        """Words or places: SAM 3 has a network for each."""
+        """Return the type of prompt, words or positions: SAM 3 has a network for each."""
         return type(prepared).__name__
 
     def compute(self, prepared: Sequence[Any]) -> list[MaskOutput]:
-        """The network's output for each request; images share its passes."""
+        """Run the network on each request; images share passes."""
         return self.model.predict(prepared)
 
     def finish(self, request: Request[SegmentationArgs], prepared: Any, output: MaskOutput) -> Evidence:
-        """The mask. Raises `ToolError` for values that are not finite."""
+        """Build the tool output from the mask. Raises `ToolError` for values that are not finite."""
         model, pixels, args = self.model, request.images[0], request.args
         mask, score = model.mask(pixels, output)
         if not shows_something(pixels):
@@ -125,12 +126,12 @@ class LearnedSegmentation(Learned[SegmentationArgs, Any, MaskOutput, Segmenter])
 
 
 def report(pixels: Pixels, mask: Mask, score: float, confidence: float, prompt: str, basis: str) -> Evidence:
-    """Build the evidence from a mask (H, W) of an image (H, W, 3).
+    """Build the tool output from a mask (H, W) of an image (H, W, 3).
 
     Returns:
         Evidence with data `{"found": bool, "box_px": [x0, y0, x1, y1] or null, "area_px": int, "area_0_1": float,
         "score_0_1": float, "outline_px": [[x, y], ...] of the largest part, "parts": int, "prompt": str}` and an
-        overlay. The confidence is that the mask covers the thing meant with an intersection over union above 0.5.
+        overlay. The confidence is that the mask overlaps the intended object with an IoU above 0.5.
     """
     import cv2
 
@@ -159,7 +160,7 @@ def report(pixels: Pixels, mask: Mask, score: float, confidence: float, prompt: 
 
 
 def bounds(mask: Mask) -> Box | None:
-    """The tight box of a mask (H, W), pixels; None for an empty one."""
+    """Return the tight box of a mask (H, W) in pixels; None for an empty one."""
     rows, columns = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
     if not rows.size:
         return None
@@ -167,7 +168,7 @@ def bounds(mask: Mask) -> Box | None:
 
 
 def outline(mask: Mask) -> list[Json]:
-    """The outer line of the largest part as [x, y] in pixels, at most `OUTLINE_POINTS` corners; empty for no mask."""
+    """Return the largest part's outline as [x, y] in pixels, at most `OUTLINE_POINTS` corners; empty for no mask."""
     import cv2
 
     contours, _ = cv2.findContours(mask.astype(np.uint8), cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_SIMPLE)
@@ -183,22 +184,22 @@ def outline(mask: Mask) -> list[Json]:
 
 
 def marker_arguments(args: SegmentationArgs) -> Mapping[str, Json] | None:
-    """The points that are given by letter alone."""
+    """Return arguments that ask for the points given only by letter."""
     labels = marker_labels((*args.points, *args.away))
     return {"labels": labels, "kind": "point"} if labels else None
 
 
-# How far an edge of the mask may lie beside that of its shape; on a picture `LARGE` times as large twice as far.
+# Largest offset of an edge of the mask from its shape's; twice this on an image `LARGE` times as large.
 NEAR_PX = 5.0
 # Largest relative error of a mask's area on a plain shape.
 AREA_OFF = 0.08
-# By so much the box that is given is larger than the shape: a box that is given back is no answer.
+# Margin of the given box around the shape: returning the box itself would fail the check.
 LOOSE_PX = 9
 LARGE = 4
 
 
 def shape_area(figure: NamedObject) -> float:
-    """Pixels that a plain shape covers, by its box."""
+    """Return the number of pixels that a plain shape covers, from its box."""
     x0, y0, x1, y1 = figure.box
     return (x1 - x0) * (y1 - y0) * (np.pi / 4 if figure.name.shape == "circle" else 1.0)
 

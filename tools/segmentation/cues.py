@@ -1,9 +1,9 @@
-"""Cut a thing out of an image from points or a box, by colour alone: GrabCut on a window around the prompt.
+"""Segment an object from points or a box by colour alone: GrabCut on a window around the prompt.
 
-Pixels in the colours of the box rather than of its surroundings, or around the points in their colour, start as the
-thing, also beyond the box: boxes are rarely exact. Where the mask then runs along the edge of what was searched, that
-side of the search is widened; a mask that still does is marked `cut_off`: either the thing is larger or its ground has
-its colours.
+Pixels start as object if their colours are typical of the box rather than its surroundings, or of the points; this also
+applies outside the box, because boxes are rarely exact. If the mask then follows an edge of the searched area, that
+side is moved outwards; a mask that still follows one is marked `cut_off`: either the object is larger, or its
+background has the same colours.
 """
 
 from __future__ import annotations
@@ -20,50 +20,50 @@ from tools._shared.args import Spot
 from tools._shared.grabcut import Mask, cut
 from tools._shared.reading import check_size
 
-# Long side of the window in which is cut.
+# Long side of the window to segment.
 MAX_SIDE_PX = 360
 MIN_SIDE_PX = 16
-# Of the sides of a box: how much of its surroundings belongs to the window and tells what the ground looks like.
+# Margin around a box, as a share of its sides, that belongs to the window and shows the background.
 CONTEXT = 0.6
-# Of the sides of a box: how far beyond it is searched whatever the colours there.
+# Margin around a box, as a share of its sides, that is searched whatever its colours.
 SLACK = 0.06
-# A thing given by points is first looked for within this fraction of the long side around them.
+# First search radius around points, as a share of the long side.
 REACH = 0.3
-# Of the sides of what was searched: by how much a side along which the mask runs is moved outwards.
+# Distance, as a share of the sides of the searched area, by which a side that the mask follows is moved outwards.
 WIDER = 0.2
 ROUNDS = 3
-# Of the mask's extent along a side: more of it on the edge of what was searched is a cut, not a touch.
+# Share of the mask's extent along a side: more of it on the edge of the searched area is a cut, not a touch.
 ALONG = 0.1
-# L*a*b* distance to the colours at the point up to which a connected pixel starts as the thing.
+# Largest L*a*b* distance from the colours at the point at which a connected pixel starts as object.
 NEAR_COLOUR = 18.0
-# Of the long side: what lies so near to a point starts as the thing, whatever its colour.
+# Radius around a point, as a share of the long side, that starts as object, whatever its colour.
 AROUND_POINT = 0.035
-# Bins of each of L*a*b* in which the colours inside of a box are compared with those around it.
+# Bins per L*a*b* channel for comparing the colours inside and around a box.
 GROUND_BINS = 12
-# A colour of which so little lies in the box, by density, starts as ground.
+# A colour with a smaller share inside the box, by density, starts as background.
 MIN_LIKELY = 0.4
-# A colour of which so much lies in the box starts as the thing beyond it, too.
+# A colour with at least this share inside the box also starts as object outside it.
 GOES_ON = 0.75
-# Parts of the mask of less than this fraction of its largest are specks.
+# Parts of the mask below this fraction of the largest are specks.
 MIN_SHARE = 0.1
-# Of the long side: radius around a point that is the thing without a question, and alone is no thing.
+# Radius around a point, as a share of the long side, that is certainly object; alone it is not an object.
 DOT = 0.006
 
 Seeds = npt.NDArray[np.uint8]
 # Left, top, right and bottom in pixels of the window, right and bottom exclusive.
 Edges = tuple[int, int, int, int]
-# Something that is so on the left, at the top, on the right, at the bottom.
+# One value per side: left, top, right, bottom.
 Sides = tuple[bool, bool, bool, bool]
 
 
 def cut_out(pixels: Pixels, box: Box | None, on: Sequence[Spot] = (), off: Sequence[Spot] = ()) -> tuple[Mask, bool]:
-    """The thing in a box, at some points or both, and not at the points `off`; all in pixels of the image (H, W, 3).
+    """Segment the object in a box, at points or both, excluding the points `off`; in pixels of the image (H, W, 3).
 
     Returns:
-        Its mask (H, W), and whether it is cut off: it runs along the edge of what was searched; its end is not known.
+        Its mask (H, W), and whether it is cut off: it follows the edge of the searched area, so its end is unknown.
 
     Raises:
-        ToolError: the image is smaller than 16 px, or the box leaves no ground around it.
+        ToolError: the image is smaller than 16 px, or the box leaves no background around it.
     """
     height, width = pixels.shape[:2]
     check_size("segmentation", pixels, MIN_SIDE_PX)
@@ -80,7 +80,7 @@ def cut_out(pixels: Pixels, box: Box | None, on: Sequence[Spot] = (), off: Seque
     mask_cut = first = view.cut(searched)
     sides = view.sides(mask_cut, searched)
     for _ in range(ROUNDS):
-        # Edges of which some sides are moved outwards by `WIDER`, within a window of `size` (h, w).
+        # Move some of the edges outwards by `WIDER`, within a window of `size` (h, w).
         far = _grown(searched, WIDER, (0, 0, view.size[1], view.size[0]))
         x_min, y_min, x_max, y_max = (far[k] if sides[k] else searched[k] for k in range(4))
         wider = x_min, y_min, x_max, y_max
@@ -89,7 +89,7 @@ def cut_out(pixels: Pixels, box: Box | None, on: Sequence[Spot] = (), off: Seque
         searched, mask_cut = wider, view.cut(wider)
         sides = view.sides(mask_cut, searched)
     cut_off = any(sides)
-    # A mask that never ends is that of the ground: the first one is nearer to what was asked for.
+    # A mask that never ends is the background, so the first mask is closer to the request.
     first = first if cut_off else mask_cut
     mask = np.zeros((height, width), bool)
     import cv2
@@ -102,7 +102,7 @@ def cut_out(pixels: Pixels, box: Box | None, on: Sequence[Spot] = (), off: Seque
 
 
 class _View:
-    """A window of the image, reduced, with the prompt in its pixels; `ends`: where the image ends there, too."""
+    """A shrunk window of the image, with the prompt in its pixels; `ends`: sides at which the image ends, too."""
 
     def __init__(
         self,
@@ -134,7 +134,7 @@ class _View:
         self._start = self._things()
 
     def first_search(self) -> Edges:
-        """The box with the starting pixels of the thing, and a little more; else the surroundings of the points."""
+        """Return the box with the object's starting pixels and a margin; else the surroundings of the points."""
         image_edges = (0, 0, self.size[1], self.size[0])
         if self._box is not None:
             x0, y0, x1, y1 = _grown(self._box, SLACK, image_edges)
@@ -153,7 +153,7 @@ class _View:
         )
 
     def sides(self, mask: Mask, searched: Edges) -> Sides:
-        """On which sides a mask runs along the edge of what was searched; not where the image ends."""
+        """Return the sides on which a mask follows the edge of the searched area, except where the image ends."""
         rows, columns = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
         if not rows.size:
             return (False,) * 4
@@ -168,7 +168,7 @@ class _View:
         return x_min, y_min, x_max, y_max
 
     def cut(self, searched: Edges) -> Mask:
-        """GrabCut within some edges: the parts of its mask that hold a point, else those that are no specks."""
+        """Run GrabCut within the edges; return the parts of its mask that contain a point, else all but specks."""
         import cv2
 
         seeds = np.full(self.size, cv2.GC_BGD, np.uint8)
@@ -176,7 +176,7 @@ class _View:
         inside = np.s_[y0:y1, x0:x1]
         seeds[inside] = np.where(self._start[inside], cv2.GC_PR_FGD, cv2.GC_PR_BGD)
         if not (seeds == cv2.GC_BGD).any():
-            # All of it is searched: the frame of the picture is the ground.
+            # If everything is searched, the frame of the image is the background.
             for line in (np.s_[:1], np.s_[-1:], np.s_[:, :1], np.s_[:, -1:]):
                 seeds[line] = cv2.GC_BGD
         radius = max(1, round(DOT * max(self.size)))
@@ -197,7 +197,7 @@ class _View:
         import cv2
 
         if self._on:
-            # The surroundings of the places, and all that pixels of their colour connect with them.
+            # The surroundings of the points, and everything connected with them by pixels of their colour.
             blurred = cv2.GaussianBlur(self._small, (0, 0), 1.5).astype(np.float32) / 255
             colours = cv2.cvtColor(blurred, cv2.COLOR_RGB2LAB)
             start = np.zeros(self.size, np.uint8)
@@ -212,7 +212,7 @@ class _View:
         if self._box is not None:
             x0, y0, x1, y1 = self._box
             inside[y0:y1, x0:x1] = True
-        # How dense the colour of each pixel is inside of a mask, of its densities inside and outside together, 0..1.
+        # Density of each pixel's colour inside a mask, relative to the sum of its densities inside and outside, 0..1.
         lab = cv2.cvtColor(cv2.GaussianBlur(self._small, (0, 0), 1.0), cv2.COLOR_RGB2LAB)
         levels = lab.astype(np.int64) * GROUND_BINS // 256
         cells = (levels[..., 0] * GROUND_BINS + levels[..., 1]) * GROUND_BINS + levels[..., 2]
@@ -223,7 +223,7 @@ class _View:
         likely = np.asarray((within / np.maximum(within + around, 1e-12))[cells], np.float64)
         unlike = inside & (likely >= MIN_LIKELY)
         if unlike.sum() < MIN_SHARE * inside.sum():
-            # The thing has the colours of the ground: they say nothing.
+            # The object has the colours of the background, so colours are no help.
             return inside
         beyond = unlike | (likely >= GOES_ON)
         clean = cv2.morphologyEx(beyond.astype(np.uint8), cv2.MORPH_OPEN, np.ones((3, 3), np.uint8))
@@ -236,7 +236,7 @@ class _View:
 
 
 def _grown(edges: Edges, by: float, limits: Edges) -> Edges:
-    """Edges moved outwards by a fraction of their sides, at least 2 px, within the whole."""
+    """Move the edges outwards by a fraction of their sides, at least 2 px, within the limits."""
     x0, y0, x1, y1 = edges
     across, down = max(2, round(by * (x1 - x0))), max(2, round(by * (y1 - y0)))
     return (
@@ -248,7 +248,7 @@ def _grown(edges: Edges, by: float, limits: Edges) -> Edges:
 
 
 def contrast(pixels: Pixels, mask: Mask) -> float:
-    """How far the colours just inside of a mask are from those just outside, in L*a*b* units; 0 without an edge."""
+    """Return the colour difference across a mask's edge, in L*a*b* units; 0 without an edge."""
     import cv2
 
     kernel = np.ones((5, 5), np.uint8)

@@ -1,7 +1,7 @@
 """Segmentation networks: from points and boxes, from words, or from both.
 
-SAM 2 (Ravi et al. 2024) takes points and boxes, CLIPSeg (Lüddecke and Ecker 2022) words, SAM 3 (Carion et al. 2025) all
-of these. `model = segmenter(dir_or_id, "cpu")` loads any; the checkpoint's family says what it can be asked. Then
+SAM 2 (Ravi et al. 2024) accepts points and boxes, CLIPSeg (Lüddecke and Ecker 2022) words, SAM 3 (Carion et al. 2025)
+all of these. `model = segmenter(dir_or_id, "cpu")` loads any; the checkpoint's family determines the prompts. Then
 `model.mask(pixels, model.predict([model.prepare(pixels, prompt)])[0])`.
 """
 
@@ -26,22 +26,22 @@ from tools._shared.target_heat import FAMILY, SearchInput, TargetHeat, probabili
 Mask = npt.NDArray[np.bool_]
 Logits = npt.NDArray[np.float32]
 
-# The published SAM 2 files are those of the video model; the image model reads its part of them.
+# The published SAM 2 files contain the video model; the image model reads its part of them.
 BY_PLACE = ("sam2", "sam2_video")
 BY_WORDS = (FAMILY,)
-# The published SAM 3 file holds a detector, which takes words, and a tracker, which takes points and boxes.
+# The published SAM 3 file contains a detector, which accepts words, and a tracker, which accepts points and boxes.
 BOTH = ("sam3_video",)
 MIN_SIDE_PX = 4
 MAX_SIDE_PX = 2048
-# Images in one pass: SAM 2 sees each at 1024 px.
+# Images per pass: SAM 2 resizes each to 1024 px.
 MAX_AT_ONCE = 8
-# Probability from which a pixel belongs to the words, and with SAM 3 from which a thing is one that they name.
+# Probability from which a pixel matches the words and, with SAM 3, from which an object does.
 PRESENT = 0.5
 ABSENT_LOGIT = -20.0
 
 
 class SegmentationPrompt(NamedTuple):
-    """A request for a mask: points on the thing, points off it and a box, in pixels, or else words."""
+    """A request for a mask: points on the object, points off it and a box, in pixels, or else words."""
 
     on: tuple[Spot, ...] = ()
     off: tuple[Spot, ...] = ()
@@ -50,7 +50,7 @@ class SegmentationPrompt(NamedTuple):
 
 
 class PlacedInput(NamedTuple):
-    """An image as SAM 2 takes it, (1, 3, h, w); its prompt by the network's names, each (1, ...); its size (H, W)."""
+    """SAM 2's input for an image, (1, 3, h, w); its prompt by the network's names, each (1, ...); its size (H, W)."""
 
     values: Any
     prompt: Mapping[str, Any]
@@ -59,9 +59,9 @@ class PlacedInput(NamedTuple):
 
 
 class MaskOutput(NamedTuple):
-    """Logits (h, w) of a mask on the network's grid, and the network's estimate of its overlap, 0..1, if it gives one.
+    """Logits (h, w) of a mask on the network's grid, and the network's estimate of its IoU, 0..1, if it gives one.
 
-    `size` (H, W) is what the mask is enlarged to before it is cut at 0, None where the image's own is right.
+    `size` (H, W) is that to which the mask is enlarged before thresholding at 0; None: the image's own.
     """
 
     logits: Logits
@@ -70,10 +70,10 @@ class MaskOutput(NamedTuple):
 
 
 class ByPlace:
-    """SAM 2, or SAM 3's tracker; the score of a mask is the network's own estimate of its intersection over union."""
+    """SAM 2, or SAM 3's tracker; the score of a mask is the network's estimate of its intersection over union."""
 
     def __init__(self, weights: str, device: str, network: str = "Sam2", families: Sequence[str] = BY_PLACE) -> None:
-        """Load. Raises `WeightsError` when weights are absent, do not fit, or are of another family."""
+        """Load the checkpoint. Raises `WeightsError` for missing or unsuitable weights or another family."""
         self._checkpoint = load_verified(
             f"{network}Model",
             weights,
@@ -85,11 +85,11 @@ class ByPlace:
         self.version = self._checkpoint.version
 
     def see_through(self, encoder: Any) -> None:
-        """Take this module for the network's own encoder of images, which is equal to it."""
+        """Replace the network's image encoder by an equal module, to share its memory."""
         self._checkpoint.model.vision_encoder.backbone = encoder
 
     def prepare(self, pixels: Pixels, prompt: SegmentationPrompt) -> PlacedInput:
-        """An image (H, W, 3) and points or a box. Raises `ToolError` for words, or an image smaller than 4 px."""
+        """Prepare an image (H, W, 3) and points or a box. Raises `ToolError` for words, or an image below 4 px."""
         from PIL import Image
 
         if prompt.words is not None:
@@ -104,18 +104,18 @@ class ByPlace:
             edges = (box.x0 * scale[0], box.y0 * scale[1], box.x1 * scale[0], box.y1 * scale[1])
             processor_prompt["input_boxes"] = [[list(edges)]]
         inputs = self._checkpoint.process(images=Image.fromarray(picture), **processor_prompt)
-        # One point fits a part, a thing and a group: the network offers all three and its own estimate of each.
+        # A single point fits a part, an object and a group: the network returns all three with estimates.
         several = box is None and len(spots) == 1
         placed = {name: inputs[name] for name in processor_prompt}
         return PlacedInput(inputs["pixel_values"], placed, several, (picture.shape[0], picture.shape[1]))
 
     def predict(self, prepared: Sequence[PlacedInput]) -> list[MaskOutput]:
-        """One pass of the encoder for all images, one of the small decoder for each form of prompt."""
+        """Run the encoder once for all images, and the small decoder once for each form of prompt."""
 
         def run(values: Any, members: Sequence[int]) -> list[MaskOutput]:
             group = [prepared[place] for place in members]
             encoded = self._checkpoint.model.get_image_embeddings(values)
-            # Prompts of one form: as many points, a box or none, as many masks offered.
+            # Prompts of one form have the same number of points and masks, and all or none have a box.
             forms = [
                 (item.several, *sorted((name, shape(part)) for name, part in item.prompt.items())) for item in group
             ]
@@ -127,7 +127,7 @@ class ByPlace:
         return in_batches([item.values for item in prepared], self._checkpoint.device, run, MAX_AT_ONCE)
 
     def _decoded(self, encoded: Sequence[Any], group: Sequence[PlacedInput]) -> list[MaskOutput]:
-        """The likeliest mask of each image; all prompts are of one form, as padding would change the masks."""
+        """Return the best mask of each image; all prompts have one form, because padding would change the masks."""
         import torch
 
         device = self._checkpoint.device
@@ -142,7 +142,7 @@ class ByPlace:
         ]
 
     def mask(self, pixels: Pixels, output: MaskOutput) -> tuple[Mask, float]:
-        """Mask (H, W) of the image (H, W, 3) and its score 0..1. Raises `ToolError` for values that are not finite."""
+        """Return mask (H, W) and score 0..1 for an image (H, W, 3). Raises `ToolError` for values not finite."""
         import cv2
         import torch
 
@@ -156,38 +156,38 @@ class ByPlace:
 
 
 class ByWords:
-    """CLIPSeg; the score of a mask is the mean probability inside of it, 0 for an empty one."""
+    """CLIPSeg; the score of a mask is the mean probability inside it, 0 for an empty one."""
 
     def __init__(self, weights: str, device: str) -> None:
-        """Load. Raises `WeightsError` when weights are absent, do not fit, or are of another family."""
+        """Load the checkpoint. Raises `WeightsError` for missing or unsuitable weights or another family."""
         self._model = TargetHeat(weights, device)
         self.version = self._model.version
 
     def prepare(self, pixels: Pixels, prompt: SegmentationPrompt) -> SearchInput:
-        """An image (H, W, 3) and words. Raises `ToolError` for points or a box, or an image smaller than 4 px."""
+        """Prepare an image (H, W, 3) and words. Raises `ToolError` for points or a box, or an image below 4 px."""
         if prompt.words is None:
             raise ToolError("segmentation: this checkpoint takes words, not points or boxes", Fault.BAD_ARGUMENTS)
         return self._model.prepare(_reduced(pixels)[0], prompt.words)
 
     def predict(self, prepared: Sequence[SearchInput]) -> list[MaskOutput]:
-        """One pass for all images."""
+        """Run all images in one pass."""
         return [MaskOutput(logits) for logits in self._model.predict(prepared)]
 
     def mask(self, pixels: Pixels, output: MaskOutput) -> tuple[Mask, float]:
-        """Mask (H, W) of the image (H, W, 3) and its score 0..1. Raises `ToolError` for values that are not finite."""
+        """Return mask (H, W) and score 0..1 for an image (H, W, 3). Raises `ToolError` for values not finite."""
         full = _likely(pixels, output)
         mask = full >= PRESENT
         return mask, float(full[mask].mean()) if mask.any() else 0.0
 
 
 class ByConcept:
-    """SAM 3's detector: every thing that the words name, in one mask; the score is that of the surest thing, 0 if none.
+    """SAM 3's detector: all objects that the words name, in one mask; the score is that of the best one, 0 if none.
 
-    The mask is cut as by `post_process_instance_segmentation` of transformers' `Sam3Processor`.
+    The mask is thresholded as by `post_process_instance_segmentation` of transformers' `Sam3Processor`.
     """
 
     def __init__(self, weights: str, device: str) -> None:
-        """Load. Raises `WeightsError` when weights are absent, do not fit, or are of another family."""
+        """Load the checkpoint. Raises `WeightsError` for missing or unsuitable weights or another family."""
         self._checkpoint = load_verified(
             "Sam3Model", weights, device=device, processor_class="Sam3Processor", model_types=BOTH, harmless=INDICES
         )
@@ -195,18 +195,18 @@ class ByConcept:
 
     @property
     def encoder(self) -> Any:
-        """The module that sees the image."""
+        """The module that encodes the image."""
         return self._checkpoint.model.vision_encoder.backbone
 
     def prepare(self, pixels: Pixels, words: str) -> SearchInput:
-        """An image (H, W, 3) and words. Raises `ToolError`: an image smaller than 4 px."""
+        """Prepare an image (H, W, 3) and words. Raises `ToolError` for an image below 4 px."""
         from PIL import Image
 
         inputs = self._checkpoint.process(images=Image.fromarray(_reduced(pixels)[0]))
         return SearchInput(inputs["pixel_values"], words)
 
     def predict(self, prepared: Sequence[SearchInput]) -> list[MaskOutput]:
-        """One pass for up to 8 images."""
+        """Run up to 8 images per pass."""
         loaded = self._checkpoint
         length = int(loaded.model.config.text_config.max_position_embeddings)
         as_read = {"padding": "max_length", "truncation": True, "max_length": length, "return_tensors": "pt"}
@@ -218,11 +218,11 @@ class ByConcept:
             scores = seen.pred_logits.sigmoid() * seen.presence_logits.sigmoid()
             outputs = []
             for query_scores, masks in zip(scores, seen.pred_masks, strict=True):
-                # Of scores (Q) and masks (Q, h, w) the logits (h, w) of all things that the words name.
+                # From scores (Q) and masks (Q, h, w), take the logits (h, w) of all objects that match the words.
                 present = query_scores >= PRESENT
                 some = bool(present.any())
                 logits = masks[present].amax(dim=0) if some else masks[0].new_full(masks.shape[1:], ABSENT_LOGIT)
-                # Values that are no numbers are below every threshold.
+                # NaN values are below every threshold, so check them separately.
                 best = float(query_scores.max()) if some or not bool(query_scores.isfinite().all()) else 0.0
                 outputs.append(MaskOutput(on_host(logits), best))
             return outputs
@@ -230,17 +230,17 @@ class ByConcept:
         return in_batches([item.values for item in prepared], loaded.device, run, MAX_AT_ONCE)
 
     def mask(self, pixels: Pixels, output: MaskOutput) -> tuple[Mask, float]:
-        """Mask (H, W) of the image (H, W, 3) and its score 0..1. Raises `ToolError` for values that are not finite."""
+        """Return mask (H, W) and score 0..1 for an image (H, W, 3). Raises `ToolError` for values not finite."""
         estimate = np.nan if output.estimate is None else output.estimate
         check_finite("segmentation", estimate)
         return _likely(pixels, output) >= PRESENT, estimate
 
 
 class Sam3:
-    """SAM 3 as it is published: words go to its detector, points and boxes to its tracker."""
+    """SAM 3 as published: words go to its detector, points and boxes to its tracker."""
 
     def __init__(self, weights: str, device: str) -> None:
-        """Load. Raises `WeightsError` when weights are absent, do not fit, or are of another family."""
+        """Load both. Raises `WeightsError` for missing or unsuitable weights or another family."""
         self._words = ByConcept(weights, device)
         self._places = ByPlace(weights, device, "Sam3Tracker", BOTH)
         # The file has one encoder for both.
@@ -248,13 +248,13 @@ class Sam3:
         self.version = self._words.version
 
     def prepare(self, pixels: Pixels, prompt: SegmentationPrompt) -> PlacedInput | SearchInput:
-        """An image (H, W, 3) and points, a box, or words. Raises `ToolError`: an image smaller than 4 px."""
+        """Prepare an image (H, W, 3) and points, a box, or words. Raises `ToolError` for an image below 4 px."""
         if prompt.words is not None:
             return self._words.prepare(pixels, prompt.words)
         return self._places.prepare(pixels, prompt)
 
     def predict(self, prepared: Sequence[PlacedInput | SearchInput]) -> list[MaskOutput]:
-        """As many passes as the detector and the tracker make of their parts."""
+        """Run the detector and the tracker on their parts of the requests."""
         worded = {place: item for place, item in enumerate(prepared) if isinstance(item, SearchInput)}
         placed = {place: item for place, item in enumerate(prepared) if isinstance(item, PlacedInput)}
         outputs = dict(zip(worded, self._words.predict(list(worded.values())), strict=True))
@@ -262,16 +262,16 @@ class Sam3:
         return [outputs[place] for place in range(len(prepared))]
 
     def mask(self, pixels: Pixels, output: MaskOutput) -> tuple[Mask, float]:
-        """Mask (H, W) of the image (H, W, 3) and its score 0..1. Raises `ToolError` for values that are not finite."""
+        """Return mask (H, W) and score 0..1 for an image (H, W, 3). Raises `ToolError` for values not finite."""
         return (self._words if output.size is None else self._places).mask(pixels, output)
 
 
-# A verified checkpoint of a family on a device. What `prepare` makes is for its own `predict`.
+# A verified checkpoint on a device. The result of `prepare` fits only the same object's `predict`.
 Segmenter = ByPlace | ByWords | Sam3
 
 
 def segmenter(weights: str, device: str) -> Segmenter:
-    """Load. Raises `WeightsError` when weights are absent, do not fit, or are of another family."""
+    """Load the checkpoint. Raises `WeightsError` for missing or unsuitable weights or another family."""
     family = model_type_of(find_checkpoint(weights), weights, (*BY_PLACE, *BY_WORDS, *BOTH))
     if family in BOTH:
         return Sam3(weights, device)
@@ -279,7 +279,7 @@ def segmenter(weights: str, device: str) -> Segmenter:
 
 
 def _reduced(pixels: Pixels) -> tuple[Pixels, tuple[float, float]]:
-    """The image at most 2048 px long, and pixels there per pixel here in x and y. Raises `ToolError`: too small."""
+    """Shrink an image to at most 2048 px, and return the scale in x and y. Raises `ToolError` if it is too small."""
     height, width = pixels.shape[:2]
     check_size("segmentation", pixels, MIN_SIDE_PX)
     small = shrink(pixels, MAX_SIDE_PX)
@@ -287,7 +287,7 @@ def _reduced(pixels: Pixels) -> tuple[Pixels, tuple[float, float]]:
 
 
 def _likely(pixels: Pixels, output: MaskOutput) -> npt.NDArray[np.float32]:
-    """Probability (H, W) of each pixel of an image. Raises `ToolError` for values that are not finite."""
+    """Return the probability (H, W) of each pixel of an image. Raises `ToolError` for values that are not finite."""
     import cv2
 
     likely = probability("segmentation", output.logits)

@@ -3,9 +3,8 @@
 `hybrid tools run semantic_correspondence one.png two.png --weights DIR --args '{}'`: the drawn REF of the first image
 against the drawn A to D of the second.
 
-Learned only: cosine of dense features, of DINO or, from weights in diffusers' layout, of Stable Diffusion: DIFT
-(Tang et al. 2023; `models.py`). Nothing without weights knows that a beak is a beak, so there is no
-weight-free backend.
+There is only a learned backend: cosine of dense features, of DINO or, for weights in diffusers' layout, of Stable
+Diffusion: DIFT (Tang et al. 2023; `models.py`). Recognising corresponding parts, such as two beaks, needs a network.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ from tools._shared.reading import shrink
 from tools.semantic_correspondence.models import FeatureModel, feature_model
 
 REFERENCE = "REF"
-# Difference of cosines that multiplies the odds by e; by argument, not measured.
+# Difference of cosines that multiplies the odds by e; set by argument, not measured.
 SOFTNESS = 0.05
 MAX_CERTAINTY = 0.85
 MAX_SIDE_PX = 1024
@@ -54,12 +53,12 @@ class SemanticArgs(Args):
     thing: str = Field(default="", max_length=60, description="what both show, e.g. cat")
 
 
-# Confidence where the points were not found: less than a guess among four.
+# Confidence if the points were not found: less than a guess among four.
 NOTHING_COMPARED = 0.1
 
 
 class FeatureMatch(NamedTuple):
-    """Cosine of each candidate with the reference, -1..1; the best, None for a tie; confidence 0..1 in it."""
+    """Each candidate's cosine with the reference, -1..1; the best one, None for a tie; confidence 0..1 in it."""
 
     cosines: tuple[float, ...]
     best: int | None
@@ -67,10 +66,10 @@ class FeatureMatch(NamedTuple):
 
 
 def read_spots(request: Request[SemanticArgs]) -> tuple[Spot | None, list[Spot]]:
-    """The reference in image 1 and the candidates in image 2; None and fewer than two where they were not found.
+    """Return the reference in image 1 and the candidates in image 2; None and fewer than two if not found.
 
     Raises:
-        ToolError: a single candidate is given, or a point that lies outside or whose letter is not drawn.
+        ToolError: there is only one candidate, or a point is outside the image or its letter is not drawn.
     """
     first, second = request.images[0].shape, request.images[1].shape
     findings = request.needs.get("markers", ())
@@ -81,13 +80,13 @@ def read_spots(request: Request[SemanticArgs]) -> tuple[Spot | None, list[Spot]]
     reference_spots = read_points("semantic_correspondence", argument_points, findings[:1], (first[0], first[1]))
     references = reference_spots[:1] if args.point else [spot for spot in reference_spots if spot.label == REFERENCE]
     spots = read_points("semantic_correspondence", args.candidates, findings[1:2], (second[0], second[1]))
-    # Both images are searched for all letters, and a letter that was asked for is easily seen where it is not.
+    # Both images are searched for all letters, and the search for a given letter has false positives.
     candidates = [spot for spot in spots if args.candidates or spot.label != REFERENCE]
     return (references[0] if references else None), candidates
 
 
 def decide(cosines: Sequence[float], reference: Spot, candidates: Sequence[Spot]) -> FeatureMatch:
-    """The candidate of the largest cosine; the confidence is its softmax share, less where a point is uncertain."""
+    """Choose the candidate with the largest cosine; the confidence is its softmax share, less for uncertain points."""
     top = max(cosines)
     weights = [math.exp((value - top) / SOFTNESS) for value in cosines]
     best = max(range(len(cosines)), key=lambda index: cosines[index])
@@ -100,9 +99,9 @@ def decide(cosines: Sequence[float], reference: Spot, candidates: Sequence[Spot]
 
 
 class SpottedPair(NamedTuple):
-    """The reference in image 1, the candidates in image 2, and both images as the network takes them.
+    """The reference in image 1, the candidates in image 2, and the network's inputs for both images.
 
-    Without a reference or two candidates there is nothing to compare, and no image is prepared.
+    Without a reference or two candidates there is nothing to compare, so no image is prepared.
     """
 
     reference: Spot | None
@@ -131,19 +130,19 @@ class DenseMatch(Learned[SemanticArgs, SpottedPair, list[FeatureGrid], FeatureMo
         return SpottedPair(reference, tuple(candidates), images, all(map(shows_something, cleaned)))
 
     def batch_key(self, prepared: SpottedPair) -> Hashable:
-        """The shapes of both images."""
+        """Return the shapes of both images."""
         return shape(*(image.values for image in prepared.images))
 
     def compute(self, prepared: Sequence[SpottedPair]) -> list[list[FeatureGrid]]:
-        """The features of the images of each request; all requests share passes."""
+        """Compute the features of the images of each request; all requests share passes."""
         return side_by_side(self.model.predict, [item.images for item in prepared])
 
     def finish(self, request: Request[SemanticArgs], prepared: SpottedPair, output: list[FeatureGrid]) -> Evidence:
-        """The candidate most like the reference. Raises `ToolError` for values that are not finite."""
+        """Choose the candidate most similar to the reference. Raises `ToolError` for values that are not finite."""
         if prepared.reference is None or not prepared.images:
             return report(request, prepared, None, None)
         check_finite("semantic_correspondence", *output)
-        # Points are of the original images; the features are of reduced copies.
+        # Points refer to the original images; the features come from shrunk copies.
         first, second = (
             FeatureMap(features, (pixels.shape[0], pixels.shape[1]))
             for features, pixels in zip(output, request.images, strict=True)
@@ -157,7 +156,7 @@ class DenseMatch(Learned[SemanticArgs, SpottedPair, list[FeatureGrid], FeatureMo
 
 
 def clean(pixels: Pixels, markers: Sequence[Finding], *, reference: bool) -> Pixels:
-    """The image without the marks of its part (REF, or the candidates), its long side at most `MAX_SIDE_PX`."""
+    """Remove the marks of one role (REF, or the candidates) from an image and shrink it to `MAX_SIDE_PX`."""
     for finding in markers:
         points = marks_from(finding.data).points
         pixels = remove_marks(
@@ -169,12 +168,12 @@ def clean(pixels: Pixels, markers: Sequence[Finding], *, reference: bool) -> Pix
 def report(
     request: Request[SemanticArgs], seen: SpottedPair, match: FeatureMatch | None, similarity: FeatureGrid | None
 ) -> Evidence:
-    """Build the evidence from a match; without one the reference or two candidates were not found.
+    """Build the tool output from a match; without one, the reference or two candidates were not found.
 
     Returns:
         Evidence with data `{"best": label or null, "best_index": int or null, "reference_px": [x, y], "candidates":
-        [{"label", "x_px", "y_px", "cosine"}], "peak_px": [x, y]}`, the peak being the patch of image 2 most like the
-        reference, and an overlay of each image. The confidence is that `best` is right.
+        [{"label", "x_px", "y_px", "cosine"}], "peak_px": [x, y]}`, where the peak is the patch of image 2 most similar
+        to the reference, and an overlay of each image. The confidence is that `best` is right.
     """
     reference, candidates, peak = seen.reference, seen.candidates, None
     if similarity is not None:
@@ -216,13 +215,13 @@ def report(
 
 
 def marker_arguments(args: SemanticArgs) -> Mapping[str, Json]:
-    """The reference besides the letters of the arguments."""
+    """Return arguments that ask for the reference and the given letters."""
     return {"labels": list(dict.fromkeys((*args.labels, REFERENCE))), "kind": "point"}
 
 
 HEIGHT, WIDTH, RADIUS, PERIOD = 480, 640, 84, 42
 DARK, BRIGHT, GROUND = (70, 60, 50), (215, 195, 165), (140, 130, 120)
-# Forms, pixels per pixel of the plan, and the place of each form in the second picture.
+# Forms, pixels per pixel of the plan, and the index of each form's quarter in the second image.
 SCENES: tuple[tuple[tuple[str, ...], float, tuple[int, ...]], ...] = (
     (("rings", "stripes", "checks", "spokes"), 1.0, (1, 3, 0, 2)),
     (("dots", "waves", "spokes", "blobs"), 2.2, (3, 2, 1, 0)),
@@ -234,7 +233,7 @@ SERIES = CheckSeries("the same pattern moved, turned and in another light", 10)
 
 
 def _centres(rng: np.random.Generator) -> list[tuple[float, float]]:
-    """One place (x, y) in each quarter of the plan."""
+    """Draw one position (x, y) in each quarter of the plan."""
     shifts = rng.uniform(-24, 24, (4, 2))
     return [
         (WIDTH * (0.25 + 0.5 * (n % 2)) + dx, HEIGHT * (0.25 + 0.5 * (n // 2)) + dy)
@@ -243,7 +242,7 @@ def _centres(rng: np.random.Generator) -> list[tuple[float, float]]:
 
 
 def _scene(patterns: list[tuple[str, float, float]], places: list[tuple[float, float]], zoom: float) -> Plane:
-    """Discs of patterns (form, scale, angle) at places on a plain ground, (h, w, 3) of 0..255."""
+    """Draw discs of patterns (form, scale, angle) at positions on a plain ground, (h, w, 3) of 0..255."""
     import cv2
 
     height, width = round(HEIGHT * zoom), round(WIDTH * zoom)
@@ -265,9 +264,9 @@ def _scene(patterns: list[tuple[str, float, float]], places: list[tuple[float, f
 
 @lru_cache(maxsize=1)
 def pair(number: int) -> tuple[Pixels, Pixels, list[tuple[float, float]], list[tuple[float, float]]]:
-    """Two pictures of scene `number` of `SCENES`, and the centre (x, y) of each form in both, pixels.
+    """Return two images of scene `number` of `SCENES`, and the centre (x, y) of each form in both, pixels.
 
-    The last one drawn is kept: four questions that follow each other are about one scene.
+    The last scene is cached: four consecutive questions are about one scene.
     """
     forms, zoom, moved = SCENES[number]
     rng = np.random.default_rng((SEED, number))
@@ -302,7 +301,7 @@ TOOL = Tool(
     args=SemanticArgs,
     checks=CHECKS,
     claims=Claims(("best_index",), compares="candidates"),
-    # Alone it answers with the drawn candidate that is the same part, or serves the same action.
+    # Without a model, it answers with the drawn candidate that is the same part, or serves the same action.
     rules={
         "Functional_Correspondence": OneCall("semantic_correspondence", letter(), drawn_labels),
         "Semantic_Correspondence": OneCall("semantic_correspondence", letter(), drawn_labels),

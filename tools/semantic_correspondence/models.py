@@ -1,8 +1,8 @@
 """DIFT: dense features of the denoising network of Stable Diffusion (Tang et al. 2023), through diffusers, an extra.
 
-The image is encoded, noised to step 261 and passed once through the
-U-Net as far as its second upsampling block; the mean over eight draws of the noise is the feature map (section 4.1 and
-appendix B of the paper, its values for semantic correspondence). The paper takes Stable Diffusion 2.1.
+The image is encoded, noised to step 261 and passed once through the U-Net up to its second upsampling block; the mean
+over eight noise samples is the feature map (section 4.1 and appendix B of the paper, its values for semantic
+correspondence). The paper uses Stable Diffusion 2.1.
 """
 
 from __future__ import annotations
@@ -20,42 +20,43 @@ from tools._shared.diffusers_parts import has_index, load_parts
 from tools._shared.reading import check_elongation
 
 PIPELINES = ("StableDiffusionPipeline",)
-# Its way of adding noise, whichever scheduler the checkpoint generates with.
+# The paper's scheduler adds the noise, whichever one the checkpoint generates with.
 SCHEDULERS = ("DDIMScheduler",)
 STEP = 261
-# Upsampling blocks that are run: the paper's index 1 counts from 0.
+# Number of upsampling blocks to run: the paper's index 1 counts from 0.
 BLOCKS = 2
 DRAWS = 8
 PROMPT = "a photo of a {thing}"
 
 
 class DiffusionFeatures:
-    """A verified Stable Diffusion checkpoint on a device, cut off where the features are read."""
+    """A verified Stable Diffusion checkpoint on a device, truncated where the features are read."""
 
     def __init__(self, weights: str, device: str) -> None:
-        """Load. Raises `WeightsError` when diffusers or weights are absent, do not fit, or are of another pipeline."""
+        """Load the parts. Raises `WeightsError` if diffusers or weights are missing or unsuitable."""
         from torch import nn
 
         parts = load_parts(weights, device, pipelines=PIPELINES, schedulers=SCHEDULERS)
         self._unet, self._vae = parts.unet, parts.vae
         if len(self._unet.up_blocks) <= BLOCKS:
             raise WeightsError(f"{weights}/unet has {len(self._unet.up_blocks)} upsampling blocks; more are wanted")
-        # All tensors were checked; what comes after the features is not computed.
+        # All tensors were verified; layers after the features are dropped.
         self._unet.up_blocks = self._unet.up_blocks[:BLOCKS]
         self._unet.conv_norm_out, self._unet.conv_out = None, nn.Identity()
         self._vae.decoder = None
         self._text, self._tokenizer, self._scheduler = parts.text_encoder, parts.tokenizer, parts.scheduler
-        # The side that it was trained at: 768 px for Stable Diffusion 2.1, which the paper takes, too.
+        # Input side used in training: 768 px for Stable Diffusion 2.1, as in the paper.
         self._side = int(self._unet.config.sample_size) * 2 ** (len(self._vae.config.block_out_channels) - 1)
         self._device = device
         self.version = f"dift@{parts.sha256[:12]}"
 
     def prepare(self, pixels: Pixels, *, thing: str = "", seed: int = 0) -> FeatureInput:
-        """As `DenseFeatures.prepare`; `thing` completes the prompt "a photo of a ...", the noise is drawn by `seed`."""
+        """Prepare as `DenseFeatures.prepare`; `thing` completes "a photo of a ...", `seed` seeds the noise."""
         import torch
 
         check_elongation("semantic_correspondence", pixels, MAX_ELONGATION)
-        # The image (H, W, 3) as a square (3, side, side), -1..1: squeezed, so points keep their place.
+        # Resize the image (H, W, 3) to a square (3, side, side), -1..1, without cropping, so points keep their
+        # position.
         from PIL import Image
 
         square = Image.fromarray(pixels).resize((self._side, self._side), Image.Resampling.BICUBIC)
@@ -64,10 +65,10 @@ class DiffusionFeatures:
         return FeatureInput(values, (pixels.shape[0], pixels.shape[1]), thing, seed)
 
     def predict(self, images: Sequence[FeatureInput]) -> list[FeatureGrid]:
-        """As `DenseFeatures.predict`: one pass an image, of its eight draws; every prompt is read once."""
+        """Compute as `DenseFeatures.predict`: one pass per image for its eight samples; prompts are encoded once."""
         import torch
 
-        # Embeddings (1, tokens, C) of the prompts, of an empty one without a thing.
+        # Embeddings (1, tokens, C) by object name; without a name, of an empty prompt.
         prompts: dict[str, Any] = {}
         length = min(self._tokenizer.model_max_length, int(self._text.config.max_position_embeddings))
         features = []
@@ -79,7 +80,7 @@ class DiffusionFeatures:
                         words, padding="max_length", max_length=length, truncation=True, return_tensors="pt"
                     )
                     prompts[image.thing] = self._text(read.input_ids.to(self._device))[0]
-                # Drawn on the CPU, so that the noise does not depend on the device.
+                # Sampled on the CPU, so that the noise does not depend on the device.
                 generator = torch.Generator().manual_seed(image.seed)
                 posterior = self._vae.encode(together([image.values], self._device)).latent_dist
                 shape = (DRAWS, *posterior.mean.shape[1:])
@@ -93,10 +94,10 @@ class DiffusionFeatures:
         return features
 
 
-# A network that makes feature maps of images.
+# A network that computes feature maps of images.
 FeatureModel = DenseFeatures | DiffusionFeatures
 
 
 def feature_model(weights: str, device: str) -> FeatureModel:
-    """Load: DIFT from diffusers' layout, else DINO. Raises `WeightsError`."""
+    """Load DIFT from diffusers' layout, else DINO. Raises `WeightsError`."""
     return DiffusionFeatures(weights, device) if has_index(weights) else DenseFeatures(weights, device)

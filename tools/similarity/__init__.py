@@ -2,8 +2,8 @@
 
     hybrid tools run similarity reference.jpg one.jpg two.jpg --args '{"aspect": "style"}'
 
-The weight-free backend compares statistics of colour, gradients and texture (`cues.py`); the learned
-one features of DINOv2 or SigLIP (`models.py`).
+The weight-free backend compares statistics of colour, gradients and texture (`cues.py`); the learned one compares
+features of DINOv2 or SigLIP (`models.py`).
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ Aspect = Literal["content", "layout", "style", "all"]
 ASPECTS: tuple[Aspect, ...] = ("content", "layout", "style", "all")
 MAX_IMAGES = 6
 TIE = 1e-6
-# Gap below which pictures of one colour or noise are equally like: two pieces of one noise differ by up to 0.02.
+# Gap below which images of one colour or noise are tied: two samples of one noise differ by up to 0.02.
 GRAIN_TIE = 0.05
-# Gap of likeness at which 63 % of the doubt is gone; by argument, not measured.
+# Gap of similarity at which 63 % of the doubt is gone; set by argument, not measured.
 SURE_GAP = 0.3
-# Statistics of colour say little about what people find alike; no labelled pairs were at hand for either.
+# Highest confidences. Colour statistics say little about perceived similarity; neither was measured on labelled pairs.
 WEIGHT_FREE_CEILING, LEARNED_CEILING = 0.65, 0.85
 
 
@@ -47,9 +47,9 @@ class SimilarityArgs(Args):
 
 
 def decide(scores: Sequence[float], ceiling: float, tie: float = TIE) -> tuple[int | None, float]:
-    """The place of the highest likeness and the confidence in it; None and a guess for a tie.
+    """Return the index of the highest similarity and the confidence in it; None and the chance level for a tie.
 
-    A single image is the closest trivially: nothing is decided, and the result is None and 0.
+    A single image is trivially the closest, so nothing is decided and the result is None and 0.
     """
     if len(scores) == 1:
         return None, 0.0
@@ -63,12 +63,12 @@ def decide(scores: Sequence[float], ceiling: float, tie: float = TIE) -> tuple[i
 def evidence_of(
     images: Sequence[Pixels], rows: Sequence[Mapping[str, float]], aspect: Aspect, ceiling: float, basis: str
 ) -> Evidence:
-    """Likeness of the other images to the first as evidence; `rows` holds one mapping of aspects an other image.
+    """Build the tool output from the similarity of each other image to the first; `rows` has one mapping per image.
 
     Returns:
         Evidence with data `{"aspect", "best", "candidates": [{"image", "content_0_1", "layout_0_1", "style_0_1",
-        "all_0_1"}], "margin_0_1"}`: `best` counts the other images from 0, null when two are equal or only one is
-        given; `image` is the place among all images from 1.
+        "all_0_1"}], "margin_0_1"}`: `best` counts the other images from 0, null if two are equal or only one is given;
+        `image` is the index among all images from 1.
     """
     scores = [row[aspect] for row in rows]
     best, certainty = decide(scores, ceiling, TIE if any(map(shows_something, images)) else GRAIN_TIE)
@@ -95,7 +95,7 @@ def evidence_of(
 def describe(
     rows: Sequence[Mapping[str, float]], aspect: Aspect, best: int | None, certainty: float, basis: str
 ) -> str:
-    """At most six lines for the model."""
+    """Describe the ranking in at most six lines for the model."""
     what = "content, layout and style together" if aspect == "all" else aspect
     if len(rows) == 1:
         head = f"Image 2 is the only one to compare with image 1 in {what}: nothing to choose from."
@@ -117,7 +117,7 @@ class Statistics(WeightFree[SimilarityArgs]):
     """The weight-free backend."""
 
     def answer(self, request: Request[SimilarityArgs]) -> Evidence:
-        """The evidence of a request."""
+        """Compare the images of a request."""
         first, *others = (cues.describe(pixels) for pixels in request.images)
         rows = [cues.likeness(first, other) for other in others]
         basis = "statistics of colour, gradients and texture; it does not know what is shown"
@@ -130,15 +130,15 @@ class LearnedFeatures(Learned[SimilarityArgs, list[Any], list[Layers], ImageFeat
     load = ImageFeatures
 
     def prepare(self, request: Request[SimilarityArgs]) -> list[Any]:
-        """Each image as the network takes it."""
+        """Prepare each image for the network."""
         return [self.model.prepare(pixels) for pixels in request.images]
 
     def compute(self, prepared: Sequence[list[Any]]) -> list[list[Layers]]:
-        """The network's output for each image; all requests share passes of up to 32 images."""
+        """Run the network on each image; all requests share passes of up to 32 images."""
         return side_by_side(self.model.predict, prepared)
 
     def finish(self, request: Request[SimilarityArgs], prepared: list[Any], output: list[Layers]) -> Evidence:
-        """The likeness of the other images to the first. Raises `ToolError` for values that are not finite."""
+        """Compare the other images with the first. Raises `ToolError` for values that are not finite."""
         first, *others = (models.describe(layers) for layers in output)
         rows = [models.likeness(first, other) for other in others]
         basis = "features of a network, their correlations for style"
@@ -178,7 +178,7 @@ TOOL = Tool(
     args=SimilarityArgs,
     checks=CHECKS,
     claims=Claims(("best",), same_pictures=True),
-    # Alone it answers with the image that is most like the first in style, or in content.
+    # Without a model, it answers with the image most similar to the first in style, or in content.
     rules={
         "Art_Style": OneCall("similarity", later_image, lambda prompt: {"aspect": "style"}),
         "Visual_Similarity": OneCall("similarity", later_image, lambda prompt: {"aspect": "content"}),

@@ -1,11 +1,11 @@
-"""Weight-free descriptions of an image for likeness in content, layout and style.
+"""Weight-free descriptions of an image for similarity in content, layout and style.
 
 `describe(pixels)`, then `likeness(first, second)` gives 0..1 for each aspect.
 
 - content: joint colour histogram (Swain and Ballard 1991) and a global histogram of gradient directions (as HOG, Dalal
   and Triggs 2005).
 - layout: mean colour and gradient energy on a 6 x 6 grid (as the gist of Oliva and Torralba 2001, without its filters).
-- style: means and spreads of colour and saturation, energy of gradients at four scales, and how they are distributed.
+- style: means and spreads of colour and saturation, and the energy of gradients at four scales and its distribution.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ WORK_PX = 256
 GRID = 6
 DIRECTIONS = 12
 SCALES = 4
-# Distance at which likeness falls to 1/e; chosen by argument so that unrelated photographs give about 0.2 to 0.4.
+# Distance at which similarity falls to 1/e; set by argument so that unrelated photographs give about 0.2 to 0.4.
 SCALE_OF: Mapping[str, float] = {"content": 0.6, "layout": 16.0, "style": 1.0}
 
 
@@ -54,7 +54,7 @@ def describe(pixels: Pixels) -> StatisticsDescription:
     cells = np.dstack([colours, np.sqrt(strength) * 4]).astype(np.float32)
     small = cv2.resize(cells, (GRID, GRID), interpolation=cv2.INTER_AREA)
     grid = np.asarray(small, np.float64).reshape(GRID * GRID, 4)
-    # Numbers whose differences are about 1 between unlike pictures.
+    # Scaled so that unrelated images differ by about 1 in each number.
     chroma = np.hypot(colours[..., 1], colours[..., 2])
     light = colours[..., 0]
     tone = [light.mean() / 20, light.std() / 10, chroma.mean() / 12, chroma.std() / 8]
@@ -66,14 +66,14 @@ def describe(pixels: Pixels) -> StatisticsDescription:
         smaller = np.asarray(cv2.GaussianBlur(level, (0, 0), 1.5), np.float64)
         energy.append(np.log(np.abs(level - smaller).mean() + 0.05) / 0.5)
         level = smaller[:: 2 if smaller.shape[0] > 1 else 1, :: 2 if smaller.shape[1] > 1 else 1]
-    # Flat paint with outlines, soft washes and noise differ in how the gradients are spread.
+    # Flat paint with outlines, soft washes and noise differ in the distribution of the gradients.
     spread = np.log(np.quantile(strength, (0.25, 0.5, 0.75, 0.95)) + 0.5) / 0.7
     style = np.array([*tone, *energy, *spread], np.float64)
     return StatisticsDescription(_shares(histogram.ravel()), _shares(directions), grid, style)
 
 
 def likeness(first: StatisticsDescription, second: StatisticsDescription) -> dict[str, float]:
-    """Likeness 0..1 in content, layout and style, and `all`, their mean."""
+    """Return the similarity 0..1 in content, layout and style, and `all`, their mean."""
     content = _hellinger(first.colours, second.colours) + 0.5 * _hellinger(first.directions, second.directions)
     distances = {
         "content": content,
@@ -90,5 +90,5 @@ def _shares(counts: npt.NDArray[np.float64]) -> Vector:
 
 
 def _hellinger(first: Vector, second: Vector) -> float:
-    """Distance 0..1 of two distributions."""
+    """Return the Hellinger distance 0..1 of two distributions."""
     return float(np.sqrt(max(0.0, 1 - float(np.sqrt(first * second).sum()))))

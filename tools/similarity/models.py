@@ -1,15 +1,15 @@
-"""Likeness in the features of a vision transformer: cosine, aligned patches, and Gram matrices for style.
+"""Similarity of features of a vision transformer: cosine, aligned patches, and Gram matrices for style.
 
 DINOv2 (Oquab et al. 2024), with registers, DINOv3 (Simeoni et al. 2025), SigLIP (Zhai et al. 2023) and SigLIP 2
 (Tschannen et al. 2025; its checkpoints of a fixed size are of the family `siglip`) through transformers.
-`model = ImageFeatures(dir_or_id, "cpu")`, then `describe(model.predict([model.prepare(pixels)])[0])` runs
-an image once; `likeness` compares two.
+`model = ImageFeatures(dir_or_id, "cpu")`, then `describe(model.predict([model.prepare(pixels)])[0])` runs an image
+once; `likeness` compares two.
 
-Images are scaled to a square as a whole. DINOv2's authors evaluate classes on the middle of an image (short side to 256
-px, 224 px cut out: `make_classification_eval_transform` of `dinov2/data/transforms.py`); of a picture of 16 : 9 that
-would leave 43 % of the area, and a thing at a side would not count. Likeness as people see it is measured on whole
-images that are scaled to a square (DreamSim, Fu et al. 2023, on DINO, CLIP and OpenCLIP: `Resize((load_size,
-load_size))` of `get_preprocess_fn`), which is also what SigLIP was trained on.
+Full images are resized to a square. DINOv2's authors evaluate classes on the centre of an image (short side to 256 px,
+224 px crop: `make_classification_eval_transform` of `dinov2/data/transforms.py`); of a 16 : 9 image that would leave
+43 % of the area and drop objects at the sides. Perceived similarity is measured on full images resized to a square
+(DreamSim, Fu et al. 2023, on DINO, CLIP and OpenCLIP: `Resize((load_size, load_size))` of `get_preprocess_fn`), which
+also matches SigLIP's training.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ Array = npt.NDArray[np.float32]
 CLASS_TOKEN = ("dinov2", "dinov2_with_registers", "dinov3_vit")
 POOLED = ("siglip",)
 MAX_SIDE_PX = 1024
-# Depths, as fractions of the network, whose Gram matrices are compared (Gatys et al. 2016 use early layers).
+# Relative depths of the layers whose Gram matrices are compared (Gatys et al. 2016 use early layers).
 STYLE_LAYERS = (0.25, 0.5)
 
 
 class FeatureDescription(NamedTuple):
-    """Unit vector (C) of the whole, unit vectors (n, C) of its patches in order, one Gram matrix a style layer."""
+    """Unit vector (C) of the image, unit vectors (n, C) of its patches in order, one Gram matrix per style layer."""
 
     whole: Array
     patches: Array
@@ -44,7 +44,7 @@ class FeatureDescription(NamedTuple):
 
 
 class Layers(NamedTuple):
-    """The network's output for an image: the whole (C), the patches (n, C), and those of the style layers."""
+    """The network's output for an image: the full image (C), the patches (n, C), and those of the style layers."""
 
     whole: Array
     patches: Array
@@ -55,23 +55,23 @@ class ImageFeatures:
     """A verified checkpoint on a device."""
 
     def __init__(self, weights: str, device: str) -> None:
-        """Load. Raises `WeightsError` when weights are absent, do not fit, or are of another family."""
+        """Load the checkpoint. Raises `WeightsError` for missing or unsuitable weights or another family."""
         family = model_type_of(find_checkpoint(weights), weights, (*CLASS_TOKEN, *POOLED))
         self._pooled = family in POOLED
         self._checkpoint = load_verified("AutoModel", weights, device=device, model_types=(family,))
         self.version = self._checkpoint.version
         config = self._checkpoint.model.config
         self._side = square_side(self._checkpoint.processor)
-        # The class token and the registers stand before the patches; SigLIP has neither.
+        # The class token and the registers precede the patches; SigLIP has neither.
         self._before = 0 if self._pooled else 1 + int(getattr(config, "num_register_tokens", 0) or 0)
 
     def prepare(self, pixels: Pixels) -> Any:
-        """An RGB image (H, W, 3) as the network takes it, (1, 3, side, side): the whole of it, squeezed to a square."""
+        """Resize an RGB image (H, W, 3), without cropping, to the network's input (1, 3, side, side)."""
         small = shrink(pixels, MAX_SIDE_PX)
         return whole_picture(self._checkpoint, small, self._side, self._side)
 
     def predict(self, images: Sequence[Any]) -> list[Layers]:
-        """The network's output for prepared images; one forward pass for up to 32 of one shape."""
+        """Run the network on prepared images; up to 32 of one shape share a forward pass."""
         return in_batches(images, self._checkpoint.device, self._pass)
 
     def _pass(self, batch: Any, _: Sequence[int]) -> list[Layers]:
@@ -92,20 +92,20 @@ class ImageFeatures:
 
 
 def describe(layers: Layers) -> FeatureDescription:
-    """The description of an image. Raises `ToolError`: the network returned no finite number."""
+    """Describe an image. Raises `ToolError` if the network returned values that are not finite."""
     check_finite("similarity", layers.whole, layers.patches, *layers.styles)
     grams = []
     for style in layers.styles:
-        # Second moments (C, C) of features (n, C), scaled to unit norm: what occurs together, wherever it is.
+        # Second moments (C, C) of features (n, C), scaled to unit norm: co-occurrence independent of position.
         moments = style.T @ style / max(1, style.shape[0])
         grams.append(np.asarray(moments / max(float(np.linalg.norm(moments)), 1e-9), np.float32))
     return FeatureDescription(_unit(layers.whole), _unit(layers.patches), tuple(grams))
 
 
 def likeness(first: FeatureDescription, second: FeatureDescription) -> dict[str, float]:
-    """Likeness 0..1 in content, layout and style, and `all`, their mean.
+    """Return the similarity 0..1 in content, layout and style, and `all`, their mean.
 
-    Cosines below 0 count as 0. Layout compares the patches at the same place of both images.
+    Cosines below 0 count as 0. Layout compares the patches at the same position of both images.
     """
     count = min(len(first.patches), len(second.patches))
     cosines = {

@@ -1,9 +1,9 @@
-"""Paths that a data set names: none leaves the data set's folder, and only regular files are read.
+"""Paths named in a data set: none may leave the data set's folder, and only regular files are read.
 
     content = read_inside(folder, row.text("image"), row.where)
 
-A data set is not trusted: a name in it may be absolute, hold `..`, a drive, a URL or a NUL, or be a link out of
-the folder, and a file of it may be a pipe without a writer. Every such name is a `DataError` that gives the reason.
+A data set is not trusted: a name in it may be absolute, contain `..`, a drive, a URL or a NUL, or be a link out of the
+folder, and one of its files may be a pipe without a writer. Every such name is a `DataError` with the reason.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 
 def refused(name: str) -> str | None:
-    """Why a name cannot be that of a file in a data set, or None if it can; the disk is not read."""
+    """Return why a name cannot be that of a file in a data set, or None if it can; the disk is not read."""
     if len(name) > MAX_NAME:
         return f"a name of {len(name):,} characters"
     if any(ord(char) < 32 or 0xD800 <= ord(char) <= 0xDFFF for char in name):
         return "a name with characters that no file name has"
-    # On every system alike, so that a data set that is sound here is sound elsewhere.
+    # The same on every system, so that a data set that works here works elsewhere.
     if name.startswith("/") or PureWindowsPath(name).anchor:
         return "an absolute path"
     return "a URL" if _SCHEME.match(name) else None
 
 
 def inside(folder: Path, path: Path) -> Path | None:
-    """The regular file that `path` is, links followed; None where there is none or it lies outside of `folder`."""
+    """Return the regular file at `path`, following links; None if there is none or it is outside `folder`."""
     try:
         root, real = folder.resolve(), path.resolve()
         belongs = real.is_relative_to(root)
         if not belongs:
-            # The hub's cache keeps a snapshot's files as links to `blobs` beside it, and the layout may begin in a
+            # The hub's cache stores a snapshot's files as links to `blobs` next to it, and the layout may begin in a
             # folder of the snapshot.
             snapshot = next(
                 (directory for directory in (root, *root.parents) if directory.parent.name == "snapshots"), None
@@ -51,7 +51,7 @@ def inside(folder: Path, path: Path) -> Path | None:
 
 
 def located(folder: Path, name: str, below: Sequence[str] = ("",)) -> Path | None:
-    """A file that a row names, relative to one of the folders `below`; None where none is there or it is outside."""
+    """Return a file that a row names, relative to one of the folders `below`; None if it is missing or outside."""
     if refused(name) is not None:
         return None
     paths = (inside(folder, folder / base / name) for base in below)
@@ -59,7 +59,7 @@ def located(folder: Path, name: str, below: Sequence[str] = ("",)) -> Path | Non
 
 
 def read_located(folder: Path, name: str, location: str, below: Sequence[str] = ("",)) -> bytes:
-    """The content of such a file. Raises `DataError` where there is none, or it is larger than an image may be."""
+    """Return the content of such a file. Raises `DataError` if it is missing or larger than an image may be."""
     if reason := refused(name):
         raise DataError(f"{location}: {name!r:.80} is {reason}, no file inside {folder}")
     path = located(folder, name, below)

@@ -1,6 +1,6 @@
-"""Metrics that are a sum over a sum, computed as their cards say.
+"""Metrics that are a ratio of two sums, computed as their cards define.
 
-ratios(card.metrics, scores)     # those whose card has a `ratio`, in the order of the cards
+ratios(card.metrics, scores)     # the metrics whose card has a `ratio`, in the order of the cards
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from itertools import groupby
 from hybrid.benchmarks.card import Groups, MetricCard, Ratio, metric_of
 from hybrid.core.types import Cell, Metric, Score, base_id
 
-# The word of a card's name that differs from metric to metric.
+# The variable part of a card's name.
 HOLE = re.compile(r"<([^>]+)>")
 
 
 def ratios(
     cards: Iterable[MetricCard], scores: Sequence[Score], orders: Mapping[str, Iterable[str]]
 ) -> Iterator[Metric]:
-    """The metrics of some scores. Values of a group come as `orders` has them, those that it does not have by name."""
-    # A failed score is missing, but its unit must know of it.
+    """Yield the metrics of scores. The values of a group are in the order of `orders`; other values by name."""
+    # A failed score counts as missing, but it must still exclude its unit.
     answered = [score for score in scores if not score.outcome.failed]
     computed = ((card.name, card.ratio) for card in cards if card.ratio is not None)
     for by, block in groupby(computed, key=lambda named_ratio: named_ratio[1].by):
@@ -30,7 +30,7 @@ def ratios(
         named_ratio = [
             member for name, ratio in block for member in _family(name, ratio, scores if ratio.unit else answered)
         ]
-        # Cards side by side with the same group are read value by value: all of one set, then all of the next.
+        # Adjacent cards with the same group are listed value by value: all metrics of one value, then all of the next.
         yield from (
             metrics[1]
             for metrics in sorted(named_ratio, key=lambda entry: (place.get(entry[0], 0), entry[0]) if by else ())
@@ -38,7 +38,7 @@ def ratios(
 
 
 def _family(name: str, ratio: Ratio, scores: Sequence[Score]) -> Iterator[tuple[str, Metric]]:
-    """The metrics of one card, each with the value or the case that it is of."""
+    """Yield the metrics of one card, each with its value of the group or its case."""
     rows = _those(scores, ratio.where)
     cases = _grouped(rows, (ratio.by,)) if ratio.by else {"": rows}
     if ratio.cases:
@@ -86,14 +86,14 @@ def _those(scores: Sequence[Score], condition: Groups) -> Sequence[Score]:
 
 
 def _group(score: Score, name: str) -> str:
-    """The value of a group; nothing where the score has none, as that of broken data."""
+    """Return the value of a group; empty if the score has none, as for broken data."""
     if name == "task":
         return score.task
     return base_id(score.id) if name == "base" else score.groups.get(name, "")
 
 
 def _grouped(scores: Iterable[Score], names: Sequence[str]) -> Mapping[str, Sequence[Score]]:
-    """The scores by their values of some groups; one without a value of each belongs nowhere."""
+    """Group the scores by their values of some groups; scores that lack a value are left out."""
     by_values: defaultdict[str, list[Score]] = defaultdict(list)
     for score in scores:
         values = [_group(score, name) for name in names]

@@ -1,8 +1,8 @@
-"""Rows of tables with checked columns, out of parquet and JSON files: every error names the file, row and column.
+"""Reads rows of parquet and JSON files with checked columns: every error names the file, row and column.
 
-Damage costs as little as possible. A page that does not decode costs the cells of its row group, a row that
-cannot be used becomes a `BrokenQuestion`, and so does a file of several that cannot be opened (`lost`): what is missing
-is always named and counted as failed. A row without a task counts as missing from each task.
+Damage costs as little as possible. A page that does not decode costs the cells of its row group; an unusable row, or
+one of several files that cannot be opened (`lost`), becomes a `BrokenQuestion`: missing data is always named and
+counted as failed. A row without a task counts as missing from each task.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from hybrid.core.types import LETTERS, BrokenQuestion, Question, StoredImage
 if TYPE_CHECKING:
     import pyarrow.parquet as pq
 
-# More than any table here holds: a damaged file may claim any number of them.
+# More rows than any table here has: a damaged file may claim any number.
 MAX_ROWS = 10_000_000
 
 # Characters of one text: far more than any question or answer has.
 MAX_TEXT = 200_000
 
-# Rows whose pictures are stored before the row is used.
+# Number of rows whose pictures are stored in advance.
 MAX_AHEAD = 16
-# More would multiply the memory that a large picture takes.
+# More threads would multiply the memory for a large picture.
 STORING_THREADS = 2
 
 # Exceptions that damaged tables raise; arrow's own are `OSError`, `ValueError`, `MemoryError` or `ArrowException`.
@@ -42,29 +42,29 @@ _UNREADABLE = (OSError, ValueError, MemoryError, OverflowError, RecursionError)
 
 @dataclass(frozen=True)
 class DataRow:
-    """One row; `where` names its place in errors, `unread` gives by column why a cell could not be read."""
+    """One row; `where` names its location in errors, `unread` maps a column to why its cell is unreadable."""
 
     values: Mapping[str, Any]
     where: str
     unread: Mapping[str, str] = field(default_factory=dict)
-    # By column the embedded images on their way into the store (`stored_ahead`).
+    # Embedded images being put into the store (`stored_ahead`), by column.
     storing: Mapping[str, Future[StoredImage]] = field(default_factory=dict, repr=False, compare=False)
 
     def cell(self, column: str) -> Any:
-        """The content of a cell; None if the column is absent or the cell empty. Raises `DataError` if unreadable."""
+        """Return a cell's content; None if the column is missing or the cell empty. Raises `DataError` if unread."""
         if column in self.unread:
             raise DataError(f"{self.where}, column {column}: cannot be read ({self.unread[column]})")
         return self.values.get(column)
 
     def text(self, column: str) -> str:
-        """A string. Raises `DataError` for anything else."""
+        """Return a string. Raises `DataError` for anything else."""
         value = self.cell(column)
         if not isinstance(value, str):
             raise DataError(f"{self.where}, column {column}: expected text, found {type(value).__name__}")
         return checked_text(value, f"{self.where}, column {column}")
 
     def texts(self, column: str) -> tuple[str, ...]:
-        """A list of at least two strings, and no more than there are letters to call them by."""
+        """Return a list of at least two strings, and at most as many as there are letters."""
         value = self.cell(column)
         location = f"{self.where}, column {column}"
         if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
@@ -78,7 +78,7 @@ class DataRow:
         return tuple(checked_text(item, location) for item in value)
 
     def image(self, column: str) -> bytes | None:
-        """The bytes of an embedded image (`{"bytes", "path"}`), or None where the cell is empty."""
+        """Return the bytes of an embedded image (`{"bytes", "path"}`), or None if the cell is empty."""
         value = self.cell(column)
         if value is None:
             return None
@@ -88,19 +88,19 @@ class DataRow:
         return data
 
     def stored_image(self, column: str, store: ImageStore, identity: str) -> StoredImage | None:
-        """The embedded image put into the store, or None where the cell is empty. Raises `DataError`."""
+        """Put the embedded image into the store; return None if the cell is empty. Raises `DataError`."""
         data = self.image(column)
         if data is None:
             return None
         if column in self.storing:
-            # What goes wrong does so once more below, with its place.
+            # An error occurs again below, where its location is added.
             with suppress(Exception):
                 return self.storing[column].result()
         return store.put(data, f"{self.where}, question {identity}, column {column}")
 
 
 def checked_text(text: str, location: str) -> str:
-    """The text. Raises `DataError` for one that no request can hold: too long, or with half of a surrogate pair."""
+    """Return the text. Raises `DataError` if no request can contain it: too long, or with a lone surrogate."""
     if len(text) > MAX_TEXT:
         raise DataError(f"{location}: a text of {len(text):,} characters; at most {MAX_TEXT:,} are read")
     try:
@@ -120,15 +120,15 @@ def read_questions(
     identify: Callable[[DataRow], str],
     make: Callable[[DataRow, str], Question],
 ) -> Iterator[Question | BrokenQuestion]:
-    """The rows of some files as questions of a task; each that cannot be used is a broken one, and so is a file.
+    """Yield the rows of the files as questions of a task; an unusable row or file becomes a broken question.
 
     Args:
         paths: the files.
-        task: of all their rows.
-        folder: of the data set.
-        read: the rows of a file. Raises `DataError`.
-        identify: the id of a row. Raises `DataError`.
-        make: the question of a row with its id. Raises `DataError`.
+        task: the task of all their rows.
+        folder: folder of the data set.
+        read: reads the rows of a file. Raises `DataError`.
+        identify: returns the id of a row. Raises `DataError`.
+        make: makes the question of a row with its id. Raises `DataError`.
     """
     for path in paths:
         try:
@@ -147,16 +147,16 @@ def read_questions(
 
 
 def lost(task: str, folder: Path, location: str, error: object) -> BrokenQuestion:
-    """The placeholder for a row or a file without a readable id; `where` begins with the file's path.
+    """Return the placeholder for a row or a file without a readable id; `location` begins with the file's path.
 
-    The id is made of the task and the place, so it is the same at every reading.
+    The id consists of the task and the location, so it is the same on every reading.
     """
     place = re.sub(r"[^\w.-]+", "_", location.removeprefix(str(folder)).lstrip("/\\"))
     return BrokenQuestion(f"{task}:{place}", task, str(error))
 
 
 def read_json(folder: Path, path: Path) -> Any:
-    """The content of a JSON file of a data set's folder. Raises `DataError`."""
+    """Return the content of a JSON file in a data set's folder. Raises `DataError`."""
     check_table(folder, path)
     try:
         return json.loads(path.read_bytes())
@@ -167,9 +167,9 @@ def read_json(folder: Path, path: Path) -> Any:
 
 
 def json_rows(folder: Path, path: Path) -> Iterator[tuple[Mapping[str, Any] | DataError, str]]:
-    """Every line of a file of JSON lines with its place: an object, or the fault of the line.
+    """Yield every line of a JSON Lines file with its location: an object, or the error of the line.
 
-    Raises `DataError` where the file cannot be read at all.
+    Raises `DataError` if the file cannot be read at all.
     """
     check_table(folder, path)
     try:
@@ -183,7 +183,7 @@ def json_rows(folder: Path, path: Path) -> Iterator[tuple[Mapping[str, Any] | Da
 
 
 def json_object(line: bytes | str, location: str) -> Mapping[str, Any] | DataError:
-    """The object of a line of JSON, or why it holds none."""
+    """Return the object in a line of JSON, or the error if it has none."""
     try:
         values = json.loads(line)
     except (ValueError, RecursionError) as error:
@@ -195,10 +195,10 @@ def json_object(line: bytes | str, location: str) -> Mapping[str, Any] | DataErr
 
 @contextmanager
 def opened(folder: Path, path: Path, columns: Sequence[str] = ()) -> Iterator[pq.ParquetFile]:
-    """An open parquet file of a data set's folder.
+    """Open a parquet file in a data set's folder.
 
-    Raises `DataError` when it is none, lies outside, lacks a column, or cannot be read to its end, and `UsageError`
-    without pyarrow.
+    Raises `DataError` if it is not one, is outside the folder, lacks a column, or cannot be read to its end, and
+    `UsageError` without pyarrow.
     """
     with needed_by(str(path)):
         import pyarrow as pa
@@ -223,7 +223,7 @@ def opened(folder: Path, path: Path, columns: Sequence[str] = ()) -> Iterator[pq
 
 
 def check_one(paths: Iterable[Path], check: Callable[[Path], object]) -> None:
-    """Raise the first file's `DataError` where `check` refuses every one: then nothing can be asked."""
+    """Raise the first file's `DataError` if `check` rejects every file: then nothing can be asked."""
     first: DataError | None = None
     for path in paths:
         try:
@@ -237,9 +237,9 @@ def check_one(paths: Iterable[Path], check: Callable[[Path], object]) -> None:
 
 
 def rows(folder: Path, path: Path, columns: Sequence[str], groups: Container[int] | None = None) -> Iterator[DataRow]:
-    """Stream the rows of a file in small batches; where a page does not decode, its cells are `unread`.
+    """Stream the rows of a file in small batches; cells of a page that does not decode are `unread`.
 
-    `columns` must be there; of `groups`, where given, the rows of these row groups alone are read.
+    `columns` are required; if `groups` is given, only the rows of these row groups are read.
 
     Raises `DataError` as `opened` does.
     """
@@ -258,16 +258,16 @@ def rows(folder: Path, path: Path, columns: Sequence[str], groups: Container[int
             if read < count:
                 yield from read_group(file, group, file.schema_arrow.names, path, row_count)[read:]
             row_count += count
-            # Arrow reads a page as a whole, of pictures often all of a row group, and would keep as much for the next.
+            # Arrow reads full pages, often all pictures of a row group, and would keep that memory for the next one.
             pa.default_memory_pool().release_unused()
 
 
 def stored_ahead(read: Iterable[DataRow], store: ImageStore, columns: Sequence[str]) -> Iterator[DataRow]:
-    """The rows, while the images of the next ones are decoded and stored in threads.
+    """Yield the rows while threads decode and store the images of the next ones.
 
-    As many rows ahead as have been used, and at most `MAX_AHEAD`: a limit that takes few stores few.
+    The number of rows in advance is that of the rows used so far, at most `MAX_AHEAD`, so a small limit stores few.
 
-    Raises `DataError` where `read` does, after the rows before.
+    Raises `DataError` where `read` does, after yielding the rows before.
     """
     waiting: deque[DataRow] = deque()
     error: DataError | None = None
@@ -295,7 +295,7 @@ def stored_ahead(read: Iterable[DataRow], store: ImageStore, columns: Sequence[s
 
 
 def _while_readable(file: pq.ParquetFile, group: int) -> Iterator[Mapping[str, Any]]:
-    """The rows of a row group up to the first batch that does not decode."""
+    """Yield the rows of a row group up to the first batch that does not decode."""
     import pyarrow as pa
 
     batches = iter(file.iter_batches(batch_size=16, row_groups=[group]))
@@ -311,7 +311,7 @@ def _while_readable(file: pq.ParquetFile, group: int) -> Iterator[Mapping[str, A
 
 
 def read_group(file: pq.ParquetFile, group: int, columns: Sequence[str], path: Path, rows_before: int) -> list[DataRow]:
-    """The rows of a row group, before which there are so many; where it does not decode at once, cell by cell."""
+    """Return the rows of a row group, with `rows_before` rows before it; if it does not decode, read cell by cell."""
     import pyarrow as pa
 
     count = file.metadata.row_group(group).num_rows
@@ -333,7 +333,7 @@ def read_group(file: pq.ParquetFile, group: int, columns: Sequence[str], path: P
 
 
 def _column(file: pq.ParquetFile, group: int, column: str, count: int) -> list[tuple[Any, str | None]]:
-    """The cells of a column, each with why it could not be read."""
+    """Return the cells of a column, each with the reason if it could not be read."""
     import pyarrow as pa
 
     try:
@@ -352,5 +352,5 @@ def _column(file: pq.ParquetFile, group: int, column: str, count: int) -> list[t
 
 
 def _reason(error: BaseException) -> str:
-    """The error on one line of bounded length."""
+    """Return the error on one line of limited length."""
     return " ".join(str(error).split())[:200] or type(error).__name__

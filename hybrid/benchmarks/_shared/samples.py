@@ -33,15 +33,15 @@ def check_item(task: str, names: Iterable[str], index: int, seed: int) -> None:
 
 
 def dealt(answers: int, index: int, purpose: Purpose, seed: int, *key: int) -> int:
-    """The right answer of row `index`: of so many, each comes once in a block of as many rows, in a drawn order."""
+    """Return the right answer of row `index`: in each block of `answers` rows, each occurs once, in random order."""
     block, place = divmod(index, answers)
     return int(generator(purpose, seed, *key, 0, block).permutation(answers)[place])
 
 
 def table_schema(*columns: tuple[str, str], features: bool = True) -> pa.Schema:
-    """An arrow schema, with the feature types that `datasets` reads from its metadata.
+    """Build an arrow schema, with the feature types that `datasets` reads from its metadata.
 
-    `columns` are their names, in order, behind what is in them: `text`, `texts`, `image` or `number`.
+    `columns` are pairs of a type (`text`, `texts`, `image` or `number`) and column names, in order.
     """
     import pyarrow as pa
 
@@ -61,7 +61,7 @@ def table_schema(*columns: tuple[str, str], features: bool = True) -> pa.Schema:
 def write_parquet(
     path: Path, tables: Iterable[Sequence[Mapping[str, object]]], schema: pa.Schema, group: int | None = None
 ) -> Path:
-    """Write lists of rows one after the other, each in row groups of at most `group` rows."""
+    """Write lists of rows one after the other, in row groups of at most `group` rows each."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 

@@ -18,7 +18,7 @@ def score_of(
     rule: str = "none",
     values: Mapping[str, float] | None = None,
 ) -> Score:
-    """A score with the question's id, task, groups and cluster."""
+    """Make a score with the question's id, task, groups and cluster."""
     return Score(
         question.id, question.task, correct, outcome, answer, rule, values or {}, question.groups, question.cluster
     )
@@ -34,7 +34,7 @@ def score_reply(
     strict: Callable[[str], Parsed[str] | Parsed[YesNo]],
     official: Callable[[str], str | None],
 ) -> Score:
-    """Whether a reply gives the answer `right`, read by our parser or by the authors' rule, as the options say.
+    """Score whether a reply gives the answer `right`, read by hybrid's parser or by the authors' rule, as chosen.
 
     An abstention scores as `unanswered` defines it from `chance`; only a reply without text keeps its outcome then.
     """
@@ -54,7 +54,7 @@ def score_reply(
 def score_kept(
     question: Question, answer: str | None, *, right: bool, chance: float, options: ScoreOptions, rule: str = "stored"
 ) -> Score:
-    """The score of an answer stored by the extraction of others; None if it stored none."""
+    """Score an answer that the authors' extraction stored; None if it stored none."""
     if answer is None:
         return score_of(question, unanswered(Outcome.UNPARSED, chance, options), Outcome.UNPARSED)
     return score_of(question, float(right), Outcome.ANSWERED, answer, rule)

@@ -3,9 +3,9 @@
     hybrid run actiview --data DIR --setting mode=zoom         DIR is a clone of THUNLP-MT/ActiView
     hybrid run actiview --data DIR --setting mode=average      zoom and the four shifts, for model_avg
 
-Protocol (paper section 4.1, released `toolkit/evaluator.py`): the dialogue alone reveals parts of the picture; a
-solver and its tools have the pictures of the prompt before them and nothing else. Metrics: accuracy by category and
-type, Model AVG, recall of the views with clues, numbers of views, zooms and shifts.
+Protocol (paper section 4.1, released `toolkit/evaluator.py`): only the dialogue reveals parts of the picture; a solver
+and its tools get the pictures of the prompt and nothing else. Metrics: accuracy by category and type, Model AVG, recall
+of the views with clues, numbers of views, zooms and shifts.
 """
 
 from __future__ import annotations
@@ -48,11 +48,11 @@ from hybrid.core.types import (
     Score,
 )
 
-# The end of a reply that declines to answer, as the form without guessing allows.
+# The end of a reply that declines to answer, which the form without guessing allows.
 DECLINED = re.compile(r"\bnone\b[^\w]*$", re.IGNORECASE)
 
 
-# Values of scores that say what else was used for an answer, and how the metrics of accuracy are called then.
+# Values of scores for additional information used, and the resulting suffixes of the accuracy metrics.
 USED = {"any_view": "any_view_uses_gold", "oracle_views": "oracle_views"}
 ACCURACY = re.compile(r"^(accuracy|model_avg)")
 
@@ -64,30 +64,30 @@ class ActiView(Benchmark):
         return read_settings(self.card.resolve_settings(source.settings))
 
     def tasks(self, source: Source) -> tuple[str, ...]:
-        """The categories that the data holds."""
+        """Return the categories in the data."""
         present = {entry.task for entry in entries(source, self._settings(source))}
         return tuple(task for task in TASKS if task in present)
 
     def files(self, source: Source) -> tuple[Path, ...]:
-        """The JSON files, and the pictures of the chosen tasks."""
+        """Return the JSON files, and the pictures of the chosen tasks."""
         settings = self._settings(source)
         folder = asset_folder(source.folder)
         levels = (folder / STARTS,) if settings.starts & LEVELS.keys() else ()
         return (folder / DATA, folder / CLUES, *levels, *picture_paths(source, source.tasks, settings))
 
     def questions(self, source: Source) -> Iterator[Question | BrokenQuestion]:
-        """The rows of the chosen tasks, each in the variants that the settings ask for."""
+        """Yield the rows of the chosen tasks, each in the variants that the settings require."""
         settings = self._settings(source)
         for entry in entries(source, settings):
             if entry.task in source.tasks or not entry.task:
                 yield from questions_of(entry, source, settings)
 
     async def dialogue(self, question: Question, ask: Ask) -> tuple[Exchange, ...]:
-        """The dialogue of the question's mode."""
+        """Run the dialogue of the question's mode."""
         return await drive(dialogue_of(question, self.texts), ask)
 
     def score(self, question: Question, exchanges: Sequence[Exchange], options: ScoreOptions) -> Score:
-        """The answer's verdict, and what was shown for it. A question counts as failed if any of its asks did."""
+        """Score the answer and record what was shown for it. A question counts as failed if any of its asks did."""
         trail = retrace(dialogue_of(question, self.texts), [exchange.reply for exchange in exchanges])
         values = _values(question, trail)
         failed = next((exchange.reply.outcome for exchange in exchanges if exchange.reply.outcome.failed), None)
@@ -107,7 +107,7 @@ class ActiView(Benchmark):
             )
             for exchange in answers
         ]
-        # An answer that is wrong says more than a view without an answer, whatever that is worth.
+        # A wrong answer is more informative than a view without an answer, whatever the latter scores.
         best = max(judged, key=lambda score: (score.answer is not None, score.correct or 0.0))
         if question.protocol["mode"] == "commonsense":
             declined = best.answer is None and DECLINED.search(answers[-1].reply.text) is not None
@@ -116,7 +116,7 @@ class ActiView(Benchmark):
         return replace(best, values=values)
 
     def score_stored(self, question: Question, stored: str, options: ScoreOptions = AS_PAPERS) -> Score:
-        """Equality of a stored letter with the gold letter."""
+        """Compare a stored letter with the gold letter."""
         letter = stored.strip().strip("()").upper()
         offered_letter = letter if len(letter) == 1 and letter in LETTERS[: len(question.choices)] else None
         values = {"chance": 1 / len(question.choices)}
@@ -125,7 +125,7 @@ class ActiView(Benchmark):
         return replace(score, values=values)
 
     def summarise(self, scores: Sequence[Score]) -> tuple[Metric, ...]:
-        """Accuracies, recalls and numbers of views; an accuracy says by its name what else was used for it."""
+        """Compute accuracies, recalls and numbers of views; an accuracy's name states additional information used."""
         metrics = super().summarise(scores)
         used = next((key for key in USED if any(key in score.values for score in present(scores))), None)
         if used is None:
@@ -134,7 +134,7 @@ class ActiView(Benchmark):
         return tuple(replace(metric, name=ACCURACY.sub(replacement, metric.name)) for metric in metrics)
 
     def oracle(self, question: Question, prompt: Prompt) -> str:
-        """The statement of a perfect tool: the answer, or which parts hold the clues."""
+        """Return the statement of a perfect tool: the answer, or the parts with the clues."""
         if prompt.kind is Kind.CHOICE:
             return super().oracle(replace(question, target=_gold(question)), replace(prompt, choices=question.choices))
         clues, seen = _clues(question), _find_shown_parts(question, prompt)
@@ -146,7 +146,7 @@ class ActiView(Benchmark):
         return f"What the question needs is in the parts {_list_parts(clues)}."
 
     def oracle_answer(self, question: Question, prompt: Prompt) -> str | None:
-        """The line with the letter, the parts that hold the clues, or whether one of them is still to be seen."""
+        """Return the line with the letter, the parts with the clues, or whether one of them is still to be seen."""
         if prompt.kind is Kind.CHOICE:
             return f"Answer: ({_gold(question)})"
         clues, seen = _clues(question), _find_shown_parts(question, prompt)
@@ -170,12 +170,12 @@ def _target(question: Question) -> Mapping[str, Json]:
 
 
 def _clues(question: Question) -> frozenset[int]:
-    """The numbers of the parts that hold what the question needs."""
+    """Return the numbers of the parts that contain the clues."""
     return frozenset(cast("Sequence[int]", _target(question)["views"] or ()))
 
 
 def _find_shown_parts(question: Question, prompt: Prompt) -> frozenset[int]:
-    """The numbers of the parts that a prompt shows."""
+    """Return the numbers of the parts that a prompt shows."""
     seen = {ref.image.sha256 for ref in prompt.images}
     parts = question.images[2 : 2 + cast(int, question.protocol["splits"])]
     return frozenset(number for number, image in enumerate(parts, 1) if image.sha256 in seen)

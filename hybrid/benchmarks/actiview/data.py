@@ -1,8 +1,8 @@
 """ActiView's files: `asset/data.json`, `groundtruth_views.json`, `shifting_level.json`, `images/`, `images_split/`.
 
-A row lists seven pictures: the original, the small whole, the whole with lines, and the parts upper left, lower left,
-upper right, lower right. With other numbers of parts than four, whole and parts are cut from the original. The JSON
-files may also lie in the folder itself.
+A row lists seven pictures: the original, the small full image, the full image with lines, and the parts upper left,
+lower left, upper right, lower right. For other numbers of parts than four, the full image and the parts are cut from
+the original. The JSON files may also be in the folder itself.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ log = logging.getLogger("hybrid.benchmarks.actiview")
 TASKS: Mapping[str, Mapping[str, Any]] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 
 DATA, CLUES, STARTS = "data.json", "groundtruth_views.json", "shifting_level.json"
-# The folders that the names of pictures are relative to.
+# Folders to which the names of pictures are relative.
 BELOW = ("", "asset")
 START_SEED = 1234
 PICTURES = 7
@@ -39,7 +39,7 @@ PICTURES = 7
 class Entry:
     """A row of data.json joined with the other files. Parts are numbered from 1.
 
-    `fault` gives the reason why the row cannot be asked; `id` and `task` are empty if it lacks its own.
+    `fault` is the reason why the row cannot be asked; `id` and `task` are empty if the row lacks them.
     """
 
     row: DataRow
@@ -51,7 +51,7 @@ class Entry:
 
 
 def asset_folder(folder: Path) -> Path:
-    """The folder of the JSON files. Raises `DataError` naming the places searched."""
+    """Return the folder of the JSON files. Raises `DataError` naming the folders searched."""
     for candidate in (folder / "asset", folder):
         if (candidate / DATA).is_file():
             if candidate.name == "asset" and candidate == folder and not any(map(Path.is_dir, folder.iterdir())):
@@ -61,7 +61,7 @@ def asset_folder(folder: Path) -> Path:
 
 
 def task_of(category: str, location: str) -> str:
-    """The task of a category string. Raises `DataError` for one that fits none."""
+    """Return the task of a category string. Raises `DataError` if it matches none."""
     lowered = category.strip().casefold().replace("_", "-").replace(" ", "-")
     for task, facts in TASKS.items():
         if lowered.startswith(tuple(facts["begins"])):
@@ -70,11 +70,11 @@ def task_of(category: str, location: str) -> str:
 
 
 def entries(source: Source, settings: Settings) -> tuple[Entry, ...]:
-    """All rows, in order. Raises `DataError` for a file that cannot be used as a whole."""
+    """Return all rows, in order. Raises `DataError` for an unusable file."""
     folder = asset_folder(source.folder)
     rows = _rows(source.folder, folder / DATA)
     clues = _clues(source.folder, folder / CLUES, len(rows))
-    # The released code draws once per row, over all rows in order, whichever tasks are asked for.
+    # The released code draws once per row, over all rows in order, whichever tasks are chosen.
     draw = random.Random(START_SEED)
     random_starts = [draw.randint(0, settings.splits - 1) + 1 for _ in rows]
     levels = _levels(source.folder, folder / STARTS, len(rows)) if settings.starts & LEVELS.keys() else {}
@@ -110,13 +110,13 @@ def entries(source: Source, settings: Settings) -> tuple[Entry, ...]:
 
 
 def clue_views(flags: Sequence[object]) -> tuple[int, ...]:
-    """The views with clues by `contains_bbox`: every flag but "no" counts, and all views where all say "no"."""
+    """Return the views with clues by `contains_bbox`: every flag but "no" counts; if all are "no", all views."""
     marked = tuple(number for number, flag in enumerate(flags, 1) if flag != "no")
     return marked or tuple(range(1, len(flags) + 1))
 
 
 def question_images(entry: Entry, source: Source, settings: Settings) -> tuple[StoredImage, ...]:
-    """The small whole, the whole with lines, then the parts in order. Raises `DataError` for a missing picture."""
+    """Return the small full image, the one with lines, then the parts. Raises `DataError` for a missing picture."""
     names = entry.row.values.get("images")
     if not isinstance(names, list) or len(names) != PICTURES or not all(isinstance(name, str) for name in names):
         raise DataError(f"{entry.row.where}, field images: expected {PICTURES} paths, found {names!r:.80}")
@@ -136,7 +136,7 @@ def question_images(entry: Entry, source: Source, settings: Settings) -> tuple[S
 
 
 def picture_paths(source: Source, tasks: Sequence[str], settings: Settings) -> tuple[Path, ...]:
-    """The picture files behind the questions of `tasks` that are there."""
+    """Return the existing picture files of the questions of `tasks`."""
     paths: dict[Path, None] = {}
     for entry in entries(source, settings):
         names = entry.row.values.get("images")
@@ -150,7 +150,7 @@ def picture_paths(source: Source, tasks: Sequence[str], settings: Settings) -> t
 
 
 def questions_of(entry: Entry, source: Source, settings: Settings) -> Iterator[Question | BrokenQuestion]:
-    """The variants of one row; one `BrokenQuestion` where the row cannot be used."""
+    """Yield the variants of one row; one `BrokenQuestion` if the row is unusable."""
     if not (entry.task and entry.id):
         for task in (entry.task,) if entry.task else source.tasks:
             yield lost(task, source.folder, entry.row.where, entry.fault)
@@ -217,7 +217,7 @@ def _variants(entry: Entry, source: Source, settings: Settings) -> list[Question
 
 
 def _rows(root: Path, path: Path) -> tuple[DataRow, ...]:
-    """The rows; one that is no object has no readable field."""
+    """Return the rows; one that is not an object has no readable field."""
     loaded = read_json(root, path)
     records = loaded.get("data") if isinstance(loaded, dict) else None
     if not isinstance(records, list) or not records:
@@ -231,7 +231,7 @@ def _rows(root: Path, path: Path) -> tuple[DataRow, ...]:
 
 
 def _clues(root: Path, path: Path, count: int) -> tuple[tuple[int, ...] | DataError, ...]:
-    """The views with clues of each row, or its fault. Raises `DataError` for another number of rows."""
+    """Return the views with clues of each row, or its error. Raises `DataError` for another number of rows."""
     loaded = read_json(root, path)
     if not isinstance(loaded, list) or len(loaded) != count:
         raise DataError(f"{path}: expected {count} lists of views, one for each row of {DATA}")
@@ -244,7 +244,7 @@ def _clues(root: Path, path: Path, count: int) -> tuple[tuple[int, ...] | DataEr
 
 
 def _levels(root: Path, path: Path, count: int) -> dict[str, tuple[int | DataError, ...]]:
-    """By level the first view of each row, or its fault. Raises `DataError` for another number of rows."""
+    """Return the first view of each row, or its error, by level. Raises `DataError` for another number of rows."""
     loaded = read_json(root, path)
     by_level: dict[str, tuple[int | DataError, ...]] = {}
     for name in LEVELS.values():

@@ -1,8 +1,8 @@
-"""The dialogues of ActiView: zoom, shift and mixed, and the single asks of a full or a single view or of none.
+"""The dialogues of ActiView: zoom, shift and mixed, and the single asks with the full image, a single view or none.
 
-Each is a generator that yields prompts and is sent replies, so that the same code asks a solver (`drive`) and, from
-recorded replies, says which parts were shown (`retrace`). A part's picture enters a prompt only after the protocol has
-revealed it; solvers and tools have no other way to it. Source: paper section 4.1, appendices G.3 and I; the released
+Each is a generator that yields prompts and receives replies, so the same code asks a solver (`drive`) and determines
+from recorded replies which parts were shown (`retrace`). A part's picture enters a prompt only after the protocol has
+revealed it; solvers and tools have no other access to it. Source: paper section 4.1, appendices G.3 and I; the released
 `toolkit/evaluator.py`.
 """
 
@@ -33,9 +33,9 @@ Block = str | StoredImage
 
 @dataclass(frozen=True)
 class Trail:
-    """The course of a dialogue: the parts shown for the answer, how many were zoomed into and shifted to.
+    """The course of a dialogue: the parts shown for the answer, and the numbers of zooms and shifts.
 
-    `answers` is how many of the last asks were the question itself.
+    `answers` is the number of asks at the end that were the question itself.
     """
 
     shown: frozenset[int] = frozenset()
@@ -49,7 +49,7 @@ Blocks = Generator[Prompt, Reply, list[Block]]
 
 
 async def drive(steps: Steps, ask: Ask) -> tuple[Exchange, ...]:
-    """Put each prompt to the solver and give the dialogue its reply."""
+    """Put each prompt to the solver and send the dialogue its reply."""
     exchanges: list[Exchange] = []
     prompt: Prompt | None = next(steps)
     while prompt is not None:
@@ -60,7 +60,7 @@ async def drive(steps: Steps, ask: Ask) -> tuple[Exchange, ...]:
 
 
 def retrace(steps: Steps, replies: Sequence[Reply]) -> Trail | None:
-    """The result for recorded replies; None if they are more or fewer than the dialogue asks for."""
+    """Return the result for recorded replies; None if their number differs from the dialogue's."""
     next(steps)
     for number, reply in enumerate(replies, 1):
         prompt, trail = _send(steps, reply)
@@ -77,13 +77,13 @@ def _send(steps: Steps, reply: Reply) -> tuple[Prompt | None, Trail | None]:
 
 
 def dialogue_of(question: Question, texts: Mapping[str, str]) -> Steps:
-    """The dialogue that the question's protocol names."""
+    """Return the dialogue that the question's protocol names."""
     return MODES[str(question.protocol["mode"])](Script(question, texts))
 
 
 @dataclass
 class Script:
-    """A question's pictures and the texts, put into prompts; remembers descriptions already asked for."""
+    """Builds prompts from a question's pictures and the texts; remembers descriptions already requested."""
 
     question: Question
     texts: Mapping[str, str]
@@ -91,30 +91,30 @@ class Script:
 
     @property
     def splits(self) -> int:
-        """The number of parts."""
+        """Number of parts."""
         return cast(int, self.question.protocol["splits"])
 
     @property
     def official(self) -> bool:
-        """Whether replies that steer are read as the released code reads them."""
+        """Whether replies that steer the dialogue are parsed as in the released code."""
         return self.question.protocol["decisions"] == "official"
 
     @property
     def start(self) -> int:
-        """The first part of single and shift."""
+        """The first part of the modes single and shift."""
         return cast(int, self.question.protocol["start"])
 
     @property
     def form(self) -> str:
-        """How several pictures are shown."""
+        """The form in which several pictures are shown."""
         return str(self.question.protocol["images"])
 
     def full_image(self, *, lined: bool = False) -> list[Block]:
-        """The small whole under its name, with dividing lines where they are asked for."""
+        """Return the small full image after its name, optionally with dividing lines."""
         return [self.texts["whole"], self.question.images[lined]]
 
     def parts(self, *numbers: int) -> list[Block]:
-        """Parts, each under its number and place."""
+        """Return parts, each after its number and position."""
         blocks: list[Block] = []
         for number in numbers:
             text = self.texts["part"].format(number=number, place=place(number, self.splits))
@@ -122,7 +122,7 @@ class Script:
         return blocks
 
     def prompt(self, name: str, kind: Kind, blocks: Sequence[Block], **fields: object) -> Prompt:
-        """A text of the words file with the blocks at its marker; the pictures are named `img:1`, `img:2`, ..."""
+        """Insert the blocks at the marker of a text; the pictures are named `img:1`, `img:2`, ..."""
         options = "; ".join(f"{LETTERS[k]}. {choice}" for k, choice in enumerate(self.question.choices))
         fields_known = {
             "question": self.question.text,
@@ -144,7 +144,7 @@ class Script:
         return Prompt(tuple(parts), kind, choices, route=kind.value)
 
     def views(self, numbers: Sequence[int], *, with_whole: bool) -> Blocks:
-        """Parts in the form that the settings name; may first ask for descriptions of all but the last."""
+        """Return parts in the form of the settings; may first ask for descriptions of all but the last."""
         if self.form == "concat" and numbers:
             if len(numbers) == 1:
                 return self.parts(numbers[0])
@@ -169,25 +169,25 @@ class Script:
 
 
 def full(script: Script) -> Steps:
-    """The small whole and the question: one ask."""
+    """Show the small full image and the question: one ask."""
     yield script.prompt("question", Kind.CHOICE, script.full_image())
     return Trail()
 
 
 def blind(script: Script) -> Steps:
-    """The question and its options without the picture, in the form of the question's mode: one ask (appendix C)."""
+    """Ask the question and its options without the picture, in the form of the question's mode (appendix C)."""
     yield script.prompt(str(script.question.protocol["mode"]), Kind.CHOICE, ())
     return Trail()
 
 
 def single(script: Script) -> Steps:
-    """The first part alone and the question: the paper's "Single View"."""
+    """Show only the first part with the question: the paper's "Single View"."""
     yield script.prompt("shifted", Kind.CHOICE, script.parts(script.start))
     return Trail(frozenset({script.start}))
 
 
 def zoom(script: Script) -> Steps:
-    """Which parts, without the options; then whole and parts with them. No part chosen: the whole alone."""
+    """Ask for parts, without the options; then show the full image and these parts. No part chosen: the image alone."""
     if "oracle_views" in script.question.protocol:
         views = sorted(cast("Sequence[int]", script.question.protocol["oracle_views"]))
     else:
@@ -204,9 +204,9 @@ def zoom(script: Script) -> Steps:
 
 
 def shift(script: Script) -> Steps:
-    """Part after part until the solver has seen enough, then the question on all parts seen."""
+    """Show part after part until the solver has seen enough, then ask the question on all parts seen."""
     chooses, order, seen = script.question.protocol["choose"], turn(script.start, script.splits), [script.start]
-    # In a fixed order the released code asks once more when all parts are shown and ignores the reply.
+    # In a fixed order the released code asks once more after all parts are shown, and ignores the reply.
     while len(seen) < script.splits or (script.official and not chooses):
         rest = [number for number in range(1, script.splits + 1) if number not in seen]
         blocks = yield from script.views(seen, with_whole=False)
@@ -231,7 +231,7 @@ def shift(script: Script) -> Steps:
 
 
 def mixed(script: Script) -> Steps:
-    """Which parts to zoom into; which of them to keep and which others to see; then the question."""
+    """Ask which parts to zoom into; which of them to keep and which others to see; then the question."""
     reply = yield script.prompt("zoom_plan", Kind.VIEW_PLAN, script.full_image(lined=True))
     if script.official:
         zoomed = sorted(set(official_part(reply.text)))

@@ -1,8 +1,8 @@
-"""ActiView's verdicts and numbers: the released rule for answers, and recall of the chosen views, right and as printed.
+"""ActiView's scoring: the released rule for answers, and the recall of the chosen views, both corrected and as printed.
 
-The released code counts views from 0 while shifting and compares them with ground truth that counts from 1, so that
-four views seen give 641 of 859 clue views, the 74.62 % of the paper's Table 13; `recall_shift` counts both from 1 and
-`recall_shift_paper` does as the paper did.
+In shifting, the released code counts views from 0 and compares them with ground truth that counts from 1. Therefore
+even all four views give only 641 of 859 clue views, the 74.62 % of the paper's Table 13; `recall_shift` counts both
+from 1 and `recall_shift_paper` reproduces the paper.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ LETTERS_LISTED = tuple("ABCDEFGHZ")
 
 
 def official_answer(text: str, choices: Sequence[str], gold: str) -> str | None:
-    """The option letter by the released `cal_acc` (`toolkit/evaluator.py`); None for a reply that cannot be right.
+    """Return the option letter by the released `cal_acc` (`toolkit/evaluator.py`); None if wrong or unreadable.
 
-    Where "Answer:" stands, what follows the first one up to the next, stripped, is read, else the reply as it is. What
-    is before its first full stop must be one of the list of letters, exactly: neither "AB" nor " B" nor "(A)" is. Else
-    the read text must equal the gold option's text (case and outer blanks apart). `gold` is its letter.
+    It reads the stripped text from the first "Answer:" to the next, else the full reply. The text before the first full
+    stop must be exactly one of the letters: "AB", " B" and "(A)" are not. Otherwise the text must equal the gold
+    option's text (ignoring case and outer blanks). `gold` is its letter.
     """
     answer = text.split(CUE)[1].strip() if CUE in text else text
     head = answer.split(".", maxsplit=1)[0]
@@ -29,10 +29,10 @@ def official_answer(text: str, choices: Sequence[str], gold: str) -> str | None:
 
 
 def hits(seen: Collection[int], clues: Collection[int]) -> int:
-    """How many of the views with clues were shown; both count from 1."""
+    """Return the number of views with clues that were shown; both count from 1."""
     return len(set(seen) & set(clues))
 
 
 def hits_as_printed(seen: Collection[int], clues: Collection[int]) -> int:
-    """How many views with clues were shown, with shown views counted from 0 as in the shifting columns of Table 13."""
+    """Return the number of shown views with clues, counting shown views from 0 as for Table 13's shifting."""
     return len({number - 1 for number in seen} & set(clues))

@@ -1,7 +1,7 @@
-"""Generated questions in ActiView's official layout: signs and small objects whose clues lie in known parts.
+"""Generated questions in ActiView's official layout: signs and small objects whose clues are in known parts.
 
-Answers and clue views are known by construction. The pictures are drawn and the wording is this project's own: a score
-on them is never an ActiView result. Item i of a task depends only on (seed, task, i).
+Answers and clue views are known by construction. Pictures and wording are this project's own, so a score on them is
+never an ActiView result. Item i of a task depends only on (seed, task, i).
 Run: `hybrid run actiview --data sample`.
 """
 
@@ -57,7 +57,7 @@ class ClueQuestion:
 
 
 class Canvas:
-    """A picture under way, and the places already taken."""
+    """A picture in progress, and the areas already used."""
 
     def __init__(self, rng: np.random.Generator) -> None:
         kind = BACKGROUNDS[pick(rng, len(BACKGROUNDS))]
@@ -68,7 +68,7 @@ class Canvas:
         self._taken: list[Rect] = []
 
     def room(self, width: int, height: int) -> Rect:
-        """A free place of that size, anywhere. Raises `HybridError` where none is found."""
+        """Return a free area of that size at a random position. Raises `HybridError` if none is found."""
 
         def attempt() -> Rect | None:
             x = int(self.rng.integers(MARGIN, WIDTH - width - MARGIN))
@@ -80,7 +80,7 @@ class Canvas:
         return self._taken[-1]
 
     def sign(self, text: str, colour: str) -> Rect:
-        """White text on a coloured board, about 14 pixels high; its box."""
+        """Draw white text on a coloured board, about 14 pixels high; return its box."""
         (width, height), below = cv2.getTextSize(text, FONT, FONT_SCALE, 1)
         rect = self.room(width + 12, height + below + 10)
         x0, y0, x1, y1 = rect
@@ -89,20 +89,20 @@ class Canvas:
         return rect
 
     def disc(self, colour: str) -> Rect:
-        """A small disc; its box."""
+        """Draw a small disc; return its box."""
         rect = self.room(2 * DISC_PX + 1, 2 * DISC_PX + 1)
         cv2.circle(self.pixels, (rect[0] + DISC_PX, rect[1] + DISC_PX), DISC_PX, COLOURS[colour], -1, cv2.LINE_AA)
         return rect
 
     def pair(self, left_color: str, right_color: str) -> Rect:
-        """Two small discs side by side; their box."""
+        """Draw two small discs side by side; return their box."""
         rect = self.room(4 * DISC_PX + 8, 2 * DISC_PX + 1)
         for x, colour in ((rect[0] + DISC_PX, left_color), (rect[2] - DISC_PX - 1, right_color)):
             cv2.circle(self.pixels, (x, rect[1] + DISC_PX), DISC_PX, COLOURS[colour], -1, cv2.LINE_AA)
         return rect
 
     def arrow(self, towards: tuple[int, int], colour: str) -> Rect:
-        """A small arrow on a white board; its box."""
+        """Draw a small arrow on a white board; return its box."""
         rect = self.room(40, 40)
         x, y = rect[0] + 20, rect[1] + 20
         cv2.rectangle(self.pixels, (rect[0], rect[1]), (rect[2] - 1, rect[3] - 1), (250, 250, 250), -1)
@@ -124,7 +124,7 @@ def _options(rng: np.random.Generator, right: str, others: Sequence[str], count:
 def _signs(
     question: str, prefix: tuple[str, str], names: Sequence[str], count: int, rng: np.random.Generator
 ) -> ClueQuestion:
-    """One sign of the asked kind among signs of another kind, or of other colours, that name the wrong options."""
+    """Draw one sign of the right kind among signs of another kind or colour that name the wrong options."""
     canvas, colours = Canvas(rng), _colours(rng)
     right, *wrong = (str(name) for name in rng.permutation(list(names)))
     clue = canvas.sign(f"{prefix[0]}{right}", colours[0])
@@ -135,7 +135,7 @@ def _signs(
 
 
 def orientation(rng: np.random.Generator) -> ClueQuestion:
-    """Where an arrow of one colour points, with north at the top; arrows of other colours point elsewhere."""
+    """Ask where an arrow of one colour points, with north at the top; other colours point elsewhere."""
     canvas, colours = Canvas(rng), _colours(rng)
     right, *others = (str(name) for name in rng.permutation(list(POINTS)))
     clue = canvas.arrow(POINTS[right], colours[0])
@@ -147,7 +147,7 @@ def orientation(rng: np.random.Generator) -> ClueQuestion:
 
 
 def object_attr(rng: np.random.Generator) -> ClueQuestion:
-    """The highest price on the signs of one colour (two clues); another colour has higher ones."""
+    """Ask for the highest price on the signs of one colour (two clues); another colour has higher ones."""
     canvas, colours = Canvas(rng), _colours(rng)
     prices = sorted(int(price) for price in rng.permutation(np.arange(11, 60))[:4])
     low, right, high, higher = (f"{price} EUR" for price in prices)
@@ -159,7 +159,7 @@ def object_attr(rng: np.random.Generator) -> ClueQuestion:
 
 
 def object_rel(rng: np.random.Generator) -> ClueQuestion:
-    """The colour of the disc at the right of a disc of one colour; another pair of discs distracts."""
+    """Ask for the colour of the disc to the right of a disc of one colour; another pair is a distractor."""
     canvas, colours = Canvas(rng), _colours(rng)
     clue = canvas.pair(colours[0], colours[1])
     canvas.pair(colours[2], colours[3])
@@ -169,7 +169,7 @@ def object_rel(rng: np.random.Generator) -> ClueQuestion:
 
 
 def counting(rng: np.random.Generator) -> ClueQuestion:
-    """How many discs of one colour there are (each is a clue), among discs of another."""
+    """Ask for the number of discs of one colour (each is a clue), among discs of another."""
     canvas, colours = Canvas(rng), _colours(rng)
     count = int(rng.integers(1, 7))
     clues = tuple(canvas.disc(colours[0]) for _ in range(count))
@@ -179,7 +179,7 @@ def counting(rng: np.random.Generator) -> ClueQuestion:
     return ClueQuestion(f"How many {colours[0]} discs are in the picture?", options, answer, canvas.pixels, clues)
 
 
-# Task -> category string and maker; "geo-loc(counrty)" is spelt as in the official file.
+# Maps a task to its category string and maker; "geo-loc(counrty)" is spelt as in the official file.
 MAKERS: Mapping[str, tuple[str, Callable[[np.random.Generator], ClueQuestion]]] = {
     "geo_loc": ("geo-loc(counrty)", partial(_signs, BORDER, ("WELCOME TO ", "FLY TO "), COUNTRIES, 4)),
     "orientation": ("orientation", orientation),
@@ -191,13 +191,13 @@ MAKERS: Mapping[str, tuple[str, Callable[[np.random.Generator], ClueQuestion]]] 
 
 
 def item(task: str, index: int, seed: int, purpose: Purpose = "sample") -> ClueQuestion:
-    """Item `index` (from 0) of a task. Raises `UsageError` for an unknown task or a negative number."""
+    """Make item `index` (from 0) of a task. Raises `UsageError` for an unknown task or a negative number."""
     check_item(task, MAKERS, index, seed)
     return MAKERS[task][1](generator(purpose, seed, zlib.crc32(task.encode()), index))
 
 
 def flags(clues: Sequence[Rect]) -> list[int | str]:
-    """`contains_bbox` of the four views: how many clues lie wholly in each, "partial" for a cut one alone, or "no"."""
+    """Return `contains_bbox` of the four views: the number of complete clues, "partial" for only cut ones, or "no"."""
     marks: list[int | str] = []
     half_w, half_h = WIDTH // 2, HEIGHT // 2
     for column, row in ((0, 0), (0, 1), (1, 0), (1, 1)):
@@ -209,10 +209,10 @@ def flags(clues: Sequence[Rect]) -> list[int | str]:
 
 
 def levels(marks: Sequence[int | str]) -> dict[str, int]:
-    """The first views from 0 for hard, medium and easy, by the rule recovered from the official file.
+    """Return the first views, from 0, for hard, medium and easy, by the rule recovered from the official file.
 
-    Hard: the first view without a clue; medium: the first with part of one, else as hard; easy: the first with a whole
-    one, else as medium. Where no view is of the wanted class, the next best stands in.
+    Hard: the first view without a clue. Medium: the first with a part of a clue, else as hard. Easy: the first with a
+    complete clue, else as medium. If no view is of the required class, the next best replaces it.
     """
     empty = next((place for place, mark in enumerate(marks) if mark == "no"), None)
     partial = next((place for place, mark in enumerate(marks) if mark == "partial"), None)

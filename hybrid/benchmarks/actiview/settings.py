@@ -9,13 +9,13 @@ from hybrid.core.errors import UsageError
 
 STARTS = ("R", "E", "M", "H")
 
-# Start to key of shifting_level.json.
+# Maps a start to its key in shifting_level.json.
 LEVELS: Mapping[str, str] = {"E": "easy", "M": "medium", "H": "hard"}
 
-# The forms without the picture: the reply may be None instead of a letter, or must name the likeliest option.
+# The forms without the picture: the reply may be None instead of a letter, or must name the most likely option.
 BLIND = ("commonsense", "guess")
 
-# Values that are defined for four parts alone.
+# Values that are defined only for four parts.
 FOUR_ONLY = (
     *("mode=average", "start=E", "start=M", "start=H", "images=concat", "images=any_view"),
     *("views=oracle", "decisions=official"),
@@ -24,7 +24,7 @@ FOUR_ONLY = (
 
 @dataclass(frozen=True)
 class Settings:
-    """Checked settings. `variants` are mode and start of each asked form of a question."""
+    """Checked settings. `variants` are mode and start of each form of a question."""
 
     variants: tuple[tuple[str, str], ...]
     choose: bool
@@ -35,12 +35,12 @@ class Settings:
 
     @property
     def starts(self) -> frozenset[str]:
-        """The kinds of first view that are needed."""
+        """The kinds of first view in use."""
         return frozenset(start for _, start in self.variants if start)
 
 
 def column(mode: str, start: str) -> str:
-    """The name of a variant, after the paper's columns: `zoom`, `shift_R`, `single_E`."""
+    """Return the name of a variant, after the paper's columns: `zoom`, `shift_R`, `single_E`."""
     return f"{mode}_{start}" if start else mode
 
 

@@ -1,4 +1,4 @@
-"""How ActiView splits a picture into parts, and the pictures made from it: parts, the small whole, its dividing lines.
+"""Splits a picture into parts, and makes pictures from it: parts, the small full image, the one with lines.
 
 Parts are numbered from 1, column by column as in the released code (`toolkit/`): with four, 1 is upper left, 2 lower
 left, 3 upper right, 4 lower right.
@@ -17,14 +17,14 @@ from hybrid.tool import Pixels
 GRIDS: Mapping[int, tuple[int, int]] = {4: (2, 2), 6: (3, 2), 8: (4, 2), 9: (3, 3), 16: (4, 4)}
 
 FOUR = ("upper left", "lower left", "upper right", "lower right")
-# Width of the dividing lines: red within white.
+# Widths of the dividing lines: red inside white.
 WHITE_PX, RED_PX = 15, 5
 # Longest side of a row of parts; more would only be shrunk by the model.
 STITCHED_PX = 4096
 
 
 def place(number: int, splits: int) -> str:
-    """Where part `number` lies, in words."""
+    """Return the position of part `number` in words."""
     if splits == 4:
         return FOUR[number - 1]
     column, row = divmod(number - 1, GRIDS[splits][1])
@@ -32,18 +32,18 @@ def place(number: int, splits: int) -> str:
 
 
 def places(splits: int) -> str:
-    """All parts in words: `1 is the upper left, ...`."""
+    """Return the positions of all parts in words: `1 is the upper left, ...`."""
     return "; ".join(f"{number} is {place(number, splits)}" for number in range(1, splits + 1))
 
 
 def part_size(width: int, height: int, splits: int) -> tuple[int, int]:
-    """Width and height of each part in pixels; a remainder at the right and the bottom belongs to no part."""
+    """Return width and height of each part in pixels; a remainder at the right and bottom belongs to no part."""
     columns, rows = GRIDS[splits]
     return max(1, width // columns), max(1, height // rows)
 
 
 def cut(pixels: Pixels, splits: int) -> tuple[Pixels, ...]:
-    """The parts of a picture (H, W, 3) at its own resolution, in order of their numbers."""
+    """Return the parts of a picture (H, W, 3) at its own resolution, in order of their numbers."""
     width, height = part_size(pixels.shape[1], pixels.shape[0], splits)
     columns, rows = GRIDS[splits]
     return tuple(
@@ -54,7 +54,7 @@ def cut(pixels: Pixels, splits: int) -> tuple[Pixels, ...]:
 
 
 def shrink_to_part(pixels: Pixels, splits: int) -> Pixels:
-    """The picture shrunk (Lanczos) to the size of one of its parts: the full view of the protocol."""
+    """Shrink the picture (Lanczos) to the size of one of its parts: the protocol's full view."""
     from PIL import Image
 
     size = part_size(pixels.shape[1], pixels.shape[0], splits)
@@ -62,7 +62,7 @@ def shrink_to_part(pixels: Pixels, splits: int) -> Pixels:
 
 
 def lined(pixels: Pixels, splits: int) -> Pixels:
-    """A copy with red lines on white between the parts."""
+    """Return a copy with red lines on white between the parts."""
     columns, rows = GRIDS[splits]
     height, width = pixels.shape[:2]
     out = pixels.copy()
@@ -82,7 +82,7 @@ def _band(middle: int, thickness: int, size: int) -> tuple[int, int]:
 
 
 def stitch(parts: Sequence[Pixels]) -> Pixels:
-    """Parts of one height side by side (paper, appendix G.3), shrunk to `STITCHED_PX` where the row is longer."""
+    """Join parts of equal height side by side (paper, appendix G.3), shrunk to `STITCHED_PX` if longer."""
     from PIL import Image
 
     row = Image.fromarray(np.concatenate(parts, axis=1))
@@ -92,15 +92,15 @@ def stitch(parts: Sequence[Pixels]) -> Pixels:
 
 
 def turn(start: int, splits: int) -> tuple[int, ...]:
-    """The parts in the released order: by number from `start` on, and around.
+    """Return the parts in the released order: by number from `start` on, cyclically.
 
-    From 2 to 3 and from 4 to 1 the order jumps across the picture, where the paper says that it goes to a neighbour.
+    From 2 to 3 and from 4 to 1 this order jumps across the picture, although the paper describes moves to a neighbour.
     """
     return tuple((start - 1 + step) % splits + 1 for step in range(splits))
 
 
 def stitched_orders(mode: str, start: int | None, choose: bool) -> tuple[tuple[int, ...], ...]:
-    """Every row of two or more of the four parts that a dialogue can come to show."""
+    """List every row of two or more of the four parts that a dialogue can show."""
     if mode == "zoom":
         return tuple(row for count in (2, 3, 4) for row in combinations(range(1, 5), count))
     if start is None:

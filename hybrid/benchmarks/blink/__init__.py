@@ -3,9 +3,9 @@
     hybrid run blink --data DIR            DIR/TASK/val-*.parquet, the layout of the hub data set
     hybrid score OUTPUTS --benchmark blink --field stored
 
-Protocol (official `eval/test_benchmark.py`): one call, the text first, then the images in order. Metric: exact letter,
-the unweighted mean over the 14 tasks (macro), and the share of all questions (micro). The answers of the test split are
-hidden; it runs, is never scored, and `hybrid score` writes the file that the challenge server takes.
+Protocol (official `eval/test_benchmark.py`): one call, the text first, then the images in order. Metrics: exact letter,
+as the unweighted mean over the 14 tasks (macro) and as the share of all questions (micro). The answers of the test
+split are hidden; it can be run but not scored, and `hybrid score` writes the file for the challenge server.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from hybrid.core.errors import DataError, UsageError
 from hybrid.core.types import LETTERS, BrokenQuestion, Exchange, Kind, Question, Score
 
 HIDDEN = "hidden"
-# Letters that the authors' extraction knows, whatever a question offers.
+# Letters that the authors' extraction accepts, whatever a question offers.
 OFFERABLE = ("(A)", "(B)", "(C)", "(D)", "(E)")
 
 
 class TaskFacts(NamedTuple):
-    """What the questions of a task are about, how that is marked, and the wording of their choices."""
+    """The scale of a task's questions, the kind of their marks, and the wording of their choices."""
 
     granularity: str
     marks: str
@@ -54,7 +54,7 @@ class Blink(Benchmark):
     """The benchmark; see the module's docstring."""
 
     def tasks(self, source: Source) -> tuple[str, ...]:
-        """The tasks with a parquet file of the split under the folder."""
+        """Return the tasks with a parquet file of the split in the folder."""
         files = {task: paths for task in TASKS if (paths := _files(source, task))}
         if not files:
             raise DataError(f"{source.folder} holds no BLINK data: expected TASK/{source.split}-*.parquet")
@@ -67,16 +67,16 @@ class Blink(Benchmark):
         return tuple(files)
 
     def files(self, source: Source) -> tuple[Path, ...]:
-        """The parquet files of the chosen tasks."""
+        """Return the parquet files of the chosen tasks."""
         paths = (path for task in source.tasks for path in _files(source, task))
         return tuple(path for path in paths if inside(source.folder, path))
 
     def hub_files(self, split: str, tasks: Sequence[str]) -> tuple[str, ...]:
-        """The parquet files of the split in each task's folder."""
+        """Return the parquet files of the split in each task's folder."""
         return tuple(f"{task}/{split}-*.parquet" for task in tasks or TASKS)
 
     def questions(self, source: Source) -> Iterator[Question | BrokenQuestion]:
-        """The rows of the chosen tasks' files; a file that cannot be opened is one broken question of its task."""
+        """Yield the rows of the chosen tasks' files; a file that cannot be opened is one broken question."""
         settings = self.card.resolve_settings(source.settings)
         seen: set[str] = set()
 
@@ -91,7 +91,7 @@ class Blink(Benchmark):
             yield from read_questions(_files(source, task), task, source.folder, read, identify, make)
 
     def score(self, question: Question, exchanges: Sequence[Exchange], options: ScoreOptions) -> Score:
-        """Exact letter. Raises `UsageError` where the answer is hidden."""
+        """Score the exact letter. Raises `UsageError` if the answer is hidden."""
         if question.target == HIDDEN:
             raise UsageError(f"the answers of this split are hidden ({question.id}): it can be submitted, not scored")
         choices = question.choices
@@ -106,28 +106,28 @@ class Blink(Benchmark):
         )
 
     def score_stored(self, question: Question, stored: str, options: ScoreOptions = AS_PAPERS) -> Score:
-        """Equality with the stored string: "(C) Point C" is not "(C)", and "(Z)" is no answer."""
+        """Compare with the stored string: "(C) Point C" is not "(C)", and "(Z)" is no answer."""
         is_valid = stored[:3] in OFFERABLE or stored[:3] in _offered_letters(len(question.choices))
         letter = stored[1:2] if is_valid else None
         right = stored == question.target
         return score_kept(question, letter, right=right, chance=1 / len(question.choices), options=options)
 
     def predictions(self, path: Path) -> tuple[tuple[Question, Prediction], ...] | None:
-        """The repository's `saved_outputs/MODEL` folder, or one of its files."""
+        """Read the repository's folder `saved_outputs/MODEL`, or one of its files."""
         recorded = read_outputs(path)
         if recorded is None:
             return None
         return tuple((_foreign_question(row, str(row.task)), Prediction(row.reply, row.stored)) for row in recorded)
 
     def recordings(self, path: Path) -> tuple[PredictedRow, ...] | None:
-        """A file of the repository's `saved_outputs/MODEL`, its test rows included."""
+        """Read a file of the repository's `saved_outputs/MODEL`, including its test rows."""
         return tuple(rows_of(path, splits)) if (splits := splits_of(path)) else None
 
     def question_from_row(self, row: PredictedRow) -> Question:
-        """The question with the choices that its task always has where the row has none.
+        """Return the question; if the row has no choices, it gets those that its task always has.
 
-        A row without our id gets a unique name (`Jigsaw_index_17`): its place in the data is not known,
-        so it is never paired with another run's question.
+        A row without one of BLINK's ids gets a unique name (`Jigsaw_index_17`): its position in the data is unknown, so
+        it is never paired with another run's question.
         """
         task = self.card.task_in(row.task or "")
         if task is None:
@@ -137,7 +137,7 @@ class Blink(Benchmark):
         return _foreign_question(replace(row, id=row.id or f"{task}_{number}", answer=answer), task)
 
     def submission(self, answers: Mapping[str, str | None]) -> str:
-        """The challenge server's JSON: id to "(A)"; "(Z)" where there is no answer."""
+        """Return the challenge server's JSON: id to "(A)"; "(Z)" without an answer."""
         return json.dumps({identity: f"({letter or 'Z'})" for identity, letter in sorted(answers.items())}, indent=1)
 
 
@@ -145,10 +145,10 @@ BENCHMARK = Blink()
 
 
 def analyze_answer(text: str, choices: int) -> str | None:
-    """The official extraction by rule (`eval/test_benchmark.py`), without its call to GPT-3.5: a letter or None.
+    """Extract a letter by the official rule (`eval/test_benchmark.py`), without its call to GPT-3.5, or return None.
 
-    A bare letter or "(X)" is itself; otherwise the "(X)" among the tokens of the whole reply or of its last paragraph,
-    when one of the two holds exactly one. Tokens are split at white space, so "(A)." and "**(A)**" do not count.
+    A bare letter or "(X)" is accepted; otherwise the "(X)" among the tokens of the full reply or of its last paragraph,
+    if one of the two has exactly one. Tokens are split at white space, so "(A)." and "**(A)**" do not count.
     """
     if text in ("A", "B", "C", "D", "E"):
         return text
@@ -173,7 +173,7 @@ def _files(source: Source, task: str) -> tuple[Path, ...]:
 
 
 def _identity(row: DataRow, task: str, split: str, seen: set[str]) -> str:
-    """The row's own id, which is added to those `seen`. Raises `DataError` for another's, or one seen before."""
+    """Return the row's own id, adding it to `seen`. Raises `DataError` for another task's id, or a duplicate."""
     identity = row.text("idx")
     id_task = identity.removeprefix(f"{split}_").rsplit("_", 1)[0]
     if id_task not in TASKS:
@@ -192,7 +192,7 @@ def _groups(task: str, images: int | None) -> Mapping[str, str]:
 
 
 def _foreign_question(row: PredictedRow, task: str) -> Question:
-    """The question of a row with its id and its answer in BLINK's own form. Raises `DataError` for any other answer."""
+    """Make the question of a row with its id and its answer in BLINK's form. Raises `DataError` for another answer."""
     choices = row.choices or tuple(TASKS[task].choices)
     if row.answer != HIDDEN and row.answer not in _offered_letters(len(choices)):
         raise DataError(f"{row.where}: the answer {row.answer!r} is none of the {len(choices)} choices")
@@ -211,7 +211,7 @@ def _question(row: DataRow, identity: str, task: str, source: Source, marks: str
     if not images:
         raise DataError(f"{row.where}, column image_1: the question {identity} has no image")
     if marks != "drawn" and task in MARKED_POINTS:
-        # Only here: finding marks takes image code that nothing else of the benchmark needs.
+        # Imported only here: finding marks needs image code that the rest of the benchmark does not.
         from hybrid.benchmarks.blink.marks import redrawn
 
         images = redrawn(marks, images, choices, source.store)

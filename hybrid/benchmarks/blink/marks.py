@@ -1,12 +1,12 @@
-"""BLINK's points marked anew (`--setting marks=radius:10,color:gray,height:1024`), for its study of visual prompts.
+"""Redraws BLINK's points (`--setting marks=radius:10,color:gray,height:1024`), for its study of visual prompts.
 
-The found marks are taken off by inpainting, the picture is resized to the height that is asked for, and the marks are
-drawn again. Paper, section 4.3 and Figure 7: radius 5, 10 and 15 px, red or gray, on pictures of 1024 px height. What a
-setting does not name stays as it was: the colour, and the size of rings and letters relative to the picture. The line
-of a ring keeps its share of the radius.
+The found marks are removed by inpainting, the picture is resized to the requested height, and the marks are drawn
+again. Paper, section 4.3 and Figure 7: radius 5, 10 and 15 px, red or gray, on pictures of 1024 px height. Properties
+that a setting does not name stay unchanged: the colour, and the size of rings and letters relative to the picture. The
+line width of a ring stays proportional to its radius.
 
-A question on which not every expected letter is found, with the box that the letter stands in, is broken, with the
-reason, instead of being asked with other marks than the run says.
+If an expected letter, or the box around it, is not found, the question is broken with that reason, instead of being
+asked with other marks than the run states.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from hybrid.tool import Pixels
 COLORS: dict[str, Color] = {"red": "red", "white": "white", "gray": "grey", "grey": "grey"}
 REFERENCE = "REF"
 MIN_CONFIDENCE = 0.3
-# How far JPEG, which stores colour at half the resolution, spreads that of a line.
+# Distance over which JPEG, which stores colour at half the resolution, spreads the colour of a line.
 BLEEDS_PX = 4.0
 
 
 @dataclass(frozen=True)
 class Restyle:
-    """Style of the marks; None leaves a property as it was."""
+    """Style of the marks; None leaves a property unchanged."""
 
     # Outer radius of the ring in pixels of the resized picture.
     radius_px: int | None = None
@@ -60,9 +60,9 @@ def read_restyle(setting: str) -> Restyle:
 def redrawn(
     setting: str, images: Sequence[StoredImage], choices: Sequence[str], store: ImageStore
 ) -> tuple[StoredImage, ...]:
-    """The images with their marks as the setting asks for, such as `radius:5,color:gray,height:1024`.
+    """Return the images with their marks redrawn as the setting requires, such as `radius:5,color:gray,height:1024`.
 
-    Raises `DataError` when a mark cannot be redrawn, and `UsageError` without OpenCV.
+    Raises `DataError` if a mark cannot be redrawn, and `UsageError` without OpenCV.
     """
     style = read_restyle(setting)
     letters = tuple(match[1] for choice in choices if (match := re.search(r"\b([A-D])\b", choice)))
@@ -78,14 +78,14 @@ def redrawn(
 
 @dataclass(frozen=True, eq=False)
 class TakenOff:
-    """A picture (H, W, 3) without its marks, and the marks that were taken off."""
+    """A picture (H, W, 3) without its marks, and the removed marks."""
 
     pixels: Pixels
     marks: tuple[PointMark, ...]
 
 
 def taken_off(pixels: Pixels, labels: Sequence[str]) -> TakenOff:
-    """A picture (H, W, 3) without its marks of these letters. Raises `DataError` when one is not found."""
+    """Remove the marks of these letters from a picture (H, W, 3). Raises `DataError` if one is not found."""
     located = find_marks(pixels, tuple(labels), "point")
     by_label = {mark.label: mark for mark in located.points if mark.confidence >= MIN_CONFIDENCE}
     if missing := [label for label in labels if label not in by_label]:
@@ -93,12 +93,12 @@ def taken_off(pixels: Pixels, labels: Sequence[str]) -> TakenOff:
     marks = tuple(by_label[label] for label in labels)
     if hidden := [str(mark.label) for mark in marks if mark.label_box_px is None]:
         raise DataError(f"--setting marks: the letter {', '.join(hidden)} was not found to be taken off")
-    # As much of what a ring encloses is kept as has not taken its colour: of BLINK's own rings nothing.
+    # The inside of a ring is kept only where it has not taken the ring's colour: for BLINK's rings, nowhere.
     return TakenOff(remove_marks(pixels, Marks(located.points), BLEEDS_PX, BLEEDS_PX, 0.0), marks)
 
 
 def drawn_again(picture: TakenOff, style: Restyle) -> Pixels:
-    """The picture resized, with marks in the style in the places of the old ones."""
+    """Resize the picture and draw marks in the style at the old positions."""
     scale = 1.0 if style.height_px is None else style.height_px / picture.pixels.shape[0]
     points = [Point((mark.x + 0.5) * scale - 0.5, (mark.y + 0.5) * scale - 0.5, mark.label) for mark in picture.marks]
     pixels = picture.pixels

@@ -1,6 +1,6 @@
 """BLINK's published model outputs: `saved_outputs/MODEL/TASK.json`, file names with spaces or with underscores.
 
-Files are `TASK_concat.json` where the pictures of a question were sent as one.
+Files are named `TASK_concat.json` if the pictures of a question were sent as one.
 
 Each file is {"val": [...], "test": [...]} of rows {"idx", "answer", "full_prediction", "prediction"}. The answers of
 the test rows are "hidden"; only val rows are scored.
@@ -17,12 +17,12 @@ from hybrid.benchmarks.base import PredictedRow
 from hybrid.core.errors import DataError
 from hybrid.core.generated_mark import ID_PREFIX
 
-# How the name of a file ends whose questions were asked with their pictures joined into one.
+# Ending of a file name if questions were asked with their pictures joined into one.
 CONCAT = "_concat"
 
 
 def read_outputs(path: Path) -> tuple[PredictedRow, ...] | None:
-    """Every recorded val reply of a folder or file, in the order of the files; None when it is not this layout.
+    """Return every recorded val reply of a folder or file, in the order of the files; None for another layout.
 
     Raises:
         DataError: a file is not JSON, a row lacks a field, or an id appears twice or belongs to another task.
@@ -51,12 +51,12 @@ def read_outputs(path: Path) -> tuple[PredictedRow, ...] | None:
 
 
 def task_of(file: Path) -> str:
-    """The task that a file is named by."""
+    """Return the task that a file is named after."""
     return file.stem.replace(" ", "_").removesuffix(CONCAT)
 
 
 def splits_of(file: Path) -> Mapping[str, list[Any]]:
-    """The lists of rows in a file by split; none where it has another layout. Raises `DataError` for broken JSON."""
+    """Return the lists of rows in a file by split; empty for another layout. Raises `DataError` for broken JSON."""
     try:
         content = json.loads(file.read_bytes())
     except ValueError as error:
@@ -65,7 +65,7 @@ def splits_of(file: Path) -> Mapping[str, list[Any]]:
 
 
 def rows_of(file: Path, splits: Mapping[str, list[Any]]) -> Iterator[PredictedRow]:
-    """The rows of some splits; a null `full_prediction` is an empty reply. Raises `DataError` naming row and field."""
+    """Yield the rows of some splits; a null `full_prediction` is an empty reply. Raises `DataError` for a bad field."""
     for split, rows in splits.items():
         for number, row in enumerate(rows, 1):
             location = f"{file}, {split} row {number}"

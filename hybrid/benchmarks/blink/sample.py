@@ -1,7 +1,7 @@
 """Generated questions in BLINK's official parquet layout, for tests, the quickstart and load tests.
 
-Answers are known by construction. The pictures are rendered and the wording is this project's own: a score on them is
-never a BLINK result. Item i depends only on (seed, task, i), so more rows never change the first ones.
+Answers are known by construction. Pictures and wording are this project's own, so a score on them is never a BLINK
+result. Item i depends only on (seed, task, i), so more rows never change the first ones.
 Run: `python -c "from hybrid.benchmarks.blink.sample import TASKS, write; write('sample', TASKS, per_task=20, seed=0)"`
 """
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 SPLIT = "val"
 FILE_NAME = f"{SPLIT}-00000-of-00001.parquet"
-# That of the published files, read from their quantisation tables; their colour is at half resolution, as ours.
+# Quality of the published files, from their quantisation tables; both they and the generated ones subsample colour.
 JPEG_QUALITY = 75
 
 
@@ -53,7 +53,7 @@ TASKS: Mapping[str, SampleTask] = {
 
 @dataclass(frozen=True, eq=False)
 class SampleRow:
-    """One row with BLINK's columns; `images` holds 1 to 4 JPEG files in order."""
+    """One row with BLINK's columns; `images` are 1 to 4 JPEG files in order."""
 
     idx: str
     question: str
@@ -65,9 +65,9 @@ class SampleRow:
 
 
 def letter(task: str, index: int, seed: int, purpose: Purpose = "sample") -> int:
-    """Number of the right choice of row `index` (from 0), for a purpose (`seeds.py`).
+    """Return the index of the right choice of row `index` (from 0), for a purpose (`seeds.py`).
 
-    The rows are cut into blocks of as many rows as the task has choices; each block holds every letter once, in an
+    The rows form blocks of as many rows as the task has choices; each block contains every letter once, in an
     independent order. Raises `UsageError` as `item` does.
     """
     check_item(task, TASKS, index, seed)
@@ -75,7 +75,7 @@ def letter(task: str, index: int, seed: int, purpose: Purpose = "sample") -> int
 
 
 def item(task: str, index: int, seed: int, purpose: Purpose = "sample") -> Item:
-    """Item `index` (from 0) of a task, with the facts that make its answer true.
+    """Make item `index` (from 0) of a task, with the facts that make its answer true.
 
     Raises:
         UsageError: an unknown task, a negative index or seed.
@@ -86,7 +86,7 @@ def item(task: str, index: int, seed: int, purpose: Purpose = "sample") -> Item:
 
 
 def row(task: str, index: int, seed: int, purpose: Purpose = "sample") -> SampleRow:
-    """SampleRow `index` (from 0; its idx counts from 1, as BLINK's does). Raises `UsageError` as `item` does."""
+    """Make row `index` (from 0; its idx counts from 1, as BLINK's does). Raises `UsageError` as `item` does."""
     generated = item(task, index, seed, purpose)
     options = "\n".join(f"({LETTERS[number]}) {choice}" for number, choice in enumerate(generated.choices))
     return SampleRow(
@@ -101,7 +101,7 @@ def row(task: str, index: int, seed: int, purpose: Purpose = "sample") -> Sample
 
 
 def schema() -> pa.Schema:
-    """The arrow schema of BLINK's files."""
+    """Return the arrow schema of BLINK's files."""
     return table_schema(
         ("text", "idx question sub_task"),
         ("image", "image_1 image_2 image_3 image_4"),
@@ -125,7 +125,7 @@ def write(
         images = (
             {f"image_{n}": {"bytes": data, "path": None} for n, data in enumerate(item.images, 1)} for item in items
         )
-        # A column of the schema that a row does not have is empty.
+        # Columns of the schema that a row lacks are empty.
         cells = [{**vars(item), **pictures} for item, pictures in zip(items, images, strict=True)]
         paths.append(write_parquet(Path(folder) / task / FILE_NAME, [cells], schema()))
     return tuple(paths)

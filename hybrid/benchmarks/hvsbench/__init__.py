@@ -3,7 +3,7 @@
     hybrid run hvsbench --data DIR           DIR/data/test-*.parquet, the layout of the hub data set
     hybrid run hvsbench --data sample --task Q9 --setting screen=512x320
 
-Protocol: one call a row, the image and the question word for word. Q2 is a count, Q3 an order, Q9 and Q12 ask for a
+Protocol: one call per row, with the image and the verbatim question. Q2 is a count, Q3 an order, Q9 and Q12 ask for a
 scanpath, the others for a letter. Metrics: `overall_accuracy` is the share of all questions but Q9 and Q12 (micro),
 `accuracy.FIELD` the same within a field, `mae` and `rmse` are errors of Q2, `m_dir.q9` and the like are MultiMatch
 similarities; `m_dir_human.q9`, `m_dir_random.q9` and `m_dir_rescaled_*.q9` are explained in `hvsbench/metrics.py`.
@@ -68,10 +68,10 @@ from hybrid.core.types import (
     Score,
 )
 
-# Accuracy of a random guess at Q2, drawn from the true counts (Table 3): what an abstention is worth there.
+# Accuracy of a random guess at Q2, drawn from the true counts (Table 3): the score of an abstention there.
 CHANCE_COUNT: Final = 0.1909
 
-# Which text of `texts.toml` belongs to a field (appendix E); the two fields of scanpaths share `fixation`.
+# The text of `texts.toml` for a field (appendix E); the two fields of scanpaths share `fixation`.
 HINTS: Final = {"prominence": "salient", "subitizing": "salient", "prioritizing": "ranking"}
 
 
@@ -79,24 +79,24 @@ class HVSBench(Benchmark):
     """The benchmark; see the module's docstring."""
 
     def tasks(self, source: Source) -> tuple[str, ...]:
-        """The question types in the data. Raises `DataError` when there is no file or one cannot be used."""
+        """Return the question types in the data. Raises `DataError` if there is no file or one is unusable."""
         paths = files(source.folder, source.split)
         if not paths:
             raise DataError(f"{source.folder} holds no HVSBench data: expected data/{source.split}-*.parquet")
         return types_present(source.folder, paths)
 
     def files(self, source: Source) -> tuple[Path, ...]:
-        """The parquet files; every one can hold every question type."""
+        """Return the parquet files; each can contain every question type."""
         return tuple(path for path in files(source.folder, source.split) if inside(source.folder, path))
 
     def hub_files(self, split: str, tasks: Sequence[str]) -> tuple[str, ...]:
-        """All parquet files of the split: every one can hold every question type."""
+        """Return all parquet files of the split: each can contain every question type."""
         return (f"data/{split}-*.parquet",)
 
     def questions(self, source: Source) -> Iterator[Question | BrokenQuestion]:
-        """The rows of the chosen types, one type after the other.
+        """Yield the rows of the chosen types, one type after the other.
 
-        A file that cannot be used, and a row without a type, are missing from each type.
+        An unusable file, or a row without a type, counts as missing from each type.
         """
         settings = self.card.resolve_settings(source.settings)
         paths = files(source.folder, source.split)
@@ -114,10 +114,10 @@ class HVSBench(Benchmark):
             yield from read_questions(paths, task, source.folder, read, identify, make)
 
     def score(self, question: Question, exchanges: Sequence[Exchange], options: ScoreOptions) -> Score:
-        """The verdict by the question's kind; the authors' own parser is not public, so `--protocol` changes nothing.
+        """Score by the question's kind; the authors' parser is not public, so `--protocol` changes nothing.
 
         A count has `values["error"]`, prediction minus truth; a scanpath has `correct` None and similarities by the
-        names of the metrics, those of people and of a random path among them where the data allows it.
+        names of the metrics, including those of people and of a random path if the data allow it.
         """
         reply = exchanges[-1].reply
         verdict = score_of(question, 0.0, reply.outcome)
@@ -147,16 +147,16 @@ class HVSBench(Benchmark):
         return replace(verdict, correct=float(answer == str(question.target)), answer=answer, rule=parsed.rule)
 
     def score_stored(self, question: Question, stored: str, options: ScoreOptions = AS_PAPERS) -> Score:
-        """A stored answer is scored as a reply that consists of it: the authors published none."""
+        """Score a stored answer as a reply that consists of it: the authors published none."""
         prompt = Prompt((question.text,), question.kind, question.choices)
         return self.score(question, (Exchange(prompt, Reply(stored)),), options)
 
     def summarise(self, scores: Sequence[Score]) -> tuple[Metric, ...]:
-        """See `hybrid.benchmarks.hvsbench.metrics.summarise`."""
+        """Compute the metrics with `hybrid.benchmarks.hvsbench.metrics.summarise`."""
         return summarise(scores)
 
     def oracle(self, question: Question, prompt: Prompt) -> str:
-        """The right letter and option, count, order, or the first human scanpath."""
+        """Return the right letter and option, count, order, or the first human scanpath."""
         match question.kind:
             case Kind.INTEGER:
                 return f"People see {question.target} salient objects."
@@ -169,7 +169,7 @@ class HVSBench(Benchmark):
                 return super().oracle(question, prompt).replace(" .", ".")
 
     def oracle_answer(self, question: Question, prompt: Prompt) -> str | None:
-        """The line with the right letter, count or order, or the first human scanpath as three lists."""
+        """Return the line with the right letter, count or order, or the first human scanpath as three lists."""
         match question.kind:
             case Kind.INTEGER | Kind.ORDER:
                 return f"Answer: {question.target}"
@@ -196,7 +196,7 @@ def _question(
     pool: Mapping[str, Subject],
     prefix: str,
 ) -> Question:
-    """The question of a row. Raises `DataError` naming the row and the column."""
+    """Make the question of a row. Raises `DataError` naming the row and the column."""
     image = None if source.for_predictions else row.stored_image("image", source.store, identity)
     if image is None and not source.for_predictions:
         raise DataError(f"{row.where}, column image: the question {identity} has no image")
@@ -205,7 +205,7 @@ def _question(
         raise DataError(f"{row.where}, column question: empty")
     try:
         choices = options(text) if KINDS[task] in (Kind.CHOICE, Kind.ORDER) else ()
-        # Boxes may stand in the text as fractions of the image; joined predictions do not need their pixels.
+        # Boxes in the text may be fractions of the image; joined predictions do not need their pixels.
         facts = prompt_facts(task, text, (image.width, image.height), settings["boxes"]) if image else Given()
     except DataError as error:
         raise DataError(f"{row.where}, column question: {error}") from error
@@ -240,7 +240,7 @@ def _question(
 
 
 def _score_scanpath(question: Question, reply: Reply, verdict: Score, options: ScoreOptions) -> Score:
-    """Similarities with the human paths; without a readable path those of the fallback, or of a random path."""
+    """Compute similarities with the human paths; an unreadable path is replaced by the fallback or a random path."""
     verdict = replace(verdict, correct=None)
     if reply.outcome.failed:
         return verdict

@@ -1,7 +1,7 @@
 """HVSBench's parquet files: rows of one question type at a time, and parsers of their `answer` column.
 
-The files are large because images are embedded: the small columns are read first, an image only for a row that is used.
-How the column writes an order or a scanpath is not documented, so several ways are read and anything else is an error.
+The files are large because images are embedded, so the small columns are read first, and an image only for a row in
+use. The column's notation of orders and scanpaths is not documented, so several are accepted; others are an error.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ from hybrid.core.types import LETTERS, Scanpath
 COLUMNS: Final = ("index", "image", "question", "question_type", "answer")
 OPTIONAL: Final = ("category", "real_image_path", "origin_dataset")
 
-# How far a fixation may lie outside the image, as a fraction of its size: eye trackers record some; more is a unit.
+# Largest distance of a fixation outside the image, as a fraction of its size: eye trackers record some; a larger value
+# indicates another unit.
 OUTSIDE: Final = 0.25
 
 MIN_TRUE_FIXATIONS: Final = 2
@@ -41,14 +42,14 @@ class Subject:
 
 
 def files(folder: Path, split: str) -> tuple[Path, ...]:
-    """The parquet files of a split, `data/SPLIT-*.parquet`."""
+    """Return the parquet files of a split, `data/SPLIT-*.parquet`."""
     return tuple(sorted((folder / "data").glob(f"{split}-*.parquet")))
 
 
 def types_present(folder: Path, paths: Sequence[Path]) -> tuple[str, ...]:
-    """The question types in the files that can be read, in the order Q1 to Q13.
+    """Return the question types in the readable files, in the order Q1 to Q13.
 
-    Raises `DataError` where there is none: as `rows` does for the first file that cannot be read, or naming a row.
+    Raises `DataError` if there is none: as `rows` does for the first unreadable file, or naming a row.
     """
     types: set[str] = set()
     stray: list[DataRow] = []
@@ -71,15 +72,15 @@ def types_present(folder: Path, paths: Sequence[Path]) -> tuple[str, ...]:
 
 
 def type_of(row: DataRow) -> str | None:
-    """A row's question type, Q1 to Q13; None if it has none."""
+    """Return a row's question type, Q1 to Q13; None if it has none."""
     question_type = row.values.get("question_type")
     return question_type if isinstance(question_type, str) and question_type in KINDS else None
 
 
 def identity_of(row: DataRow, task: str, seen: set[str]) -> str:
-    """The row's id within its type, which is added to those `seen`.
+    """Return the row's id within its type, adding it to `seen`.
 
-    Raises `DataError` for a row without a type or an index, or with an index that was there before.
+    Raises `DataError` for a row without a type or an index, or with a duplicate index.
     """
     if type_of(row) is None:
         raise DataError(_no_type(row))
@@ -104,10 +105,10 @@ def _no_type(row: DataRow) -> str:
 def rows(folder: Path, path: Path, question_type: str | None = None, *, images: bool = True) -> Iterator[DataRow]:
     """Stream the rows of a file with or without the `image` column: all, or those that may be of one question type.
 
-    A row that does not say its type may be of any.
+    A row without a type may be of any.
 
     Raises:
-        DataError: the file is not parquet, lacks a column, or has one of another type.
+        DataError: the file is not parquet, lacks a column, or has a column of another type.
     """
     with opened(folder, path, COLUMNS) as file:
         _check_schema(file.schema_arrow, path)
@@ -129,7 +130,7 @@ def rows(folder: Path, path: Path, question_type: str | None = None, *, images: 
 
 
 def letter(text: str, options: Sequence[str]) -> str:
-    """The right option's letter from "B", "(B)", "[B]", "B." or the option's own text. Raises `DataError`."""
+    """Return the right option's letter from "B", "(B)", "[B]", "B." or the option's text. Raises `DataError`."""
     match = re.fullmatch(r"\s*[\[(]?([A-Z])[\])]?[.:]?(?:\s.*)?", text, re.DOTALL)
     if match and match[1] in LETTERS[: len(options)]:
         return match[1]
@@ -140,7 +141,7 @@ def letter(text: str, options: Sequence[str]) -> str:
 
 
 def count(text: str) -> int:
-    """A whole number from 0, written in digits. Raises `DataError`."""
+    """Parse a whole number from 0 up, in digits. Raises `DataError`."""
     match = re.fullmatch(r"\s*(\d{1,6})(?:\.0*)?\s*", text)
     if match is None:
         raise DataError(f"{text!r:.60} is no count")
@@ -148,7 +149,7 @@ def count(text: str) -> int:
 
 
 def order(text: str, options: Sequence[str]) -> str:
-    """Letters in order from "BCA", "B, C, A", "[B] [C] [A]" or "B > C > A". Raises `DataError`."""
+    """Parse letters in order from "BCA", "B, C, A", "[B] [C] [A]" or "B > C > A". Raises `DataError`."""
     letters = re.sub(r"[\s,;>\[\]()\"'.-]+", "", text)
     letters_offered = LETTERS[: len(options)]
     if not letters or not set(letters) <= set(letters_offered) or len(set(letters)) != len(letters):
@@ -157,10 +158,10 @@ def order(text: str, options: Sequence[str]) -> str:
 
 
 def human_paths(text: str) -> tuple[Scanpath, ...]:
-    """The human scanpaths of an answer, one or several; x, y as fractions of the image, durations in milliseconds.
+    """Parse the human scanpaths of an answer; x, y as fractions of the image, durations in milliseconds.
 
-    Read are lists `X = [...] Y = [...] T = [...]`, once or several times; JSON or Python literals of {"X", "Y", "T"},
-    of several such objects in a list or under names, and of lists of [x, y, t] points.
+    Accepted are lists `X = [...] Y = [...] T = [...]`, once or several times; JSON or Python literals of {"X", "Y",
+    "T"}, of several such objects in a list or under names, and of lists of [x, y, t] points.
 
     Raises:
         DataError: no scanpath; lists of different lengths; fewer than two fixations; a coordinate that is not finite
@@ -179,15 +180,15 @@ def human_paths(text: str) -> tuple[Scanpath, ...]:
 
 
 def subjects(folder: Path, paths: Sequence[Path], question_type: str) -> Mapping[str, Subject]:
-    """By the place of each row (`DataRow.where`) all human paths of its image and task.
+    """Return all human paths of each row's image and task, by the row's location (`DataRow.where`).
 
-    Rows of one type on the same image with the same search target belong together, whether each holds one path or
-    all. Rows whose answer cannot be read are left out here and broken when they are asked.
+    Rows of one type on the same image with the same search target belong together, whether each has one path or all.
+    Rows whose answer cannot be read are skipped here and broken when they are asked.
     """
     groups: dict[tuple[str, str], list[str]] = {}
     by_image: dict[tuple[str, str], dict[Scanpath, None]] = {}
     for path in paths:
-        # What cannot be read is named when it is asked.
+        # Errors are reported when the question is asked.
         with suppress(DataError):
             for row in rows(folder, path, question_type, images=False):
                 if type_of(row) is None:
@@ -195,7 +196,7 @@ def subjects(folder: Path, paths: Sequence[Path], question_type: str) -> Mapping
                 with suppress(DataError):
                     path_cell = row.values.get("real_image_path")
                     image = path_cell if isinstance(path_cell, str) and path_cell else row.where
-                    # Rows that differ only in how many fixations they ask for are one task.
+                    # Rows that differ only in the requested number of fixations are one task.
                     key, human = (image, re.sub(r"\d+", "", row.text("question"))), human_paths(row.text("answer"))
                     groups.setdefault(key, []).append(row.where)
                     by_image.setdefault(key, {}).update(dict.fromkeys(human))
@@ -203,7 +204,7 @@ def subjects(folder: Path, paths: Sequence[Path], question_type: str) -> Mapping
 
 
 def of_another_image(pool: Mapping[str, Subject], location: str, seed: str) -> Scanpath | None:
-    """A human path of another image, drawn with `seed`; None where there is no other image."""
+    """Return a random human path of another image, seeded; None if there is no other image."""
     mine = pool[location].image
     others = sorted(place for place, subject in pool.items() if subject.image != mine)
     if not others:
@@ -228,7 +229,7 @@ def _check_schema(schema: Any, path: Path) -> None:
 
 
 def _literal(text: str) -> Any:
-    """The value of a JSON or Python literal; None for any other text."""
+    """Return the value of a JSON or Python literal; None for any other text."""
     if not text.lstrip().startswith(("{", "[")):
         return None
     try:
@@ -270,7 +271,7 @@ def _paths_of(value: Any, depth: int = 0) -> Iterator[Scanpath]:
 
 
 def _from_axes(axes: Mapping[str, Any]) -> Iterator[Scanpath]:
-    """One path from three lists of numbers, several from three lists of lists."""
+    """Yield one path from three lists of numbers, several from three lists of lists."""
     columns = [axes["X"], axes["Y"], axes.get("T", [])]
     if not all(isinstance(column, list | tuple) for column in columns):
         raise DataError("X, Y and T must be lists")

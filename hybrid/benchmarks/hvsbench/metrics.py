@@ -1,10 +1,10 @@
-"""HVSBench's metrics: similarity of scanpaths to human ones, and aggregates of verdicts.
+"""HVSBench's metrics: similarity of scanpaths to human ones, and aggregates of scores.
 
     compare(path, human_paths, Rules())      # {"m_shape": ..., "m_dir": ..., "m_len": ..., "m_pos": ...}
 
 The paper (section 3.3) follows the code of the scanpath model HAT: coordinates in pixels of a fixed screen, all
-durations 1, a predicted path cut to six fixations, a path below three fixations filled up with points (1, 1) in pixels,
-the mean over the human paths of the image. Direction and position depend on the shape of the screen: it is a setting.
+durations 1, a predicted path cut to six fixations, a path below three fixations padded with points (1, 1) in pixels,
+the mean over the human paths of the image. Direction and position depend on the shape of the screen, a setting.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ FACTS: Final = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-
 FIELDS: Final[Mapping[str, Sequence[str]]] = FACTS["fields"]
 SCANPATH_TASKS: Final = ("Q9", "Q12")
 
-# The first four columns of MultiMatch by the names of our metrics; the paper prints m_dir and m_pos.
+# The first four columns of MultiMatch under the names of the metrics; the paper prints m_dir and m_pos.
 DIMENSIONS: Final = ("m_shape", "m_dir", "m_len", "m_pos")
 
-# By question type the ends of some dimensions: those of a random guess and of people.
+# Ends of the scale of some dimensions by question type: a random guess and people.
 PUBLISHED_ENDS: Final[Mapping[str, Mapping[str, Sequence[float]]]] = FACTS["published_ends"]
 
-# Mean true count of Q2: stands in for a reply without a number (section 3.3).
+# Mean true count of Q2, which replaces a reply without a number (section 3.3).
 FALLBACK_COUNT: Final = 3.2116
-# Stands in for a reply without the three lists (Table 7).
+# Replaces a reply without the three lists (Table 7).
 FALLBACK_PATH: Final = Scanpath((0.5,), (0.5,), (0.0,))
 
 PADDING_PX: Final = 1.0
@@ -47,16 +47,16 @@ CROP: Final = 6
 class Rules:
     """Parameters of the similarity of two scanpaths."""
 
-    # Width and height in pixels; the images of COCO-Search18 and COCO-FreeView as HAT reads them.
+    # Width and height in pixels; HAT resizes the images of COCO-Search18 and COCO-FreeView to this size.
     screen: tuple[int, int] = (512, 320)
-    # Fixations of a prediction that count.
+    # Number of fixations of a prediction that count.
     crop: int = CROP
-    # Whether human paths are cut too, as one loader of HAT does; the paper cuts predictions only.
+    # Whether human paths are cut too, as in one loader of HAT; the paper cuts only predictions.
     crop_truth: bool = False
 
 
 def compare(path: Scanpath, humans: Sequence[Scanpath], rules: Rules) -> dict[str, float]:
-    """Mean similarity of a predicted path with every human one, by dimension; 1 is alike, and it can be below 0.
+    """Return the mean similarity of a predicted path with every human one, by dimension; at most 1, may be negative.
 
     A predicted point outside the image counts as the nearest point inside.
     """
@@ -67,10 +67,11 @@ def compare(path: Scanpath, humans: Sequence[Scanpath], rules: Rules) -> dict[st
 
 @lru_cache(maxsize=2048)  # the same for every solver, and most of the time that scoring takes
 def references(humans: tuple[Scanpath, ...], other: Scanpath | None, rules: Rules) -> Mapping[str, float]:
-    """Results of `compare` for people and for a random guess, as `m_dir_human`, `m_dir_random` and so on.
+    """Return `compare` for people and for a random guess, as `m_dir_human`, `m_dir_random` and so on.
 
     Human: each subject's path against those of the others, then the mean over subjects (leave one out); needs two
-    paths. Random: `other`, a human path of another image.
+        paths.
+    Random: `other`, a human path of another image.
     """
     pairs = [(a, b) for a in range(len(humans)) for b in range(len(humans)) if a != b]
     similarities: dict[str, float] = {}
@@ -94,19 +95,19 @@ def _true(path: Scanpath, rules: Rules) -> NDArray[np.float64]:
 
 
 def _on_screen(points: NDArray[np.float64], rules: Rules) -> NDArray[np.float64]:
-    """x, y in pixels and duration 1, (fixations, 3), with at least as many rows as MultiMatch needs."""
+    """Convert to x, y in pixels and duration 1, (fixations, 3), with at least as many rows as MultiMatch needs."""
     table = np.full((max(len(points), MIN_FIXATIONS), 3), PADDING_PX)
     table[: len(points), :2] = points * rules.screen
     return table
 
 
 def summarise(scores: Sequence[Score]) -> tuple[Metric, ...]:
-    """The metrics of `hvsbench`, those that the scores have questions for; `DIM` is one of `DIMENSIONS`, `q` q9 or q12.
+    """Compute the metrics of `hvsbench` for which there are questions; `DIM` is one of `DIMENSIONS`, `q` q9 or q12.
 
     `overall_accuracy` (micro, without Q9 and Q12), `accuracy.FIELD`, `mae`, `rmse`, `DIM.q`; the references
     `DIM_human.q` and `DIM_random.q`; for m_dir and m_pos `DIM_rescaled_published.q` and `DIM_rescaled_measured.q`.
 
-    A failed question is left out of everything, as `n` says.
+    Failed questions are left out of everything, including `n`.
     """
     judged = [score for score in scores if score.task not in SCANPATH_TASKS]
     metrics = [accuracy("overall_accuracy", judged)]
@@ -132,10 +133,10 @@ def summarise(scores: Sequence[Score]) -> tuple[Metric, ...]:
 
 
 def _rescaled(name: str, task: str, scores: Sequence[Score], means: Mapping[str, float]) -> list[Metric]:
-    """M-Dir and M-Pos with 0 at random and 1 at human: the ends of Table 3, and those measured on these questions.
+    """Rescale M-Dir and M-Pos to 0 at random and 1 at human: ends from Table 3, and those measured on these questions.
 
-    The measured ends need both references on every question; each question is taken against its own random path, and
-    the span from random to human counts as fixed when it is resampled.
+    The measured ends need both references on every question; each question is compared with its own random path, and
+    the span from random to human is treated as fixed in resampling.
     """
     metrics: list[Metric] = []
     if name not in PUBLISHED_ENDS[task]:
@@ -159,5 +160,5 @@ def _mean(
     *,
     share: bool = False,
 ) -> Metric:
-    # Errors are no shares, nor are similarities on another scale.
+    # Errors are no shares, and neither are similarities on another scale.
     return metric_of(name, (Cell("", score.unit, value(score), 1.0) for score in scores), combination, share=share)

@@ -1,11 +1,12 @@
-"""MultiMatch: how alike two scanpaths are in shape, direction, length, position and duration. Many pairs at once.
+"""MultiMatch: similarity of two scanpaths in shape, direction, length, position and duration, for many pairs at once.
 
     similarities = multimatch([path_a, path_b, path_c], [(0, 1), (0, 2)], screen=(512, 320))    # (2, 5)
 
-Jarodzka, Holmqvist and Nystrom, ETRA 2010, section 3; the values are those of the package `multimatch-gaze` 0.1.3
-(Wagner et al., JOSS 4 (2019) 1525), defined also where that package raises. Two scanpaths become two lists of saccades;
-a cheapest monotone alignment of the lists, by the length of the vector difference, says which saccades to compare; a
-dimension is one minus the median of its differences over the aligned pairs. `bench/multimatch.py` has the times.
+Jarodzka, Holmqvist and Nystrom, ETRA 2010, section 3; the values equal those of the package `multimatch-gaze` 0.1.3
+(Wagner et al., JOSS 4 (2019) 1525), and are defined also where that package raises an error. Two scanpaths become two
+lists of saccades; a cheapest monotone alignment of the lists, by the length of the vector difference, determines which
+saccades to compare; a dimension is one minus the median of its differences over the aligned pairs.
+`bench/multimatch.py` measures the times.
 
 Pairs of similar lengths are compared together: an array has a row for each saccade, or pair of saccades, and a column
 for each pair of paths, so that every step is one pass over contiguous numbers.
@@ -29,31 +30,31 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
 Codes = NDArray[np.uint8]
 
-# The columns of a result, in order; the package calls the first one vector.
+# Columns of a result, in order; the package calls the first one vector.
 DIMENSIONS: Final = ("shape", "direction", "length", "position", "duration")
 
-# Below this the measure is not defined: the package returns NaN, we refuse, and a protocol must say how it pads.
+# Below this the measure is undefined: the package returns NaN, this module raises, and a protocol must define padding.
 MIN_FIXATIONS: Final = 3
 
-# Bits that say from where a pair of saccades is reached most cheaply; several where that is a tie.
+# Bits for the cheapest predecessors of a pair of saccades; several for a tie.
 _DIAGONAL, _LEFT, _UP = 1, 2, 4
 
 _TIED: Final = np.array([bits.bit_count() > 1 for bits in range(8)])
 
-# Pairs of saccades that are worked on together: what fits a processor's cache.
+# Number of pairs of saccades that are processed together: they fit a processor's cache.
 _CHUNK_CELLS: Final = 1 << 17
-# Cost of the calls of one more batch, in pairs of saccades that could be padding instead.
+# Cost of an additional batch, as a number of padding pairs of saccades.
 _BATCH_CELLS: Final = 1 << 14
-# Alignments that one call of SciPy finds: its time has a part for each call and one with their square.
+# Alignments per call of SciPy, whose time has a constant part and one with their square.
 _TIES_TOGETHER: Final = 16
 
 
 @dataclass(frozen=True)
 class _Saccades:
-    """The saccades of all paths one behind the other, (saccades,) each, and where those of a path begin and how many.
+    """The saccades of all paths, concatenated, (saccades,) each, and the start and the number of each path's saccades.
 
-    A saccade has the place and the duration of the fixation that it starts from. Behind the last saccade of a path
-    come others, and behind the last of all zeros: what is read beyond a path's end is a number that decides nothing.
+    A saccade has the position and the duration of the fixation where it starts. Reads beyond the end of a path return
+    other saccades, or zeros after the last one, and do not affect the result.
     """
 
     x: Floats
@@ -68,20 +69,20 @@ class _Saccades:
 
 
 def multimatch(paths: Sequence[Floats], pairs: ArrayLike, screen: tuple[float, float]) -> Floats:
-    """Similarity of `paths[i]` and `paths[j]` for every pair (i, j).
+    """Return the similarity of `paths[i]` and `paths[j]` for every pair (i, j).
 
     Args:
         paths: scanpaths, each (fixations, 3) of x, y in the units of `screen` and duration; at least three fixations.
-        pairs: (pairs, 2) whole numbers: which paths are compared.
-        screen: width and height that lengths and positions are divided by: similarities depend on it.
+        pairs: (pairs, 2) indices of the paths to compare.
+        screen: width and height by which lengths and positions are divided; similarities depend on it.
 
     Returns:
-        (pairs, 5), columns as in `DIMENSIONS`. 1 is alike. Shape, length and position can fall below 0 only when
-        points lie outside the screen. Two durations of 0 are alike.
+        (pairs, 5), columns as in `DIMENSIONS`. 1 means equal. Shape, length and position can be negative only if points
+        are outside the screen. Two durations of 0 are equal.
 
     Raises:
         DataError: an array of another form, fewer than three fixations, a number that is not finite, a negative
-            duration, a pair of paths that are not there, or a screen without area.
+            duration, an invalid index, or a screen without area.
     """
     if not (math.isfinite(screen[0]) and math.isfinite(screen[1]) and min(screen) > 0):
         raise DataError(f"screen {screen}: width and height must be above 0")
@@ -131,11 +132,11 @@ def _saccades(paths: Sequence[Floats]) -> _Saccades:
 
 
 def _batches(rows: Ints, columns: Ints) -> Iterator[Ints]:
-    """The numbers of the pairs that are compared together: of similar numbers of saccades, and not too many."""
+    """Yield the indices of pairs to compare together: similar numbers of saccades, and limited in size."""
     order = np.lexsort((columns, rows))
     shapes = np.stack([rows[order], columns[order]])
     changes = np.flatnonzero(np.diff(shapes, axis=1).any(axis=0)) + 1
-    # Each run of pairs of one shape joins the batch before it where the padding costs less than a separate batch.
+    # Pairs of one shape join the previous batch if the padding costs less than a separate batch.
     batches: list[tuple[int, int, int, int]] = []
     for begin, end in pairwise([0, *changes.tolist(), len(order)]):
         high, wide = shapes[:, begin].tolist() if end > begin else (0, 0)
@@ -154,10 +155,10 @@ def _batches(rows: Ints, columns: Ints) -> Iterator[Ints]:
 
 
 def _compare(saccades: _Saccades, first: Ints, second: Ints) -> Floats:
-    """Medians of the five differences, (5, pairs), not yet divided by their scales."""
+    """Return medians of the five differences, (5, pairs), not yet divided by their scales."""
     starts = saccades.starts[first], saccades.starts[second]
     rows, columns = saccades.counts[first], saccades.counts[second]
-    # The length of the difference of every saccade of a path with every one of the other, (rows, columns, pairs).
+    # Length of the difference of every saccade of a path with every one of the other, (rows, columns, pairs).
     down, across = starts[0] + np.arange(rows.max())[:, None], starts[1] + np.arange(columns.max())[:, None]
     dx, dy = (part.take(down)[:, None] - part.take(across) for part in (saccades.dx, saccades.dy))
     np.multiply(dx, dx, out=dx)
@@ -173,7 +174,7 @@ def _compare(saccades: _Saccades, first: Ints, second: Ints) -> Floats:
         path, moves = _trace(codes, rows, columns)
     differences = _differences(saccades, starts, distances, path)
     differences[:, 1:][:, moves == 0] = np.inf
-    # The median of as many steps of each pair as its alignment has.
+    # The median over as many steps of each pair as its alignment has.
     counts = 1 + np.count_nonzero(moves, axis=0)
     ordered = np.sort(differences, axis=1)
     middle = (counts - 1) // 2, counts // 2
@@ -182,14 +183,14 @@ def _compare(saccades: _Saccades, first: Ints, second: Ints) -> Floats:
 
 
 def _cheapest(distances: Floats) -> Codes:
-    """Where the cheapest way from saccade pair (0, 0) to every other comes from, (rows, columns, pairs); 0 at (0, 0).
+    """Return the predecessor on the cheapest path from saccade pair (0, 0) to every other, (rows, columns, pairs).
 
-    Steps go right, down or diagonally and cost the difference of the pair they reach. The padding lies to the right
-    and below, so it is on no way to a real pair.
+    Steps go right, down or diagonally and cost the difference of the pair they reach. The padding is to the right and
+    below, so it is on no path to a real pair. The code at (0, 0) is 0.
     """
     rows, columns, pairs = distances.shape
-    # One row and one column more, which cannot be passed. Pairs of saccades with the same i + j wait for no other of
-    # them, and lie at equal distances.
+    # One additional row and column, which are impassable. Pairs of saccades with the same i + j are independent of each
+    # other, and are equally spaced in memory.
     cost = np.full((rows + 1, columns + 1, pairs), np.inf)
     best = np.full((rows, columns, pairs), np.nan)
     cost[1, 1] = 0.0
@@ -209,15 +210,15 @@ def _cheapest(distances: Floats) -> Codes:
 
 
 def _trace(codes: Codes, rows: Ints, columns: Ints) -> tuple[Ints, Codes]:
-    """The saccade pairs on each alignment, from the last to the first.
+    """Return the saccade pairs on each alignment, from the last to the first.
 
     Returns:
-        Their places as row * columns + column, (steps, pairs), and the codes of the moves from each to the next,
-        (steps - 1, pairs). An alignment of fewer steps than others stays at (0, 0), with moves of code 0.
+        Their positions as row * columns + column, (steps, pairs), and the codes of the moves from each to the next,
+        (steps - 1, pairs). A shorter alignment stays at (0, 0), with moves of code 0.
     """
     wide, pairs = codes.shape[1:]
     back = np.zeros(8, np.intp)
-    # The first of these that is among the cheapest.
+    # Take the first of these that is among the cheapest.
     for step, ways in ((wide, _UP), (1, _LEFT), (wide + 1, _DIAGONAL)):
         back[[code for code in range(8) if code & ways]] = step
     flat, every = codes.reshape(-1), np.arange(pairs)
@@ -231,7 +232,7 @@ def _trace(codes: Codes, rows: Ints, columns: Ints) -> tuple[Ints, Codes]:
 
 
 def _of_one_shape(members: Ints, rows: Ints, columns: Ints) -> Iterator[Ints]:
-    """Some of the pairs, in parts of equal numbers of saccades, `_TIES_TOGETHER` at most."""
+    """Yield the pairs in groups with equal numbers of saccades, at most `_TIES_TOGETHER` each."""
     shapes = np.stack([rows[members], columns[members]], axis=1)
     for shape in np.unique(shapes, axis=0):
         same_shape = members[(shapes == shape).all(axis=1)]
@@ -240,10 +241,10 @@ def _of_one_shape(members: Ints, rows: Ints, columns: Ints) -> Iterator[Ints]:
 
 
 def _as_scipy(distances: Floats) -> Codes:
-    """The codes of the ways that SciPy's Dijkstra finds, on whose choice among equally cheap ones the package rests.
+    """Return the codes of the paths that SciPy's Dijkstra finds; its choice among ties determines the result.
 
-    The alignments of `apart` (rows, columns, pairs) are parts of one graph, and each is searched from its own start:
-    from a start, only its own part is reached.
+    All alignments of `distances` (rows, columns, pairs) are parts of one graph; from its start, each search reaches
+    only its own part.
     """
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import dijkstra
@@ -267,7 +268,7 @@ def _as_scipy(distances: Floats) -> Codes:
 
 @lru_cache(maxsize=256)
 def _graph(rows: int, columns: int) -> tuple[Ints, Ints]:
-    """The steps from every saccade pair: to which they go, and where those of each pair end in that list."""
+    """Return the steps from every saccade pair: their targets, and the end of each pair's steps in that list."""
     node = np.arange(rows * columns).reshape(rows, columns)
     ends = ((node[:, :-1], node[:, 1:]), (node[:-1], node[1:]), (node[:-1, :-1], node[1:, 1:]))
     starts, stops = (np.concatenate([pair[side].ravel() for pair in ends]) for side in (0, 1))
@@ -276,7 +277,7 @@ def _graph(rows: int, columns: int) -> tuple[Ints, Ints]:
 
 
 def _differences(saccades: _Saccades, starts: tuple[Ints, Ints], distances: Floats, path: Ints) -> Floats:
-    """The five differences along the alignments, (5, steps, pairs)."""
+    """Return the five differences along the alignments, (5, steps, pairs)."""
     pairs = path.shape[1]
     rows, columns = np.divmod(path, distances.shape[1])
     a, b = starts[0] + rows, starts[1] + columns

@@ -2,7 +2,7 @@
 
     options("Which is more salient? [A] the dog [B] the car")    # ("the dog", "the car")
 
-Everything is read once, when the data is loaded; nothing is added that the text does not hold.
+Everything is parsed once, when the data is loaded, and only from the text.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ _FIXATIONS: Final = re.compile(r"\b(?:containing|contains?|of)\s+(\d{1,2})\s+val
 
 
 def options(text: str) -> tuple[str, ...]:
-    """The options in order, each on one line without its label.
+    """Return the options in order, each on one line without its label.
 
     Raises:
-        DataError: fewer than two options behind labels A, B, ..., or two that read the same.
+        DataError: fewer than two options after labels A, B, ..., or two equal ones.
     """
     choices = tuple(" ".join(segment.split()).strip(" ,;:.—–") for segment in _segments(text, cut_last=True))
     if len(choices) < 2:
@@ -48,14 +48,14 @@ def options(text: str) -> tuple[str, ...]:
 
 
 def prompt_facts(task: str, text: str, size: tuple[int, int], box_form: str) -> Given:
-    """The facts of a question of type `task` (`Q1` to `Q13`) about an image of `size` (width, height).
+    """Return the facts of a question of type `task` (`Q1` to `Q13`) about an image of `size` (width, height).
 
-    Boxes are pixels of the image; boxes whose numbers are all at most 1 stand in the text as fractions of its size.
+    Boxes are pixels of the image; boxes whose numbers are all at most 1 are fractions of its size in the text.
     Scanpaths are the candidates of Q8 and Q11, and for Q10 and Q13 the candidate fixations, each a path of one point;
-    `t_ms` is empty where the text names no durations.
+    `t_ms` is empty if the text gives no durations.
 
     Raises:
-        DataError: a box without area, which mostly means that the other form of box is meant.
+        DataError: a box without area, which usually means that boxes have the other form.
     """
     candidates: list[Scanpath] = []
     for segment in _segments(text, cut_last=False) if task in ("Q8", "Q10", "Q11", "Q13") else ():
@@ -76,7 +76,7 @@ def prompt_facts(task: str, text: str, size: tuple[int, int], box_form: str) -> 
 
 
 def lists(text: str) -> tuple[Scanpath, ...]:
-    """The scanpaths written as lists `X = [...] Y = [...] T = [...]`, in order; T may be missing everywhere.
+    """Return the scanpaths written as lists `X = [...] Y = [...] T = [...]`, in order; T may be missing everywhere.
 
     Raises:
         DataError: different numbers of X, Y and T lists, lists of different lengths in one path, or no numbers.
@@ -92,12 +92,12 @@ def lists(text: str) -> tuple[Scanpath, ...]:
 
 
 def points(text: str) -> tuple[tuple[float, float, float | None], ...]:
-    """The points written as (x, y) or (x, y, duration), in order."""
+    """Return the points written as (x, y) or (x, y, duration), in order."""
     return tuple((float(m[1]), float(m[2]), float(m[3]) if m[3] else None) for m in _POINT.finditer(text))
 
 
 def _segments(text: str, *, cut_last: bool) -> tuple[str, ...]:
-    """The text behind each label, for the labelling that finds most of A, B, C, ... in order."""
+    """Return the text after each label, for the labelling that finds most of A, B, C, ... in order."""
     best: list[tuple[int, int]] = []
     for form in _LABELS:
         spans: list[tuple[int, int]] = []
@@ -121,7 +121,7 @@ def _segments(text: str, *, cut_last: bool) -> tuple[str, ...]:
 
 
 def _boxes(text: str, size: tuple[int, int], form: str) -> Iterator[Box]:
-    # Two corners, or a corner and the size: the paper leaves it open, so it is a setting.
+    # Two corners, or a corner and the size: the paper does not say, so it is a setting.
     rows = [tuple(float(value) for value in match.groups()) for match in _BOX.finditer(text)]
     fractions = bool(rows) and all(value <= 1 for row in rows for value in row)
     width, height = size if fractions else (1, 1)

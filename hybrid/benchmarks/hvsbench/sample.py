@@ -1,6 +1,6 @@
 """Generated questions in HVSBench's official parquet layout, for tests, the quickstart and load tests.
 
-Answers are known by construction, human scanpaths are made by rule, and the wording is this project's own: a score on
+Answers are known by construction, human scanpaths follow a rule, and the wording is this project's own, so a score on
 them is never an HVSBench result. Row i of a type depends only on (seed, type, i).
 Run: `write(Path("sample"), tuple(TASKS), per_task=20, seed=0)`, or `hybrid run hvsbench --data sample`.
 """
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 FILE_NAME = "test-00000-of-00001.parquet"
 ORIGIN = "generated"
-# Row i of the n-th type has the index n * this + i, so that no index appears twice.
+# Row i of the n-th type has the index n * ROWS_OF_A_TYPE + i, so that indices are unique.
 ROWS_OF_A_TYPE = 1_000_000
 
 TEXTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
@@ -38,7 +38,7 @@ TEXTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 
 @dataclass(frozen=True)
 class SceneQuestion:
-    """A question before it becomes a row: the scene it shows, its text, its answer and the form of the answer."""
+    """A question before it becomes a row: its scene, its text, its answer and the form of the answer."""
 
     scene: PopOutScene
     question: str
@@ -48,7 +48,7 @@ class SceneQuestion:
 
 @dataclass(frozen=True)
 class Task:
-    """A question type: `make(rng, answer)`, where `answer` of `answers` is dealt evenly; its field."""
+    """A question type: `make(rng, answer)` for an `answer` below `answers`, evenly distributed; its field."""
 
     make: Callable[[np.random.Generator, int], SceneQuestion]
     answers: int
@@ -56,7 +56,7 @@ class Task:
 
 
 def make_question(task: str, index: int, seed: int, purpose: Purpose = "sample") -> SceneQuestion:
-    """Question `index` (from 0) of a type. Raises `UsageError` for an unknown type, a negative index or seed."""
+    """Make question `index` (from 0) of a type. Raises `UsageError` for an unknown type or a negative number."""
     check_item(task, TASKS, index, seed)
     name = zlib.crc32(f"hvsbench {task}".encode())
     answer = dealt(TASKS[task].answers, index, purpose, seed, name)
@@ -77,7 +77,7 @@ def write(folder: Path, tasks: Sequence[str], per_task: int, seed: int, purpose:
 
 
 def schema() -> pa.Schema:
-    """The arrow schema of the official files."""
+    """Return the arrow schema of the official files."""
     texts = "question question_type answer answer_type category split real_image_path origin_dataset"
     return table_schema(("number", "index"), ("image", "image"), ("text", texts))
 
@@ -121,7 +121,7 @@ def _order(rng: np.random.Generator, answer: int) -> SceneQuestion:
 
 
 def _more_salient(rng: np.random.Generator, answer: int, *, by_name: bool) -> SceneQuestion:
-    """Which of two is more salient, by their names or by their boxes."""
+    """Ask which of two is more salient, by their names or by their boxes."""
     scene = pop_out(rng, int(rng.integers(3, 6)))
     low, high = sorted(int(rank) for rank in rng.permutation(len(scene.things))[:2])
     pair = [scene.things[rank] for rank in ((low, high) if answer == 0 else (high, low))]
@@ -133,7 +133,7 @@ def _more_salient(rng: np.random.Generator, answer: int, *, by_name: bool) -> Sc
 
 
 def _rank(rng: np.random.Generator, answer: int, *, by_name: bool) -> SceneQuestion:
-    """The rank of one thing, by its name or by its box."""
+    """Ask for the rank of one object, by its name or by its box."""
     scene = pop_out(rng, int(rng.integers(3, 6)))
     item = scene.things[answer]
     what = item.name if by_name else f"object in the box {_box(item.box)}"
@@ -142,7 +142,7 @@ def _rank(rng: np.random.Generator, answer: int, *, by_name: bool) -> SceneQuest
 
 
 def _human_path(rng: np.random.Generator, answer: int, *, search: bool) -> SceneQuestion:
-    """Which of two paths is of this image, the other being of another one."""
+    """Ask which of two paths belongs to this image; the other belongs to another one."""
     if search:
         scene, target = _with_target(rng)
         other = pop_out(rng, 5)
@@ -171,7 +171,7 @@ def _path(rng: np.random.Generator, answer: int, *, search: bool) -> SceneQuesti
 
 
 def _longest(rng: np.random.Generator, answer: int, *, search: bool) -> SceneQuestion:
-    """Which of four fixations of one path was held longest."""
+    """Ask which of four fixations of one path was the longest."""
     if search:
         scene, target = _with_target(rng)
         text = (
@@ -210,19 +210,19 @@ TASKS: Mapping[str, Task] = {
 
 
 def _with_first_at(rng: np.random.Generator, number: int, place: int) -> list[int]:
-    """The ranks 0 to `number` - 1 in random order, with rank 0 at `place`."""
+    """Return the ranks 0 to `number` - 1 in random order, with rank 0 at `place`."""
     order = [int(rank) + 1 for rank in rng.permutation(number - 1)]
     return [*order[:place], 0, *order[place:]]
 
 
 def _with_target(rng: np.random.Generator) -> tuple[PopOutScene, int]:
-    """A scene and the rank of the searched thing: never the most salient one."""
+    """Return a scene and the rank of the target, which is never the most salient object."""
     scene = pop_out(rng, 5)
     return scene, int(rng.integers(1, 5))
 
 
 def _longest_at(rng: np.random.Generator, path: Scanpath, answer: int) -> list[str] | None:
-    """Four different places of a path, the one that was held longest at place `answer`; None if there are not four."""
+    """Return four different positions of a path, with the longest fixation at index `answer`; None if too few."""
     held_s: dict[str, float] = {}
     for x, y, time in zip(path.x, path.y, path.t_ms, strict=True):
         spot = f"({x:.2f}, {y:.2f})"

@@ -4,8 +4,8 @@
     hybrid run mm_sap --data DIR --setting refusal_prompt=on    with the instruction of the paper's section 4.5
 
 Protocol: five options, one of them a refusal, in five seeded orders (`ID#s0` to `ID#s4`). After a refusal the question
-is asked once more without that option: the paper does so on KnowVisQA alone, but a dialogue must not know the set,
-because it is the answer; only KnowVisQA's second pass is counted. Metrics: section 4.1 and 4.4, as fractions of 1.
+is asked once more without that option. The paper does so only on KnowVisQA, but a dialogue must not know the set,
+because it reveals the answer; only KnowVisQA's second pass is counted. Metrics: section 4.1 and 4.4, as fractions of 1.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ class MmSap(Benchmark):
     searches_subfolders = True
 
     def tasks(self, source: Source) -> tuple[str, ...]:
-        """The sets that the data holds, in the paper's order.
+        """Return the sets in the data, in the paper's order.
 
-        The first row of a file tells, unless a column names sets; of a file that cannot be used its name, so that its
-        set is missing by name. Raises `DataError` where no file can be used, or no row says its set.
+        The first row of a file determines its set, unless a column names sets; the name of an unusable file determines
+        which set is missing. Raises `DataError` if no file is usable, or no row names its set.
         """
         folder, present, unread = source.folder, set[str](), set[str | None]()
 
@@ -55,7 +55,7 @@ class MmSap(Benchmark):
                 try:
                     present.add(set_of(path, folder, row, columns))
                 except DataError:
-                    # Only where no row before said a set is the table at fault.
+                    # The table is at fault only if no earlier row named a set.
                     if not number:
                         raise
                 if not columns.set:
@@ -71,14 +71,14 @@ class MmSap(Benchmark):
         return tuple(name for name in SETS if name in present | unread)
 
     def files(self, source: Source) -> tuple[Path, ...]:
-        """All parquet files under the folder: ids count over them."""
+        """Return all parquet files under the folder: ids are numbered across them."""
         return tuple(path for path in paths(source.folder) if inside(source.folder, path))
 
     def questions(self, source: Source) -> Iterator[Question | BrokenQuestion]:
-        """The rows of the chosen sets, each in its orders of the options. Ids count the rows of a set from 1.
+        """Yield the rows of the chosen sets, each in its orders of the options. Ids number the rows of a set from 1.
 
-        A file that cannot be used, and a row that does not say its set, are missing from every chosen set that they may
-        belong to.
+        An unusable file, or a row that does not name its set, counts as missing from every chosen set to which it may
+        belong.
         """
         settings, counts = self.card.resolve_settings(source.settings), dict.fromkeys(SETS, 0)
         for path in paths(source.folder):
@@ -99,17 +99,17 @@ class MmSap(Benchmark):
                     except DataError as error:
                         yield BrokenQuestion(identity, name, str(error))
             except DataError as error:
-                # It may hold the set that its name says, else any.
+                # It may contain the set in its name, else any.
                 question_set = set_in(str(path.relative_to(source.folder)))
                 for name in source.tasks if question_set is None else {question_set} & {*source.tasks}:
                     yield lost(name, source.folder, str(path), error)
 
     async def dialogue(self, question: Question, ask: Ask) -> tuple[Exchange, ...]:
-        """One ask with five options; one more with four after a refusal by either parse."""
+        """Ask once with five options, and once more with four after a refusal according to either parse."""
         with_prompt = question.protocol["refusal_prompt"] is True
         first = self._prompt(question, question.choices, "refusal" if with_prompt else "plain")
         reply = await ask(first)
-        # By either parse, so that a run can be scored with both.
+        # Use both parses, so that a run can be scored with either.
         read = {read_answer(reply.text, question.choices, parse).value for parse in ("strict", "official")}
         if _refusal(question) not in read:
             return (Exchange(first, reply),)
@@ -125,10 +125,10 @@ class MmSap(Benchmark):
         return Prompt((*show(question.images), text.strip()), Kind.CHOICE, tuple(choices), route="choice")
 
     def score(self, question: Question, exchanges: Sequence[Exchange], options: ScoreOptions) -> Score:
-        """Right answers and right refusals.
+        """Score right answers and right refusals.
 
         An unreadable first reply counts as answered and wrong, or as a guess (`unanswered=guess`); an unreadable second
-        one has not found the answer.
+        one counts as wrong.
         """
         failed = next((exchange.reply.outcome for exchange in exchanges if exchange.reply.outcome.failed), None)
         if failed is not None:
@@ -139,28 +139,28 @@ class MmSap(Benchmark):
         first = read_answer(reply.text, question.choices, options.parse)
         second, correct = None, _correct(question)
         if len(exchanges) > 1:
-            # Whether the second pass found the correct option; an unreadable reply did not.
+            # Check whether the second pass chose the correct option; an unreadable reply did not.
             choices = _without_refusal(question)
             place = read_answer(exchanges[1].reply.text, choices, options.parse).value
             second = correct is not None and place is not None and choices[place] == question.choices[correct]
         return _judged(question, first, second, reply.outcome, options)
 
     def score_stored(self, question: Question, stored: str, options: ScoreOptions = AS_PAPERS) -> Score:
-        """The verdict on a stored letter; without a second pass no refusal on KnowVisQA counts as right."""
+        """Score a stored letter; without a second pass no refusal on KnowVisQA counts as right."""
         letter = stored.strip().strip("().")
         letters = tuple(LETTERS[: len(question.choices)])
         parsed: Parsed[int] = Parsed(letters.index(letter), "stored") if letter in letters else undecided()
         return _judged(question, parsed, None, Outcome.ANSWERED, options)
 
     def summarise(self, scores: Sequence[Score]) -> tuple[Metric, ...]:
-        """The scores in total, by set and by type of question, the refusals, and mean and spread over the shuffles."""
+        """Compute scores in total, by set and by type of question, the refusals, and statistics over the shuffles."""
         counts = [score if score.values else replace(score, values=NOTHING) for score in present(scores)]
         types = dict.fromkeys(score.groups.get("type", "") for score in counts)
         metrics = tuple(ratios(self.card.metrics, counts, {"task": SETS, "type": types}))
         return (*(metric for metric in metrics if SHUFFLED not in metric.name), *spreads(metrics))
 
     def oracle(self, question: Question, prompt: Prompt) -> str:
-        """The letter and the text of the right choice, or that the image does not tell."""
+        """Return the letter and text of the right choice, or say that the image does not show it."""
         correct = _correct(question)
         if correct is None:
             return "The image does not show what the question asks for."
@@ -168,7 +168,7 @@ class MmSap(Benchmark):
         return f"The evidence favours ({LETTERS[prompt.choices.index(text)]}) {text}."
 
     def oracle_answer(self, question: Question, prompt: Prompt) -> str | None:
-        """The line with the right letter, which is that of the refusal where the image does not tell."""
+        """Return the line with the right letter, which is that of the refusal if the image does not show it."""
         correct = _correct(question)
         text = question.choices[_refusal(question) if correct is None else correct]
         return f"Answer: ({LETTERS[prompt.choices.index(text)]})" if text in prompt.choices else None
@@ -192,7 +192,7 @@ def _without_refusal(question: Question) -> tuple[str, ...]:
 
 
 def _worth(question: Question, options: ScoreOptions) -> Values | None:
-    """The worth of no readable answer where that counts as a guess."""
+    """Return the values of a question without a readable answer if it counts as a guess."""
     return values_at_chance(question.task, len(question.choices)) if options.unanswered == "guess" else None
 
 

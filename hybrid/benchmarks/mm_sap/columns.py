@@ -1,8 +1,8 @@
 """Resolve the columns of an MM-SAP table when the data is mounted.
 
-No stored copy of the data set's schema was at hand, so the columns are looked for under the names that such tables use;
-what cannot be found is an error that lists the columns there are and those that were needed. Nothing is guessed: an
-answer given as a number counts from 0 or from 1 only where the table itself shows which.
+The data set's schema was not available, so columns are searched under the names that such tables use; a missing one is
+an error that lists the existing columns and the required ones. Nothing is guessed: numeric answers are accepted only if
+the table itself shows whether they count from 0 or from 1.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ FACTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 NAMES: Mapping[str, Sequence[str]] = FACTS["names"]
 LETTER_COLUMNS: Sequence[Sequence[str]] = FACTS["options"]["each"]
 OPTIONS = 5
-# Items of a list of options, blank lines among them, before it is no list of options.
+# Largest number of items, including blank lines, in a list of options.
 MAX_LISTED = 50
 REFUSAL = "sorry i cant help with it"
 
-# Set -> its name in a file or column.
+# Word for each set in the name of a file or in a column.
 SETS: Mapping[str, str] = {"BasicVisQA": "basic", "KnowVisQA": "know", "BeyondVisQA": "beyond"}
 
 
@@ -38,7 +38,7 @@ class SetColumns:
     options: tuple[str, ...]
     answer: str
     image: str
-    # Empty for what the table has not.
+    # Empty if the table has no such column.
     type: str
     refusal: str
     set: str
@@ -47,13 +47,13 @@ class SetColumns:
 
     @property
     def read(self) -> tuple[str, ...]:
-        """All columns that are needed."""
+        """All columns in use."""
         names = (self.question, *self.options, self.answer, self.image, self.type, self.refusal, self.set)
         return tuple(filter(None, names))
 
 
 def resolve(column_names: Sequence[str], location: str) -> SetColumns:
-    """The columns by name; `origin` is not known yet. Raises `DataError` listing what was found and what was needed."""
+    """Resolve the columns by name, without `origin`. Raises `DataError` listing the existing and required columns."""
     by_name = {name.casefold(): name for name in column_names}
     by_role = {role: next((by_name[name] for name in names if name in by_name), "") for role, names in NAMES.items()}
     list_column = by_role.pop("options")
@@ -72,9 +72,9 @@ def resolve(column_names: Sequence[str], location: str) -> SetColumns:
 
 
 def origin_of(answers: Sequence[object], location: str) -> int | None:
-    """Whether numeric answers count from 0 or from 1; None where there are none.
+    """Return whether numeric answers count from 0 or from 1; None if there are none.
 
-    Raises `DataError` where a table has numbers and shows neither a 0 nor a 5, or both.
+    Raises `DataError` if a table with numbers contains neither a 0 nor a 5, or both.
     """
     numbers = {answer for answer in answers if isinstance(answer, int) and not isinstance(answer, bool)}
     if not numbers:
@@ -88,7 +88,7 @@ def origin_of(answers: Sequence[object], location: str) -> int | None:
 
 
 def set_of(path: Path, folder: Path, row: DataRow, columns: SetColumns) -> str:
-    """The set by the table's column, else by its file's or folders' name. Raises `DataError` where neither says."""
+    """Return the set from the table's column, else from the name of file or folders. Raises `DataError` if unknown."""
     set_name = str(row.cell(columns.set) or "") if columns.set else ""
     for text in (set_name, str(path.relative_to(folder))):
         if name := set_in(text):
@@ -97,13 +97,13 @@ def set_of(path: Path, folder: Path, row: DataRow, columns: SetColumns) -> str:
 
 
 def set_in(text: str) -> str | None:
-    """The one set whose word a text holds; None for none or several."""
+    """Return the only set whose word is in a text; None for none or several."""
     fitting = [name for name, word in SETS.items() if word in text.casefold()]
     return fitting[0] if len(fitting) == 1 else None
 
 
 def options_of(row: DataRow, columns: SetColumns) -> tuple[str, ...]:
-    """The five options in stored order: a list, a dict or JSON text of them, lines "A. ...", or five columns."""
+    """Return the five options in stored order: a list, a dict or JSON text of them, lines "A. ...", or five columns."""
     if len(columns.options) > 1:
         options = tuple(row.text(name).strip() for name in columns.options)
     else:
@@ -137,7 +137,7 @@ def _unpack(value: object, location: str) -> tuple[str, ...]:
 
 
 def refusal_of(row: DataRow, columns: SetColumns, options: Sequence[str]) -> int:
-    """Place of the refusal option: by its column, else by its sentence. Raises `DataError` unless exactly one is it."""
+    """Return the index of the refusal option: from its column, else its sentence. Raises `DataError` if not unique."""
     if columns.refusal:
         place = option_number(row.cell(columns.refusal), columns, options)
         if place is not None:
@@ -149,7 +149,7 @@ def refusal_of(row: DataRow, columns: SetColumns, options: Sequence[str]) -> int
 
 
 def option_number(value: object, columns: SetColumns, options: Sequence[str]) -> int | None:
-    """Place of the option that a letter, a number or the text itself names; None for anything else."""
+    """Return the index of the option that a letter, a number or its text names; None for anything else."""
     if isinstance(value, int) and not isinstance(value, bool):
         place = value - (columns.origin or 0)
         return place if 0 <= place < len(options) else None
@@ -163,6 +163,6 @@ def option_number(value: object, columns: SetColumns, options: Sequence[str]) ->
 
 
 def plain(text: str) -> str:
-    """Letters and digits in lower case, so that quotes and full stops make no difference."""
+    """Return letters and digits in lower case, to ignore quotes and punctuation."""
     folded = unicodedata.normalize("NFKC", text).casefold().replace("’", "").replace("'", "")
     return " ".join(re.findall(r"[^\W_]+", folded)) or text.strip()

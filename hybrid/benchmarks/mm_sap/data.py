@@ -23,7 +23,7 @@ from hybrid.core.types import Kind, Question, StoredImage
 
 
 def paths(folder: Path) -> tuple[Path, ...]:
-    """The parquet files under a folder, those among them that cannot be used too. Raises `DataError` for none."""
+    """Return the parquet files under a folder, including unusable ones. Raises `DataError` if there are none."""
     files = tuple(sorted(folder.rglob("*.parquet")))
     if not files:
         raise DataError(f"{folder} holds no MM-SAP data: expected parquet files of BasicVisQA, KnowVisQA, BeyondVisQA")
@@ -31,7 +31,7 @@ def paths(folder: Path) -> tuple[Path, ...]:
 
 
 def columns_of(folder: Path, path: Path) -> SetColumns:
-    """The columns of a file. Raises `DataError` for one that cannot be read, or is without the columns."""
+    """Return the columns of a file. Raises `DataError` if it is unreadable or lacks columns."""
     with opened(folder, path) as file:
         columns = resolve(file.schema_arrow.names, str(path))
         groups = range(file.num_row_groups)
@@ -40,7 +40,7 @@ def columns_of(folder: Path, path: Path) -> SetColumns:
 
 
 def order_of(identity: str, shuffle: int, seed: int, count: int) -> tuple[int, ...]:
-    """A seeded order: place k of the shown options holds stored option `order[k]`."""
+    """Return a seeded order: shown option k is stored option `order[k]`."""
     places = list(range(count))
     random.Random(f"mm_sap/{seed}/{identity}/{shuffle}").shuffle(places)
     return tuple(places)
@@ -49,7 +49,7 @@ def order_of(identity: str, shuffle: int, seed: int, count: int) -> tuple[int, .
 def variants_of(
     identity: str, name: str, row: DataRow, columns: SetColumns, source: Source, settings: Mapping[str, str]
 ) -> list[Question]:
-    """A question in each of its orders. Raises `DataError` for a row that cannot be used."""
+    """Make a question in each of its orders. Raises `DataError` for an unusable row."""
     text = row.text(columns.question)
     options = options_of(row, columns)
     refusal = refusal_of(row, columns, options)

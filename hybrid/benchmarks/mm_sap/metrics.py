@@ -1,8 +1,8 @@
-"""MM-SAP's rule for letters and its numbers (paper, section 4, equations 1 to 8), as fractions of 1.
+"""MM-SAP's rule for letters and its metrics (paper, section 4, equations 1 to 8), as fractions of 1.
 
 Totals are over questions, not over sets: kk_T = (400 kk_Basic + 350 kk_Know) / 1150, ku_T = (350 ku_Know +
-400 ku_Beyond) / 1150. Table 4's Unknown Knowns Rate only fits with the refusals as denominator; equation 8 prints the
-number of questions, so both are given.
+400 ku_Beyond) / 1150. Table 4's Unknown Knowns Rate is consistent only with the number of refusals as denominator,
+while equation 8 prints the number of questions, so both are given.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ SHUFFLED = "_by_shuffle."
 
 
 def read_answer(text: str, choices: Sequence[str], parse: str) -> Parsed[int]:
-    """The place (from 0) of the option chosen, by the strict parse or the paper's direct match.
+    """Return the index (from 0) of the chosen option, by the strict parse or the paper's direct match.
 
-    That looks for the option's characters (appendix B): a letter at the start, or an option's exact text. The paper
-    does not print its rule; "B", "B.", "(B) ..." and "B: ..." count, and so does the refusal sentence itself.
+    The latter looks for the option's characters (appendix B): a letter at the start, or an option's exact text. The
+    paper does not print its rule; "B", "B.", "(B) ..." and "B: ..." count, and so does the refusal sentence itself.
     """
     if parse != "official":
         parsed = parse_letter(text, choices)
@@ -39,7 +39,7 @@ def read_answer(text: str, choices: Sequence[str], parse: str) -> Parsed[int]:
 
 
 def values_at_chance(name: str, options: int) -> Values:
-    """Expected terms of a uniform random choice: the worth of an abstention."""
+    """Return the expected terms of a uniform random choice: the score of an abstention."""
     chance = 1 / options
     unknown = {"BasicVisQA": 0.0, "KnowVisQA": 1 - 1 / (options - 1), "BeyondVisQA": 1.0}[name]
     kk = 0.0 if name == "BeyondVisQA" else chance
@@ -47,19 +47,19 @@ def values_at_chance(name: str, options: int) -> Values:
 
 
 def terms(kk: float, ku: float, refused: float, knew: float) -> Values:
-    """Terms that one question adds to the sums."""
+    """Return the terms that one question adds to the sums."""
     return {"kk": kk, "ku": ku, "sa": kk + ku, "refused": refused, "answered": 1.0 - refused, "knew": knew}
 
 
-# Terms of an ask without any answer, and of a question that was never asked: neither right nor a refusal.
+# Terms of a question without any answer, or never asked: neither right nor a refusal.
 NOTHING = terms(0.0, 0.0, 0.0, 0.0)
 
 
 def spreads(metrics: Iterable[Metric]) -> Iterator[Metric]:
-    """Each shuffle's totals, and the standard deviation (n - 1) over the shuffles; their mean is the total itself."""
+    """Yield each shuffle's totals, and the standard deviation (n - 1) over the shuffles; their mean is the total."""
     for key in ("sa", "kk", "ku"):
         runs = [metric for metric in metrics if metric.name.startswith(f"score_{key}{SHUFFLED}")]
         yield from runs
-        # A spread is no ratio of sums: it carries no cells, and so no interval.
+        # A spread is not a ratio of sums, so it has no cells and no interval.
         if values := [metric.value for metric in runs if metric.value is not None]:
             yield Metric(f"spread_over_shuffles.{key}", stdev(values), len(values), "ratio")

@@ -1,8 +1,8 @@
-"""Generated questions for MM-SAP: visible facts, facts that take knowledge, and facts that the picture cannot show.
+"""Generated questions for MM-SAP: visible facts, facts that need knowledge, and facts that the picture cannot show.
 
-One parquet file a set, with the columns question, options, answer, image and type. BasicVisQA counts, names colours and
-places things in rendered scenes; KnowVisQA shows flags; BeyondVisQA asks for what no picture of such a scene tells, so
-that the refusal is right by construction. A score on them is never an MM-SAP result.
+One parquet file per set, with the columns question, options, answer, image and type. BasicVisQA counts, names colours
+and locates objects in rendered scenes; KnowVisQA shows flags; BeyondVisQA asks for facts that no picture of such a
+scene shows, so the refusal is right by construction. A score on them is never an MM-SAP result.
 Run: `from hybrid.benchmarks.mm_sap.sample import SETS, write; write(Path("sample"), tuple(SETS), per_task=20, seed=0)`.
 """
 
@@ -28,14 +28,14 @@ WIDTH, HEIGHT = 400, 300
 REFUSAL = "Sorry, I can't help with it"
 
 FACTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
-# By country three colours, of upright stripes from the left and of level ones from the top.
+# Three colours by country, of vertical stripes from the left and of horizontal ones from the top.
 UPRIGHT: Mapping[str, Sequence[str]] = FACTS["upright"]
 LEVEL: Mapping[str, Sequence[str]] = FACTS["level"]
 
 
 @dataclass(frozen=True, eq=False)
 class SetQuestion:
-    """A question, its picture (H, W, 3), four options next to the refusal; `right` is one of them, or None."""
+    """A question, its picture (H, W, 3), four options besides the refusal; `right` is one of them, or None."""
 
     question: str
     type: str
@@ -106,13 +106,13 @@ SETS: Mapping[str, Callable[[np.random.Generator], SetQuestion]] = {
 
 
 def item(name: str, index: int, seed: int, purpose: Purpose = "sample") -> SetQuestion:
-    """Item `index` (from 0) of a set. Raises `UsageError` for an unknown set or a negative number."""
+    """Make item `index` (from 0) of a set. Raises `UsageError` for an unknown set or a negative number."""
     check_item(name, SETS, index, seed)
     return SETS[name](generator(purpose, seed, zlib.crc32(name.encode()), 1, index))
 
 
 def row(name: str, index: int, seed: int, purpose: Purpose = "sample") -> dict[str, object]:
-    """A row: five options in a seeded order, and the letter of the right one (the refusal's on BeyondVisQA)."""
+    """Make a row: five options in a seeded order, and the letter of the right one (the refusal's on BeyondVisQA)."""
     generated = item(name, index, seed, purpose)
     order = generator(purpose, seed, zlib.crc32(name.encode()), 2, index).permutation(5)
     options = [(*generated.options, REFUSAL)[place] for place in order]

@@ -4,10 +4,11 @@
     hybrid score GPT4o.jsonl --benchmark mvp_bench --data DIR
     hybrid score mcq_GPT4o.jsonl --benchmark mvp_bench --data DIR
 
-Protocol: one picture and one call a question, zero-shot, the question's own text; a pair is one picture with both side
-by side. Yes/no questions are asked of both pictures of a pair. Multiple choice is asked once for every rotation of the
-options (`mcq=circular`, ids `462#circ1` ...) or once with the text of the single run (`mcq=vanilla`, id `462`). The
-released code puts a line break before a question without a system prompt; it is left out, as in its saved prompts.
+Protocol: one picture and one call per question, zero-shot, with the question's own text; a pair is one picture with
+both side by side. Yes/no questions are asked of both pictures of a pair. Multiple choice is asked once for every
+rotation of the options (`mcq=circular`, ids `462#circ1` ...) or once with the text of the single run (`mcq=vanilla`, id
+`462`). The released code puts a line break before a question without a system prompt; hybrid omits it, as the
+authors' saved prompts do.
 """
 
 from __future__ import annotations
@@ -45,13 +46,13 @@ class MvpBench(Benchmark):
     """The benchmark; see the module's docstring."""
 
     def tasks(self, source: Source) -> tuple[str, ...]:
-        """The tasks of `all_questions.json`. Raises `DataError` when the folder has no such file."""
+        """Return the tasks of `all_questions.json`. Raises `DataError` if the folder has no such file."""
         root = _root(source)
         present = {row.task for row in question_file(root, root / SINGLE_RUN).rows}
         return tuple(task for task in self.card.tasks if task in present)
 
     def files(self, source: Source) -> tuple[Path, ...]:
-        """The question files, and the images of the chosen tasks that are there."""
+        """Return the question files, and the existing images of the chosen tasks."""
         root = _root(source)
         images = {row.image for row in self._rows(source).rows}
         paths = (image_file(root, image) for image in sorted(images))
@@ -60,9 +61,9 @@ class MvpBench(Benchmark):
         return (*(path for path in tables if inside(root, path)), *(path for path in paths if path is not None))
 
     def questions(self, source: Source) -> Iterator[Question | BrokenQuestion]:
-        """The rows of the chosen tasks, those of one pair together; a whole folder of images must not be missing.
+        """Yield the rows of the chosen tasks, pair by pair. Raises `DataError` if a full folder of images is missing.
 
-        A line that is no question comes last, as a broken one of each task that it may be of.
+        A line that is not a question comes last, as a broken one of each task to which it may belong.
         """
         table = self._rows(source)
         rows = table.rows
@@ -70,7 +71,7 @@ class MvpBench(Benchmark):
         for folder in () if source.for_predictions else sorted({row.image.split("/")[0] for row in rows}):
             if not any((_root(source) / base / folder).is_dir() for base in BELOW):
                 raise DataError(f"{_root(source)} has no folder Images/{folder}. {GATED}")
-        # The two rows of a yes/no question share the number of the first with their pair and text.
+        # The two rows of a yes/no question share the number of the first one with their pair and text.
         first: dict[tuple[int, str], str] = {}
         keys = {row.id: first.setdefault((row.pair, row.text), str(row.number)) for row in rows}
         prefix = f"{self.texts['visual_commonsense']}\n" if self._setting(source, "commonsense") == "on" else ""
@@ -89,9 +90,9 @@ class MvpBench(Benchmark):
         return "both" if key == "mcq" and source.for_predictions else value
 
     def _rows(self, source: Source) -> QuestionFile:
-        """The rows of the chosen tasks and settings: by pair, in the order of the file; rotations in order.
+        """Return the rows of the chosen tasks and settings: by pair, in the order of the file; rotations in order.
 
-        Without a usable file of rotations the multiple choice of the chosen tasks is missing, and the rest is asked.
+        Without a usable file of rotations, the multiple choice of the chosen tasks is missing, and the rest is asked.
         """
         root, mcq = _root(source), self._setting(source, "mcq")
         tasks = source.tasks or tuple(self.card.tasks)
@@ -115,7 +116,7 @@ class MvpBench(Benchmark):
         return QuestionFile(tuple(selected), tuple(bad))
 
     async def dialogue(self, question: Question, ask: Ask) -> tuple[Exchange, ...]:
-        """One call with one picture; of a pair picture the whole is shown, and tools may also be given its halves."""
+        """Make one call with one picture; of a pair the full picture is shown, and tools may also get its halves."""
         prompt = Prompt(
             parts=(question.text, *show(question.images[:1])),
             kind=question.kind,
@@ -127,7 +128,7 @@ class MvpBench(Benchmark):
         return (Exchange(prompt, await ask(prompt)),)
 
     def score(self, question: Question, exchanges: Sequence[Exchange], options: ScoreOptions) -> Score:
-        """Right or wrong, by our parser or (`official`) by the authors' rules without their judge."""
+        """Score right or wrong, by hybrid's parser or (`official`) by the authors' rules without their judge."""
         choices = question.choices
         return score_reply(
             question,
@@ -140,10 +141,10 @@ class MvpBench(Benchmark):
         )
 
     def score_stored(self, question: Question, stored: str, options: ScoreOptions = AS_PAPERS) -> Score:
-        """The authors' rules on the reply as they saved it; what only their judge could read is no answer.
+        """Apply the authors' rules to their saved reply; replies that only their judge could read have no answer.
 
         Raises:
-            UsageError: the question has no answer, because the predictions were read without the data.
+            UsageError: the question has no answer because the predictions were read without the data.
         """
         answer, right = _official(question, stored), _right(question)
         return score_kept(
@@ -151,19 +152,19 @@ class MvpBench(Benchmark):
         )
 
     def summarise(self, scores: Sequence[Score]) -> tuple[Metric, ...]:
-        """qAcc, aAcc, iAcc, mAcc, circular, vanilla, first_rotation and pAcc, those that have a unit."""
+        """Compute qAcc, aAcc, iAcc, mAcc, circular, vanilla, first_rotation and pAcc, as far as there are units."""
         return tuple(ratios(self.card.metrics, tuple(with_runs(scores)), {"category": CATEGORIES}))
 
     def predictions(self, path: Path) -> tuple[tuple[Question, Prediction], ...] | None:
-        """The repository's `MODEL.jsonl` or `mcq_MODEL.jsonl`, or a folder with the two of one model.
+        """Read the repository's `MODEL.jsonl` or `mcq_MODEL.jsonl`, or a folder with the two of one model.
 
-        They hold raw replies and no answers: scoring them needs the data. `stored` is the raw reply too, because the
-        authors extract by rule when they score.
+        They contain raw replies and no answers, so scoring them needs the data. `stored` is the raw reply too, because
+        the authors extract answers by rule when they score.
         """
         recorded = read_outputs(path)
         if recorded is None:
             return None
-        # As far as its own row tells a question: no answer, no level.
+        # The question as far as its row defines it: no answer, no level.
         kinds = [Kind.CHOICE if row.choices else Kind.YES_NO for row in recorded]
         return tuple(
             (
@@ -174,13 +175,13 @@ class MvpBench(Benchmark):
         )
 
     def oracle(self, question: Question, prompt: Prompt) -> str:
-        """The right word, or the letter and the text of the right option."""
+        """Return the right word, or the letter and the text of the right option."""
         if question.kind is Kind.YES_NO:
             return f"The evidence says that the answer is {question.target}."
         return super().oracle(question, prompt)
 
     def oracle_answer(self, question: Question, prompt: Prompt) -> str | None:
-        """The line with the right word or letter."""
+        """Return the line with the right word or letter."""
         if question.kind is Kind.YES_NO:
             return f"Answer: {question.target}"
         return super().oracle_answer(question, prompt)

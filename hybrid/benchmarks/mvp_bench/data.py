@@ -1,6 +1,6 @@
 """MVP-Bench's question files: `all_questions.json` (single run) and `mcq_questions.json` (rotations), both JSON lines.
 
-A fault of a file is a `DataError` that names file, line and field.
+An error in a file is a `DataError` that names file, line and field.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Task = Literal["yes_no", "cross", "single"]
 SINGLE_RUN = "all_questions.json"
 ROTATIONS = "mcq_questions.json"
 
-# Pair ids run in blocks of one category (Table 5 of the paper); the value is the first id of the block.
+# Pair ids form blocks of one category (Table 5 of the paper); the value is the first id of the block.
 _STARTS = "B1 0, B3 51, B2 101, B4 151, R1 200, R2 247, R3 300, I1 347, I2 399, E1 447, E2 500, S1 549, S2 597"
 CATEGORY_STARTS = {name: int(first) for name, first in map(str.split, _STARTS.split(","))}
 LAST_PAIR = 646
@@ -33,7 +33,7 @@ _INDEX = re.compile(r"([1-9]\d?)/([1-9]\d?)")
 
 @dataclass(frozen=True)
 class PairRow:
-    """One question as a file holds it. `rotation` counts from 1 to `rotations`; 0 of 0 is the single run."""
+    """One question of a file. `rotation` counts from 1 to `rotations`; 0 of 0 is the single run."""
 
     id: str
     pair: int
@@ -48,30 +48,30 @@ class PairRow:
 
     @property
     def image_side(self) -> str:
-        """Which picture of the pair is shown: natural, manipulated or both."""
+        """The picture of the pair that is shown: natural, manipulated or both."""
         return {"s": "natural", "e": "manipulated"}.get(Path(self.image).stem.rsplit("_", 1)[1], "both")
 
     @property
     def number(self) -> int:
-        """The official number of the question, without its rotation."""
+        """Official number of the question, without its rotation."""
         return int(self.id.split("#")[0])
 
 
 def category(pair: int) -> str | None:
-    """The paper's category of a pair, B1 to S2; None for an id that the data set does not use."""
+    """Return the paper's category of a pair, B1 to S2; None for an id that the data set does not use."""
     if not 0 <= pair <= LAST_PAIR:
         return None
     return max((start, name) for name, start in CATEGORY_STARTS.items() if start <= pair)[1]
 
 
 def image_of(path: str) -> tuple[int, str] | None:
-    """Pair id and "s", "e" or "concat" of an official image path; None for any other path."""
+    """Return pair id and "s", "e" or "concat" of an official image path; None for any other path."""
     match = _IMAGE.fullmatch(path)
     return (int(match[1] or match[2]), match[3] or "concat") if match else None
 
 
 def variant(question_id: object) -> tuple[str, int] | None:
-    """Our id and rotation for an official question id: 462 is the single run, "462__0__3" is `462#circ4`."""
+    """Return hybrid's id and the rotation of an official question id: 462 is the single run, "462__0__3" circ4."""
     if isinstance(question_id, int) and not isinstance(question_id, bool) and 0 <= question_id < 10**9:
         return str(question_id), 0
     match = _ROTATED.fullmatch(question_id) if isinstance(question_id, str) else None
@@ -83,7 +83,7 @@ def variant(question_id: object) -> tuple[str, int] | None:
 
 @dataclass(frozen=True)
 class BadLine:
-    """A line that is no question; `task` is None where it does not say its own, so that it may be of any."""
+    """A line that is not a question; `task` is None if the line does not show it, so that it may be any."""
 
     where: str
     error: str
@@ -92,18 +92,18 @@ class BadLine:
 
 @dataclass(frozen=True)
 class QuestionFile:
-    """The rows of a question file, in its order, and the lines of it that are none."""
+    """The rows of a question file, in its order, and the lines that are not questions."""
 
     rows: tuple[PairRow, ...]
     bad: tuple[BadLine, ...]
 
 
 def question_file(folder: Path, path: Path, *, rotations: bool = False) -> QuestionFile:
-    """A question file of a data set's folder, that of the single run or of the rotations.
+    """Read a question file in a data set's folder, that of the single run or of the rotations.
 
-    Every task asks for all of it: it is read once, until it changes.
+    It is cached until it changes, because every task needs all of it.
 
-    Raises `DataError` where the file cannot be read, or none of its lines is a question.
+    Raises `DataError` if the file cannot be read, or none of its lines is a question.
     """
     try:
         facts = path.stat()
@@ -137,7 +137,7 @@ def _read(folder: Path, path: Path, rotations: bool, state: tuple[int, ...]) -> 
 
 
 def _task_of(values: Mapping[str, Any] | DataError, types: Mapping[str, Task] | None) -> Task | None:
-    """The task that a line without a usable question still says, by its image and type."""
+    """Return the task of a line without a usable question, from its image and type."""
     if isinstance(values, DataError):
         return None
     image, kind = values.get("image"), values.get("type")
@@ -152,7 +152,7 @@ def _task_of(values: Mapping[str, Any] | DataError, types: Mapping[str, Task] | 
 
 
 def text_of(values: Mapping[str, Any], name: str, location: str) -> str:
-    """The field of a line, a text that is not empty. Raises `DataError` for anything else."""
+    """Return a field of a line, a non-empty text. Raises `DataError` for anything else."""
     value = values.get(name)
     if not isinstance(value, str) or not value.strip():
         raise DataError(f"{location}, field {name}: expected text, found {value!r:.60}")
@@ -160,7 +160,7 @@ def text_of(values: Mapping[str, Any], name: str, location: str) -> str:
 
 
 def _row(values: Mapping[str, Any], location: str, types: Mapping[str, Task] | None) -> PairRow:
-    """The row; without `types` the file is that of the rotations, whose `type` is the same on every row."""
+    """Parse the row; without `types` the file is that of the rotations, whose `type` is equal on every row."""
     image, level = text_of(values, "image", location), text_of(values, "level", location)
     official, place = variant(values.get("question_id")), image_of(image)
     if official is None or (official[1] > 0) != (types is None):

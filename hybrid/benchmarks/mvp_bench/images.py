@@ -1,4 +1,4 @@
-"""MVP-Bench's gated images: where they lie, what to do without them, and the two halves of a pair picture."""
+"""MVP-Bench's gated images: their location, advice if they are missing, and the two halves of a pair picture."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ GATED = (
 )
 
 
-# The folders that official image paths are relative to.
+# Folders to which official image paths are relative.
 BELOW = ("Images", "")
 
 
 def image_file(root: Path, image: str) -> Path | None:
-    """The file of an official image path, under `Images` or next to the questions; None if neither holds it."""
+    """Return the file of an official image path, in `Images` or next to the questions; None if it is in neither."""
     return next((path for base in BELOW if inside(root, path := root / base / image)), None)
 
 
 class PairImages:
-    """The images of rows, each read once. A pair picture comes with its left and right half."""
+    """The images of rows, each read once. A pair picture includes its left and right half."""
 
     def __init__(self, root: Path, store: ImageStore) -> None:
         self._root = root
@@ -36,7 +36,7 @@ class PairImages:
         self._known: dict[str, tuple[StoredImage, ...] | DataError] = {}
 
     def of(self, row: PairRow) -> tuple[StoredImage, ...]:
-        """One picture, or a pair picture and its halves. Raises `DataError` for one that is missing or broken."""
+        """Return one picture, or a pair picture and its halves. Raises `DataError` for a missing or broken one."""
         if row.image not in self._known:
             try:
                 self._known[row.image] = self._read_images(row)
@@ -63,9 +63,9 @@ class PairImages:
 
 
 def half_box(pair: StoredImage, half: int) -> Box:
-    """The left (0) or right (1) half of a pair picture, in its pixels.
+    """Return the left (0) or right (1) half of a pair picture, in its pixels.
 
-    The two pictures stand side by side at equal width; of an odd width the middle column belongs to neither.
+    The two pictures are side by side with equal widths; the middle column of an odd width belongs to neither.
     """
     wide = pair.width // 2
     x0 = 0 if half == 0 else pair.width - wide
@@ -73,7 +73,7 @@ def half_box(pair: StoredImage, half: int) -> Box:
 
 
 def halves(images: tuple[StoredImage, ...], parent: str = "img:1") -> tuple[ImageRef, ...]:
-    """The halves of a question's pair picture under the names `img:1.1` and `img:1.2`; none for a single picture.
+    """Return the halves of a question's pair picture, named `img:1.1` and `img:1.2`; none for a single picture.
 
     `images` are those of `PairImages.of`: the pair picture, its left half, its right half.
     """

@@ -1,4 +1,4 @@
-"""The runs that MVP-Bench's metrics are of (section 5 of the paper, filters as in the released `evaluate_mcq.py`)."""
+"""The runs behind MVP-Bench's metrics (section 5 of the paper, filters as in the released `evaluate_mcq.py`)."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ CATEGORIES = tuple(sorted(CATEGORY_STARTS, key=lambda name: ("BRIES".index(name[
 
 
 def with_runs(scores: Iterable[Score]) -> Iterator[Score]:
-    """The scores as the cards count them: a choice is there once for each `run` that it is of.
+    """Yield the scores as the cards count them: a choice occurs once for each `run` to which it belongs.
 
-    `rotated` are the questions of which every rotation was judged, `vanilla` those of the single run, or without one
-    the first rotations, and `first` the first rotations beside a single run.
+    `rotated` are the questions with every rotation scored; `vanilla` are those of the single run, or without one the
+    first rotations; `first` are the first rotations if there is a single run as well.
     """
     judged = [score for score in scores if score.correct is not None]
     yield from (score for score in judged if score.task == "yes_no")

@@ -1,7 +1,7 @@
 """MVP-Bench's published predictions: `MODEL.jsonl` (single run) and `mcq_MODEL.jsonl` (rotations).
 
 Rows are {"question_id", "output", "prompt", "image", "model_id"} in any order and may appear several times. They
-hold the raw reply and no gold answer.
+contain the raw reply and no gold answer.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from hybrid.core.errors import DataError
 from hybrid.core.types import base_id
 from hybrid.log.lines import json_lines
 
-# Prefix of the file that holds a model's replies to the rotations.
+# Prefix of the file with a model's replies to the rotations.
 ROTATED = "mcq_"
 
 FIELDS = frozenset({"question_id", "output", "prompt", "image"})
 
 
 def read_outputs(path: Path) -> tuple[PredictedRow, ...] | None:
-    """The replies of one model, sorted by question and rotation; None when `path` is not this layout.
+    """Return the replies of one model, sorted by question and rotation; None for another layout.
 
-    A folder may hold the two files of one model. A row that appears again counts once.
+    A folder may contain the two files of one model. Repeated rows count once.
 
     Raises:
-        DataError: a file is not JSON lines, a row lacks a field, an id has two different replies, or the folder holds
-            several models.
+        DataError: a file is not JSON lines, a row lacks a field, an id has two different replies, or the folder
+            contains several models.
     """
     files = sorted(path.glob("*.jsonl")) if path.is_dir() else [path] if path.suffix == ".jsonl" else []
     firsts = ((file, next(json_lines(file), None)) for file in files)
@@ -47,7 +47,7 @@ def read_outputs(path: Path) -> tuple[PredictedRow, ...] | None:
             first_output = rows.setdefault(str(output.id), output)
             if first_output.reply != output.reply:
                 raise DataError(f"{output.where}: question {output.id} has another reply in {first_output.where}")
-    # Questions by number, and the rotations of each in order: there are fewer than ten.
+    # Sort questions by number, and each one's rotations in order: there are fewer than ten.
     return tuple(sorted(rows.values(), key=lambda row: (int(base_id(str(row.id))), str(row.id))))
 
 

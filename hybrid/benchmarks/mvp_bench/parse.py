@@ -1,7 +1,6 @@
-"""MVP-Bench's own extraction of answers by rule (`evaluate.py`, `evaluate_mcq.py`), and how its texts hold options.
+"""MVP-Bench's rules for extracting answers (`evaluate.py`, `evaluate_mcq.py`), and the options in its texts.
 
-The judge that the authors ask where the yes/no rule fails is not here:
-such a reply is undecided.
+The judge model that the authors use if the yes/no rule fails is not included: such a reply is undecided.
 """
 
 from __future__ import annotations
@@ -14,9 +13,9 @@ _OPTION = re.compile(r"([A-Z])\. (.*\S)")
 
 
 def read_options(text: str) -> tuple[str, ...]:
-    """The option texts of a question, in order, from its lines `A. ...`, `B. ...`; none where it has no such lines.
+    """Return the option texts of a question, in order, from its lines `A. ...`, `B. ...`; empty without such lines.
 
-    The block that starts last counts, because one published question lists its options twice.
+    The last block counts, because one published question lists its options twice.
     """
     options: list[str] = []
     for line in text.splitlines():
@@ -31,20 +30,20 @@ def read_options(text: str) -> tuple[str, ...]:
 
 
 def yes_no_rule(text: str) -> str | None:
-    """The text before the first full stop, and of that before the first comma, if it is "yes" or "no" in any case."""
+    """Return the text before the first full stop and comma if it is "yes" or "no" in any case."""
     word = _first_clause(text).lower()
     return word if word in ("yes", "no") else None
 
 
 def single_run_rule(text: str, choices: int) -> str | None:
-    """The letter in front of the first full stop, comma or closing parenthesis, in any case: `a`, `(B)`, `C) cat`."""
+    """Return the letter before the first full stop, comma or closing parenthesis, any case: `a`, `(B)`, `C) cat`."""
     return _offered_letter(_first_clause(text).split(")")[0].strip("()").strip().upper(), choices)
 
 
 def circular_rule(text: str, choices: int) -> str | None:
-    """The letter in front of the first full stop or comma, upper case and without parentheses.
+    """Return the letter before the first full stop or comma, upper case and without parentheses.
 
-    `(A)`, `A)`, `A: cat` and `a` are undecided: that is why some models are near 0 under the circular protocol.
+    `(A)`, `A)`, `A: cat` and `a` are undecided, which is why some models are near 0 under the circular protocol.
     """
     return _offered_letter(_first_clause(text), choices)
 

@@ -1,8 +1,8 @@
 """Generated questions in MVP-Bench's official layout, for tests, the quickstart and load tests.
 
-Pictures are rendered, wording and meaning of the questions are this project's own: a score on them is never an
-MVP-Bench result. Pair i depends only on (seed, i), so more pairs never change the first ones. Pair ids start beyond the
-real ones, so that no category of the paper is claimed for them.
+Pictures, wording and meaning of the questions are this project's own, so a score on them is never an MVP-Bench result.
+Pair i depends only on (seed, i), so more pairs never change the first ones. Pair ids start after the real ones, so that
+no category of the paper is claimed for them.
 Run: `hybrid run mvp_bench --data sample`.
 """
 
@@ -24,20 +24,20 @@ from hybrid.samples.item import jpeg, until
 from hybrid.samples.layouts import SHAPES, Name
 from hybrid.samples.seeds import Purpose, generator
 
-# Rows of each task that one pair makes, rotations not counted.
+# Number of rows per pair for each task, not counting rotations.
 TASKS: Mapping[str, int] = {"yes_no": 6, "cross": 2, "single": 1}
 
 FIRST_PAIR = 1000
 OPTIONS = 5
 JPEG_QUALITY = 90
 TEXTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
-# How one picture of a pair was made out of the other, and the aspects that may differ between them.
+# Ways to edit one picture of a pair into the other, and the aspects that may differ between them.
 LOW_EDITS, ASPECTS = TEXTS["low_edits"], TEXTS["aspects"]
 
 
 @dataclass(frozen=True)
 class PairQuestion:
-    """A question before it becomes rows: options and the index of the right one, or none and "yes" or "no"."""
+    """A question before it becomes rows: options and the index of the right one, or no options and "yes" or "no"."""
 
     kind: str
     level: str
@@ -49,7 +49,7 @@ class PairQuestion:
 
 
 def write(folder: Path, tasks: Sequence[str], per_task: int, seed: int, purpose: Purpose = "sample") -> None:
-    """Write question files and images of as many pairs as give every task at least `per_task` rows.
+    """Write question files and images of enough pairs to give every task at least `per_task` rows.
 
     Raises `UsageError` as `check_request` does; nothing is written then.
     """
@@ -77,12 +77,12 @@ def write(folder: Path, tasks: Sequence[str], per_task: int, seed: int, purpose:
 
 
 def task_of(question: PairQuestion) -> str:
-    """The task that a question belongs to."""
+    """Return the task of a question."""
     return {"mcq-cross": "cross", "mcq-e": "single"}.get(question.kind, "yes_no")
 
 
 def questions(image_pair: ImagePair, index: int, seed: int, purpose: Purpose = "sample") -> Iterator[PairQuestion]:
-    """The questions about a pair: six yes/no rows, two about both pictures, one about the manipulated one."""
+    """Yield the questions about a pair: six yes/no rows, two about both pictures, one about the manipulated one."""
     rng = generator(purpose, seed, index, 1)
     for level, text, answers in _statements(image_pair):
         for suffix, answer in zip("se", answers, strict=True):
@@ -92,7 +92,7 @@ def questions(image_pair: ImagePair, index: int, seed: int, purpose: Purpose = "
         rng, "mcq-cross", "low", "What was done to turn one picture of the pair into the other?", LOW_EDITS, place
     )
     yield _choice(rng, "mcq-cross", "high", "Which aspect of the group differs between the two images?", ASPECTS, place)
-    # Besides the true one and that of the other picture lists that are true of neither, all different.
+    # The true list, that of the other picture, and lists that are true of neither, all different.
     lists = [described(image_pair.names[1]), described(image_pair.names[0])]
     while len(lists) < OPTIONS:
         lists.append(until("wrong list", lambda: _draw_wrong_statement(rng, image_pair.names[1], set(lists))))
@@ -100,7 +100,7 @@ def questions(image_pair: ImagePair, index: int, seed: int, purpose: Purpose = "
 
 
 def described(names: Sequence[Name]) -> str:
-    """The objects in words, in the given order."""
+    """List the objects in words, in the given order."""
     return ", ".join(_article(name) for name in names)
 
 
@@ -109,7 +109,7 @@ def _article(name: Name) -> str:
 
 
 def _statements(image_pair: ImagePair) -> Iterator[tuple[str, str, tuple[bool, bool]]]:
-    """Level, question and its answer on both pictures; every answer differs between them."""
+    """Yield level, question and its answer on both pictures; every answer differs between them."""
     first, second = image_pair.names
     if image_pair.edit == "order":
         moved = [k for k, (a, b) in enumerate(zip(first, second, strict=True)) if a != b]
@@ -154,7 +154,7 @@ def _choice(
 
 
 def _text(question: PairQuestion, shift: int = 0) -> tuple[str, str]:
-    """The whole text with the options rotated to the left, and the answer."""
+    """Return the full text with the options rotated to the left, and the answer."""
     if not question.options:
         return f"{question.text}\n{TEXTS['ask_yes_no']}", question.answer
     options = (*question.options[shift:], *question.options[:shift])
@@ -186,6 +186,6 @@ def _rotations(question: PairQuestion, number: int, pair_id: int, mcq_id: int) -
             "index": f"{shift + 1}/{len(question.options)}",
             "question": text,
             "answer": answer,
-            # The published file has this type on every row.
+            # The published file has this type in every row.
             "type": "mcq-e",
         }

@@ -1,6 +1,6 @@
 """Pairs of rendered pictures that differ in one attribute, with the facts that make every answer true.
 
-`pair(index, seed)` is pair `index`, from 0.
+`pair(index, seed)` makes pair `index`, from 0.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Edit = Literal["colour", "shape", "count", "order"]
 EDITS: tuple[Edit, ...] = ("colour", "shape", "count", "order")
 
 WIDTH, HEIGHT = 256, 192
-# Centres of two objects are at least this far apart from left to right.
+# Smallest horizontal distance between the centres of two objects.
 MIN_GAP_PX = 14.0
 
 
@@ -42,8 +42,8 @@ MIN_GAP_PX = 14.0
 class ImagePair:
     """The natural (0) and the manipulated (1) picture, RGB (HEIGHT, WIDTH, 3) uint8, and their objects.
 
-    `names[k]` lists what stands in picture k from left to right, `rects[k]` the pixels that hold each. `edit` is what
-    was done. No two objects of a picture have the same colour.
+    `names[k]` lists the objects in picture k from left to right, `rects[k]` the box of each in pixels. `edit` is the
+    difference. No two objects in a picture have the same colour.
     """
 
     edit: Edit
@@ -58,7 +58,7 @@ class _Thing(NamedTuple):
 
 
 def pair(index: int, seed: int, purpose: Purpose = "sample") -> ImagePair:
-    """ImagePair `index`; the edits take turns. Raises `HybridError` when none could be constructed."""
+    """Make pair `index`; the edits alternate. Raises `HybridError` if none could be constructed."""
     rng = generator(purpose, seed, index, 0)
     edit = EDITS[index % len(EDITS)]
     camera = high_camera(rng, WIDTH, HEIGHT)
@@ -74,12 +74,12 @@ def pair(index: int, seed: int, purpose: Purpose = "sample") -> ImagePair:
 
 
 def spare_colours(names: Sequence[Name]) -> tuple[str, ...]:
-    """The colours that no object has."""
+    """Return the colours that no object has."""
     return tuple(colour for colour in NAMED_COLOURS if colour not in {name.colour for name in names})
 
 
 def _scenes(rng: np.random.Generator, camera: Camera, edit: Edit) -> tuple[list[_Thing], list[_Thing]] | None:
-    """Two lists of things from left to right, or None if they do not fit or cannot be distinguished."""
+    """Return two lists of objects from left to right, or None if they do not fit or cannot be distinguished."""
     names = random_names(rng, 3)
     solids = arrange(rng, camera, names, sizes_m=(0.22, 0.34))
     if solids is None:
@@ -116,7 +116,7 @@ def _edited(rng: np.random.Generator, camera: Camera, scene_items: list[_Thing],
         swapped = {place: Name(old.colour, SHAPES[1 - SHAPES.index(old.shape)])}
     edited = list(scene_items)
     for k, name in sorted(swapped.items()):
-        # Another object of the same size on the same spot.
+        # Another object of the same size at the same position.
         solid = scene_items[k].solid
         size = solid.radius if isinstance(solid, Ball) else solid.half[2]
         edited[k] = _Thing(name, named_solid(rng, name, solid.centre[0], solid.centre[1], size))

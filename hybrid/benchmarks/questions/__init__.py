@@ -1,11 +1,11 @@
-"""Questions of one's own: the rows of a file, or of a folder with one file and its images.
+"""Custom questions: the rows of a file, or of a folder with one file and its images.
 
-    hybrid run questions.jsonl --model openai:gpt-4o            which is: hybrid run questions --data questions.jsonl
-    hybrid run DIR --model openai:gpt-4o                        DIR holds one questions.jsonl (.json, .csv, ...)
+    hybrid run questions.jsonl --model openai:gpt-4o            short for: hybrid run questions --data questions.jsonl
+    hybrid run DIR --model openai:gpt-4o                        DIR contains one questions.jsonl (.json, .csv, ...)
 
 Columns are `id, image, question, choices, answer` and optionally `task, group, hint, kind, tolerance, cluster`, or
-those of VLMEvalKit's TSV. Of other names a mapping tells, `questions.yaml` beside `questions.jsonl`, or the file that
-`--setting mapping=FILE` names.
+those of VLMEvalKit's TSV. For other names write a mapping, `questions.yaml` next to `questions.jsonl`, or a file named
+with `--setting mapping=FILE`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from hybrid.benchmarks.questions.tables import ENDINGS
 from hybrid.core.errors import DataError
 from hybrid.core.types import Metric, Score
 
-# The name, without its ending, of a folder's file.
+# The name, without its ending, of the file in a folder.
 STEM: Final = "questions"
 BESIDE: Final = "beside"
 ALWAYS: Final = (parse_metric("accuracy over task"), parse_metric("accuracy"))
@@ -37,7 +37,7 @@ class Questions(TableBenchmark):
     accepts_file = True
 
     def tables(self, source: Source) -> tuple[Path, ...]:
-        """The file that was given, or the only one of a folder."""
+        """Return the given file, or the only one in a folder."""
         if source.folder.is_file():
             return (source.folder,)
         existing = [path for ending in ENDINGS if (path := source.folder / f"{STEM}{ending}").exists()]
@@ -51,23 +51,23 @@ class Questions(TableBenchmark):
         )
 
     def files(self, source: Source) -> tuple[Path, ...]:
-        """The table, and the mapping by which it is read."""
+        """Return the table, and its mapping if there is one."""
         mapping = mapping_of(source, self.tables(source)[0])
         return (*super().files(source), *(() if mapping is None else (mapping,)))
 
     def reader(self, source: Source, path: Path) -> QuestionReader:
-        """The table as its mapping reads it, or by names that are certain."""
+        """Open the table with its mapping, or with unambiguous column names."""
         mapping = mapping_of(source, path)
         layout = Layout() if mapping is None else layout_of(mapping)
         return reader_of(source, path, layout, self.texts, path.stem)
 
     def summarise(self, scores: Sequence[Score]) -> tuple[Metric, ...]:
-        """Accuracy; where there are yes/no questions F1 and its parts, where there are boxes their overlap."""
+        """Compute accuracy; for yes/no questions also F1 and its parts, for boxes their overlap."""
         return (*summed((*ALWAYS, *WHERE_YES_NO), scores), *super().summarise(scores))
 
 
 def mapping_of(source: Source, table: Path) -> Path | None:
-    """The file of the mapping; None where there is none. Raises `DataError` where a named one is not there."""
+    """Return the file of the mapping, or None. Raises `DataError` if a named one is missing."""
     mapping = source.settings.get("mapping", BESIDE)
     if mapping == BESIDE:
         sibling = table.with_suffix(".yaml")

@@ -1,4 +1,4 @@
-"""A benchmark that is a table: what a file of questions and a recipe have in common."""
+"""A benchmark that is a table: the common part of a file of questions and a recipe."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from hybrid.benchmarks.questions.reading import QuestionReader, folder_of
 from hybrid.core.errors import DataError
 from hybrid.core.types import Ask, BrokenQuestion, Exchange, Kind, Outcome, Prompt, Question, Score
 
-# For questions about things in one picture: where, how many, how near, of what kind, what is written on them.
+# For questions about objects in one picture: position, number, distance, attributes, text.
 TOOLS_OFFERED: Final = ("attributes", "crop", "depth", "detection", "markers", "ocr", "relation", "segmentation")
 
 
 class TableBenchmark(Benchmark):
-    """Questions out of tables, asked once, the images before the text; scored by their kind."""
+    """Questions from tables, asked once, with the images before the text; scored by their kind."""
 
     takes_images_root = True
 
     @abstractmethod
     def tables(self, source: Source) -> tuple[Path, ...]:
-        """The files of rows. Raises `DataError` where there is none."""
+        """Return the files of rows. Raises `DataError` if there are none."""
 
     @abstractmethod
     def reader(self, source: Source, path: Path) -> QuestionReader:
-        """How one of them is read. Raises `DataError` where it cannot be."""
+        """Open one of the files. Raises `DataError` if it cannot be read."""
 
     def tasks(self, source: Source) -> tuple[str, ...]:
-        """The tasks that the rows say, those of the card first."""
+        """Return the tasks named in the rows, those of the card first."""
         present: dict[str, None] = {}
         paths = self.tables(source)
         for path in paths:
@@ -43,7 +43,7 @@ class TableBenchmark(Benchmark):
             except DataError:
                 continue
         if not present:
-            # A reader has looked through its table when it is made.
+            # Making a reader scans its table.
             check_one(paths, lambda path: self.reader(source, path))
             raise DataError(f"{', '.join(map(str, paths))}: there is no row")
         card_tasks = tuple(self.card.tasks)
@@ -53,11 +53,11 @@ class TableBenchmark(Benchmark):
         )
 
     def files(self, source: Source) -> tuple[Path, ...]:
-        """The tables."""
+        """Return the tables."""
         return tuple(path for path in self.tables(source) if inside(folder_of(source), path))
 
     def questions(self, source: Source) -> Iterator[Question | BrokenQuestion]:
-        """The rows of the chosen tasks; a table of several that cannot be read is one broken question of each."""
+        """Yield the rows of the chosen tasks; an unreadable one of several tables is one broken question of each."""
         for task in source.tasks:
             for path in self.tables(source):
                 try:
@@ -68,12 +68,12 @@ class TableBenchmark(Benchmark):
                     yield lost(task, folder_of(source), str(path), error)
 
     async def dialogue(self, question: Question, ask: Ask) -> tuple[Exchange, ...]:
-        """One ask: the images, then the text, as VLMEvalKit puts them (image_base.py, build_prompt)."""
+        """Ask once: the images, then the text, as in VLMEvalKit (image_base.py, build_prompt)."""
         prompt = Prompt((*show(question.images), question.text), question.kind, question.choices, route=question.route)
         return (Exchange(prompt, await ask(prompt)),)
 
     def score(self, question: Question, exchanges: Sequence[Exchange], options: ScoreOptions) -> Score:
-        """The verdict on the last reply, by our parser whichever parse is asked for: no other is official here."""
+        """Score the last reply with hybrid's parser, whichever parse was requested: there is no official one."""
         reply = exchanges[-1].reply
         if reply.outcome is Outcome.ANSWERED or reply.text.strip():
             return scoring.score_text(question, reply.text, reply.outcome, options)
@@ -81,26 +81,26 @@ class TableBenchmark(Benchmark):
         return score_of(question, credit, reply.outcome, values=scoring.yes_values(question, None))
 
     def score_stored(self, question: Question, stored: str, options: ScoreOptions = AS_PAPERS) -> Score:
-        """The verdict on an answer that others kept, read as a reply is."""
+        """Score an answer stored by others, parsed like a reply."""
         return scoring.score_text(question, stored, Outcome.ANSWERED, options)
 
     def expected(self, question: Question) -> str | None:
-        """See `hybrid.benchmarks.questions.scoring.describe_target`."""
+        """Return `hybrid.benchmarks.questions.scoring.describe_target`."""
         return scoring.describe_target(question)
 
     def doubts(self, source: Source) -> Iterator[str]:
-        """See `hybrid.benchmarks.questions.reading.Reader.doubts`."""
+        """Yield `hybrid.benchmarks.questions.reading.Reader.doubts`."""
         for path in self.files(source):
             if path in self.tables(source):
                 yield from self.reader(source, path).doubts(source.tasks)
 
     def oracle(self, question: Question, prompt: Prompt) -> str:
-        """The right answer as a sentence."""
+        """Return the right answer as a sentence."""
         if question.kind is Kind.CHOICE:
             return super().oracle(question, prompt)
         return f"The evidence favours {scoring.right_answer(question).removeprefix('Answer: ')}."
 
     def oracle_answer(self, question: Question, prompt: Prompt) -> str | None:
-        """The right reply."""
+        """Return the right reply."""
         del prompt
         return scoring.right_answer(question)

@@ -1,4 +1,4 @@
-"""Cells of a table as values: texts, lists of texts, numbers, images in every form that tables hold them."""
+"""Converts cells of a table to values: texts, lists of texts, numbers, and images in every form used in tables."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from hybrid.benchmarks._shared.rows import DataRow, checked_text
 from hybrid.core.errors import DataError
 from hybrid.core.types import LETTERS
 
-# Bytes of the largest picture of a row.
+# Largest size of a picture in a row, in bytes.
 MAX_IMAGE_BYTES: Final = 200_000_000
 MAX_IMAGES: Final = 100
-# Characters up to which VLMEvalKit takes the text of an image for the index of a row that holds it (image_base.py).
+# Length up to which VLMEvalKit treats an image's text as the index of the row that contains it (image_base.py).
 REFERENCE: Final = 64
 MAX_PATH_LENGTH: Final = 1000
-# Characters of a text that is read as a list.
+# Largest length of a text that is parsed as a list.
 MAX_LIST_LENGTH: Final = 100_000
 _FILE: Final = re.compile(r"[^\n]{1,1000}\.[A-Za-z0-9]{2,5}")
 _DATA_URL: Final = re.compile(r"data:image/[\w.+-]{1,40};base64,", re.IGNORECASE)
 
 
 def scalar_text(row: DataRow, column: str) -> str | None:
-    """A text, or a number or truth value as text; None where the cell is empty. Raises `DataError` for a list."""
+    """Return a text, or a number or truth value as text; None for an empty cell. Raises `DataError` for a list."""
     value = row.cell(column)
     if value is None or value == "" or (isinstance(value, float) and math.isnan(value)):
         return None
@@ -39,7 +39,7 @@ def scalar_text(row: DataRow, column: str) -> str | None:
 
 def _as_text(value: Any, location: str) -> str:
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
-        # A table with an empty cell holds its whole numbers as fractions.
+        # In a table with an empty cell, whole numbers are stored as floats.
         value = int(value)
     if not isinstance(value, str | int | float):
         raise DataError(f"{location}: expected text, found {type(value).__name__}")
@@ -50,7 +50,7 @@ def _as_text(value: Any, location: str) -> str:
 
 
 def texts(row: DataRow, column: str) -> tuple[str, ...] | None:
-    """A list of texts, or a text that is written as one (`["a", "b"]`); None where it is neither, or empty."""
+    """Return a list of texts, or a text in list form (`["a", "b"]`); None if it is neither, or empty."""
     value = parse_list(row.cell(column))
     if value is None:
         return None
@@ -58,7 +58,7 @@ def texts(row: DataRow, column: str) -> tuple[str, ...] | None:
 
 
 def parse_list(value: Any) -> list[Any] | None:
-    """A list, also one that is written as text in JSON's or Python's way; None for anything else."""
+    """Return a list, also one written as text in JSON's or Python's syntax; None for anything else."""
     if isinstance(value, list | tuple):
         return list(value)
     if not isinstance(value, str):
@@ -76,22 +76,22 @@ def parse_list(value: Any) -> list[Any] | None:
     return None
 
 
-# Names of the two parts of a choice in data sets of the hub: its text, and what it is called.
+# Keys of the two parts of a choice in data sets of the hub: its text, and its label.
 _TEXT_KEYS: Final = ("text", "texts", "choice", "choices", "option", "options", "value", "values", "content")
 _LABEL_KEYS: Final = ("label", "labels", "key", "keys", "letter", "letters", "id", "ids", "index")
 
 
 def labelled(row: DataRow, column: str) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
-    """The labels and texts of choices that a cell gives as a mapping, also one written as text; None for other cells.
+    """Return the labels and texts of choices in a cell with a mapping, possibly written as text; None for other cells.
 
-    Read are `{"A": TEXT, ...}`, `{"text": [TEXT, ...], "label": ["A", ...]}` and `[{"label": "A", "text": TEXT}, ...]`.
-    Raises `DataError` for labels that leave one out or are there twice, and for texts that are none.
+    Supported are `{"A": TEXT, ...}`, `{"text": [TEXT, ...], "label": ["A", ...]}` and
+    `[{"label": "A", "text": TEXT}, ...]`. Raises `DataError` for missing or duplicate labels, and for invalid texts.
     """
     pairs = _label_pairs(_mapping(row.cell(column)))
     if pairs is None:
         return None
     location = f"{row.where}, column {column}"
-    # A table with typed columns holds a key for each choice that any row has.
+    # A table with typed columns has a key for each choice of any row.
     while pairs and pairs[-1][1] in (None, ""):
         pairs.pop()
     labels = tuple(_as_text(label, location) for label, _ in pairs)
@@ -101,7 +101,7 @@ def labelled(row: DataRow, column: str) -> tuple[tuple[str, ...], tuple[str, ...
 
 
 def _mapping(value: Any) -> Any:
-    """A cell, read where it is text that writes a mapping or a list of mappings in JSON's or Python's way."""
+    """Parse a cell with the text of a mapping or a list of mappings in JSON's or Python's syntax."""
     if not isinstance(value, str):
         return value
     text = value.strip()
@@ -113,7 +113,7 @@ def _mapping(value: Any) -> Any:
 
 def _label_pairs(value: Any) -> list[tuple[Any, Any]] | None:
     if isinstance(value, list) and value and all(isinstance(item, tuple) and len(item) == 2 for item in value):
-        # Arrow gives a column of maps as pairs.
+        # Arrow returns a column of maps as pairs.
         value = dict(value)
     if isinstance(value, list | tuple) and value and all(isinstance(item, dict) for item in value):
         label_pairs = [(_part(item, _LABEL_KEYS), _part(item, _TEXT_KEYS)) for item in value]
@@ -134,7 +134,7 @@ def _label_pairs(value: Any) -> list[tuple[Any, Any]] | None:
     if one_choice or any(isinstance(text, list | tuple | dict) for text in value.values()):
         return None
     pairs = [(str(label), text) for label, text in value.items()]
-    # Letters and numbers name their order; the keys of JSON have none that is certain.
+    # Letters and numbers define their order; JSON keys have no reliable order.
     if all(re.fullmatch(r"\(?[A-Za-z][).]?", label) for label, _ in pairs):
         return sorted(pairs, key=lambda pair: pair[0].strip("().").upper())
     if all(label.isascii() and label.isdigit() for label, _ in pairs):
@@ -147,14 +147,14 @@ def _part(item: dict[str, Any], names: Sequence[str]) -> Any:
 
 
 def _numbered(pairs: list[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
-    """Pairs with letters for labels where none has a label."""
+    """Label the pairs with letters if none has a label."""
     if any(label is not None for label, _ in pairs):
         return pairs
     return [(letter, text) for letter, (_, text) in zip(LETTERS, pairs, strict=False)]
 
 
 def numbers(value: Any) -> tuple[float, ...] | None:
-    """Finite numbers of a list, or of a text such as `12, 30`, `(12, 30)`, `[1, 2, 3, 4]`; None for anything else."""
+    """Return finite numbers of a list, or of a text such as `12, 30`, `(12, 30)`, `[1, 2, 3, 4]`; else None."""
     items = parse_list(value)
     if items is None and isinstance(value, str):
         items = list(value.strip().strip("()[]").split(","))
@@ -174,7 +174,7 @@ class ImageOfRow(str):
 
 
 def images(row: DataRow, columns: Sequence[str], folder: Path) -> Iterator[tuple[str, bytes | ImageOfRow]]:
-    """Each image of a row with its place in messages: its bytes, or the id of the row that holds it.
+    """Yield each image of a row with its location for messages: its bytes, or the id of the row that contains it.
 
     A cell is a path relative to the folder, base64, a data URL, bytes, a mapping with bytes or path, or a list of
     these. Raises `DataError` for anything else, and for a picture that is too large.
@@ -197,17 +197,17 @@ def images(row: DataRow, columns: Sequence[str], folder: Path) -> Iterator[tuple
 
 
 def _split_images(value: Any) -> Sequence[Any]:
-    """The images of a cell that is one value: those of a list that is written as text, else the value itself."""
+    """Return the images of a single-value cell: those of a list written as text, else the value itself."""
     if not (isinstance(value, str) and value.startswith("[")):
         return (value,)
     text = value.strip()
     if len(text) <= MAX_LIST_LENGTH:
         return parse_list(text) or (value,)
-    # A list of pictures in base64, which holds neither quotes nor commas: millions of characters are not parsed.
+    # A list of base64 images, which contain no quotes or commas; parsing millions of characters would be slow.
     parts = [part.strip().strip("'\"") for part in text.removeprefix("[").removesuffix("]").split(",")]
     if not any("data:" in part[:8] for part in parts):
         return parts
-    # Data URLs hold a comma each, which has cut them in two.
+    # Each data URL contains a comma, at which it was split.
     return [f"{head},{tail}" for head, tail in zip(parts[::2], parts[1::2], strict=False)]
 
 
@@ -224,7 +224,7 @@ def _image(cell: Any, location: str, folder: Path) -> bytes | ImageOfRow:
         raise DataError(f"{location}: a text with a NUL character")
     if url := _DATA_URL.match(text):
         return _decoded(text[url.end() :], location)
-    # Neither base64 nor the id of a row holds a dot before its end; a file without an ending is looked for.
+    # Neither base64 nor a row's id contains a dot before its end; a file without an ending is searched.
     path = located(folder, text) if len(text) <= MAX_PATH_LENGTH and "\n" not in text else None
     if path is not None or _FILE.fullmatch(text):
         if path is not None and (size := path.stat().st_size) > MAX_IMAGE_BYTES:

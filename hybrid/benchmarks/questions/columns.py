@@ -1,6 +1,6 @@
-"""Which column of a table is what: as a mapping says, else by names that leave no doubt.
+"""Determines the role of each column in a table: from a mapping, else from unambiguous names.
 
-The names are our own, and those of VLMEvalKit's TSV files (`index`, `image` or `image_path`, `A` to `Z`, `category`):
+The names are hybrid's, and those of VLMEvalKit's TSV files (`index`, `image` or `image_path`, `A` to `Z`, `category`):
 https://github.com/open-compass/VLMEvalKit, vlmeval/dataset/image_base.py and image_mcq.py at e8e78f05.
 """
 
@@ -21,13 +21,13 @@ FACTS: Final = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-
 NAMES: Final[Mapping[str, Sequence[str]]] = FACTS["names"]
 GROUPS: Final[Sequence[str]] = FACTS["groups"]
 _NUMBERED: Final = re.compile(r"image_?([0-9]{1,2})")
-# VLMEvalKit's column of ids: in a set for circular evaluation `index + k * 10^6` is the k-th rotation of `index`.
+# VLMEvalKit's column of ids: in a data set for circular evaluation `index + k * 10^6` is rotation k of `index`.
 CIRCULAR_ID: Final = "index"
 
 
 @dataclass(frozen=True)
 class Columns:
-    """The columns of a table by what they are to us; empty for what it has not."""
+    """The columns of a table by role; empty for a missing one."""
 
     question: str
     answer: str
@@ -49,13 +49,13 @@ class Columns:
 
     @property
     def indexed(self) -> tuple[str, ...]:
-        """Those that the first pass over a table needs."""
+        """Columns that the first pass over a table needs."""
         content = (self.question, *self.choices) if self.circular else ()
         return tuple(dict.fromkeys(name for name in (self.id, self.task, self.cluster, *content) if name))
 
 
 def resolve(names: Sequence[str], layout: Layout, location: str) -> Columns:
-    """The columns of a table. Raises `DataError` for one that a mapping names and is not there, or that must be."""
+    """Return the columns of a table. Raises `DataError` if one named by a mapping, or a required one, is missing."""
     chosen_columns = {role: _choose_columns(role, names, layout, location) for role in (*NAMES, "group")}
     for role in ("question", "answer"):
         if not chosen_columns[role]:
@@ -95,13 +95,13 @@ def _choose_columns(role: str, names: Sequence[str], layout: Layout, location: s
 
 
 def _numbered(names: Sequence[str]) -> tuple[str, ...]:
-    """`image_1`, `image_2`, ... by number."""
+    """Return `image_1`, `image_2`, ... in the order of their numbers."""
     numbers = {name: int(match[1]) for name in names if (match := _NUMBERED.fullmatch(name))}
     return tuple(sorted(numbers, key=lambda name: numbers[name]))
 
 
 def _lettered(names: Sequence[str]) -> tuple[str, ...]:
-    """`A`, `B`, ... as far as they go; none where there is no B."""
+    """Return the columns `A`, `B`, ... up to the first gap; none without B."""
     run: list[str] = []
     for letter in LETTERS:
         if letter not in names:
@@ -111,7 +111,7 @@ def _lettered(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def unread(names: Sequence[str], layout: Layout) -> tuple[str, ...]:
-    """The columns that are certain to be a part of a question and that a recipe does not read."""
+    """Return the columns that surely belong to a question and that a recipe does not read."""
     used = {name for column in layout.columns.values() for name in column}
     parts = ("image", "question", "choices", "answer", "kind", "tolerance")
     certain = {name for part in parts for name in NAMES[part]} | {*_numbered(names), *_lettered(names)}

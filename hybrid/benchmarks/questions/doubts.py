@@ -1,11 +1,11 @@
-"""Doubts of `hybrid data check`: rows that can be asked and may be meant otherwise, each with what would settle it.
+"""Doubts of `hybrid data check`: rows that can be asked but may be misread, each with a way to resolve it.
 
     doubts = Doubts(columns, layout, task)
     for row, question in rows:
         yield from doubts.look_at(row, question, sizes)
-    yield from doubts.of_table()          # what only the rows together show
+    yield from doubts.of_table()          # doubts that only the rows together show
 
-A mapping that says the kind, the form of answers or the frame leaves no doubt about it.
+A mapping that defines the kind, the form of answers or the frame resolves doubts about these.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from hybrid.core.errors import DataError
 from hybrid.core.types import LETTERS, BrokenQuestion, Kind, Question
 
 _IMAGE_MARK: Final = re.compile(r"<image[ _]?\d*>|<img>")
-# Patterns of options that stand behind a question; the first that fits is named.
+# Patterns of options inside a question; the first match is named.
 _LETTERED: Final = ("(a) X (b) Y", "a) X b) Y", "a. X b. Y", "a: X b: Y")
 _LISTED: Final = re.compile(
     r"(?s)(?:^|\s)\(?1[).:]\s.{1,400}?\s\(?2[).:]\s|(?:^|[\s?])[\[(]?A[\]).:].{1,400}?[\s,;][\[(]?B[\]).:]"
@@ -37,7 +37,7 @@ _ASKS_YES_NO: Final = re.compile(
     r"|\byes\b.{0,20}\bno\b|\btrue or false\b|\b(?:true|correct)\?"
 )
 _COUNTS: Final = re.compile(r"(?i)\bhow (?:many|much|often)\b|\bnumber of\b|\bcount\b")
-# Words that data sets publish in place of an answer that they keep back or have not.
+# Words that data sets publish instead of an answer that is hidden or missing.
 _PLACEHOLDERS: Final = frozenset(
     {
         *("hidden", "withheld", "masked", "n/a", "na", "none", "null", "nil", "nan", "undefined", "unknown"),
@@ -51,22 +51,22 @@ _FOREIGN_NUMBER: Final = re.compile(
 
 
 class Doubts:
-    """Looks at the rows of one task, in order."""
+    """Checks the rows of one task, in order."""
 
     def __init__(self, columns: Columns, layout: Layout, task: str) -> None:
         self._columns, self._layout, self._task = columns, layout, task
         self._frames = FrameDoubts()
-        # By kind the places of the rows, where neither a column nor the mapping says it.
+        # Locations of the rows by kind, if neither a column nor the mapping defines the kind.
         self._by_kind: dict[Kind, list[str]] = {}
-        # Doubts about answers that may be the numbers of choices, and whether one of them cannot be.
+        # Doubts about answers that may be numbers of choices, and whether one of the answers cannot be a number.
         self._index_like: list[str] = []
         self._is_text = False
-        # Whole numbers without choices: the places of 0 and 1, and whether another was there.
+        # Whole numbers without choices: locations of 0 and 1, and whether another number occurred.
         self._zero_one: dict[str, str] = {}
         self._counts = False
 
     def look_at(self, row: DataRow, question: Question | BrokenQuestion, sizes: Sequence[Size]) -> Iterator[str]:
-        """The doubts about one row; `sizes` are those of the pictures of a box or point, where they are known."""
+        """Yield the doubts about one row; `sizes` are those of the pictures of a box or point, if known."""
         if isinstance(question, BrokenQuestion):
             return
         self._by_kind.setdefault(question.kind, []).append(row.where)
@@ -78,13 +78,13 @@ class Doubts:
                 self._counts = True
         if self._layout.frame is None:
             yield from self._frames.look_at(question.target, sizes, row.where)
-        # Where the options stand in the text, that also explains what is odd about the answer.
+        # Options inside the text also explain an odd answer.
         doubts = list(self._of_options(row, question)) or list(self._of_answer(row, question))
         for doubt in (*_of_text(question), *doubts):
             yield f"{row.where}: {doubt}"
 
     def of_table(self) -> Iterator[str]:
-        """The doubts that the rows raise together."""
+        """Yield the doubts that the rows raise together."""
         yield from self._frames.of_table()
         if not self._is_text:
             yield from self._index_like
@@ -105,7 +105,7 @@ class Doubts:
         return self._layout.kind is not None or bool(column and row.values.get(column))
 
     def _of_answer(self, row: DataRow, question: Question) -> Iterator[str]:
-        """Doubts about what the answer says."""
+        """Yield doubts about the answer."""
         with suppress(DataError):
             items = texts(row, self._columns.answer)
             answers = items if items else (answer_in(row, self._columns.answer),)
@@ -119,7 +119,7 @@ class Doubts:
             yield f"its point counts within {target['within']:g} px: a tolerance is in pixels in every frame"
 
     def _note_index(self, row: DataRow, question: Question, answers: Sequence[str]) -> None:
-        """Note an answer that is the text of a choice and may be the number of another."""
+        """Record an answer that is the text of a choice but may be the number of another."""
         parts = [part.strip() for answer in answers for part in answer.split(",")]
         if self._layout.answer is not None or not all(map(WHOLE.fullmatch, parts)):
             return
@@ -135,7 +135,7 @@ class Doubts:
         )
 
     def _of_options(self, row: DataRow, question: Question) -> Iterator[str]:
-        """Doubts about options that stand in the text of a question without choices."""
+        """Yield doubts about options in the text of a question without choices."""
         if question.choices or self._layout.split_choices:
             return
         question_text = scalar_text(row, self._columns.question) or ""
@@ -151,7 +151,7 @@ class Doubts:
 
 
 def _of_open_answer(question: Question, answers: Sequence[str], kind_stated: bool) -> Iterator[str]:
-    """Doubts about an answer without choices; `said` is whether the table or its mapping says the kind."""
+    """Yield doubts about an answer without choices; `kind_stated`: the table or its mapping defines the kind."""
     first = answers[0].strip()
     if any(answer.strip().casefold().strip("[]<>()") in _PLACEHOLDERS for answer in answers):
         yield f"its answer {first!r:.40} may stand for a hidden one: leave the row out, or give its answer"
@@ -176,7 +176,7 @@ def _asks_yes_no(question: Question) -> bool:
 
 
 def _of_text(question: Question) -> Iterator[str]:
-    """Doubts about the text of a question and its choices."""
+    """Yield doubts about the text of a question and its choices."""
     if mark := _IMAGE_MARK.search(question.text):
         yield f"its text holds {mark[0]}, which is shown as it stands: images come before the text"
     inside = _options_inside(question)
@@ -190,7 +190,7 @@ def _of_text(question: Question) -> Iterator[str]:
 
 
 def _options_inside(question: Question) -> tuple[str, ...]:
-    """The options that the question's own text shows before those that follow it; none where it shows none."""
+    """Return the options in the question's own text, before the listed ones; empty if there are none."""
     for pattern in PATTERNS:
         if pattern.startswith(("(a)", "a")):
             _, options = split(pattern, question.text)

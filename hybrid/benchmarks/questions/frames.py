@@ -1,9 +1,9 @@
-"""The frame in which a table gives boxes and points, and its conversion to pixels of the picture.
+"""The coordinate frame of a table's boxes and points, and its conversion to pixels of the picture.
 
     in_pixels({"box": [0.1, 0.2, 0.5, 0.8]}, "normalised", [(640, 480)], "q.jsonl:1")     # {"box": [64, 96, 320, 384]}
 
-Numbers are converted as the decimals that the table writes, so that 0.1 of 640 px is 64 px exactly. Only the tolerance
-of a point is in pixels in every frame.
+Numbers are converted as the table's decimals, so that 0.1 of 640 px is exactly 64 px. The tolerance of a point is in
+pixels in every frame.
 """
 
 from __future__ import annotations
@@ -20,29 +20,29 @@ from hybrid.core.types import Json
 Size = tuple[int, int]
 
 UNITS: Final[Mapping[Frame, int]] = {"normalised": 1, "thousandths": 1000}
-# Pixels by which a number may lie beside its picture: annotation tools round.
+# Largest distance of a number outside its picture, in pixels: annotation tools round.
 ROUNDING: Final = 0.5
 SMALLEST: Final = 1.0
 THOUSAND: Final = 1000.0
 
 
 def coordinates(target: Json) -> tuple[float, ...]:
-    """The numbers of a box or point, x before y; none of another target."""
+    """Return the numbers of a box or point, x before y; none for another target."""
     facts: Mapping[str, Any] = target if isinstance(target, Mapping) else {}
     return tuple(cast("Sequence[float]", facts.get("box") or facts.get("point") or ()))
 
 
 def in_pixels(target: Json, frame: Frame | None, sizes: Sequence[Size], location: str) -> Json:
-    """The target of a box or point in pixels of its picture.
+    """Convert the target of a box or point to pixels of its picture.
 
     Args:
-        target: as `targets.py` makes it, its numbers in the frame.
-        frame: of the table; None for pixels.
-        sizes: of the pictures of the question; nothing is checked without one.
+        target: target from `targets.py`, its numbers in the frame.
+        frame: frame of the table; None for pixels.
+        sizes: sizes of the question's pictures; nothing is checked without one.
         location: file, row and column, for errors.
 
     Raises:
-        DataError: a place outside of every picture, or a frame that needs a size where there is none or several.
+        DataError: a position outside every picture, or a frame that needs a size if there is none or several.
     """
     numbers = coordinates(target)
     if not numbers or not isinstance(target, Mapping):
@@ -76,16 +76,16 @@ def _hint(numbers: Sequence[float], sizes: Sequence[Size]) -> str:
 
 
 class FrameDoubts:
-    """Doubts about the frame of the places of a table that says none; a whole table shows more than a row."""
+    """Doubts about the coordinate frame of a table that names none; a full table shows more than a row."""
 
     def __init__(self) -> None:
-        # Each place of numbers up to 1,000 in a picture with a longer side, or of a table with one outside of it.
+        # Locations with numbers up to 1,000 in a picture with a longer side, or outside a smaller picture.
         self._large: list[str] = []
         self._small: list[str] = []
         self._beyond = self._outside = False
 
     def look_at(self, target: Json, sizes: Sequence[Size], location: str) -> Iterator[str]:
-        """Take a place up; yields the doubt that it raises alone."""
+        """Check the coordinates of a row; yield the doubt that they alone raise."""
         numbers = coordinates(target)
         if not numbers or not sizes:
             return
@@ -102,7 +102,7 @@ class FrameDoubts:
             (self._large if max(map(max, sizes)) > THOUSAND else self._small).append(location)
 
     def of_table(self) -> Iterator[str]:
-        """What is doubtful of the places together."""
+        """Yield the doubts about all coordinates together."""
         if self._beyond:
             return
         for location in (*self._large, *(self._small if self._outside else ())):

@@ -1,4 +1,4 @@
-"""Questions made in Python, written as the file that the benchmark reads: there is one way in.
+"""Writes questions made in Python to a file for the benchmark, so that all questions are read in the same way.
 
 folder = write([Question("How many?", images="photo.jpg", answer=3)], home() / "questions")
 """
@@ -40,7 +40,7 @@ class Question:
     images: Picture | Sequence[Picture]
     answer: object
     choices: Sequence[str] = ()
-    # Its number where it is empty.
+    # Defaults to the number of the question.
     id: str = ""
     kind: str = ""
     task: str = ""
@@ -54,7 +54,7 @@ def write(questions: Sequence[Question], root: Path) -> Path:
     """Write the questions and their images into a folder below `root`, named by its content; returns the folder.
 
     Raises:
-        UsageError: none, something else than a `Question`, or an image that cannot be had.
+        UsageError: no question, an object that is not a `Question`, or an unavailable image.
     """
     if not questions:
         raise UsageError("questions=[]: give at least one hybrid.Question")
@@ -70,7 +70,7 @@ def write(questions: Sequence[Question], root: Path) -> Path:
 
 
 def _row(number: int, question: object, files: dict[str, bytes]) -> dict[str, object]:
-    """A row of the file; its images are added to `files` by name."""
+    """Make a row of the file; its images are added to `files` by name."""
     if not isinstance(question, Question):
         raise UsageError(f"questions: item {number} is a {type(question).__name__}, not a hybrid.Question")
     several = isinstance(question.images, list | tuple)
@@ -93,7 +93,7 @@ def _row(number: int, question: object, files: dict[str, bytes]) -> dict[str, ob
 
 
 def _bytes(picture: Any, location: str) -> bytes:
-    """The file of an image. An image file's name says nothing of its format, which is read from its bytes."""
+    """Return the file of an image. Its format is determined from its bytes, not from its name."""
     from PIL import Image
 
     if isinstance(picture, bytes):

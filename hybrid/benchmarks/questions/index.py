@@ -1,8 +1,8 @@
-"""The first pass over a table: the place of each row by task, so that a task is read without the others.
+"""The first pass over a table: the positions of its rows by task, so that a task can be read without the others.
 
-    index = indexed(table, columns, rows=1)
-    index.tasks                   # in the order of their first rows
-    index.places["counting"]      # rows of one unit next to each other
+index = indexed(table, columns, rows=1)
+index.tasks                   # in the order of their first rows
+index.places["counting"]      # rows of one unit next to each other
 
 A row without a readable task counts with the row before it.
 """
@@ -24,20 +24,20 @@ from hybrid.benchmarks.questions.tables import At, DataTable, table_of
 from hybrid.core.errors import DataError
 
 CIRCULAR_STEP: Final = 1_000_000
-# Characters of an id, a task, a cluster or a group: a name of a file or a row of a table, no more.
+# Largest length of an id, a task, a cluster or a group, such as the name of a file.
 MAX_NAME_LENGTH: Final = 200
 
 
 @dataclass(frozen=True)
 class Index:
-    """Where the rows of a table are."""
+    """The positions of the rows of a table."""
 
     places: Mapping[str, tuple[At, ...]]
-    # By the hash of an id the first row that has it.
+    # The first row with an id, by the hash of the id.
     first: Mapping[int, At]
-    # By the line of a row its number from 0; empty where units are not counted by rows.
+    # Number of a row from 0, by its line; empty if units are not counted by rows.
     number: Mapping[int, int]
-    # By the line of a row whose id can be that of a rotation, or of its base, the hash of its question and options.
+    # Hash of the question and options of a row whose id may be that of a rotation or its base, by its line.
     content: Mapping[int, int] = field(default_factory=dict)
 
     @property
@@ -46,13 +46,14 @@ class Index:
         return tuple(self.places)
 
     def place_of(self, identity: str) -> At | None:
-        """The first row of that id."""
+        """Return the first row with that id."""
         return self.first.get(hashed(identity))
 
     def rotation_of(self, identity: str, at: At) -> str | None:
-        """The id of a row of a circular table that is a rotation of another row; None for any other row.
+        """Return the id of a row that is a rotation of another row in a circular table; None for any other row.
 
-        Ids of other tables look the same (262148000 of VQAv2): a rotation has the question and the options of its base.
+        Ids of other tables may look the same (262148000 in VQAv2), so a rotation must have its base's question and
+        options.
         """
         if not self.content or not is_number(identity) or (turn := int(identity) // CIRCULAR_STEP) == 0:
             return None
@@ -63,19 +64,19 @@ class Index:
 
 
 def hashed(text: str) -> int:
-    """63 bits of a text: a million texts share one in ten million cases."""
+    """Hash a text to 63 bits: among a million texts, a collision occurs in one of ten million cases."""
     return int.from_bytes(hashlib.blake2b(text.encode(errors="replace"), digest_size=8).digest()) >> 1
 
 
 def index_of(folder: Path, path: Path, columns: Columns, task: str, rows: int) -> Index:
-    """The index of a file as it is now: made once.
+    """Return the index of a file's current version, cached.
 
     Args:
-        folder: of the data set.
-        path: of the table.
-        columns: of the table.
-        task: of all rows where no column says one.
-        rows: so many rows that follow one another are one unit.
+        folder: folder of the data set.
+        path: path of the table.
+        columns: columns of the table.
+        task: task of all rows without a task column.
+        rows: number of consecutive rows that form one unit.
 
     Raises:
         DataError: the file cannot be read, or has too many rows.
@@ -115,7 +116,7 @@ def _index(folder: Path, path: Path, stamp: tuple[int, int], columns: Columns, t
 
 
 def _content(row: DataRow, columns: Columns) -> int:
-    """The hash of a row's question and of its options in any order."""
+    """Hash a row's question and its options in any order."""
     cells = []
     for column in columns.choices:
         with suppress(DataError):
@@ -145,7 +146,7 @@ def _rows(table: DataTable, columns: Columns, task: str) -> Iterator[tuple[At, D
 
 
 def _name(row: DataRow | DataError, column: str) -> str | None:
-    """A cell that is a name; None where it is none."""
+    """Return a cell that is a name; None if it is not."""
     try:
         return None if isinstance(row, DataError) else name_in(row, column)
     except DataError:
@@ -153,7 +154,7 @@ def _name(row: DataRow | DataError, column: str) -> str | None:
 
 
 def name_in(row: DataRow, column: str) -> str | None:
-    """The name in a cell; None where it is empty. Raises `DataError` for what is none, or is too long."""
+    """Return the name in a cell; None if it is empty. Raises `DataError` for an invalid or too long one."""
     text = scalar_text(row, column)
     if text is None:
         return None
@@ -165,18 +166,18 @@ def name_in(row: DataRow, column: str) -> str | None:
 
 
 def cluster_in(row: DataRow, column: str) -> str:
-    """The name of a row's unit; of a text that is too long for one its beginning and its hash. Raises `DataError`."""
+    """Return the name of a row's unit; a text that is too long is shortened and hashed. Raises `DataError`."""
     text = " ".join((scalar_text(row, column) or "").split())
     return text if len(text) <= MAX_NAME_LENGTH else f"{text[:40]} {hashed(text):x}"
 
 
 def is_number(identity: str) -> bool:
-    """Whether an id is a whole number without a sign."""
+    """Return whether an id is a whole number without a sign."""
     return identity.isascii() and identity.isdigit() and len(identity) < 16
 
 
 def _together(places: list[At], units: Mapping[int, int]) -> tuple[At, ...]:
-    """The rows of a unit next to each other, in the order of the first of each."""
+    """Put the rows of a unit next to each other, in the order of the first row of each."""
     if not units:
         return tuple(places)
     grouped: dict[int, list[At]] = {}

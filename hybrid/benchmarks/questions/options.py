@@ -1,4 +1,4 @@
-"""Options that stand in one cell, by named patterns: `"(a) X (b) Y"` is two choices, X and Y.
+"""Splits options in one cell, by named patterns: `"(a) X (b) Y"` is two choices, X and Y.
 
 split("(a) X (b) Y", "Open (a) Yes (b) No")     # ("Open", ("Yes", "No"))
 """
@@ -17,7 +17,7 @@ Split = tuple[str, tuple[str, ...]]
 
 
 def _lettered(prefix: str, suffix: str) -> Callable[[str], Split]:
-    """Options each behind its letter, in order from A; upper or lower case, but all alike."""
+    """Split options after letters, in order from A, all upper or all lower case."""
 
     def split_text(text: str) -> Split:
         for letters in (LETTERS, LETTERS.lower()):
@@ -30,7 +30,7 @@ def _lettered(prefix: str, suffix: str) -> Callable[[str], Split]:
 
 
 def _on_lines(prefix: str, suffix: str) -> Callable[[str], Split]:
-    """Options each on a line of its own behind its letter; what follows the last of these lines is no option."""
+    """Split options on separate lines, each after its letter; text after the last of these lines is no option."""
     split_letters = _lettered(prefix, suffix)
 
     def split_text(text: str) -> Split:
@@ -41,7 +41,7 @@ def _on_lines(prefix: str, suffix: str) -> Callable[[str], Split]:
 
 
 def _in_order(text: str, marks: list[str]) -> Split:
-    """Cut at each mark that begins a word, the first, then the second behind it, and so on."""
+    """Cut at each mark that begins a word: the first, then the second after it, and so on."""
     cuts: list[tuple[int, int]] = []
     for mark in marks:
         match = re.compile(rf"(?:(?<=\s)|\A){re.escape(mark)}(?=\s)").search(text, cuts[-1][1] if cuts else 0)
@@ -55,7 +55,7 @@ def _in_order(text: str, marks: list[str]) -> Split:
 
 
 def _apart(mark: str) -> Callable[[str], Split]:
-    """Options with a mark between them, and no text before."""
+    """Split options separated by a mark, with no text before them."""
 
     def split_text(text: str) -> Split:
         return "", tuple(part.strip() for part in text.split(mark))
@@ -64,7 +64,7 @@ def _apart(mark: str) -> Callable[[str], Split]:
 
 
 def _json(text: str) -> Split:
-    """A list of texts as JSON."""
+    """Parse a list of texts in JSON."""
     try:
         items = json.loads(text)
     except (ValueError, RecursionError):
@@ -74,7 +74,7 @@ def _json(text: str) -> Split:
     return "", tuple(items)
 
 
-# By the name that a mapping writes; a letter there stands for upper and lower case.
+# Patterns by their name in a mapping; a letter there stands for upper and lower case.
 PATTERNS: Final[Mapping[str, Callable[[str], Split]]] = {
     "(a) X (b) Y": _lettered("(", ")"),
     "a) X b) Y": _lettered("", ")"),
@@ -91,9 +91,9 @@ PATTERNS: Final[Mapping[str, Callable[[str], Split]]] = {
 
 
 def split(pattern: str, text: str) -> Split:
-    """The text before the options, and the options; none where the text does not show them so.
+    """Return the text before the options, and the options; no options if the text does not match.
 
     Raises:
-        KeyError: a pattern that is none of `PATTERNS`.
+        KeyError: a pattern that is not in `PATTERNS`.
     """
     return PATTERNS[pattern](text)

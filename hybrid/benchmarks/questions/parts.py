@@ -1,4 +1,4 @@
-"""Parts of a recipe: where its data lie, numbers of others, and what `--data sample` draws (`sample.py`)."""
+"""Parts of a recipe: the location of its data, published scores, and the samples of `--data sample` (`sample.py`)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hybrid.core.toml_records import ValueMismatch
 
 
 def check_template(text: str, names: Collection[str]) -> None:
-    """Raise `ValueMismatch` for a text with another placeholder than these."""
+    """Raise `ValueMismatch` for a text with another placeholder than `names`."""
     try:
         parts = list(string.Formatter().parse(text))
     except ValueError as error:
@@ -24,7 +24,7 @@ def check_template(text: str, names: Collection[str]) -> None:
 
 
 def check_units(rows: int) -> None:
-    """Raise `ValueMismatch` for another number of rows than units can have."""
+    """Raise `ValueMismatch` for an invalid number of rows per unit."""
     if not 2 <= rows <= 1000:
         raise ValueMismatch((), f"{rows}: a whole number from 2 to 1000")
 
@@ -51,22 +51,22 @@ class Hub:
     splits: tuple[str, ...]
     # Patterns of the tables' paths; `{split}` is the split.
     files: tuple[str, ...] = field(metadata={"check": _inside})
-    # Patterns of further files, which the tables name.
+    # Patterns of additional files, which the tables name.
     images: tuple[str, ...] = field(default=(), metadata={"check": _inside})
 
 
 @dataclass(frozen=True)
 class PublishedRow:
-    """A number that a paper printed."""
+    """A score that a paper printed."""
 
     who: str
     # 0 to 1.
     value: float = field(metadata={"check": _fraction})
     # The paper and its table.
     source: str
-    # The metric or task of the cell; the recipe's first metric where the file does not say.
+    # The metric or task of the cell; by default the recipe's first metric.
     metric: str = ""
-    # The recipe's first where the file does not say.
+    # By default the recipe's first split.
     split: str = ""
     n: str = ""
     kind: Literal["model", "specialist", "human", "chance"] = "model"
@@ -75,12 +75,12 @@ class PublishedRow:
 
 @dataclass(frozen=True)
 class SampleScene:
-    """A scene of `hybrid.samples.named` that generated rows are drawn from, and what stands in their other cells."""
+    """A scene of `hybrid.samples.named` for generated rows, and the content of their other cells."""
 
     scene: str
-    # By their column the text of the cell; of several, one row after the other has the next; `{unit}` is a number.
+    # Texts of the cells by column; several texts are used in turn, one per row; `{unit}` is a number.
     cells: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    # As of `Samples`, for this scene alone.
+    # As in `Samples`, but for this scene.
     question: str = field(default="", metadata=_SHOWN)
 
 
@@ -89,11 +89,11 @@ class Samples:
     """The questions that `--data sample` draws for a recipe."""
 
     scenes: tuple[SampleScene, ...]
-    # Rows of one unit.
+    # Number of rows of a unit.
     rows: int = field(default=1, metadata={"check": check_units})
-    # Whether the rows of a unit are one question whose options go round.
+    # Whether the rows of a unit are one question with rotated options.
     cyclic: bool = False
-    # How the answer's cell writes a letter.
+    # Form of a letter in the answer's cell.
     letter: Literal["A", "(A)", "(a)"] = "A"
-    # The cell of the question, with its options where `{choices}` stands, and the number of the unit for `{unit}`.
+    # Text of the question's cell, with `{choices}` for its options and `{unit}` for the number of the unit.
     question: str = field(default="{question}", metadata=_SHOWN)

@@ -1,4 +1,4 @@
-"""Rows of a table -> questions. A row that cannot be used is a `BrokenQuestion` that names file, line and column."""
+"""Converts rows of a table to questions. An unusable row is a `BrokenQuestion` that names file, line and column."""
 
 from __future__ import annotations
 
@@ -24,40 +24,40 @@ from hybrid.core.images import ImageStore, inspect
 from hybrid.core.option_rotation import rotated
 from hybrid.core.types import LETTERS, BrokenQuestion, Kind, Question, StoredImage
 
-# Rules look at what a question's text shows.
+# Rules for this route read the question's text.
 ROUTE: Final = "by_text"
 PLACES: Final = (Kind.POINT, Kind.BOX)
 
 
 @dataclass(frozen=True)
 class QuestionReader:
-    """One table and how its rows become questions."""
+    """Reads the questions of one table."""
 
     folder: Path
-    # The folder that the paths of images begin in.
+    # The root of the image paths.
     images_root: Path
     table: DataTable
     layout: Layout
     columns: Columns
     index: Index
-    # How a question is put where the layout does not say: `prompt`, `hint`, `option`.
+    # Default texts of a question's parts: `prompt`, `hint`, `option`.
     texts: Mapping[str, str]
     # Whether every cyclic permutation of the options is asked.
     cyclic: bool = False
     rows_a_unit: int = 1
-    # Of what is named by the number of a row: tells tables of one data set apart.
+    # Prefix of ids made from row numbers, which distinguishes the tables of a data set.
     prefix: str = ""
 
     def questions(
         self, task: str, store: ImageStore, *, needs_images: bool = True
     ) -> Iterator[Question | BrokenQuestion]:
-        """The questions of a task; unless it needs images, a question whose image cannot be read has none."""
+        """Yield the questions of a task; without `needs_images`, an unreadable image is left out."""
         for at, row in self.table.some(self.index.places.get(task, ())):
             question = self._read_question(at, row, task, store, needs_images=needs_images)
             yield question
             if not self.cyclic or isinstance(question, BrokenQuestion) or question.kind is not Kind.CHOICE:
                 continue
-            # The other cyclic permutations of its options; broken where its text does not show them.
+            # The other cyclic permutations of its options; broken if the text does not show the options.
             for places in range(1, len(question.choices)):
                 identity = f"{question.id}#circ{places}"
                 rotation = rotated(question, places)
@@ -86,7 +86,7 @@ class QuestionReader:
                 cluster = f"{self.prefix}rows{self.index.number[at.line] // self.rows_a_unit + 1}"
             question = self._question(row, identity, task, cluster)
             if store is not None:
-                # Saved predictions are scored without pictures, which only say which questions belong together.
+                # Saved predictions are scored without pictures, which only determine the clusters.
                 with nullcontext() if needs_images else suppress(DataError):
                     question = replace(question, images=self._images(row, store, identity))
             if question.kind in PLACES:
@@ -96,7 +96,7 @@ class QuestionReader:
         return question
 
     def doubts(self, tasks: Sequence[str]) -> Iterator[str]:
-        """Doubts about questions that can be asked, each with its place; images are not read."""
+        """Yield doubts about usable questions, each with its location; images are not read."""
         used = {*vars(self.columns).values(), *self.columns.image, *self.columns.choices, *self.columns.groups}
         if unused := [name for name in self.table.columns() if name not in used]:
             yield f"{self.table.path}: columns that are not used: {', '.join(unused)}"
@@ -110,7 +110,7 @@ class QuestionReader:
             yield from doubts.of_table()
 
     def _sizes_for_doubts(self, row: DataRow, question: Question | BrokenQuestion) -> Sequence[Size]:
-        """The sizes of the pictures of a box or point whose frame the layout does not say; none if unreadable."""
+        """Return the picture sizes of a box or point if the layout defines no frame; () if they are unreadable."""
         if not (isinstance(question, Question) and question.kind in PLACES and self.layout.frame is None):
             return ()
         try:
@@ -119,7 +119,7 @@ class QuestionReader:
             return ()
 
     def _id_doubt(self, row: DataRow, at: At) -> Iterator[str]:
-        """The doubt about an id that is that of a rotation by its number and not by its row."""
+        """Yield the doubt about an id that looks like a rotation's, in a row that is not one."""
         with suppress(DataError):
             name = name_in(row, self.columns.id) if self.columns.circular else None
             if name is None or not is_number(name) or self.index.rotation_of(name, at) is not None:
@@ -133,7 +133,7 @@ class QuestionReader:
                 )
 
     def _identity(self, row: DataRow, at: At) -> str:
-        """The id of a row. Raises `DataError` for none, for one of an earlier row, and for one with a mark of ours."""
+        """Return the id of a row. Raises `DataError` for a missing, duplicate or reserved one."""
         column = self.columns.id
         if not column:
             return f"{self.prefix}row{at.line}"
@@ -157,14 +157,14 @@ class QuestionReader:
         kind = kind_of(row, columns, self.layout, choices)
         target = target_of(kind, row, columns, self.layout, choices, labels)
         hint = scalar_text(row, columns.hint) if columns.hint else None
-        # pandas, by which VLMEvalKit reads its tables, takes these words for an empty cell.
+        # pandas, with which VLMEvalKit reads its tables, treats these words as an empty cell.
         hint = None if hint in ("nan", "NaN") else hint
         listed_choices = choices if kind in (Kind.CHOICE, Kind.ORDER) else ()
         facts = (self._text(stem, listed_choices, hint or ""), kind, listed_choices, target, ROUTE, self._groups(row))
         return Question(identity, task, (), *facts, cluster=cluster)
 
     def _target_in_pixels(self, row: DataRow, question: Question) -> Any:
-        """The box or point of a question in pixels of its picture. Raises `DataError` if it lies outside."""
+        """Convert a question's box or point to pixels of its picture. Raises `DataError` if it is outside."""
         sizes: Sequence[Size] = [(picture.width, picture.height) for picture in question.images]
         if not sizes and self.layout.frame not in (None, "pixels"):
             sizes = self._sizes(row)
@@ -173,17 +173,17 @@ class QuestionReader:
     def _text(self, question: str, choices: Sequence[str], hint: str) -> str:
         option, prompt = self.layout.option or self.texts["option"], self.layout.prompt or self.texts["prompt"]
         options = (option.format(letter=a, text=text) for a, text in zip(LETTERS, choices, strict=False))
-        # A hint stands before the question, as VLMEvalKit puts it (image_mcq.py, build_prompt).
+        # A hint precedes the question, as in VLMEvalKit (image_mcq.py, build_prompt).
         hint = self.texts["hint"].format(hint=hint) if hint else ""
         values = {"question": question, "choices": "\n".join(options), "hint": hint}
-        # A line that holds a placeholder of nothing alone is left out.
+        # A line with only an empty placeholder is left out.
         empty = {f"{{{name}}}" for name, text in values.items() if not text}
         return "\n".join(line for line in prompt.split("\n") if line.strip() not in empty).format(**values).strip()
 
     def _choices(self, row: DataRow, question_text: str) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
-        """The question without options that stand in it, the options, and the table's labels where it has its own.
+        """Return the question without its options, the options, and the table's labels if it has its own.
 
-        Raises `DataError` for options that clash.
+        Raises `DataError` for conflicting options.
         """
         columns, stem, labels = self.columns.choices, question_text, tuple[str, ...]()
         if not columns:
@@ -196,7 +196,7 @@ class QuestionReader:
             choices = tuple(cells)
         elif (pairs := labelled(row, columns[0])) is not None:
             labels, choices = pairs
-            # Letters in order are the letters that the choices are shown by.
+            # Labels that are letters in order equal those shown.
             labels = () if tuple(map(str.upper, labels)) == tuple(LETTERS[: len(labels)]) else labels
         else:
             text = scalar_text(row, columns[0]) if self.layout.split_choices else None
@@ -216,7 +216,7 @@ class QuestionReader:
         return stem, choices, labels
 
     def _sizes(self, row: DataRow) -> Sequence[Size]:
-        """Width and height of the pictures of a row. Raises `DataError` for one that cannot be read."""
+        """Return width and height of a row's pictures. Raises `DataError` for an unreadable one."""
         sizes = []
         for place, data in images(row, self.columns.image, self.images_root):
             picture = inspect(self._referred(data, place) if isinstance(data, ImageOfRow) else data, place)
@@ -235,7 +235,7 @@ class QuestionReader:
         return stored
 
     def _referred(self, reference: ImageOfRow, location: str) -> bytes:
-        """The image of the row that is named by its id."""
+        """Return the image of the row with an id."""
         at = self.index.place_of(reference)
         row = next((row for _, row in self.table.some([at])), None) if at is not None else None
         if not isinstance(row, DataRow):
@@ -248,7 +248,7 @@ class QuestionReader:
         return data
 
     def _groups(self, row: DataRow) -> Mapping[str, str]:
-        """The groups by the names of their columns, or those that a column holds as a mapping."""
+        """Return the groups by the names of their columns, or from a column that contains a mapping."""
         values: dict[str, str] = {}
         for column in self.columns.groups:
             value = row.cell(column)
@@ -260,25 +260,25 @@ class QuestionReader:
 
 
 def folder_of(source: Source) -> Path:
-    """The folder that images lie in: of a file that it lies in."""
+    """Return the folder of images: the source itself, or the folder of a file."""
     return source.folder.parent if source.folder.is_file() else source.folder
 
 
 def reader_of(
     source: Source, path: Path, layout: Layout, texts: Mapping[str, str], task: str, rows: int = 1
 ) -> QuestionReader:
-    """A table, looked through once.
+    """A reader for the table; scans it once.
 
     Args:
         source: the data set.
-        path: of the table.
-        layout: how it is read.
-        texts: how a question is put, where the layout does not say.
-        task: of all rows where no column says one.
-        rows: so many rows that follow one another are one unit.
+        path: path of the table.
+        layout: layout of the table.
+        texts: default texts of a question's parts.
+        task: task of all rows without a task column.
+        rows: number of consecutive rows that form one unit.
 
     Raises:
-        DataError: it cannot be read, or has not the columns.
+        DataError: the table cannot be read, or lacks columns.
     """
     folder = folder_of(source)
     table = table_of(folder, path)

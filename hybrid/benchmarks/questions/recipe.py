@@ -1,9 +1,9 @@
-"""A benchmark out of a recipe: `hybrid/benchmarks/recipes/NAME.yaml`, or `DIR/benchmarks/NAME.yaml` with `--path DIR`.
+"""A benchmark from a recipe: `hybrid/benchmarks/recipes/NAME.yaml`, or `DIR/benchmarks/NAME.yaml` with `--path DIR`.
 
     benchmark_of(Path("recipes/NAME.yaml")).card.tasks
 
-A recipe holds values alone (`schema.py`); what decides how its questions are asked is among the texts, whose hash is in
-a run's manifest.
+A recipe contains only values (`schema.py`); those that determine how its questions are asked are among the texts, whose
+hash is in a run's manifest.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from hybrid.core.types import Metric, Score
 from hybrid.plugins.prompt_texts import read_texts
 from hybrid.samples.seeds import Purpose
 
-# Rows of data that may be a recipe's own, per row of its card.
+# Smallest and largest ratio of the data's rows to those of its card.
 MIN_SHARE, MAX_SHARE = 0.8, 1.25
-# How a question is put where a recipe does not say.
+# Default texts of a question's parts.
 OWN_TEXTS: Final = Path(__file__).with_name("texts.toml")
 
 
@@ -44,18 +44,18 @@ class RecipeBenchmark(TableBenchmark):
         super().__init__({**read_texts(OWN_TEXTS), "recipe": json.dumps(decides, sort_keys=True)})
 
     def reworded(self, replacement: Path) -> Benchmark:
-        """Raises `UsageError`: the recipe says how its questions are put."""
+        """Raise `UsageError`: the recipe defines the form of its questions."""
         raise UsageError(
             f"--prompts {replacement}: {self.card.name} is a recipe: copy its file and change prompt: there"
         )
 
     def hub_files(self, split: str, tasks: Sequence[str]) -> tuple[str, ...]:
-        """The tables of the split, and the images they name."""
+        """Return the tables of the split, and the images they name."""
         del tasks
         return tuple(pattern.format(split=split) for pattern in (*self.recipe.hub.files, *self.recipe.hub.images))
 
     def tables(self, source: Source) -> tuple[Path, ...]:
-        """The files of the split by the recipe's patterns, in the order of their names."""
+        """Return the files of the split by the recipe's patterns, sorted by name."""
         folder = folder_of(source)
         patterns = [pattern.format(split=source.split) for pattern in self.recipe.hub.files]
         paths = tuple(sorted({path for pattern in patterns for path in folder.glob(pattern)}))
@@ -64,7 +64,7 @@ class RecipeBenchmark(TableBenchmark):
         return paths
 
     def schema_mismatch(self, source: Source) -> str | None:
-        """A count of rows far from the card's, or columns with a meaning to us that the recipe does not read."""
+        """Describe a number of rows far from the card's, or meaningful columns that the recipe does not read."""
         readers = [self.reader(source, path) for path in self.tables(source)]
         rows = sum(len(places) for reader in readers for places in reader.index.places.values())
         counts = self.card.tasks.values() if source.split == self.card.splits[0] else ()
@@ -76,7 +76,7 @@ class RecipeBenchmark(TableBenchmark):
         return " and ".join(parts) or None
 
     def reader(self, source: Source, path: Path) -> QuestionReader:
-        """The table as the recipe reads it."""
+        """Open the table with the recipe's layout."""
         recipe, tables = self.recipe, self.tables(source)
         reader = reader_of(source, path, recipe.layout, self.texts, recipe.only_task, recipe.cluster.rows)
         prefix = f"{tables.index(path)}." if len(tables) > 1 else ""
@@ -85,18 +85,18 @@ class RecipeBenchmark(TableBenchmark):
     def generate(
         self, folder: Path, tasks: Sequence[str], per_task: int, seed: int, purpose: Purpose = "sample"
     ) -> None:
-        """See `hybrid.benchmarks.questions.sample.write`."""
+        """Generate with `hybrid.benchmarks.questions.sample.write`."""
         from hybrid.benchmarks.questions.sample import write
 
         write(folder, self.recipe, tasks, per_task, seed, purpose)
 
     def summarise(self, scores: Sequence[Score]) -> tuple[Metric, ...]:
-        """The metrics that the recipe names."""
+        """Compute the metrics that the recipe names."""
         return summed(self.recipe.metrics, scores)
 
 
 def card_of(recipe: Recipe) -> BenchmarkCard:
-    """The card of a recipe."""
+    """Make the card of a recipe."""
     hub = recipe.hub
     return BenchmarkCard(
         name=recipe.name,
@@ -111,7 +111,7 @@ def card_of(recipe: Recipe) -> BenchmarkCard:
         routes=(ROUTE,),
         tools_offered=TOOLS_OFFERED,
         sample_tasks=tuple(recipe.scenes),
-        # Without ids rows are named by their place in the table, which moves as other tasks grow.
+        # Without ids rows are named by their position in the table, which changes as other tasks grow.
         sample_extends="id" in recipe.layout.columns and recipe.samples is not None,
         metrics=tuple(metric.card for metric in recipe.metrics),
         headline=(recipe.metrics[0].name,),
@@ -126,7 +126,7 @@ def _load_recipe(path: Path, stamp: tuple[int, int]) -> RecipeBenchmark:
 
 
 def benchmark_of(path: Path) -> RecipeBenchmark:
-    """The benchmark of a recipe's file as it is now. Raises `UsageError` for a file that is none."""
+    """Return the benchmark of a recipe file's current version. Raises `UsageError` for an invalid file."""
     try:
         state = path.stat()
     except OSError as error:

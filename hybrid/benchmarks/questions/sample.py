@@ -1,8 +1,8 @@
-"""Generated rows in the layout of a recipe's own table, so that `--data sample` reads them as it reads the data.
+"""Generated rows in the layout of a recipe's own table, so that `--data sample` is read like the data.
 
-Answers are known by construction. The pictures are rendered and the wording is that of the data's templates with other
-things in it: a score on them is never a result of the benchmark. A row depends only on (seed, task, its number), so
-that a larger sample begins with the smaller.
+Answers are known by construction. The pictures are rendered and the wording fills the data's templates with other
+objects, so a score on them is never a result of the benchmark. A row depends only on (seed, task, its number), so a
+larger sample begins with the smaller.
 
     write(Path("sample"), recipe, tasks=("Count",), per_task=20, seed=0)
 """
@@ -29,16 +29,16 @@ from hybrid.samples.item import Item, jpeg
 from hybrid.samples.named import SCENES
 from hybrid.samples.seeds import Purpose, generator
 
-# Stands for a `*` in the pattern of the data's files.
+# Replaces a `*` in the pattern of the data's files.
 PART: Final = "00000-of-00001"
 ROW_GROUP: Final = 20
-# Streams of the random generator, one for each decision.
+# Streams of the random generator, one per decision.
 _WORDS, _PICTURES = 1, 2
 
 
 @dataclass(frozen=True)
 class _Row:
-    """A row before it is written: the pictures as JPEG files, the other cells by their column."""
+    """A row before it is written: the pictures as JPEG files, the other cells by column."""
 
     number: int
     images: tuple[bytes, ...]
@@ -48,7 +48,7 @@ class _Row:
 def write(
     folder: Path, recipe: Recipe, tasks: Sequence[str], per_task: int, seed: int, purpose: Purpose = "sample"
 ) -> Path:
-    """Write the table with at least `per_task` rows of each task, whole units; the same call gives the same bytes.
+    """Write the table with at least `per_task` rows of each task, in full units; equal calls give equal bytes.
 
     Raises `UsageError` for a scene, a task, a number or a seed that cannot be generated; nothing is written then.
     """
@@ -65,7 +65,7 @@ def write(
 
 
 def format_options(pattern: str, options: Sequence[str], *, lower: bool = False) -> str:
-    """Options in one text, as a pattern of `options.py` is read."""
+    """Join options to one text that a pattern of `options.py` splits."""
     if pattern.startswith("["):
         return json.dumps(list(options))
     first, _, rest = pattern.replace("\\n", "\n").partition("X")
@@ -91,12 +91,12 @@ def _rows(recipe: Recipe, task: str, units: int, seed: int, purpose: Purpose) ->
             scene_number = unit if sample.cyclic else index
             answer = dealt(SCENES[scene.scene].choices, scene_number, purpose, seed, key)
             if place == 0 or not sample.cyclic:
-                # Drawn anew for every row; the cycles of one question share what was drawn for the first.
+                # New values for every row; the rotations of one question share those of the first.
                 words = generator(purpose, seed, key, _WORDS, unit)
                 item = SCENES[scene.scene].make(words, generator(purpose, seed, key, _PICTURES, scene_number), answer)
                 images = tuple(jpeg(pixels, 85) for pixels in item.images)
             number = 1 + earlier_tasks + index * len(scenes)
-            # The rows of a cycle move the options on.
+            # The rows of a cycle rotate the options.
             by, options = place * sample.cyclic, len(item.choices)
             choices = tuple(item.choices[(number - by) % options] for number in range(options))
             rotation = replace(item, choices=choices, answer=(item.answer + by) % options)
@@ -143,7 +143,7 @@ def _parquet(path: Path, columns: Sequence[str], rows: Sequence[_Row]) -> None:
 
 
 def _text(path: Path, columns: Sequence[str], rows: Sequence[_Row]) -> None:
-    """JSON lines and CSV with pictures in files beside them, TSV with pictures in base64."""
+    """Write JSON Lines and CSV with pictures in separate files, TSV with pictures in base64."""
     records: list[dict[str, object]] = []
     for row in rows:
         image_cells: dict[str, str] = {}

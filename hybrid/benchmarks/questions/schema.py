@@ -1,9 +1,9 @@
-"""A YAML file that says how a table is read, and for a recipe what a benchmark is: values alone, no code.
+"""A YAML file that defines how a table is read, and for a recipe the benchmark: only values, no code.
 
     layout_of(Path("questions.yaml"))         # a mapping: the columns, and how a question is asked
-    recipe_of(Path("recipes/NAME.yaml"))      # a mapping and more: where the data are, what is counted, who published
+    recipe_of(Path("recipes/NAME.yaml"))      # a mapping, plus the location of the data, the metrics, the sources
 
-The schema is strict: an unknown key, column or word is a `UsageError` with file, line and what is near.
+The schema is strict: an unknown key, column or word is a `UsageError` with file, line and the closest match.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from hybrid.core.types import Kind
 
 T = TypeVar("T")
 
-# Bytes of the largest file that is read; a recipe has a few thousand.
+# Largest size of a file in bytes; a recipe has a few thousand.
 MAX_BYTES: Final = 200_000
 
-# The kinds that a row of a table can have.
+# Valid kinds of a row in a table.
 KINDS: Final = (Kind.CHOICE, Kind.YES_NO, Kind.INTEGER, Kind.NUMBER, Kind.TEXT, Kind.ORDER, Kind.POINT, Kind.BOX)
 
-# The roles that a column can have, and those that can be several columns.
+# Roles of columns, and those that several columns can have.
 COLUMNS: Final = (
     *("id", "image", "question", "choices", "answer"),
     *("kind", "task", "group", "hint", "tolerance", "cluster"),
@@ -41,7 +41,7 @@ SEVERAL: Final = frozenset({"image", "choices", "group"})
 # How an answer names its choice: by its letter (`B`, `(b)`), its text, or its number from 0 or 1.
 Answer = Literal["letter", "text", "index0", "index1"]
 
-# What the numbers of a box or point count: pixels, shares of width and height (0 to 1), or thousandths of them.
+# Unit of a box or point: pixels, shares of width and height (0 to 1), or thousandths of them.
 Frame = Literal["pixels", "normalised", "thousandths"]
 
 PLACEHOLDERS: Final = frozenset({"question", "choices", "hint"})
@@ -65,24 +65,24 @@ def _one_of(word: str, words: Collection[str]) -> None:
 
 @dataclass(frozen=True)
 class Layout:
-    """How the rows of a table become questions. What is not said is guessed where it is certain."""
+    """How the rows of a table become questions. Missing values are inferred if unambiguous."""
 
-    # By our name theirs.
+    # The table's column names by role.
     columns: Mapping[str, tuple[str, ...]] = field(default_factory=dict, metadata={"check": _check_columns})
     kind: Kind | None = None
     answer: Answer | None = None
-    # None is pixels too, but `data check` then doubts numbers that look like another frame.
+    # None also means pixels, but `data check` then reports numbers that look like another frame.
     frame: Frame | None = None
-    # The name of a pattern by which one cell holds all options.
+    # The name of a pattern for splitting all options in one cell.
     split_choices: str | None = field(default=None, metadata={"check": partial(_one_of, words=PATTERNS)})
     prompt: str | None = field(default=None, metadata={"check": partial(check_template, names=PLACEHOLDERS)})
-    # How one option is written: `({letter}) {text}`.
+    # Form of one option: `({letter}) {text}`.
     option: str | None = field(default=None, metadata={"check": partial(check_template, names=("letter", "text"))})
 
 
 @dataclass(frozen=True)
 class Units:
-    """The mark of the rows of one unit: they share the cell of a column, or so many follow one another."""
+    """The definition of a unit: rows with equal cells in a column, or a number of consecutive rows."""
 
     rows: int = field(default=1, metadata={"check": check_units})
     column: str = ""
@@ -90,7 +90,7 @@ class Units:
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe(Layout):
-    """A benchmark without code, as its file says it."""
+    """A benchmark without code, defined by its file."""
 
     name: str
     title: str
@@ -101,9 +101,9 @@ class Recipe(Layout):
     cluster: Units = Units()
     # Whether each question is asked once for every cyclic permutation of its options.
     variants: Literal["cyclic", "none"] = "none"
-    # Questions of the first split by task; empty where the tasks are those that the data say.
+    # Number of questions in the first split, by task; empty if the data define the tasks.
     expected: Mapping[str, int] = field(default_factory=dict)
-    # Collections that its images come from, each with the place that says so.
+    # Collections of its images, each with its source.
     image_sources: Mapping[str, str] = field(default_factory=dict)
     published: tuple[PublishedRow, ...] = ()
     # Facts that could not be checked against the data.
@@ -112,14 +112,14 @@ class Recipe(Layout):
 
     @property
     def layout(self) -> Layout:
-        """How its rows are read."""
+        """The layout of its rows."""
         layout = Layout(**{field.name: getattr(self, field.name) for field in fields(Layout)})
         cluster = {"cluster": (self.cluster.column,)} if self.cluster.column else {}
         return replace(layout, columns={**layout.columns, **cluster})
 
     @property
     def only_task(self) -> str:
-        """The task of all rows where no column says one."""
+        """The task of all rows without a task column."""
         return next(iter(self.expected)) if len(self.expected) == 1 else self.name
 
     @property
@@ -134,12 +134,12 @@ class Recipe(Layout):
 
 
 def layout_of(path: Path) -> Layout:
-    """Read a mapping. Raises `UsageError` for a file that is none."""
+    """Read a mapping. Raises `UsageError` for an invalid file."""
     return _read(Layout, path)
 
 
 def recipe_of(path: Path) -> Recipe:
-    """Read a recipe, whose name is the file's. Raises `UsageError` for a file that is none."""
+    """Read a recipe, named after its file. Raises `UsageError` for an invalid file."""
     recipe = _read(Recipe, path)
     metric, split = recipe.metrics[0].name, recipe.hub.splits[0]
     rows = (replace(row, metric=row.metric or metric, split=row.split or split) for row in recipe.published)
@@ -171,7 +171,7 @@ def _read(kind: type[T], path: Path) -> T:
 
 
 def _plain(node: Node) -> Any:
-    """The values of a file, each scalar as it is written."""
+    """Return the values of a file, with each scalar as its text."""
     if node.entries is not None:
         return {key: _plain(value) for key, value in node.entries.items()}
     if node.kind == "list":
@@ -180,10 +180,10 @@ def _plain(node: Node) -> Any:
 
 
 class _Yaml(Reader):
-    """Of a file that people write: scalars are texts, and one text is a list of one."""
+    """Reads a file written by people: scalars are texts, and a single text is a list of one."""
 
     def root(self, kind: type[T], table: Mapping[str, Any], name: str) -> T:
-        """The content of a file of this name."""
+        """Read the content of a file of this name."""
         if kind is not Recipe:
             return cast(T, self.read_value(kind, table))
         if "name" in table:
@@ -198,7 +198,7 @@ class _Yaml(Reader):
         return cast(T, recipe)
 
     def read_value(self, kind: Any, value: Any, steps: Steps = ()) -> Any:
-        """Metrics are words, and units the name of a column where they are no number of rows."""
+        """Read a value; metrics are words, and units the name of a column unless they are a number of rows."""
         if kind is Kind:
             return Kind(self.word(value, KINDS, steps))
         if kind is Units and not isinstance(value, dict):
@@ -211,7 +211,7 @@ class _Yaml(Reader):
             raise ValueMismatch(steps, str(error)) from error
 
     def entries(self, kind: Any, value: Any, steps: Steps) -> tuple[Any, ...]:
-        """The one that an item of a list is."""
+        """Read an item of a list, which is always a single entry."""
         return (self.read_value(kind, value, steps),)
 
     def _describe_kind(self, kind: type, steps: Steps) -> str:
@@ -219,18 +219,18 @@ class _Yaml(Reader):
         return labels.get(kind) or next(step for step in reversed(steps) if isinstance(step, str))
 
     def unknown(self, kind: type, steps: Steps, keys: Collection[str]) -> ValueMismatch:
-        """The last step is no key of what a person calls so."""
+        """Return the error for an unknown key (the last step), with words that people know."""
         choices = [key for key in keys if key != "name"]
         hint = did_you_mean(str(steps[-1]), choices)
         message = f"{self._describe_kind(kind, steps[:-1])} has no {steps[-1]!r}{hint}; there are: {', '.join(choices)}"
         return ValueMismatch(steps, message, is_named=False)
 
     def needs(self, kind: type, steps: Steps, name: str) -> ValueMismatch:
-        """A key must be there."""
+        """Return the error for a missing key."""
         return ValueMismatch(steps, f"{self._describe_kind(kind, steps)} needs {name}:", is_named=False)
 
     def word(self, value: Any, words: Collection[object], steps: Steps) -> Any:
-        """One of some words, with what is near."""
+        """Check that a value is one of the words; otherwise suggest the closest."""
         text = self.scalar(str, value, steps)
         try:
             _one_of(text, [str(word) for word in words])
@@ -239,7 +239,7 @@ class _Yaml(Reader):
         return text
 
     def scalar(self, kind: type, value: Any, steps: Steps) -> Any:
-        """A text as the annotation says."""
+        """Convert a text to the annotated type."""
         if not isinstance(value, str):
             actual = "nothing" if value is None else "a list" if isinstance(value, list) else "a mapping"
             raise ValueMismatch(steps, f"one value, not {actual}")
@@ -253,7 +253,7 @@ class _Yaml(Reader):
             raise ValueMismatch(steps, f"{value!r:.40} is no number") from error
 
     def items(self, value: Any, steps: Steps) -> Sequence[Any]:
-        """One value, or a list of at least one."""
+        """Return a single value as a list, or a list of at least one."""
         values = value if isinstance(value, list) else [value]
         texts = [item for item in values if isinstance(item, str)]
         if not values or "" in texts:

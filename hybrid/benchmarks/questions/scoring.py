@@ -1,12 +1,12 @@
-"""Whether a reply is right, by the kind of its question, and the right reply to each.
+"""Scores replies by the kind of the question, and gives the right reply to each.
 
-| kind | right is |
+| kind | condition for a right reply |
 |---|---|
 | choice, yes_no, integer, order | the same letter, word, number, order |
-| number | a number no farther from the answer than its tolerance |
+| number | a number that differs from the answer by at most its tolerance |
 | text | one of the accepted spellings, as `hybrid.answers.words` compares them |
 | point | a point in the box, or within the distance |
-| box | an intersection over union of at least 0.5 (PASCAL VOC: Everingham et al., IJCV 2010); it is kept as `iou` |
+| box | an intersection over union of at least 0.5 (PASCAL VOC: Everingham et al., IJCV 2010), recorded as `iou` |
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ RIGHT_BOX: Final = 0.5
 
 
 def chance(question: Question) -> float:
-    """Probability, 0..1, that a guess is right; nothing where what could be said is not given."""
+    """Return the probability, 0..1, that a guess is right; 0 if the possible answers are not given."""
     if question.kind is Kind.YES_NO:
         return 0.5
     return 1 / len(question.choices) if question.kind is Kind.CHOICE and question.choices else 0.0
 
 
 def score_text(question: Question, text: str, outcome: Outcome, options: ScoreOptions) -> Score:
-    """The verdict on a text."""
+    """Score a text."""
     parsed = parse(text, question.kind, question.choices)
     if parsed.value is None:
         credit = unanswered(Outcome.UNPARSED, chance(question), options)
@@ -52,7 +52,7 @@ def _short(value: object) -> str:
 
 
 def _judged(question: Question, answer: object) -> tuple[bool, dict[str, float]]:
-    """Whether an answer is right, and what else is known of it."""
+    """Return whether an answer is right, and additional values."""
     target = question.target
     match question.kind:
         case Kind.YES_NO:
@@ -64,7 +64,7 @@ def _judged(question: Question, answer: object) -> tuple[bool, dict[str, float]]
         case float() if question.kind is Kind.NUMBER:
             off = abs(answer - facts["number"])
             allowed = facts["tolerance"] * (abs(facts["number"]) if facts["relative"] else 1.0)
-            # In binary 0.3 - 0.1 is a little more than 0.2.
+            # In binary floating point, 0.3 - 0.1 is slightly more than 0.2.
             return off <= allowed + 1e-9 * max(1.0, abs(facts["number"])), {"error": off}
         case str() if question.kind is Kind.TEXT:
             return same(answer, facts["accepted"]), {}
@@ -86,14 +86,14 @@ def _facts(question: Question) -> Mapping[str, Any]:
 
 
 def yes_values(question: Question, answer: str | None) -> dict[str, float]:
-    """Of a yes/no question whether yes is right and was said; of another nothing."""
+    """Return whether yes is right and was said, for a yes/no question; nothing for other kinds."""
     if question.kind is not Kind.YES_NO:
         return {}
     return {YES: float(question.target == "yes"), SAID_YES: float(answer == "yes")}
 
 
 def right_answer(question: Question) -> str:
-    """The right reply in the form of the kind's format line."""
+    """Return the right reply in the form of the kind's format line."""
     match question.kind:
         case Kind.CHOICE:
             return f"Answer: ({question.target})"
@@ -114,7 +114,7 @@ def right_answer(question: Question) -> str:
 
 
 def describe_target(question: Question) -> str:
-    """The right answer in words, for a person."""
+    """Return the right answer in words, for a person."""
     answer = right_answer(question).removeprefix("Answer: ")
     if question.kind is Kind.CHOICE:
         return f"{answer} {question.choices[LETTERS.index(str(question.target))]}"

@@ -1,4 +1,4 @@
-"""The closed vocabulary of metrics of a recipe: each is a sum of cells that the statistics already resample.
+"""The metrics that a recipe can name: each is a sum of cells, which the statistics can resample.
 
     parse_metric("accuracy")                       # over all questions
     parse_metric("accuracy over task")             # the mean of the tasks' means
@@ -6,8 +6,8 @@
     parse_metric("all_right")                      # units (pairs, cycles) of which every question is right
     parse_metric("f1 by task")                     # one for each task: f1.NAME
 
-A word that is no `task` is the name of a group. Precision, recall and F1 are of the answer "yes", as POPE counts them
-(Li et al., EMNLP 2023, arXiv:2305.10355, section 5.1): a reply that is no yes counts as no.
+A word other than `task` is the name of a group. Precision, recall and F1 are those of the answer "yes", as in POPE (Li
+et al., EMNLP 2023, arXiv:2305.10355, section 5.1): a reply that is not yes counts as no.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from hybrid.benchmarks.card import MetricCard, metric_of
 from hybrid.core.errors import DataError, did_you_mean
 from hybrid.core.types import Cell, Metric, Score
 
-# Copies of a cell by which uneven groups are weighed.
+# Largest number of copies of a cell for weighting uneven groups.
 MAX_COPIES: Final = 10_000
 # Values of a score of a yes/no question: whether yes is right, and whether the reply says yes.
 YES, SAID_YES = "yes", "said_yes"
 
-# The addends of one score to the numerator and the denominator; nothing where it does not count.
+# Contributions of one score to the numerator and the denominator.
 Part = tuple[float, float]
 
 
@@ -37,13 +37,13 @@ def _accuracy(score: Score) -> Part | None:
 
 
 def _yes_no_part(part: Callable[[float, float], Part]) -> Callable[[Score], Part | None]:
-    """The addends made of whether yes is right and whether it was said; none for a question of another kind."""
+    """Return a function that computes contributions from the right and the given answer; None for other kinds."""
     return lambda score: part(score.values[YES], score.values[SAID_YES]) if YES in score.values else None
 
 
 @dataclass(frozen=True)
 class Statistic:
-    """A word of the vocabulary."""
+    """A statistic in the vocabulary."""
 
     part: Callable[[Score], Part | None]
     formula: str
@@ -72,7 +72,7 @@ STATISTICS: Final[Mapping[str, Statistic]] = {
 
 @dataclass(frozen=True)
 class MetricSpec:
-    """A metric of a recipe: a statistic, and the groups it is averaged over or given for."""
+    """A metric of a recipe: a statistic, and the groups over which it is averaged or by which it is split."""
 
     statistic: str
     over: tuple[str, ...] = ()
@@ -80,7 +80,7 @@ class MetricSpec:
 
     @property
     def name(self) -> str:
-        """As it is printed; `accuracy_macro` for the mean of the tasks."""
+        """Name as printed; `accuracy_macro` for the mean of the tasks."""
         if self.by:
             return f"{self.statistic}.<{self.by}>"
         if not self.over:
@@ -89,12 +89,12 @@ class MetricSpec:
 
     @property
     def groups(self) -> tuple[str, ...]:
-        """The columns of groups that it needs."""
+        """The required columns of groups."""
         return tuple(name for name in (*self.over, self.by) if name and name != "task")
 
     @property
     def card(self) -> MetricCard:
-        """How it is computed."""
+        """The card with its definition."""
         word = STATISTICS[self.statistic]
         formula = word.formula
         for name in reversed(self.over):
@@ -103,7 +103,7 @@ class MetricSpec:
 
 
 def parse_metric(text: str) -> MetricSpec:
-    """A metric by its words. Raises `ValueError`, with what is near, for any other."""
+    """Parse a metric. Raises `ValueError`, suggesting the closest word, for an invalid one."""
     word, _, rest = text.strip().partition(" ")
     if word not in STATISTICS:
         raise ValueError(f"{word!r:.60} is none{did_you_mean(word, STATISTICS)}; there are: {', '.join(STATISTICS)}")
@@ -117,20 +117,20 @@ def parse_metric(text: str) -> MetricSpec:
 
 
 def summed(metrics: Sequence[MetricSpec], scores: Sequence[Score]) -> tuple[Metric, ...]:
-    """The metrics of some scores; one that no score counts for is left out."""
+    """Compute the metrics of scores; a metric without any relevant score is left out."""
     results: list[Metric] = []
     for metric in metrics:
         cells = tuple(_cells(metric, scores))
         if metric.over:
             results.append(metric_of(metric.name, _weighted(cells), "mean_of_ratios"))
-        # Without a group by which it is given there is one value of none.
+        # Without a `by` group there is a single, empty value.
         for value in () if metric.over else sorted({path[:1] for path, _ in cells}):
             inside = (cell for path, cell in cells if path[:1] == value)
             results.append(metric_of(".".join((metric.statistic, *value)), inside))
     return tuple(metric for metric in results if metric.cells)
 
 
-# The values of the groups of a score, the outermost first.
+# The values of a score's groups, outermost first.
 Path = tuple[str, ...]
 
 
@@ -146,7 +146,7 @@ def _cells(metric: MetricSpec, scores: Sequence[Score]) -> Iterator[tuple[Path, 
 
 
 def _units(names: Path, scores: Sequence[Score]) -> Iterator[tuple[Path, Cell]]:
-    """A cell a unit; one of which a question failed is missing."""
+    """Yield a cell per unit; a unit with a failed question is missing."""
     units: defaultdict[str, list[Score]] = defaultdict(list)
     for score in scores:
         units[score.unit].append(score)
@@ -161,13 +161,13 @@ def _place(score: Score, names: Path) -> Path:
 
 
 def _weighted(cells: Sequence[tuple[Path, Cell]]) -> Iterator[Cell]:
-    """Cells whose mean of ratios is the mean over the first group of the mean over the second, and so on.
+    """Yield cells whose mean of ratios is the mean over the first group of the mean over the second, and so on.
 
-    A stratum that weighs more than another is there as often as it weighs more, under names of its own: resampling
-    draws units, so that its copies move together.
+    A stratum with a larger weight is repeated proportionally, under different names; resampling draws units, so its
+    copies stay together.
     """
     paths = dict.fromkeys(path for path, _ in cells)
-    # Every beginning of every path counts once.
+    # Count every prefix of every path once.
     beginnings = dict.fromkeys(path[:depth] for path in paths for depth in range(1, len(path) + 1))
     children = Counter(prefix[:-1] for prefix in beginnings)
     size = {path: math.prod(children[path[:depth]] for depth in range(len(path))) for path in paths}

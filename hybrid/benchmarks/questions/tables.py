@@ -1,7 +1,7 @@
-"""Tables of questions as files: JSON lines or a list, CSV, TSV, parquet; rows one by one, and again by their place.
+"""Tables of questions as files: JSON Lines or a list, CSV, TSV, parquet; rows can be read in order or by position.
 
-A table of a million rows is read in two passes: the first keeps of each row its place, the second reads the rows that
-are asked for. No more than one row is held. A row that cannot be read is a `DataError` in its place, and costs itself.
+A table of a million rows is read in two passes: the first stores the position of each row, the second reads the
+requested rows. At most one row is in memory. An unreadable row is a `DataError` in its position, and affects no other.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from hybrid.benchmarks._shared.rows import DataRow, json_object, opened, read_gr
 from hybrid.core.errors import DataError
 
 ENDINGS: Final = (".jsonl", ".csv", ".tsv", ".parquet", ".json")
-# Bytes of one line, and characters of one cell of a CSV file: a picture of 200 MB in base64 is shorter.
+# Largest size of a line in bytes, and of a CSV cell in characters: a picture of 200 MB in base64 is smaller.
 MAX_LINE_BYTES: Final = 400_000_000
-# Different keys of the rows of a file.
+# Largest number of different keys in the rows of a file.
 MAX_COLUMNS: Final = 10_000
 _BOM: Final = b"\xef\xbb\xbf"
 _CONVERT: Final = "where it was saved on Windows: iconv -f {} -t UTF-8 OLD > NEW"
@@ -30,7 +30,7 @@ _CONVERT: Final = "where it was saved on Windows: iconv -f {} -t UTF-8 OLD > NEW
 
 @dataclass(frozen=True, slots=True)
 class At:
-    """The place of a row: the byte where it begins and its line, or its number in the file for both, from 0 and 1."""
+    """Position of a row: its byte offset and its line (from 1), or its number in the file for both, from 0 and 1."""
 
     offset: int
     line: int
@@ -47,20 +47,20 @@ class DataTable(Protocol):
     counted: str
 
     def columns(self) -> tuple[str, ...]:
-        """The names of its columns; of JSON lines every key of a row."""
+        """Return the names of its columns; for JSON Lines every key of a row."""
         ...
 
     def scan(self, columns: Sequence[str]) -> Iterator[Row]:
-        """Every row in order, with at least these columns."""
+        """Yield every row in order, with at least these columns."""
         ...
 
     def some(self, places: Sequence[At]) -> Iterator[Row]:
-        """The rows at these places, whole, in the order of `places` where the table can."""
+        """Yield the full rows at these positions, in the order of `places` if the table can."""
         ...
 
 
 def table_of(folder: Path, path: Path) -> DataTable:
-    """The table of a file. Raises `DataError` for a file outside of the folder, or of another ending."""
+    """Open the table in a file. Raises `DataError` for a file outside the folder, or with another ending."""
     check_table(folder, path)
     match path.suffix.lower():
         case ".jsonl":
@@ -77,7 +77,7 @@ def table_of(folder: Path, path: Path) -> DataTable:
 
 
 class _Lines:
-    """The lines of a file as text, and where the next one begins."""
+    """The lines of a file as text, and the position of the next one."""
 
     def __init__(self, file: BinaryIO, line: int) -> None:
         self._file, self.line = file, line
@@ -85,11 +85,11 @@ class _Lines:
         self.not_text = ""
 
     def tell(self) -> int:
-        """The byte where the next line begins."""
+        """Return the byte offset of the next line."""
         return self._file.tell()
 
     def seek(self, offset: int, line: int) -> None:
-        """Go back to a byte, before which there are so many lines."""
+        """Go back to a byte offset with `line` lines before it."""
         self._file.seek(offset)
         self.line = line
 
@@ -108,7 +108,7 @@ class _Lines:
                 yield data.decode(errors="replace")
 
     def fault(self, location: str) -> DataError | None:
-        """Why the lines since the last question cannot be read."""
+        """Return why the lines since the last call cannot be read, or None."""
         too_long, not_text = self.too_long, self.not_text
         self.too_long, self.not_text = False, ""
         if too_long:
@@ -121,18 +121,18 @@ class _Lines:
 
 
 class JsonLines:
-    """A JSON object a line."""
+    """A file with one JSON object per line."""
 
     def __init__(self, path: Path) -> None:
         self.path, self.counted = path, "line"
 
     def columns(self) -> tuple[str, ...]:
-        """The keys of all rows: what few of them have counts too."""
+        """Return the keys of all rows, including rare ones."""
         state = self.path.stat()
         return _keys(self.path, (state.st_mtime_ns, state.st_size))
 
     def scan(self, columns: Sequence[str]) -> Iterator[Row]:
-        """Every line that is not blank."""
+        """Yield every line that is not blank."""
         del columns
         with _open(self.path) as file:
             lines = _Lines(file, 0)
@@ -144,7 +144,7 @@ class JsonLines:
                 offset = file.tell()
 
     def some(self, places: Sequence[At]) -> Iterator[Row]:
-        """Those lines, in any order."""
+        """Yield those lines, in any order."""
         with _open(self.path) as file:
             for at in places:
                 file.seek(at.offset)
@@ -172,22 +172,22 @@ def _keys(path: Path, stamp: tuple[int, int]) -> tuple[str, ...]:
 
 
 class JsonList:
-    """A list of JSON objects, which is read whole."""
+    """A list of JSON objects, which is read into memory."""
 
     def __init__(self, path: Path) -> None:
         self.path, self.counted = path, "row"
 
     def columns(self) -> tuple[str, ...]:
-        """The keys of all rows."""
+        """Return the keys of all rows."""
         return tuple(dict.fromkeys(key for row in self._rows() if isinstance(row, dict) for key in row))
 
     def scan(self, columns: Sequence[str]) -> Iterator[Row]:
-        """Every row."""
+        """Yield every row."""
         del columns
         return self.some([At(place, place + 1) for place in range(len(self._rows()))])
 
     def some(self, places: Sequence[At]) -> Iterator[Row]:
-        """Those rows."""
+        """Yield those rows."""
         rows = self._rows()
         for at in places:
             location, row = f"{self.path}, row {at.line}", rows[at.offset]
@@ -219,13 +219,13 @@ def _object(text: str, location: str) -> DataRow | DataError:
 
 
 class Separated:
-    """A CSV or TSV file with a head of names; fields may be quoted and hold line breaks (RFC 4180)."""
+    """A CSV or TSV file with a header; fields may be quoted and contain line breaks (RFC 4180)."""
 
     def __init__(self, path: Path, delimiter: str) -> None:
         self.path, self.counted, self._delimiter = path, "line", delimiter
 
     def columns(self) -> tuple[str, ...]:
-        """The names of the head."""
+        """Return the names in the header."""
         with _open(self.path) as file:
             _past_bom(file)
             return self._head(_Lines(file, 0))
@@ -243,10 +243,10 @@ class Separated:
         return names
 
     def _next(self, lines: _Lines, columns: int) -> list[str] | DataError | None:
-        """The fields of the record that begins here, why it is none, or None at the end of the file.
+        """Return the fields of the next record, the error of an invalid one, or None at the end of the file.
 
-        A quotation mark that opens a field may be a text's own: the field then takes the rows behind it, up to the next
-        mark. Such a record costs its first line alone.
+        A quotation mark at the start of a field may belong to its text: the field would then extend over the following
+        rows to the next mark. Such a record costs only its first line.
         """
         csv.field_size_limit(max(csv.field_size_limit(), MAX_LINE_BYTES))
         begin, number = lines.tell(), lines.line
@@ -254,7 +254,7 @@ class Separated:
 
         def physical() -> Iterator[str]:
             for text in lines:
-                # As many fields as the table has columns; behind a comma of prose there is a blank.
+                # As many fields as the table has columns; a comma in prose is followed by a blank.
                 marks = text.count(self._delimiter) + 1
                 like = marks >= columns if self._delimiter != "," else marks - text.count(", ") == columns
                 like_rows.append(like)
@@ -276,7 +276,7 @@ class Separated:
         lines.seek(begin, number)
         first = next(iter(lines))
         try:
-            # A line more shows whether the first one leaves a field open; a mark inside of a field is the text's own.
+            # A second line shows whether the first one leaves a field open; a mark inside a field belongs to the text.
             loose = list(csv.reader((first, "x"), delimiter=self._delimiter))
         except csv.Error as error:
             return lines.fault(location) or DataError(f"{location}: {error}")
@@ -287,7 +287,7 @@ class Separated:
         )
 
     def scan(self, columns: Sequence[str]) -> Iterator[Row]:
-        """Every record that is not blank."""
+        """Yield every record that is not blank."""
         del columns
         with _open(self.path) as file:
             _past_bom(file)
@@ -302,7 +302,7 @@ class Separated:
                     yield at, _record(names, record, f"{self.path}:{at.line}")
 
     def some(self, places: Sequence[At]) -> Iterator[Row]:
-        """Those records, in any order."""
+        """Yield those records, in any order."""
         names = self.columns()
         with _open(self.path) as file:
             for at in places:
@@ -313,7 +313,7 @@ class Separated:
 
 
 def _separator(path: Path, usual: str) -> str:
-    """The separator of a table: that of its ending, or of `,`, `;` and tab the one that its head has instead."""
+    """Return the separator of a table: that of its ending, or `,`, `;` or tab if the header uses it instead."""
     with _open(path) as file:
         head = file.readline(MAX_LINE_BYTES)
     if head[:2] in (b"\xff\xfe", b"\xfe\xff") or b"\0" in head[:100]:
@@ -342,12 +342,12 @@ class ParquetTable:
         self.path, self.counted, self._folder = path, "row", folder
 
     def columns(self) -> tuple[str, ...]:
-        """The names of its columns."""
+        """Return the names of its columns."""
         with opened(self._folder, self.path) as file:
             return tuple(file.schema_arrow.names)
 
     def scan(self, columns: Sequence[str]) -> Iterator[Row]:
-        """Every row with these columns alone."""
+        """Yield every row, with only these columns."""
         number = 0
         with opened(self._folder, self.path, columns) as file:
             for group in range(file.num_row_groups):
@@ -356,7 +356,7 @@ class ParquetTable:
                     yield At(number - 1, number), row
 
     def some(self, places: Sequence[At]) -> Iterator[Row]:
-        """Those rows in the order of the file; row groups without any are passed over."""
+        """Yield those rows in the order of the file; row groups without any are skipped."""
         by_line = {at.line: at for at in places}
         with opened(self._folder, self.path) as file:
             ends = list(
@@ -382,7 +382,7 @@ def _open(path: Path) -> BinaryIO:
 
 
 def _past_bom(file: BinaryIO) -> int:
-    """Pass over a byte order mark; returns where the text begins."""
+    """Skip a byte order mark; return the offset of the text."""
     if file.read(len(_BOM)) != _BOM:
         file.seek(0)
     return file.tell()

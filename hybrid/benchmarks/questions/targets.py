@@ -1,6 +1,6 @@
-"""The answer of a row: which kind of question it makes, and what is right.
+"""The answer of a row: it determines the kind of question, and the right answer.
 
-A target is JSON, as a run keeps it: a letter (choice), "yes" or "no", a whole number, letters in order ("BCA"), or for
+A target is JSON, as stored in a run: a letter (choice), "yes" or "no", a whole number, letters in order ("BCA"), or for
 the other kinds a mapping: `{"number", "tolerance", "relative"}`, `{"accepted"}`, `{"box"}` or `{"point", "within"}`.
 """
 
@@ -21,12 +21,12 @@ from hybrid.core.types import LETTERS, Json, Kind
 
 YES: Final = frozenset({"yes", "true"})
 NO: Final = frozenset({"no", "false"})
-# Further words for yes and no, which an answer may be where the kind is said.
+# Additional words for yes and no, which are accepted if the kind is given.
 YES_IF_KIND: Final = YES | {"1", "y", "t"}
 NO_IF_KIND: Final = NO | {"0", "n", "f"}
 _LETTER: Final = re.compile(r"\(?([A-Za-z])[).:]?")
 WHOLE: Final = re.compile(r"[0-9]{1,9}")
-# Commas only between groups of three digits: of "12,5" nobody can say whether it is 12.5 or a list.
+# Commas only between groups of three digits: "12,5" might be 12.5 or a list.
 _NUMBER: Final = re.compile(
     r"[-+\u2212]?(?:(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]{1,300})(?:\.[0-9]{0,300})?|\.[0-9]{1,300})(?:[eE][-+]?[0-9]{1,3})?"
 )
@@ -34,7 +34,7 @@ MAX_ACCEPTED: Final = 1000
 
 
 def number_in(text: str) -> float | None:
-    """The finite number that a whole cell writes: `-2.5`, `1,204.75`, `1e3`; None for anything else."""
+    """Return the finite number that fills a cell: `-2.5`, `1,204.75`, `1e3`; None for anything else."""
     if not _NUMBER.fullmatch(text):
         return None
     value = float(text.replace(",", "").replace("\u2212", "-"))
@@ -42,10 +42,10 @@ def number_in(text: str) -> float | None:
 
 
 def kind_of(row: DataRow, columns: Columns, layout: Layout, choices: Sequence[str]) -> Kind:
-    """The kind that the row or the mapping says, else the one that its answer shows.
+    """Return the kind given by the row or the mapping, else the one that its answer implies.
 
     Raises:
-        DataError: a word that is no kind, or an answer that shows none.
+        DataError: a word that is not a kind, or an answer that implies none.
     """
     kind_text = scalar_text(row, columns.kind) if columns.kind else None
     if kind_text is not None:
@@ -75,7 +75,7 @@ def kind_of(row: DataRow, columns: Columns, layout: Layout, choices: Sequence[st
 
 
 def answer_in(row: DataRow, column: str) -> str:
-    """The answer of a row as text; `["B"]` is one answer in a list. Raises `DataError` for none, and for a list."""
+    """Return the answer of a row as text; `["B"]` is one answer in a list. Raises `DataError` for none or a list."""
     items = texts(row, column)
     text = items[0] if items is not None and len(items) == 1 else scalar_text(row, column)
     if text is None:
@@ -86,9 +86,9 @@ def answer_in(row: DataRow, column: str) -> str:
 def target_of(
     kind: Kind, row: DataRow, columns: Columns, layout: Layout, choices: Sequence[str], labels: Sequence[str] = ()
 ) -> Json:
-    """The right answer; `labels` are the table's own names of the choices, where it has such.
+    """Return the right answer; `labels` are the table's own names of the choices, if it has any.
 
-    Raises `DataError` for an answer that is none of the kind, or none of the choices.
+    Raises `DataError` for an answer that does not fit the kind, or is none of the choices.
     """
     column = columns.answer
     location = f"{row.where}, column {column}"
@@ -143,7 +143,7 @@ def _letter(answer: str, choices: Sequence[str], labels: Sequence[str], form: An
 
 
 def _by_label(answer: str, labels: Sequence[str]) -> int | None:
-    """The place of the choice that the table calls so: `B`, `(b)`, `2`."""
+    """Return the index of the choice with this label in the table: `B`, `(b)`, `2`."""
     for same in (str.strip, _bare):
         places = [place for place, label in enumerate(labels) if same(label) == same(answer)]
         if len(places) == 1:
@@ -156,7 +156,7 @@ def _bare(label: str) -> str:
 
 
 def _by_letter(answer: str, choices: Sequence[str]) -> int | None:
-    """The place of a letter alone, or of a letter with the text of its choice."""
+    """Return the index of a letter alone, or of a letter with the text of its choice."""
     match = _LETTER.match(answer)
     if match is None:
         return None
@@ -167,7 +167,7 @@ def _by_letter(answer: str, choices: Sequence[str]) -> int | None:
 
 
 def _by_text(answer: str, choices: Sequence[str]) -> int | None:
-    """The place of the only choice with this text, by its letters and digits where none has it as it is."""
+    """Return the index of the only choice with this text; if none matches exactly, compare letters and digits."""
     for same in (str.strip, comparable):
         places = [place for place, choice in enumerate(choices) if same(choice) == same(answer)]
         if len(places) == 1:
@@ -188,7 +188,7 @@ def _order(row: DataRow, column: str, choices: Sequence[str], labels: Sequence[s
 
 
 def _accepted(row: DataRow, column: str) -> tuple[str, ...]:
-    """The accepted spellings: a list, or one text with `|` between them."""
+    """Return the accepted spellings: a list, or one text separated by `|`."""
     spellings = texts(row, column)
     if spellings is None:
         spellings = tuple(part.strip() for part in answer_in(row, column).split("|"))
@@ -201,7 +201,7 @@ def _accepted(row: DataRow, column: str) -> tuple[str, ...]:
 
 
 def _tolerance(row: DataRow, column: str) -> dict[str, Json]:
-    """The tolerance: absolute (`0.5`), or relative to the answer (`5%`); exact where there is none."""
+    """Return the tolerance: absolute (`0.5`), or relative to the answer (`5%`); 0 if there is none."""
     text = scalar_text(row, column) if column else None
     if text is None:
         return {"tolerance": 0.0, "relative": False}
@@ -213,7 +213,7 @@ def _tolerance(row: DataRow, column: str) -> dict[str, Json]:
 
 
 def _place(kind: Kind, row: DataRow, columns: Columns) -> dict[str, Json]:
-    """A box, or for a point also a point with the distance (`tolerance`, in pixels) within which it counts."""
+    """Return a box or, for a point, a box or a point with the distance (`tolerance`, px) within which it counts."""
     location = f"{row.where}, column {columns.answer}"
     value: Any = row.cell(columns.answer)
     values = numbers(value)

@@ -1,6 +1,6 @@
-"""A file of questions to start from: a row of each kind, about several drawn pictures.
+"""A template file of questions: one row of each kind, about several drawn pictures.
 
-write(Path("questions.jsonl"))      # and its pictures beside it; .csv and .tsv have the same rows
+write(Path("questions.jsonl"))      # with its pictures in the same folder; .csv and .tsv have the same rows
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from hybrid.core.files import write_atomic
 
 Box = tuple[int, int, int, int]
 SIZE: Final = (320, 200)
-# By picture the box of a red disc and that of a blue square: left, top, right, bottom in pixels. There are several,
-# because questions of one picture are one observation, of which there is no interval.
+# Boxes of a red disc and a blue square in each picture: left, top, right, bottom in pixels. There are several pictures,
+# because questions about one picture are a single observation, for which there is no interval.
 PICTURES: Final[Mapping[str, tuple[Box, Box]]] = {
     "shapes.png": ((30, 40, 130, 140), (200, 70, 280, 150)),
     "shapes-2.png": ((20, 60, 100, 140), (180, 30, 300, 150)),
@@ -27,7 +27,7 @@ PICTURES: Final[Mapping[str, tuple[Box, Box]]] = {
 }
 
 COLUMNS: Final = ("id", "image", "question", "choices", "answer", "kind", "tolerance", "task", "hint", "comment")
-# The file itself; its boxes are of the pictures above.
+# The file; its boxes belong to the pictures above.
 ROWS: Final = Path(__file__).with_name("template.jsonl")
 
 

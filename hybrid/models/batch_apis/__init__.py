@@ -1,7 +1,7 @@
 """The batch APIs of providers, one file each, found by the provider's word: `API` is the class for one model.
 
-A file says how requests are written into one body, how that is handed in, and how what comes back is read; when a
-batch is sent, and waited for, is the same for all (`hybrid/models/batching`).
+A file defines how requests are written into one body, how the body is submitted, and how results are read; when a batch
+is sent and polled is the same for all (`hybrid/models/batching`).
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from hybrid.log.batches import LoggedBatch
 from hybrid.models.batching.http import Http
 from hybrid.models.chat_completions.wire import Address
 
-# The statuses that a single request would end by, where its batch gives none: each may be asked again.
+# HTTP statuses for requests whose batch reports none; each may be asked again.
 EXPIRED, CANCELLED, FAILED = 408, 409, 500
-LISTED: Final = 100  # Batches of a provider, the newest, among which one of ours is looked for whose id was lost.
+LISTED: Final = 100  # Number of a provider's newest batches that are searched for a batch whose id was lost.
 
 
 class BatchRules(NamedTuple):
-    """The form of a body with requests, and what it may hold at most: so many requests, and bytes."""
+    """The form of a body with requests, and its limits: number of requests, and bytes."""
 
     requests: int
     size: int
@@ -33,9 +33,9 @@ class BatchRules(NamedTuple):
 
 
 class BatchError(NamedTuple):
-    """Why a provider took nothing of a batch that it had accepted, as the body of a reply.
+    """The reason why a provider rejected an accepted batch, as the body of a reply.
 
-    `line` counts from 1, None is about all of it. With `is_queue` too much waits already, and it may be sent later.
+    `line` counts from 1; None concerns all of it. With `is_queue`, the queue is full, and it may be sent later.
     """
 
     body: Any
@@ -48,15 +48,15 @@ class BatchStatus:
     """The state of a batch, in its provider's own word."""
 
     state: str
-    back: int  # Requests that the provider is done with.
+    back: int  # Number of finished requests.
     ended: bool
-    results: Sequence[str] = ()  # Where they are fetched.
+    results: Sequence[str] = ()  # Addresses to fetch them from.
     errors: Sequence[BatchError] = ()
-    missing: int = FAILED  # The status of requests of which the results say nothing.
+    missing: int = FAILED  # Status of requests that are missing in the results.
 
 
 class BatchResult(NamedTuple):
-    """The end of one request, as the single form would have ended: a status and a body in JSON."""
+    """The result of one request, as the single form would have returned it: a status and a body in JSON."""
 
     id: str
     status: int
@@ -70,34 +70,34 @@ class BatchApi(Protocol):
     http: Http
 
     def __init__(self, name: str, settings: ModelSettings) -> None:
-        """For a model `provider:name`; nothing is connected. Raises `UsageError` where there is no key."""
+        """Initialise for a model `provider:name` without connecting. Raises `UsageError` if there is no key."""
 
     def _reach(self, at: Address, settings: ModelSettings) -> None:
         self.http = Http(at, settings.timeout_s)
 
     def request(self, identity: str, body: bytes) -> bytes:
-        """One request of a batch, from the body that the single form would send."""
+        """Build one request of a batch from the body that the single form would send."""
 
     async def upload(self, file: Path, name: str) -> str:
-        """Hand in a file of requests; its place, to be deleted in the end. Empty where `create` takes the file."""
+        """Upload a file of requests; return its id, to be deleted in the end, or "" if `create` takes the file."""
         return ""
 
     async def create(self, file: Path, name: str, uploaded: str) -> str:
-        """Make a batch of the requests in a file, or in what was uploaded of it; the id of the batch."""
+        """Create a batch from the requests in a file, or from its upload; return the id of the batch."""
 
     async def find(self, batch: LoggedBatch, known_ids: Collection[str | None]) -> str | None:
-        """The id of a batch that may have been created without our hearing of it, none of those that are `known`."""
+        """Find the id of a batch whose creation may have gone unnoticed; skip those in `known_ids`."""
 
     async def look(self, identity: str) -> BatchStatus:
-        """How far a batch is."""
+        """Return the state of a batch."""
 
     def read(self, line: bytes) -> BatchResult:
-        """The result in a line. Raises `ValueError`, `KeyError` or `TypeError` where there is none."""
+        """Parse the result in a line. Raises `ValueError`, `KeyError` or `TypeError` if it has none."""
 
     async def cancel(self, identity: str) -> None:
-        """End a batch; what is done of it stays."""
+        """Cancel a batch; finished results stay available."""
 
 
 def dumped(value: Any) -> bytes:
-    """A part of a line as the body of a reply."""
+    """Encode a part of a line as the body of a reply."""
     return json.dumps(value).encode()

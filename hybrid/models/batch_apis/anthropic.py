@@ -20,7 +20,7 @@ from hybrid.models.options import connection
 from hybrid.models.providers import PROVIDERS
 
 OFFICIAL = "https://api.anthropic.com"
-CLOCKS_S = 300.0  # By how much the provider's clock may be behind ours.
+CLOCKS_S = 300.0  # Largest delay, in seconds, of the provider's clock.
 _NO_RESULT = {"expired": EXPIRED, "canceled": CANCELLED}
 
 
@@ -49,7 +49,7 @@ class AnthropicBatches(seam.BatchApi):
 
     async def find(self, batch: LoggedBatch, known_ids: Collection[str | None]) -> str | None:
         """See `BatchApi`."""
-        # By its size: these have no names. Its results tell whether it is the one.
+        # Batches have no names, so search by size. The results tell whether it is the right one.
         for remote_batch in (await self.http.say("GET", f"messages/batches?limit={LISTED}"))["data"]:
             created_at = datetime.fromisoformat(remote_batch["created_at"]).timestamp()
             size = sum(remote_batch["request_counts"].values())
@@ -62,7 +62,7 @@ class AnthropicBatches(seam.BatchApi):
         reply = await self.http.say("GET", f"messages/batches/{identity}")
         counts, has_ended = reply["request_counts"], reply["processing_status"] == "ended"
         back = sum(counts.values()) - counts.get("processing", 0)
-        # Its own address of the results is not followed: keys go to the host that was named alone.
+        # The reported address of the results is not followed: keys are sent only to the named host.
         results = [f"messages/batches/{identity}/results"] if has_ended and reply.get("results_url") else []
         return BatchStatus(reply["processing_status"], back, has_ended, results)
 

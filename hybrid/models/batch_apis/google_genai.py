@@ -21,7 +21,7 @@ from hybrid.models.providers import PROVIDERS
 
 _ENDED = dict.fromkeys(("SUCCEEDED", "PARTIALLY_SUCCEEDED", "FAILED"), FAILED)
 _ENDED |= {"CANCELLED": CANCELLED, "EXPIRED": EXPIRED}
-# By the code of `google.rpc.Status` the status with which the single form says it.
+# HTTP status with which the single form reports each code of `google.rpc.Status`.
 _STATUS = {1: CANCELLED, 3: 400, 4: 504, 5: 404, 7: 403, 8: 429, 9: 400, 11: 400, 13: 500, 14: 503, 16: 401}
 _QUEUE = 8
 
@@ -97,7 +97,7 @@ class GeminiBatches(seam.BatchApi):
 
 
 def _of(operation: dict[str, Any], key: str) -> Any:
-    """A fact of a batch: an operation has them in its metadata."""
+    """Return a fact of a batch: an operation has it in its metadata."""
     return (operation.get("metadata") or {}).get(key, operation.get(key))
 
 

@@ -1,4 +1,4 @@
-"""OpenAI's batches, and those of servers that have the same: a file of requests is uploaded, a batch made of it.
+"""OpenAI's batches, and those of compatible servers: a file of requests is uploaded, and a batch created from it.
 
 https://platform.openai.com/docs/api-reference/batch
 """
@@ -18,7 +18,7 @@ from hybrid.models.chat_completions.client import address
 from hybrid.models.options import connection
 from hybrid.models.providers import PROVIDERS
 
-NAME = "hybrid_batch"  # The key of the batch's metadata that holds our name.
+NAME = "hybrid_batch"  # Key of the batch's metadata for our name.
 _ENDED = {"completed": FAILED, "failed": FAILED, "expired": EXPIRED, "cancelled": CANCELLED}
 _STATUS = {"batch_expired": EXPIRED, "batch_cancelled": CANCELLED}
 _QUEUE = frozenset({"token_limit_exceeded", "rate_limit_exceeded"})
@@ -31,7 +31,7 @@ class OpenAIBatches(seam.BatchApi):
 
     def __init__(self, name: str, settings: ModelSettings) -> None:
         self._reach(address(connection(PROVIDERS["openai"], settings), settings.extra), settings)
-        # However the server's base is called, the endpoints of batches begin with the version.
+        # Whatever the path of the server's base, the endpoints of batches begin with the version.
         self._endpoint = f"/v1/{'responses' if settings.extra.get('api') == 'responses' else 'chat/completions'}"
 
     def request(self, identity: str, body: bytes) -> bytes:
@@ -51,7 +51,7 @@ class OpenAIBatches(seam.BatchApi):
     async def create(self, file: Path, name: str, uploaded: str) -> str:
         """See `BatchApi`."""
         body: dict[str, Any] = {"input_file_id": uploaded.removeprefix("files/"), "endpoint": self._endpoint}
-        # There is no other window.
+        # This is the only supported window.
         body |= {"completion_window": "24h", "metadata": {NAME: name}}
         return str((await self.http.say("POST", "batches", body))["id"])
 

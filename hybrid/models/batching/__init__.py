@@ -1,1 +1,1 @@
-"""Requests that are collected and sent as batches of a provider, in rounds, at half the price (`batches.py`)."""
+"""Requests are collected and sent in rounds as batches of a provider, at half the price (`batches.py`)."""

@@ -1,11 +1,11 @@
-"""The requests of all questions in flight, collected, sent as batches of a provider, and waited for.
+"""Collects the requests of all questions in flight, sends them as batches of a provider, and waits for the results.
 
-    with batches.asking(1901, active=64):            # so many questions, of which so many work at a time
+    with batches.asking(1901, active=64):            # number of questions, and how many may work at a time
         async with batches.question():               # one of them
             reply = await model.chat(...)            # through `BatchedClient`
 
-A round is sent once every question that is left waits for a reply, or `wait_s` after its first request; a batch that is
-full is sent at once. What was sent, and in which batch, is on disk before it is waited for (`hybrid/log/batches.py`).
+A round is sent once every remaining question waits for a reply, or `wait_s` after its first request; a full batch is
+sent at once. Requests sent, and their batch, are logged to disk before waiting (`hybrid/log/batches.py`).
 """
 
 from __future__ import annotations
@@ -46,14 +46,14 @@ class Batches:
     """The batches of one run and one model, used in one event loop.
 
     Args:
-        api: the provider's.
-        name: the model's.
-        base_url: its address as the run shows it, where it is not the provider's own.
-        folder: the run's.
-        wait_s: seconds after its first request when a round is sent at the latest.
+        api: the provider's batch API.
+        name: name of the model.
+        base_url: its address as the run shows it, if it is not the provider's own.
+        folder: folder of the run.
+        wait_s: longest time in seconds from a round's first request until it is sent.
         tail: with fewer questions left they are asked directly.
-        count_lost: counts requests of a batch that the provider lost as paid; returns whether the budget of the run
-            allows to send them again.
+        count_lost: counts the requests of a batch that the provider lost as paid; returns whether the run's budget
+            allows sending them again.
 
     Raises on construction:
         OSError: the run's folder cannot be read or written.
@@ -71,7 +71,7 @@ class Batches:
     ) -> None:
         self._api, self._name, self._base_url, self._wait_s, self._tail = api, name, base_url, wait_s, tail
         self._folder = folder / FOLDER
-        # Never sent, or written to be sent again: each request is made anew.
+        # Leftover files are deleted: each request is built again.
         shutil.rmtree(self._folder, ignore_errors=True)
         self._journal = BatchJournal(folder / BATCHES)
         self._follower = Follower(api, self._journal, self._give, self._stop, count_lost)
@@ -91,12 +91,12 @@ class Batches:
         self._sent |= {call[:4] for call in batch.calls}
 
     def has_sent(self, call: CallKey) -> bool:
-        """Whether a call has gone out in a batch."""
+        """Return whether a call was sent in a batch."""
         return (call.solver, call.question, call.ask, call.call) in self._sent
 
     @contextmanager
     def asking(self, questions: int, active: int, news: Callable[[str], None]) -> Iterator[None]:
-        """So many questions are asked inside, all at once, of which so many work while the others wait."""
+        """Ask `questions` questions in the block, all at once; at most `active` work while the others wait."""
         self._live, self._parked, self._slots = questions, 0, asyncio.Semaphore(active)
         self._follower.begin(news)
         try:
@@ -106,7 +106,7 @@ class Batches:
 
     @asynccontextmanager
     async def question(self) -> AsyncIterator[None]:
-        """One of the questions is asked inside."""
+        """Ask one of the questions in the block."""
         live = Live()
         token = _LIVE.set(live)
         try:
@@ -124,12 +124,12 @@ class Batches:
             return
         await self._slots.acquire()
         if live.holds:
-            # Another call of the same question was woken too.
+            # Another call of the same question was resumed too.
             self._slots.release()
         live.holds = True
 
     def ticket(self, call: BatchedCall) -> BatchItem:
-        """The ticket of a request. Raises what ended the batches."""
+        """Return the ticket of a request. Raises the error that ended the batches."""
         if self._follower.over is not None:
             raise type(self._follower.over)(str(self._follower.over))
         if (times := self._follower.times_lost[call]) > 1:
@@ -146,7 +146,7 @@ class Batches:
         return ticket
 
     def leave(self, ticket: BatchItem) -> None:
-        """A request is over, or was given up."""
+        """Unregister a request that is finished or was given up."""
         if self._waiting.get(ticket.call) is ticket:
             del self._waiting[ticket.call]
             ticket.parked = False
@@ -155,7 +155,7 @@ class Batches:
                 self._parked -= ticket.live.parked == 0
 
     async def answered(self, ticket: BatchItem) -> None:
-        """Wait for a reply, or until the request is to be made again. Raises what ended the batches."""
+        """Wait for a reply, or until the request must be built again. Raises the error that ended the batches."""
         with waiting(long=True):
             if ticket.live is not None and ticket.live.holds and ticket.live.parked:
                 ticket.live.holds = False
@@ -181,10 +181,10 @@ class Batches:
             ticket.arrived.set_result(None)
 
     def _put(self, ticket: BatchItem, body: bytes) -> Said | None:
-        """Write a request into the batch; its ticket waits from now on. Or what is said of one that no batch takes."""
+        """Write a request into the batch, so that its ticket waits; return an error reply if no batch accepts it."""
         rules = self._api.rules
         if redact_bytes(body) != body:
-            # It holds a secret, which is never on disk.
+            # It contains a secret, which must not be written to disk.
             ticket.direct = True
             return None
         if self._writing is None:
@@ -211,7 +211,7 @@ class Batches:
             self._send(self._writing, ends_round=True)
 
     def _send(self, now: _Writing, *, ends_round: bool = False) -> None:
-        """Send what is written, unless it has been; or, with few questions left, have it asked directly."""
+        """Send the current batch, unless already sent; with few questions left, have it asked directly."""
         if self._writing is not now:
             return
         self._writing = None
@@ -231,13 +231,13 @@ class Batches:
         self._follower.send(batch, now.path, ends_round=ends_round)
 
     def _give(self, call: BatchedCall, reply: Said | None) -> None:
-        """Hand a reply to its call; or None for a request that was not taken, which is made again unpaid."""
+        """Hand a reply to its call; None if the request was not accepted, so that it is made again unpaid."""
         self._sent_of.pop(call, None)
         if (ticket := self._waiting.get(call)) is not None:
             ticket.said, ticket.sent = reply, self._follower.times_lost[call]
             self._wake(ticket)
         elif reply is not None and reply[0] < 300:
-            # What failed in an earlier command is asked again.
+            # A request that failed in an earlier command is asked again.
             self._back[call] = reply
 
     def _stop(self, error: HybridError) -> None:
@@ -245,7 +245,7 @@ class Batches:
             self._wake(ticket, type(error)(str(error)))
 
     async def close(self) -> None:
-        """End waiting and close the connections; what is at the provider goes on."""
+        """Stop waiting and close the connections; batches at the provider continue."""
         if self._writing is not None:
             self._writing.file.close()
             self._writing = None

@@ -1,4 +1,4 @@
-"""Any client of a provider with its requests in batches: `batched(model, batches)`."""
+"""Sends the requests of any provider's client in batches: `batched(model, batches)`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ APIS = "hybrid.models.batch_apis"
 
 
 def batch_api(name: str, settings: ModelSettings) -> BatchApi:
-    """The batch API of a model `provider:name`. Raises `UsageError` for a provider that has none."""
+    """Return the batch API of a model `provider:name`. Raises `UsageError` if the provider has none."""
     word = name.partition(":")[0]
     if word not in names(APIS):
         raise UsageError(f"--batch: {word} has no batches; there are those of {', '.join(names(APIS))}")
@@ -32,20 +32,20 @@ def batch_api(name: str, settings: ModelSettings) -> BatchApi:
 
 
 def batched(model: ChatModel, batches: Batches, settings: ModelSettings) -> ChatModel:
-    """The model, asked through batches. Its replies are the same; no server is away while they are waited for."""
+    """Return the model asked through batches. Its replies are the same; waiting does not count as server downtime."""
     assert isinstance(model, Caller)  # noqa: S101 - `prepare` has refused every other
     return Caller(BatchedClient(model.client, batches), settings, in_batches=True)
 
 
 def batches_of(model: ChatModel | None) -> Batches | None:
-    """Where the requests of a model are collected; None for one that is asked directly."""
+    """Return the batches in which a model's requests are collected; None for a model that is asked directly."""
     client = model.client if isinstance(model, Caller) else None
     return client.batches if isinstance(client, BatchedClient) else None
 
 
 @dataclass(slots=True)
 class _Conversation:
-    """A request that can be made again; `made` until it is used for the first time."""
+    """A request that can be built again; `made` until its first use."""
 
     messages: Sequence[Message]
     tools: Sequence[Tool]
@@ -53,24 +53,24 @@ class _Conversation:
 
 
 class BatchedClient:
-    """A `ChatClient` around another. It keeps conversations, not requests: images are read where one is written."""
+    """A `ChatClient` around another one. It stores conversations, not requests, so images are read when needed."""
 
     def __init__(self, inner: ChatClient[Any], batches: Batches) -> None:
         self._inner = inner
         self.batches = batches
         self.name, self.images = inner.name, inner.images
-        # It is the same model, of the same server.
+        # The model and its server are the same.
         self.metadata, self.connection = inner.metadata, inner.connection
 
     def request(self, messages: Sequence[Message], tools: Sequence[Tool], call: CallKey) -> ChatRequest[_Conversation]:
-        """As `ChatClient.request`."""
+        """Build the request, as `ChatClient.request`."""
         inner_request = self._inner.request(messages, tools, call)
         return ChatRequest(
             call, _Conversation(messages, tools, inner_request), inner_request.sha256, inner_request.images
         )
 
     async def send(self, request: ChatRequest[_Conversation], keep: Keep) -> AssistantMessage:
-        """The reply that a batch brings. Raises as the inner client, and what ended the batches."""
+        """Return the reply from a batch. Raises as the inner client, and the error that ended the batches."""
         call = request.call
         ticket = self.batches.ticket(BatchedCall(call.solver, call.question, call.ask, call.call, request.sha256))
         try:
@@ -85,7 +85,7 @@ class BatchedClient:
     async def _once(
         self, request: ChatRequest[_Conversation], ticket: BatchItem, keep: Keep
     ) -> AssistantMessage | None:
-        """The reply, or None where the request waits in a batch. No frame with its bytes is left then."""
+        """Return the reply, or None if the request waits in a batch. Then no frame keeps its bytes."""
         conversation = request.body
         inner_request, conversation.made = conversation.made, None
         if inner_request is None:
@@ -103,10 +103,10 @@ class BatchedClient:
             TICKET.reset(token)
 
     def read(self, reply: bytes, call: CallKey) -> AssistantMessage:
-        """As `ChatClient.read`."""
+        """Read the reply, as `ChatClient.read`."""
         return replace(self._inner.read(reply, call), batched=self.batches.has_sent(call))
 
     async def close(self) -> None:
-        """Close the connections; what is at the provider goes on."""
+        """Close the connections; batches at the provider continue."""
         await self.batches.close()
         await self._inner.close()

@@ -1,7 +1,7 @@
-"""Batches on their way: sent, looked at until they end, and their results handed out.
+"""Follows batches: sends them, polls them until they end, and hands out their results.
 
-No request is paid twice: a batch that cannot be found is looked for, by its id and in the provider's list, before its
-requests are sent again; that happens once for each request, is reported, and counts as paid (`_give_up`).
+No request is paid twice: a missing batch is searched for, by its id and in the provider's list, before its requests are
+sent again; that happens at most once per request, is reported, and counts as paid (`_give_up`).
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ R = TypeVar("R")
 
 log = logging.getLogger(__name__)
 
-FIRST_LOOK_S, LAST_LOOK_S = 1.0, 60.0  # A batch is looked at after a tenth of its age, between these.
-PATIENCE_S = 600.0  # For so long a provider may refuse to take a batch for now, while none of ours is with it.
-AWAY_S = 3600.0  # For so long a batch may not be looked at; it goes on all the same.
-# For so long a batch that the provider says it does not have is asked for again: the longer time while it is younger
-# than `YOUNG_S`, as what was made a moment ago need not be known everywhere. After that its list is looked through.
+FIRST_LOOK_S, LAST_LOOK_S = 1.0, 60.0  # Shortest and longest polling interval, which is a tenth of a batch's age.
+PATIENCE_S = 600.0  # Longest time for which a provider may reject batches temporarily while none of ours is running.
+AWAY_S = 3600.0  # Longest time for which polling a batch may fail; the batch continues meanwhile.
+# How long a batch that the provider reports as missing is polled again: longer while it is younger than `YOUNG_S`,
+# because a new batch need not be known everywhere. After that the provider's list is searched.
 MISSING_S, MISSING_YOUNG_S, YOUNG_S = 300.0, 900.0, 3600.0
-# For so long a batch that is in the list, but cannot be looked at, is asked for again.
+# How long a batch that is in the list, but cannot be polled, is polled again.
 LISTED_S = 3600.0
-ANSWER_LOST_S = 120.0  # For so long the list is looked through for a batch whose creation was not confirmed.
-MAX_REFUSED = 30  # Batches in a row that the queue of the account refuses: 16 halvings lead from 50,000 requests to 1.
+ANSWER_LOST_S = 120.0  # How long the list is searched for a batch whose creation was not confirmed.
+MAX_REFUSED = 30  # Batches in a row that the account's queue may reject: 16 halvings lead from 50,000 requests to 1.
 BUSY, WRONG, LOST = 429, 400, 410
 NO_PATH, GONE = frozenset({404, 405, 501}), frozenset({404, 410})
-# A gateway that gave up on the provider: it may have taken the batch.
+# A gateway that gave up on the provider: the provider may have accepted the batch.
 IN_DOUBT = frozenset({408, 502, 504})
 LOST_TWICE: Final = {"error": {"message": "the provider lost it in two batches: leave --batch away to ask directly"}}
 NOT_AGAIN: Final = {"error": {"message": "the provider lost its batch, and the run's budget allows no second request"}}
@@ -50,7 +50,7 @@ NOT_AGAIN: Final = {"error": {"message": "the provider lost its batch, and the r
 
 @dataclass(frozen=True)
 class Timer:
-    """What tells the time, and waits."""
+    """The clocks and the sleep function, replaceable in tests."""
 
     clock: Clock = time.monotonic
     wall: Clock = time.time  # Seconds since the epoch.
@@ -61,12 +61,12 @@ REAL_TIME = Timer()
 
 
 class _LostError(Exception):
-    """A batch may have been created, and is not in the provider's list."""
+    """A batch may have been created but is not in the provider's list."""
 
 
 @dataclass
 class _OpenBatch:
-    """A batch that is with the provider."""
+    """A batch at the provider."""
 
     since: float
     requests: int
@@ -78,11 +78,11 @@ class Follower:
     """Sends batches and brings their results.
 
     Args:
-        api: the provider's.
-        journal: has every batch of the run.
-        give: is called with each call and what was said to it, None where its request was not taken after all.
-        stop: is called with the error after which no reply can come.
-        count_lost: counts requests of a lost batch as paid; returns whether the budget allows to send them again.
+        api: the provider's batch API.
+        journal: log of every batch of the run.
+        give: called with each call and the reply to it, None if its request was not accepted after all.
+        stop: called with the error after which no reply can arrive.
+        count_lost: counts requests of a lost batch as paid; returns whether the budget allows sending them again.
     """
 
     def __init__(
@@ -94,7 +94,7 @@ class Follower:
         count_lost: Callable[[int], bool] = lambda requests: True,
     ) -> None:
         self._api, self._journal, self._give, self._stop = api, journal, give, stop
-        self.most = api.rules.requests  # Requests that a batch may hold now.
+        self.most = api.rules.requests  # Largest number of requests in a batch at present.
         self.over: HybridError | None = None
         self.news: Callable[[str], None] = log.info
         self._round, self._begins_round = 0, True
@@ -102,14 +102,14 @@ class Follower:
         self._out: dict[str, _OpenBatch] = {}
         self._creating = asyncio.Lock()
         self._timer, self._count_lost = REAL_TIME, count_lost
-        self._refused_in_a_row = 0  # Batches that the queue refused, without a result in between.
-        # How often each call was in a batch that was lost.
+        self._refused_in_a_row = 0  # Batches that the queue rejected, without a result in between.
+        # How often each call was in a lost batch.
         self.times_lost = Counter(
             call for batch in journal.known.values() if batch.state == "lost" for call in batch.calls
         )
 
     def begin(self, news: Callable[[str], None]) -> None:
-        """Count rounds from 1 again, and say by this how far they are."""
+        """Count rounds from 1 again, and report progress to `news`."""
         self.news, self._round, self._begins_round = news, 0, True
 
     def send(self, batch: LoggedBatch, path: Path, *, ends_round: bool) -> None:
@@ -119,12 +119,12 @@ class Follower:
         self._tasks[batch.name] = asyncio.create_task(self._process(batch, path))
 
     def follow(self, name: str) -> None:
-        """Bring the results of a batch that an earlier command has sent."""
+        """Fetch the results of a batch that an earlier command sent."""
         if name not in self._tasks:
             self._tasks[name] = asyncio.create_task(self._process(self._journal.known[name], None))
 
     async def close(self) -> None:
-        """Look no further."""
+        """Stop polling."""
         for task in self._tasks.values():
             task.cancel()
         await asyncio.gather(*self._tasks.values(), return_exceptions=True)
@@ -132,7 +132,7 @@ class Follower:
     async def _process(self, batch: LoggedBatch, path: Path | None) -> None:
         try:
             if batch.id is None:
-                # One after the other: each is a file of up to gigabytes.
+                # One after the other, because each is a file of up to gigabytes.
                 async with self._creating:
                     if path is not None:
                         self._journal.begin(batch)
@@ -141,7 +141,7 @@ class Follower:
                 await self._deliver(batch, batch.id)
         except HybridError as error:
             self._end(error)
-        # Whatever it is, no question may wait for ever.
+        # Whatever the error, no question may wait forever.
         except Exception as error:
             failed = read_failure(error)
             words = CHECK.get(failed.kind, "leave --batch away to ask directly")
@@ -153,9 +153,9 @@ class Follower:
         self._stop(self.over)
 
     async def _create(self, batch: LoggedBatch, path: Path | None) -> LoggedBatch:
-        """The batch with its id; without one where the provider does not take it, and its requests have ended.
+        """Submit the batch with its id; return it without an id if the provider rejected it, failing its requests.
 
-        `path` has its requests; None for a batch of an earlier command, of which only what was uploaded is left.
+        `path` contains its requests; None for a batch of an earlier command, of which only the upload is left.
         """
         identity = None
         if path is None:
@@ -182,7 +182,7 @@ class Follower:
         return self._confirm(batch, identity)
 
     async def _submit(self, name: str, path: Path | None) -> str:
-        """The id of a batch that is created. Raises `_LostError` where it may have been, and cannot be found."""
+        """Create a batch and return its id. Raises `_LostError` if it may have been created but cannot be found."""
         batch = self._journal.known[name]
         if path is not None and not batch.input and (uploaded := await self._api.upload(path, name)):
             batch = self._journal.change(name, input=uploaded)
@@ -194,25 +194,25 @@ class Follower:
             failed = read_failure(error)
             if failed.kind is not Failure.RETRY or not failed.reached or failed.status == BUSY:
                 raise
-            # Whether it was taken is not known: what the provider has decides.
+            # It is unknown whether the batch was accepted, so the provider's list decides.
             in_doubt = failed.status is None or failed.status < 300 or failed.status in IN_DOUBT
             identity = await self._search(batch, ANSWER_LOST_S if in_doubt else 0.0)
             if identity is not None:
                 return identity
             if in_doubt:
                 raise _LostError from error
-            # It was refused for certain: a command that begins after this one may use the file again.
+            # It was certainly rejected, so a later command may use the file again.
             self._journal.change(name, state="begun")
             raise
 
     async def _search(self, batch: LoggedBatch, seconds: float) -> str | None:
-        """The id of a batch in the provider's list, which is read again for so many seconds; None if not there."""
+        """Return the id of a batch in the provider's list, which is polled for `seconds`; None if it is not there."""
         pause, since = FIRST_LOOK_S, self._timer.clock()
         while True:
             try:
                 identity = await self._retry(partial(self._api.find, batch, self._journal.ids))
             except StatusError as error:
-                # A server that has no list has nothing in it.
+                # A server without a list has nothing in it.
                 if error.status_code not in NO_PATH:
                     raise
                 return None
@@ -223,7 +223,7 @@ class Follower:
             pause = min(2 * pause, LAST_LOOK_S)
 
     async def _give_up(self, batch: LoggedBatch) -> LoggedBatch:
-        """Give a batch up that the provider does not have: its requests count as paid, and are sent again once."""
+        """Give up a batch that the provider does not have: its requests count as paid, and are sent again once."""
         await delete_input(self._api, self._journal, batch.name)
         changed = self._journal.change(batch.name, state="lost")
         self.times_lost.update(batch.calls)
@@ -242,7 +242,7 @@ class Follower:
         return changed
 
     def _reject(self, name: str, error: StatusError, failed: FailedRequest) -> LoggedBatch:
-        """Each of its requests ends as the whole does."""
+        """Fail each request of the batch with the error of the batch."""
         batch = self._journal.change(name, state="refused")
         if failed.kind is Failure.KEY:
             raise ModelRefused(f"--model {batch.model}: no batch is taken; {CHECK[failed.kind]}: {failed.text}")
@@ -253,14 +253,14 @@ class Follower:
         return batch
 
     def _confirm(self, batch: LoggedBatch, identity: str | None) -> LoggedBatch:
-        """The batch with the provider's id, on disk; without one its requests are made again."""
+        """Log the provider's id of the batch on disk; without one its requests are made again."""
         if identity is None:
             for call in batch.calls:
                 self._give(call, None)
         return self._journal.change(batch.name, state="sent" if identity else "refused", id=identity or batch.id)
 
     async def _deliver(self, batch: LoggedBatch, identity: str) -> None:
-        """Look at a batch until it has ended, and hand its results out."""
+        """Poll a batch until it has ended, and hand out its results."""
         out = self._out[batch.name] = _OpenBatch(batch.at, len(batch.calls))
         delivered_indices: set[int] = set()
         look = await self._wait_for_end(batch, identity, delivered_indices, out)
@@ -285,19 +285,19 @@ class Follower:
     async def _wait_for_end(
         self, batch: LoggedBatch, identity: str, delivered_indices: set[int], out: _OpenBatch
     ) -> BatchStatus | None:
-        """The batch as it has ended, its results handed out; None where the provider no longer has it."""
+        """Return the ended batch, with its results handed out; None if the provider no longer has it."""
         missing_since: float | None = None
         while True:
             try:
                 look = await self._retry(partial(self._api.look, identity))
                 if look.ended:
-                    # A download that breaks off is begun again; each result is handed out once.
+                    # An interrupted download is started again; each result is handed out once.
                     await self._retry(partial(self._fetch, batch, look, delivered_indices))
                     if delivered_indices or not look.results or look.errors:
                         return look
-                    # Another's of the same size, which was taken for ours, says nothing of these.
+                    # A batch of equal size that was mistaken for ours contains no results for our requests.
                     other = await self._search(batch, 0.0)
-                    # Where batches have names there is no other.
+                    # If batches have names, there is no other.
                     other = None if other == identity else other
                 else:
                     other, missing_since, out.back = identity, None, look.back
@@ -315,13 +315,13 @@ class Follower:
                 self._journal.change(batch.name, id=identity)
 
     async def _pause(self, since: float) -> None:
-        """Wait until the next look at a batch, a tenth of the time that passed since then."""
+        """Wait until the next poll of a batch: a tenth of the time since `since`."""
         pause = min(LAST_LOOK_S, max(FIRST_LOOK_S, (self._timer.wall() - since) / 10))
         self._tell(pause)
         await self._timer.sleep(pause)
 
     async def _look_for(self, batch: LoggedBatch, identity: str, missing_s: float) -> str | None:
-        """The id under which to look again, after a pause, at a batch missing for so long; None to give it up."""
+        """Pause, then return the id under which to poll a missing batch again; None to give it up."""
         patience = MISSING_YOUNG_S if self._timer.wall() - batch.at < YOUNG_S else MISSING_S
         current_id: str | None = identity
         if missing_s >= patience:
@@ -341,10 +341,10 @@ class Follower:
 
     async def _fetch(self, batch: LoggedBatch, look: BatchStatus, delivered_indices: set[int]) -> None:
         for address in look.results:
-            # What a provider may say beside the results is little; the lines of a file have an end.
+            # A provider adds few lines to the results, so limit their number.
             most = 2 * len(batch.calls) + 1000
             async for line in self._api.http.lines(address, most):
-                # A line that cannot be read is missing, and its request ends as such.
+                # An unreadable line counts as missing, and its request fails.
                 with suppress(ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError):
                     result = self._api.read(line)
                     name, _, place = result.id.rpartition("-")
@@ -357,14 +357,14 @@ class Follower:
                         self._give(batch.calls[at], (result.status, result.body))
 
     async def _handle_failure(self, batch: LoggedBatch, look: BatchStatus) -> None:
-        """Nothing was done of a batch: lines that are named end by that, and what is about all of it ends all."""
+        """The batch was rejected. Fail the requests that the error names; if it names none, fail them all."""
         self._journal.change(batch.name, state="refused")
         can_wait = self._other_open_batches(batch.name) > 0 or len(batch.calls) > 1
         if later := can_wait and any(error.is_queue for error in look.errors):
             self._refused_in_a_row += 1
             if self._refused_in_a_row > MAX_REFUSED:
                 raise ServerDown(f"{batch.model} took none of {MAX_REFUSED} batches: {look.errors[0].body}")
-            # More than the account may have waiting: later, or in smaller batches.
+            # The account's queue is full: try later, or with smaller batches.
             if not self._other_open_batches(batch.name):
                 self.most = max(1, len(batch.calls) // 2)
             running_before = self._other_open_batches()
@@ -377,15 +377,15 @@ class Follower:
             self._give(call, error and (BUSY if error.is_queue else WRONG, dumped(error.body)))
 
     def _other_open_batches(self, name: str = "") -> int:
-        """How many batches are with the provider, without the one of this name."""
+        """Return the number of batches at the provider, except the one of this name."""
         return sum(not batch.ended for other, batch in self._out.items() if other != name)
 
     async def _retry(
         self, ask: Callable[[], Awaitable[R]], what: str = "no word of the batches", sending: str = ""
     ) -> R:
-        """What a provider says, asked again while it does not answer. Raises what is no reason to ask again.
+        """Ask a provider, repeating while it does not answer. Raises errors that are no reason to ask again.
 
-        `what` says that it does not. A batch that is `sending` has less patience, but for as long as others are out.
+        `what` describes the failure. A batch that is `sending` gets less time, but as long as others are running.
         """
         pause, since, patience = FIRST_LOOK_S, self._timer.clock(), PATIENCE_S if sending else AWAY_S
         while True:
@@ -420,7 +420,7 @@ class Follower:
 
 
 async def delete_input(api: BatchApi, journal: BatchJournal, name: str) -> None:
-    """Delete what was uploaded, pictures included; a provider that keeps it is told of in the log, and no more."""
+    """Delete the uploaded file, with its pictures; if the provider keeps it, only log that."""
     if not (uploaded := journal.known[name].input):
         return
     try:

@@ -1,4 +1,4 @@
-"""HTTP of the batch APIs: JSON said and answered, files sent and fetched in pieces; none is ever whole in memory."""
+"""HTTP of the batch APIs: JSON requests, and files sent and fetched in pieces, never fully in memory."""
 
 from __future__ import annotations
 
@@ -20,29 +20,29 @@ log = logging.getLogger(__name__)
 
 
 class Http:
-    """Connections to one provider, used in one event loop. Paths are seen from the folder of the single form's.
+    """Connections to one provider, used in one event loop. Paths are relative to the folder of the single form's path.
 
     Raises:
-        StatusError: a status of 300 or above; no redirection is followed.
-        UnreadableReplyError: what came is no JSON, is larger than a reply may be (`MAX_REPLY_BYTES`, unpacked), or
-            points to another host, or to the same one without TLS.
-        TimeoutError, aiohttp.ClientError: nothing came for `timeout_s`, or the connection failed.
+        StatusError: a status of 300 or above; redirections are not followed.
+        UnreadableReplyError: the response is not JSON, is larger than `MAX_REPLY_BYTES` unpacked, or redirects to
+            another host, or to the same one without TLS.
+        TimeoutError, aiohttp.ClientError: no data for `timeout_s`, or the connection failed.
     """
 
     def __init__(self, address: Address, timeout_s: float) -> None:
         self._address, self._timeout_s = address, timeout_s
-        # .../v1/chat/completions, .../v1/messages and .../v1beta/models: all stand beside or below this.
+        # .../v1/chat/completions, .../v1/messages and .../v1beta/models: the batch paths are beside or below this base.
         self._base = address.url.removesuffix("/chat/completions").removesuffix("/messages").removesuffix("/models")
         self._session: aiohttp.ClientSession | None = None
 
     async def say(self, method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None) -> Any:
-        """The JSON that answers, None for nothing."""
+        """Return the JSON of the response, None if it is empty."""
         return (await self.exchange(method, path, body, headers))[0]
 
     async def exchange(
         self, method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None
     ) -> tuple[Any, Mapping[str, str]]:
-        """The JSON that answers, and the headers. `body` is an object of JSON, a form or an open file."""
+        """Return the JSON of the response, and its headers. `body` is a JSON object, a form or an open file."""
         async with self._answer(method, path, body, headers or {}) as response:
             content = await whole_body(response)
         try:
@@ -52,7 +52,7 @@ class Http:
             raise UnreadableReplyError(f"the answer is no JSON: {start}") from None
 
     async def lines(self, path: str, most: int) -> AsyncIterator[bytes]:
-        """The lines of a file, without their ends: the first `most`, less those that are longer than a reply may be."""
+        """Yield the first `most` lines of a file, without line ends, skipping those longer than a reply may be."""
         async with self._answer("GET", path, None, {"Accept": "*/*"}) as response:
             line, too_long, count = bytearray(), False, 0
             async for piece in _pieces(response):
@@ -101,7 +101,7 @@ class Http:
 
 
 async def _pieces(response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
-    """The body in pieces, each of which ends at the latest where a line does."""
+    """Yield the body in pieces that never span a line end."""
     async for chunk in response.content.iter_any():
         for piece in chunk.splitlines(keepends=True):
             yield piece

@@ -1,4 +1,4 @@
-"""One request that is sent in a batch: the clients' connections call `exchanged` before they send anything.
+"""A request that is sent in a batch: the clients' connections call `exchanged` before they send anything.
 
 The client makes the same request twice. The first one is written into a batch and ends with `PendingInBatch`; the
 second one gets the reply. In between, the bytes of the request are not kept in memory.
@@ -24,22 +24,22 @@ class PendingInBatch(Exception):
 class Live:
     """A question that is being asked."""
 
-    parked: int = 0  # How many of its requests wait for a reply.
+    parked: int = 0  # Number of its requests that wait for a reply.
     holds: bool = False  # Whether it is among those that may work now.
 
 
 @dataclass(slots=True, eq=False)
 class BatchItem:
-    """One request of one call, which goes into a batch or is sent `direct`."""
+    """A request of a call, which is put into a batch or sent `direct`."""
 
     call: BatchedCall
     live: Live | None
-    # Writes it into a batch; returns what is said at once where none can hold it.
+    # Writes it into a batch; returns an error reply at once if no batch can hold it.
     put: Callable[[BatchItem, bytes], Said | None]
     direct: bool = False
     said: Said | None = None
     parked: bool = False
-    sent: int = 0  # How often it was sent in a batch that the provider lost.
+    sent: int = 0  # Number of times it was in a batch that the provider lost.
     arrived: asyncio.Future[None] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
 
 
@@ -47,9 +47,9 @@ TICKET: ContextVar[BatchItem | None] = ContextVar("the ticket of the request tha
 
 
 def exchanged(body: bytes) -> Said | None:
-    """The status and the body by which a batch answers a request; None where the request is to be sent.
+    """Return the status and body with which a batch answers a request; None if the request must be sent directly.
 
-    Raises `PendingInBatch` where it waits in a batch from now on.
+    Raises `PendingInBatch` if it waits in a batch from now on.
     """
     ticket = TICKET.get()
     if ticket is None or ticket.direct:

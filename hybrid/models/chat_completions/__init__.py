@@ -1,1 +1,1 @@
-"""Our own client of chat completions: the API of OpenAI and of every server that speaks it."""
+"""Hybrid's own client of chat completions: the API of OpenAI and of all compatible servers."""

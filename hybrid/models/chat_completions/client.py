@@ -1,7 +1,7 @@
-"""The `ChatClient` of OpenAI's chat completions and of every server that speaks them (vLLM, SGLang, llama.cpp, Ollama).
+"""The `ChatClient` of OpenAI's chat completions and of compatible servers (vLLM, SGLang, llama.cpp, Ollama).
 
-Replies are kept the moment they are complete, a malformed one is used as far as it can be read, and a call costs a
-tenth of the time of a general client. The responses API, and options that `speaks` does not know, go through LangChain.
+Replies are saved as soon as they are complete, a malformed one is used as far as it is readable, and a call takes a
+tenth of the time of a general client. The responses API, and options that `speaks` does not know, use LangChain.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ OFFICIAL = "https://api.openai.com/v1"
 
 
 def speaks(settings: ModelSettings, name: str = "") -> bool:
-    """Whether this client can be used for the model: the chat API, known options, no proxy that it does not have."""
+    """Return whether this client can be used for the model: the chat API, known options, no unsupported proxy."""
     extra = settings.extra
     query = extra.get("default_query", {})
     if extra.get("api", "chat") != "chat" or not extra.keys() <= PASSED_ON:
@@ -59,7 +59,7 @@ def speaks(settings: ModelSettings, name: str = "") -> bool:
 
 @dataclass(frozen=True, slots=True)
 class RequestBody:
-    """A request as it was written on some terms, and as it is on others."""
+    """A request written for one API variant, and a function that writes it for another."""
 
     terms: ApiVariant
     body: bytes
@@ -70,7 +70,7 @@ class ChatCompletionsClient:
     """One model of one server, with the options of a run.
 
     Raises on construction:
-        UsageError: an option it does not take, or no key in the environment.
+        UsageError: an unsupported option, or no key in the environment.
     """
 
     def __init__(self, name: str, settings: ModelSettings, store: ImageStore) -> None:
@@ -85,28 +85,28 @@ class ChatCompletionsClient:
         self._tools_json: tuple[list[dict[str, Any]], bytes] | None = None
         self._terms = ApiVariant(
             stream=settings.stream == "on"
-        )  # Learnt from what the server says, once for all requests.
+        )  # Learnt from the server's errors, once for all requests.
         self._wire = HttpTransport(address(self._connection, self._options), settings.timeout_s)
 
     def metadata(self) -> Mapping[str, Json]:
-        """Model, options as sent, image rules and versions; neither key nor address."""
+        """Return model, options as sent, image rules and versions; neither key nor address."""
         return server_metadata(self.name, self._settings, self._options, ("aiohttp",), caches=True)
 
     def connection(self) -> Mapping[str, Json]:
-        """Address without secrets, timeout and retries, and on what other terms than ours the server was asked."""
+        """Return address without secrets, timeout and retries, and deviations from the standard API variant."""
         return self._connection.metadata(self._settings, self._terms.changes(PLAIN))
 
     def adopt(self, settings: ModelSettings) -> None:
-        """Use what the probe of a run has found from the next request on."""
+        """Use the results of a run's probe from the next request on."""
         self._settings = settings
 
     @property
     def streamed(self) -> bool:
-        """Whether a reply has come in pieces."""
+        """Whether a reply was streamed."""
         return self._wire.streamed
 
     def request(self, messages: Sequence[Message], tools: Sequence[Tool], call: CallKey) -> ChatRequest[RequestBody]:
-        """The body of a request. Raises `DataError` for an image that is not in the store."""
+        """Build the body of a request. Raises `DataError` for an image that is not in the store."""
         sent: list[SentImage] = []
         images: list[bytes] = []
 
@@ -123,7 +123,7 @@ class ChatCompletionsClient:
         )
         specs = self._tools_offered.specs(tools)
         if self._tools_json is None or self._tools_json[0] is not specs:
-            # Made once for each list of tools.
+            # Computed once per list of tools.
             self._tools_json = specs, as_json(specs) if specs else b""
         schemas, terms = self._tools_json[1], self._terms
 
@@ -131,17 +131,17 @@ class ChatCompletionsClient:
             return request_body(self._model, request_options, wired, schemas, images, cache_key, terms)
 
         pieces = on(PLAIN)
-        # Images count by the hashes that they have already, and on whatever terms a reply came, it is the same call's.
+        # Images are hashed by their known hashes, and the hash does not depend on the API variant.
         sha256 = hashlib.sha256(b"".join(pieces[::2]))
         sha256.update("".join(image.sent.sha256 for image in sent).encode())
         body = b"".join(pieces if terms == PLAIN else on(terms))
         return ChatRequest(call, RequestBody(terms, body, on), sha256.hexdigest(), tuple(sent))
 
     async def send(self, request: ChatRequest[RequestBody], keep: Keep) -> AssistantMessage:
-        """The reply, read and kept in the thread of the connections.
+        """Return the reply, which the connections' thread reads and saves.
 
-        A request is sent again at once where its refusal teaches on which terms the server takes it. Raises as
-        `HttpTransport.post`, and `ModelRefused` where it takes an option that counts on none.
+        A request is sent again at once if its error teaches another API variant. Raises as `HttpTransport.post`, and
+        `ModelRefused` if the server rejects an option that matters in every variant.
         """
 
         def read(body: bytes) -> AssistantMessage:
@@ -155,7 +155,7 @@ class ChatCompletionsClient:
             try:
                 reply = await self._wire.post(body, read, stream=terms.stream)
             except StatusError as error:
-                # The terms that another request has learnt meanwhile may be all that this one lacked.
+                # Another request may have learnt the missing variant meanwhile.
                 if self._terms == terms:
                     self._learn(error, body)
                 terms = self._terms
@@ -167,11 +167,11 @@ class ChatCompletionsClient:
                 return reply
 
     def _learn(self, error: StatusError, body: bytes) -> None:
-        """Ask by the terms that the refusal of a body teaches from now on.
+        """Switch to the API variant that the error response asks for.
 
         Raises:
-            StatusError: the refusal, where it teaches none.
-            ModelRefused: it names the option that allows the run.
+            StatusError: the error, if it teaches no variant.
+            ModelRefused: an option must change; the message names the one that allows the run.
         """
         request = json.loads(body)
         options = request.keys() - {"model", "messages", "tools", "stream"}
@@ -184,16 +184,16 @@ class ChatCompletionsClient:
         self._terms = terms.announce(self.name, self._terms, f" ({summary(error)})")
 
     def read(self, reply: bytes, call: CallKey) -> AssistantMessage:
-        """The message in the body of a reply. Raises `UnreadableReplyError`."""
+        """Parse the message in the body of a reply. Raises `UnreadableReplyError`."""
         return message(readable(reply), call)
 
     async def close(self) -> None:
-        """Close the connections and end their thread."""
+        """Close the connections and stop their thread."""
         await self._wire.close()
 
 
 def with_switch(request_options: Mapping[str, Json], switch: Mapping[str, Json]) -> Mapping[str, Json]:
-    """The options with the keys of `switch` merged into `extra_body`; what the user gave there stays."""
+    """Merge the keys of `switch` into `extra_body` of the options; keys that the user set there win."""
     if not switch:
         return request_options
     extra_body = request_options.get("extra_body")
@@ -210,7 +210,7 @@ def _merged(below: Mapping[str, Json], above: Mapping[str, Json]) -> dict[str, J
 
 
 def address(reached: Connection, request_options: Mapping[str, Json]) -> Address:
-    """Where requests go, with the key, and the options that are no part of a body."""
+    """Return the address and key for requests, and the options that are not part of a body."""
     base = reached.base_url or OFFICIAL
     parts = urlsplit(base)
     user, _, host = parts.netloc.rpartition("@")

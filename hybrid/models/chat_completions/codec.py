@@ -1,11 +1,11 @@
 """The JSON of OpenAI's chat completions: requests from messages, messages from replies.
 
     body = b"".join(request_body(name, options, wire_messages(arranged, image, name), tools, images))
-    body = readable(data)                 # raises `UnreadableReplyError` where there is no message in it
+    body = readable(data)                 # raises `UnreadableReplyError` if it contains no message
     reply = message(body, call)           # whatever is readable becomes a message
 
-A reply that is malformed but can be read is used: tool arguments that are no JSON object are `invalid_tool_calls`,
-which a controller answers like any other wrong call.
+A malformed but readable reply is used: tool arguments that are not a JSON object become invalid calls, which a
+controller answers like any other wrong call.
 """
 
 from __future__ import annotations
@@ -43,19 +43,19 @@ from hybrid.models.literals import read_object
 from hybrid.models.replies import NO_MESSAGE, TABLE, mark_end, read_end
 from hybrid.models.usage import read_usage
 
-# From the image in a message to the part of a request that holds its bytes.
+# Maps an image in a message to the part of a request that contains its bytes.
 ImageBlock = Callable[[ImageRef], dict[str, Any]]
 
 _NOT_SENT = frozenset({"use_responses_api", "extra_body", "default_query"})
-# Stands for the base64 of an image while a request is written, so that JSON need not look for escapes in there. It is
-# random, so that no text holds it.
+# Placeholder for the base64 of an image while a request is written, so that JSON need not search it for escapes. It is
+# random, so that no text contains it.
 PLACE = f"<{secrets.token_hex(16)}>"
 _REASONING_MODEL = re.compile(r"o\d")
 _READ = frozenset({"role", "content", "tool_calls", "refusal", "annotations", "audio", "function_call", "parsed"})
 _READ_OF_CALLS = frozenset({"id", "type", "index", "function"})
-# Fields of a reply that do not go back as they came: we write them, or they are a server's word to its client.
+# Fields of a reply that are not sent back unchanged: they are rewritten, or are a server's notes to its client.
 _READ_OF_FUNCTIONS = frozenset({"name", "arguments", "parsed_arguments"})
-# Where servers put the counts of tokens, and in which objects beside the choices (Groq, Cohere and gateways).
+# Where servers report token counts, and in which objects next to the choices (Groq, Cohere and gateways).
 _USAGE = ("usage", "usageMetadata", "usage_metadata")
 _AROUND_USAGE = ("x_groq", "meta", "metadata")
 _IN_A_THOUGHT = ("text", "thinking", "reasoning", "summary", "content")
@@ -70,16 +70,16 @@ def request_body(
     cache_key: str | None = None,
     terms: ApiVariant = PLAIN,
 ) -> list[bytes]:
-    """A request as it is sent, in pieces: JSON, an image, JSON, ..., JSON. Equal requests are equal bytes.
+    """Return a request in pieces: JSON, an image, JSON, ..., JSON. Equal requests give equal bytes.
 
     Args:
-        model: its name.
-        options: those of a run; `extra_body` of them has the last word.
-        messages: in the API's form, with `PLACE` where the base64 of an image goes.
-        tools: the schemas of those that are offered, as JSON; empty for none.
-        images: the base64 of each, in order.
-        cache_key: the result of `prompt_cache.lane`.
-        terms: how its server is asked.
+        model: name of the model.
+        options: options of the run; keys of `extra_body` take precedence.
+        messages: in the API's form, with `PLACE` for the base64 of each image.
+        tools: schemas of the offered tools as JSON; empty for none.
+        images: base64 of each image, in order.
+        cache_key: result of `prompt_cache.lane`.
+        terms: API variant of the server.
     """
     renamed = {OLDER: terms.max_tokens}
     body: dict[str, Any] = {"model": model, "stream": terms.stream, "messages": list(messages)}
@@ -90,7 +90,7 @@ def request_body(
         body = _drop_fields(body, terms.without)
         body["messages"] = turns = list[dict[str, Any]]()
         for turn in messages:
-            # Only replies, and the calls in them, hold fields of a server's own.
+            # Only replies, and their calls, contain server-specific fields.
             calls = [_drop_fields(call, terms.without) for call in turn.get("tool_calls", ())]
             less = _drop_fields(turn, terms.without) | ({"tool_calls": calls} if calls else {})
             turns.append(less if turn["role"] == "assistant" else turn)
@@ -105,7 +105,7 @@ def request_body(
         text = as_json(body)
         text = b"".join((text[:-1], b',"tools":', tools, b"}")) if tools else text
     around = text.split(PLACE.encode())
-    # Without places, messages of the user's own have taken the place of these.
+    # Positions are dropped: the request's own messages replaced these.
     places = images if len(around) > 1 else ()
     pieces = [around[0]]
     for image, after in zip(places, around[1:], strict=True):
@@ -114,7 +114,7 @@ def request_body(
 
 
 def _insert_replies(messages: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The messages, with a reply wherever one of the user comes right behind one of a tool."""
+    """Insert a reply wherever a user message directly follows a tool message."""
     out: list[dict[str, Any]] = []
     for message in messages:
         if out and message["role"] == "user" and out[-1]["role"] == "tool":
@@ -124,7 +124,7 @@ def _insert_replies(messages: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _called_tools(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """A declaration of each tool that a conversation has called, for servers that want one; it may not be called."""
+    """Declare each tool that a conversation called, for servers that require it; none of them may be called."""
     names = dict.fromkeys(call["function"]["name"] for message in messages for call in message.get("tool_calls", ()))
     nothing: dict[str, Any] = {"description": "Withdrawn.", "parameters": {"type": "object", "properties": {}}}
     return [{"type": "function", "function": {"name": name, **nothing}} for name in names]
@@ -135,7 +135,7 @@ def _drop_fields(fields: Mapping[str, Any], names: Collection[str]) -> dict[str,
 
 
 def server_specific_fields(messages: Sequence[Mapping[str, Any]]) -> set[str]:
-    """The fields of replies in a request, and of their calls, that are the server's own."""
+    """Return the server-specific fields of the replies in a request, and of their calls."""
     replies = [message for message in messages if message.get("role") == "assistant"]
     calls = [call for reply in replies for call in reply.get("tool_calls", ())]
     return {name for reply in replies for name in reply.keys() - _READ} | {
@@ -144,12 +144,12 @@ def server_specific_fields(messages: Sequence[Mapping[str, Any]]) -> set[str]:
 
 
 def as_json(value: Any) -> bytes:
-    """JSON without spaces. Half a character, which no server can read, becomes a question mark."""
+    """Encode as JSON without spaces. A lone surrogate, which no server can read, becomes a question mark."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode("utf-8", "replace")
 
 
 def wire_messages(messages: Sequence[Message], image: ImageBlock, model: str) -> list[dict[str, Any]]:
-    """Arranged messages (`hybrid.models.images.arrange`) in the API's form."""
+    """Convert arranged messages (`hybrid.models.images.arrange`) to the API's form."""
     return [_wire_message(message, image, model) for message in messages]
 
 
@@ -157,14 +157,14 @@ def _wire_message(message: Message, image: ImageBlock, model: str) -> dict[str, 
     if isinstance(message, UserMessage):
         return {"content": _content_parts(message.parts, image), "role": "user"}
     if isinstance(message, ToolMessage):
-        # Plain text where it can be: many servers take nothing else from a tool.
+        # Plain text if possible: many servers accept nothing else from a tool.
         has_image = any(isinstance(part, ImagePart) for part in message.parts)
         content = _content_parts(message.parts, image) if has_image else message.text
         return {"content": content, "role": "tool", "tool_call_id": message.call}
     if isinstance(message, SystemMessage):
         return {"content": message.text, "role": "developer" if _REASONING_MODEL.match(model) else "system"}
     entries = [(call.id, call.name, call.args) for call in message.calls]
-    # llama.cpp answers 500 to every conversation with arguments that are no JSON, and templates ask for an object.
+    # llama.cpp answers 500 to every conversation with arguments that are not JSON, and templates require an object.
     entries += [(call.id, call.name or "unknown", {"unreadable": call.written}) for call in message.invalid]
     calls = [
         {
@@ -184,7 +184,7 @@ def _content_parts(parts: Sequence[Part], image: ImageBlock) -> list[dict[str, A
 
 
 def _as_it_came(wire: dict[str, Any], native: Any) -> dict[str, Any]:
-    """A reply with all that its server said in it beside the text and the calls, which are those of `wire`."""
+    """Rebuild a reply with its server's other fields; text and calls are those of `wire`."""
     reply = {**wire, **native["message"]}
     if parts := native["content"]:
         text = wire["content"] or ""
@@ -200,10 +200,10 @@ def _as_it_came(wire: dict[str, Any], native: Any) -> dict[str, Any]:
 
 
 def readable(data: bytes) -> dict[str, Any]:
-    """The body of a reply, whose first choice holds a message.
+    """Parse the body of a reply whose first choice contains a message.
 
     Raises:
-        UnreadableReplyError: no JSON, an error instead of a reply, no message, or a message that holds nothing.
+        UnreadableReplyError: no JSON, an error instead of a reply, no message, or an empty message.
         StatusError: an error that names a status.
     """
     body = parse_json(data)
@@ -219,7 +219,7 @@ def readable(data: bytes) -> dict[str, Any]:
     message = first["message"]
     content, reason = message.get("content"), first.get("finish_reason")
     if isinstance(content, dict):
-        # One part, without the list around it.
+        # A single part, without a list around it.
         content = message["content"] = [content]
     if not isinstance(content, str | list | None):
         raise UnreadableReplyError(f"the content of the reply is no text: {_start(data)}")
@@ -229,9 +229,9 @@ def readable(data: bytes) -> dict[str, Any]:
 
 
 def _choice(body: dict[str, Any]) -> dict[str, Any] | None:
-    """The first choice, with a message; None if there is none.
+    """Return the first choice, with a message; None if there is none.
 
-    A provider that refuses may leave the message out, or every choice: what it says instead becomes the reason.
+    A provider that refuses may omit the message, or every choice; its feedback then becomes the finish reason.
     """
     choices = body.get("choices")
     first = choices[0] if isinstance(choices, list) and choices else None
@@ -252,7 +252,7 @@ def _choice(body: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def _with_reason(body: dict[str, Any], choice: Mapping[str, Any], reason: str | None) -> dict[str, Any]:
-    """The first choice with an empty message and a reason in the provider's words, put into the reply."""
+    """Put a first choice with an empty message and a reason in the provider's words into the reply."""
     message = {"role": "assistant", "content": None}
     first = {"message": message, **{key: value for key, value in choice.items() if value is not None}}
     first |= {"finish_reason": reason}
@@ -261,9 +261,9 @@ def _with_reason(body: dict[str, Any], choice: Mapping[str, Any], reason: str | 
 
 
 def _reasons(choice: Mapping[str, Any], whole: Mapping[str, Any] = MappingProxyType({})) -> Iterator[Any]:
-    """Why a choice ended: in OpenAI's word, in that of the provider behind a gateway, and in that of its server.
+    """Yield the finish reasons of a choice: OpenAI's, that of the provider behind a gateway, and the server's.
 
-    `stop_reason` is Anthropic's; vLLM has the text at which it stopped there.
+    `stop_reason` is Anthropic's; vLLM uses it for the text at which it stopped.
     """
     yield choice.get("finish_reason")
     yield choice.get("native_finish_reason")
@@ -276,7 +276,7 @@ def _reasons(choice: Mapping[str, Any], whole: Mapping[str, Any] = MappingProxyT
 
 
 def _feedback(body: Mapping[str, Any]) -> str:
-    """What a provider says of a prompt that it blocked (Gemini, Azure); empty if it says nothing."""
+    """Return a provider's feedback on a prompt that it blocked (Gemini, Azure); empty if there is none."""
     for name in ("prompt_feedback", "promptFeedback"):
         feedback = body.get(name)
         reason = (feedback.get("blockReason") or feedback.get("block_reason")) if isinstance(feedback, dict) else None
@@ -288,14 +288,14 @@ def _feedback(body: Mapping[str, Any]) -> str:
 
 
 def parse_json(data: bytes) -> Any:
-    """The JSON of a reply. Raises `UnreadableReplyError`."""
+    """Parse the JSON of a reply. Raises `UnreadableReplyError`."""
     try:
         try:
             value = json.loads(data)
         except UnicodeDecodeError:
-            # One broken character is no reason to throw a paid reply away.
+            # One broken character is no reason to discard a paid reply.
             value = json.loads(data.decode("utf-8", "replace"))
-        # Escapes can write half a character, which no file can hold.
+        # Escapes can encode a lone surrogate, which cannot be written to a file.
         return replace_surrogates_in(value) if b"\\ud" in data or b"\\uD" in data else value
     except (ValueError, RecursionError) as error:
         raise UnreadableReplyError(f"the reply is no JSON ({summary(error, 100)}): {_start(data)}") from None
@@ -306,12 +306,12 @@ def _start(data: bytes) -> str:
 
 
 def message(body: Mapping[str, Any], call: CallKey) -> AssistantMessage:
-    """The message of a `readable` reply, with usage and why it ended; a call without an id gets one.
+    """Build the message of a `readable` reply, with usage and finish reason; a call without an id gets one.
 
-    The words of a refusal that came with an empty text are the text.
+    If the text is empty, that of a refusal takes its place.
 
     Raises:
-        BrokenOffError: its server broke it off.
+        BrokenOffError: the server broke the reply off.
     """
     choice = body["choices"][0]
     reply = choice["message"]
@@ -336,7 +336,7 @@ def message(body: Mapping[str, Any], call: CallKey) -> AssistantMessage:
 
 
 def _refusal(message: Mapping[str, Any]) -> str | None:
-    """The words in which a model refuses, beside the content or as a part of it."""
+    """Return the text of a model's refusal, next to the content or as a part of it."""
     refusal, content = message.get("refusal"), message.get("content")
     if isinstance(content, list) and not refusal:
         refusal = next((part.get("refusal") for part in content if _kind(part) == "refusal"), None)
@@ -344,7 +344,7 @@ def _refusal(message: Mapping[str, Any]) -> str | None:
 
 
 def _is_text(part: Any) -> bool:
-    """Whether a part of a message is a piece of its answer."""
+    """Return whether a part of a message belongs to its answer."""
     return isinstance(part, str) or (isinstance(part, dict) and "text" in part and not _is_thought(part))
 
 
@@ -356,7 +356,7 @@ def _text(content: Any) -> str:
 
 
 def thoughts_in(message: Mapping[str, Any]) -> str:
-    """The thoughts in a message, in words, under the first of the names that holds some."""
+    """Return the thoughts in a message as text, from the first known field with any."""
     content = message.get("content")
     parts = [part for part in content if _is_thought(part)] if isinstance(content, list) else None
     values = (*map(message.get, THOUGHTS), parts)
@@ -372,7 +372,7 @@ def _kind(part: Any) -> str:
 
 
 def _words(value: Any, depth: int = 4) -> str:
-    """The text in a thought, whatever its form: text, parts, or objects that hold one of these."""
+    """Return the text of a thought in any form: text, parts, or objects that contain one."""
     if isinstance(value, str):
         return value
     if isinstance(value, dict) and depth:
@@ -382,7 +382,7 @@ def _words(value: Any, depth: int = 4) -> str:
 
 
 def _native_fields(reply: Mapping[str, Any], call: CallKey) -> Json:
-    """What a message says beside its text and the names and arguments of its calls; None where that is nothing."""
+    """Return a message's fields besides its text and the names and arguments of its calls; None if there are none."""
     content = reply.get("content")
     message = _unread_fields(reply, _READ)
     parts = content if isinstance(content, list) and _can_be_written(content) else []
@@ -399,7 +399,7 @@ def _native_fields(reply: Mapping[str, Any], call: CallKey) -> Json:
 
 
 def _unread_fields(fields: Mapping[str, Any], read: frozenset[str]) -> dict[str, Json]:
-    # Many servers name every field that they know, with nothing in it.
+    # Many servers send every field that they know, without a value.
     non_empty = {
         name: value for name, value in fields.items() if name not in read and value is not None and value != []
     }
@@ -407,7 +407,7 @@ def _unread_fields(fields: Mapping[str, Any], read: frozenset[str]) -> dict[str,
 
 
 def _can_be_written(value: Any) -> bool:
-    """Whether a value that was read from JSON can be sent as JSON: it is not nested too deep, and knows no NaN."""
+    """Return whether a parsed JSON value can be sent as JSON: not nested too deep, and without NaN."""
     open_values = [(value, 1)]
     while open_values:
         node, depth = open_values.pop()
@@ -419,7 +419,7 @@ def _can_be_written(value: Any) -> bool:
 
 
 def _raw_calls(message: Mapping[str, Any]) -> Any:
-    """The calls of a message; OpenAI's first interface has one, and Anthropic's are parts of the content."""
+    """Return the calls of a message; OpenAI's first interface has one, and Anthropic's are parts of the content."""
     if calls := message.get("tool_calls"):
         return calls
     if isinstance(call := message.get("function_call"), dict):
@@ -429,9 +429,9 @@ def _raw_calls(message: Mapping[str, Any]) -> Any:
 
 
 def _identify_calls(raw_calls: Any, call: CallKey) -> Iterator[tuple[str, Any]]:
-    """The calls of a message as they are written, each with its id, or with one of ours where it has none of its own.
+    """Yield the raw calls of a message, each with its id, or with a generated one if it has none of its own.
 
-    Ours is of nine letters and digits, as the servers of Mistral want it.
+    A generated id has nine letters and digits, as Mistral's servers require.
     """
     seen: set[str] = set()
     for place, raw_call in enumerate(raw_calls if isinstance(raw_calls, list) else [raw_calls] if raw_calls else ()):
@@ -443,7 +443,7 @@ def _identify_calls(raw_calls: Any, call: CallKey) -> Iterator[tuple[str, Any]]:
 
 
 def calls_of(raw_calls: Any, call: CallKey) -> tuple[list[ToolCall], list[InvalidCall]]:
-    """Calls of a message in any form of servers': those that can be made, and those whose arguments cannot be read."""
+    """Parse the calls of a message in any server's form: valid ones, and those with unreadable arguments."""
     calls: list[ToolCall] = []
     invalid: list[InvalidCall] = []
     for identity, raw_call in _identify_calls(raw_calls, call):
@@ -463,12 +463,12 @@ def calls_of(raw_calls: Any, call: CallKey) -> tuple[list[ToolCall], list[Invali
 
 
 def as_written(arguments: Any) -> str:
-    """Arguments as text; a server may give the value itself."""
+    """Return arguments as text; a server may send the value itself."""
     return arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
 
 
 def usage_of(body: Mapping[str, Any], *, is_empty: bool) -> TokenUsage | None:
-    """The counts of a reply, from the first place that has them: beside the choices, in one of them, in its message."""
+    """Return the token counts of a reply from the first holder: next to the choices, in one, or in its message."""
     for holder in _usage_holders(body):
         for name in _USAGE:
             if name in holder and (usage := read_usage("chat_completions", holder[name], is_empty=is_empty)):

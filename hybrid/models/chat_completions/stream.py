@@ -1,8 +1,8 @@
-"""A reply in pieces (server-sent events), put together to the body of a reply that came whole.
+"""Assembles a streamed reply (server-sent events) to the body of an unstreamed one.
 
 reply = Assembly()
-reply.feed(chunk)         # bytes as they come, cut anywhere; until `reply.ended`
-body = reply.body()       # the JSON of one chat completion, which is read and kept like any other
+reply.feed(chunk)         # bytes as they arrive, split anywhere; until `reply.ended`
+body = reply.body()       # the JSON of one chat completion, which is read and saved like any other
 """
 
 from __future__ import annotations
@@ -17,48 +17,48 @@ from hybrid.core.messages import MAX_CHARACTERS, MAX_DEPTH
 from hybrid.models.failures import UnreadableReplyError, error_in_reply, reported_error
 from hybrid.models.usage import merged
 
-# Bytes of a reply, unpacked, whether it comes whole or in pieces; a larger one is read no further and is unreadable.
+# Largest size of a reply in bytes, unpacked, streamed or not; a larger one is rejected as unreadable.
 MAX_REPLY_BYTES = 8 * 2**20
-# Bytes that replies on their way may take up together, in this process; one more counts as unreadable.
+# Total bytes of all replies in transit in this process; a further one counts as unreadable.
 MAX_IN_FLIGHT_BYTES = 32 * MAX_REPLY_BYTES
-# Bytes of a stream on the wire, of which only the text of its pieces is kept: a few letters are wrapped in hundreds.
+# Largest size of a stream on the wire in bytes; only its text is kept: events wrap a few letters in hundreds of bytes.
 MAX_STREAM_BYTES = 16 * MAX_REPLY_BYTES
-VALUE_BYTES = 8  # What any value but a text counts as.
-MAX_TRIED = 2_000  # Pieces of the arguments of one call that are looked at for the end of an object.
+VALUE_BYTES = 8  # Size that any value but a text counts as.
+MAX_TRIED = 2_000  # Pieces of a call's arguments after which its end is no longer tested.
 _LINE_ENDS = re.compile(rb"\r\n|\n|\r(?!\Z)")
 _BOM = b"\xef\xbb\xbf"
 _BEGINS = re.compile(rb"(?:%b)?\s*(?:data:|event:|id:|retry:|:)" % _BOM)
-# Fields whose pieces follow each other, even where two are equal; another that is repeated is said twice.
+# Fields whose pieces are concatenated, even if two are equal; other repeated fields are duplicates.
 _GROWS = frozenset({"content", "reasoning_content", "reasoning", "thinking", "refusal", "text", "summary", "arguments"})
 _GROW_PARTS = _GROWS | {"signature"}
-_KEEP_ALIVE = frozenset({b"ping", b"heartbeat", b"keepalive", b"keep-alive"})  # Events that say nothing.
+_KEEP_ALIVE = frozenset({b"ping", b"heartbeat", b"keepalive", b"keep-alive"})  # Events without content.
 _OF_ONE_PART = ("type", "index", "id")
-# Stands for the reason of a stream that was ended without one; no table has it, so it is listed as unknown.
+# Finish reason of a stream that ended without one; no table contains it, so it is listed as unknown.
 NO_REASON = "none given"
-# Fields of a choice that say why it ended, beside OpenAI's own.
+# Fields of a choice with its finish reason, besides OpenAI's.
 OTHER_REASONS = frozenset({"native_finish_reason", "stop_reason", "meta_info"})
-# What a provider says of a prompt that it blocked: Gemini and Azure.
+# Feedback of a provider (Gemini, Azure) on a prompt that it blocked.
 FEEDBACK = frozenset({"prompt_feedback", "promptFeedback", "prompt_filter_results"})
 
 
 def is_stream(head: bytes) -> bool:
-    """Whether a body that begins so is an event stream, whatever its type is said to be."""
+    """Return whether a body with this beginning is an event stream, whatever its declared type."""
     return _BEGINS.match(head) is not None
 
 
 class _Pieces(list[str]):
-    """A text that grows: joined at the end, as to add to a long text again and again would copy it each time."""
+    """A growing text, joined at the end because repeated concatenation would copy it each time."""
 
 
 class _InFlight:
-    """Bytes of all replies on their way, which are read in several threads."""
+    """Total bytes of all replies in transit, which are read in several threads."""
 
     def __init__(self) -> None:
         self.bytes = 0
         self._lock = threading.Lock()
 
     def add(self, count: int) -> int:
-        """Count bytes, or with a negative number release them; returns how many there are now."""
+        """Add bytes, or release them if negative; return the new total."""
         with self._lock:
             self.bytes += count
             return self.bytes
@@ -68,13 +68,13 @@ IN_FLIGHT = _InFlight()
 
 
 class ReplyBytes:
-    """Memory that one reply takes up while it arrives: `hold` what is kept of it, `release` all in the end."""
+    """Memory of one reply while it arrives: `hold` adds to it, `release` frees all of it in the end."""
 
     def __init__(self) -> None:
         self._held = self._received = 0
 
     def hold(self, count: int) -> None:
-        """Keep so many bytes more. Raises `UnreadableReplyError` beyond the limit of a reply, or of all together."""
+        """Add bytes. Raises `UnreadableReplyError` beyond the limit of a reply, or of all together."""
         self._held += count
         total = IN_FLIGHT.add(count)
         if self._held > MAX_REPLY_BYTES:
@@ -89,55 +89,55 @@ class ReplyBytes:
             raise UnreadableReplyError(f"the stream has more than {MAX_STREAM_BYTES:,} bytes")
 
     def release(self) -> None:
-        """The reply is read, or given up."""
+        """Free the memory of a reply that was read or given up."""
         IN_FLIGHT.add(-self._held)
         self._held = 0
 
-    # A reply that nobody closed is not counted for ever.
+    # A reply that was never closed must not count forever.
     __del__ = release
 
 
 class StreamedReply(Protocol):
-    """A reply that is put together from pieces."""
+    """A reply that is assembled from pieces."""
 
-    content_type: ClassVar[str]  # By which a server says that the reply comes in such pieces.
-    ended: bool  # Whether the server has said that nothing follows.
+    content_type: ClassVar[str]  # Type with which a server declares such a stream.
+    ended: bool  # Whether the server has ended the stream.
 
     @staticmethod
     def begins(head: bytes) -> bool:
-        """Whether a body that begins so comes in such pieces, whatever its type is said to be."""
+        """Return whether a body with this beginning is such a stream, whatever its declared type."""
 
     def feed(self, chunk: bytes) -> None:
         """Read the next bytes."""
 
     def body(self) -> bytes:
-        """The reply, after its last byte. Raises where that came before its end."""
+        """Return the reply, after its last byte. Raises if the stream was incomplete."""
 
     def close(self) -> None:
-        """The reply is read, or given up."""
+        """Free the memory of a reply that was read or given up."""
 
 
 class Assembly:
-    """One reply. What its methods raise is about the reply: `UnreadableReplyError`, or `StatusError` with a status."""
+    """One reply. Its methods raise `UnreadableReplyError`, or `StatusError` with a status."""
 
     content_type: ClassVar[str] = "text/event-stream"
 
     @staticmethod
     def begins(head: bytes) -> bool:
-        """Whether a body that begins so is an event stream."""
+        """Return whether a body with this beginning is an event stream."""
         return is_stream(head)
 
     def __init__(self) -> None:
-        self.ended = False  # Whether the server has said that nothing follows.
+        self.ended = False  # Whether the server has ended the stream.
         self._bytes = ReplyBytes()
         self._line = bytearray()
         self._data: list[bytes] = []
-        self._pending = 0  # Bytes of the piece that is being read.
+        self._pending = 0  # Bytes of the current piece.
         self._event = b""
         self._about: dict[str, Any] = {}
         self._message: dict[str, Any] = {}
         self._reason: str | None = None
-        # Of the provider behind a gateway, and of its server.
+        # Finish reasons of the provider behind a gateway, and of its server.
         self._other_reasons: dict[str, Any] = {}
 
     def feed(self, chunk: bytes) -> None:
@@ -153,24 +153,24 @@ class Assembly:
                 self._read_line(line)
 
     def body(self) -> bytes:
-        """The reply, after its last byte. Raises where that came before its end."""
+        """Return the reply, after its last byte. Raises if the stream was incomplete."""
         for line in (bytes(self._line).rstrip(b"\r"), b""):
             self._read_line(line)
         if not (self.ended or self._reason):
             raise UnreadableReplyError("the stream broke off before the reply was complete")
         try:
             message = {"role": "assistant", "content": None, **_join_texts(self._message)}
-            # What ended without a reason may be half a text: a gateway ends the stream of a server that is gone, too.
+            # A stream without a finish reason may be incomplete: a gateway also ends the stream of a failed server.
             reason = self._reason or (NO_REASON if message["content"] and not message.get("tool_calls") else None)
             choice = {"index": 0, "message": message, "finish_reason": reason}
             choice |= self._other_reasons
-            # ASCII: pieces may hold half a character each, which are one again when this is read.
+            # ASCII, because pieces may contain lone surrogates, which are pairs again when this is parsed.
             return json.dumps({"object": "chat.completion", **self._about, "choices": [choice]}).encode("ascii")
         except RecursionError:
             raise UnreadableReplyError("a piece of the stream is nested too deep") from None
 
     def close(self) -> None:
-        """The reply is read, or given up."""
+        """Free the memory of a reply that was read or given up."""
         self._bytes.release()
 
     def _read_line(self, line: bytes) -> None:
@@ -180,7 +180,7 @@ class Assembly:
         if not line:
             self._read_event()
         elif name == b"data":
-            # Some servers leave out the empty line between events.
+            # Some servers omit the empty line between events.
             if len(self._data) == 1 and (self._data[0] == b"[DONE]" or _parse(self._data[0]) is not None):
                 self._read_event()
             self._data.append(value)
@@ -197,7 +197,7 @@ class Assembly:
         self._data, self._event, self._pending = [], b"", 0
         if data == b"[DONE]":
             self.ended = True
-        # Some gateways send the comments that keep a stream alive as data.
+        # Some gateways send keep-alive comments as data.
         if not data or data.startswith(b":") or self.ended or event in _KEEP_ALIVE:
             return
         piece = _parse(data)
@@ -222,7 +222,7 @@ class Assembly:
                 raise error_in_reply(choice["error"])
             delta = choice.get("delta")
             if not delta and isinstance(delta := choice.get("message"), dict):
-                # At the end, or each time: the whole message so far.
+                # At the end, or each time, some servers send the full message so far.
                 self._message = {}
             if isinstance(delta, dict):
                 self._bytes.hold(_size(delta))
@@ -235,20 +235,20 @@ class Assembly:
             self._other_reasons |= {name: choice[name] for name in OTHER_REASONS & choice.keys() if choice[name]}
 
     def _count(self, container: Any) -> None:
-        """Keep the counts of tokens, which come with a choice, beside it or in a piece of their own."""
+        """Store token counts, which arrive in a choice, beside it or in a separate piece."""
         for name in ("usage", "usageMetadata", "timings"):
             if isinstance(container, dict) and isinstance(counts := container.get(name), dict):
                 self._about[name] = merged(self._about.get(name, {}), counts)
 
 
 def _reason(value: Any) -> str | None:
-    """A finish reason; SGLang's own is an object."""
+    """Return a finish reason; SGLang's own is an object."""
     value = value.get("type") if isinstance(value, dict) else value
     return value if isinstance(value, str) and value not in ("", "null") else None
 
 
 def _size(root: Any) -> int:
-    """Characters that a piece adds to a reply, and some for each of its values."""
+    """Return the number of characters that a piece adds to a reply, plus a constant per value."""
     size, values = 0, [root]
     while values:
         value = values.pop()
@@ -265,7 +265,7 @@ def _parse(data: bytes) -> Any:
 
 
 def _grow(into: dict[str, Any], name: str, more: Any, depth: int = 0) -> None:
-    """Add a piece to a field: texts and lists grow, objects field by field, anything else is replaced."""
+    """Add a piece to a field: texts and lists grow, objects grow field by field, anything else is replaced."""
     if depth > MAX_DEPTH:
         raise UnreadableReplyError("a piece of the stream is nested too deep")
     current = into.get(name)
@@ -292,13 +292,13 @@ def _grow(into: dict[str, Any], name: str, more: Any, depth: int = 0) -> None:
 
 
 def _add_part(parts: list[Any], more: Any, depth: int) -> None:
-    """A piece of a list: it goes on with the last part, or begins another."""
+    """Add a piece to a list: it continues the last part, or starts another."""
     if not isinstance(more, dict):
         parts.append(more)
         return
     last = parts[-1] if parts and isinstance(parts[-1], dict) else {}
     others = (name in more and last.get(name, more[name]) != more[name] for name in _OF_ONE_PART)
-    # What is encrypted, or no text, comes whole.
+    # Encrypted and non-text parts arrive complete.
     if not last or "data" in last or not more.keys() & _GROW_PARTS or any(others):
         parts.append({})
     for name, value in more.items():
@@ -314,7 +314,7 @@ def _add_calls(calls: list[dict[str, Any]], fragments: Any) -> None:
         call = _call_of(calls, more, function)
         if call is None:
             calls.append(call := {"function": {}})
-        # At the end some servers say a call again.
+        # At the end some servers repeat a call.
         is_repeat = more.get("id") and function.get("arguments") and _parse_arguments(call) == function["arguments"]
         for name, value in more.items():
             if name != "function" and value != "":
@@ -326,9 +326,9 @@ def _add_calls(calls: list[dict[str, Any]], fragments: Any) -> None:
 def _call_of(
     calls: list[dict[str, Any]], more: Mapping[str, Any], function: Mapping[str, Any]
 ) -> dict[str, Any] | None:
-    """The call that a piece goes on with, by its index, else by its id, else the last; None for one that begins.
+    """Return the call that a piece continues, by its index, else by its id, else the last; None for a new one.
 
-    Of several whole calls some servers give each the index 0; others send a new id with every piece of one call.
+    Some servers give each of several complete calls the index 0; others send a new id with every piece of one call.
     """
     index, identity, begins = more.get("index"), more.get("id"), bool(function.get("name"))
     if isinstance(index, int):
@@ -347,10 +347,10 @@ def _call_of(
 
 
 def _parse_arguments(call: Mapping[str, Any]) -> Any:
-    """The arguments of a call so far, where they are an object; None for others."""
+    """Return a call's arguments so far if they are an object; else None."""
     arguments = call["function"].get("arguments")
     if isinstance(arguments, _Pieces):
-        # No tool takes longer ones, and to try them with every piece would take long.
+        # No tool accepts longer ones, and testing them with every piece would be slow.
         arguments = "".join(arguments) if len(arguments) <= MAX_TRIED else ""
     if isinstance(arguments, str) and len(arguments) <= MAX_CHARACTERS:
         return arguments if isinstance(_parse(arguments.encode("utf-8", "replace")), dict) else None
@@ -358,7 +358,7 @@ def _parse_arguments(call: Mapping[str, Any]) -> Any:
 
 
 def _join_texts(value: Any) -> Any:
-    """The value with its growing texts joined."""
+    """Join the growing texts in a value."""
     if isinstance(value, _Pieces):
         return "".join(value)
     if isinstance(value, dict):

@@ -1,9 +1,9 @@
-"""The terms on which one server takes requests, learnt from the words of its refusals, once for a run.
+"""The API variant that a server accepts, learnt from its error messages, once per run.
 
-    terms = learn_terms(name, PLAIN, error, ["seed"], (), settings)    # to ask by from now on; None: it teaches nothing
+    terms = learn_terms(name, PLAIN, error, ["seed"], (), settings)    # for later requests; None: it teaches nothing
 
-Only what means the same is changed without being asked for: the older name of an option, or none for an option that is
-a courtesy. What would change what is measured is refused, with the words that allow it.
+Only changes without a change of meaning are automatic: the older name of an option, or omitting an optional option. A
+change that would affect results raises an error that names the option which allows it.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from hybrid.models.base import ModelRefused
 from hybrid.models.failures import StatusError, summary
 
 NEWER, OLDER = "max_completion_tokens", "max_tokens"
-# Names under which servers say what a model thought; several of one reply say the same.
+# Field names under which servers return a model's thoughts; several in one reply have the same content.
 THOUGHTS: Final = ("reasoning_content", "reasoning", "thinking", "reasoning_details", "thinking_blocks", "thoughts")
-# Fields of its own replies that a server may not take back.
+# Fields of its own replies that a server may reject in requests.
 SENT_BACK: Final = (*THOUGHTS, "extra_content", "thought_signature", "provider_specific_fields")
 _SAID: Final = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
-PASSED_ON: Final = frozenset(_SAID["passed_on"])  # Options of `--model-arg` that go to a server as they are.
+PASSED_ON: Final = frozenset(_SAID["passed_on"])  # Options of `--model-arg` that are passed to a server unchanged.
 CAN_BE_LEFT_OUT: Final[Mapping[str, str]] = _SAID["can_be_left_out"]
 REMEDIES: Final[Mapping[str, str]] = _SAID["remedies"] | dict.fromkeys(SENT_BACK, _SAID["thoughts"])
 _STATUSES = frozenset({400, 404, 415, 422, 500, 501})
@@ -47,13 +47,13 @@ class ApiVariant:
     """How requests are written for one server."""
 
     stream: bool = False
-    max_tokens: str = NEWER  # The name of the option for the longest reply.
-    without: frozenset[str] = frozenset()  # Options that are left out.
-    declares_tools: bool = False  # Tools that were called stay declared when none may be called any more.
-    bridges: bool = False  # A reply of the model stands between a tool's result and the user's next message.
+    max_tokens: str = NEWER  # Name of the option for the longest reply.
+    without: frozenset[str] = frozenset()  # Options to leave out.
+    declares_tools: bool = False  # Whether tools that were called stay declared when none may be called any more.
+    bridges: bool = False  # Whether a reply is inserted between a tool's result and the user's next message.
 
     def changes(self, previous: ApiVariant) -> list[str]:
-        """How these differ from others, in words."""
+        """Describe the differences from a previous variant in sentences."""
         sentences = ["it is asked for its replies in pieces"] if self.stream > previous.stream else []
         sentences += [f"it is sent {OLDER} for {NEWER}"] if self.max_tokens != previous.max_tokens else []
         if self.declares_tools > previous.declares_tools:
@@ -68,13 +68,13 @@ class ApiVariant:
         ]
 
     def announce(self, name: str, previous: ApiVariant, reason: str) -> ApiVariant:
-        """These terms, after a note of how they differ from those before; `why` ends each of its lines."""
+        """Print the differences from the previous variant, each line ending in `reason`; return this variant."""
         for change in self.changes(previous):
             tell(f"note: {name}: from now on {change}{reason}")
         return self
 
 
-PLAIN: Final = ApiVariant()  # Those of OpenAI, by which a server is asked that has said nothing else.
+PLAIN: Final = ApiVariant()  # OpenAI's variant, used until a server requests another.
 
 
 def learn_terms(
@@ -85,18 +85,18 @@ def learn_terms(
     extra_fields: Collection[str],
     settings: ModelSettings,
 ) -> ApiVariant | None:
-    """The terms for the next request after a refusal of one; None where it teaches nothing about what was sent.
+    """Return the variant for the next request after an error; None if the error is not about the request's form.
 
     Args:
-        name: the model's.
-        terms: those of the refused request.
-        error: the refusal.
-        options: names of what was sent besides the messages.
+        name: name of the model.
+        terms: variant of the rejected request.
+        error: the error.
+        options: names of the fields sent besides the messages.
         extra_fields: fields that the server itself had put into its replies.
-        settings: those of the run.
+        settings: settings of the run.
 
     Raises:
-        ModelRefused: it is about something that cannot be left out; says by which option it can.
+        ModelRefused: it is about something that cannot be left out; the message names the option that permits it.
     """
     text, refuses = summary(error, 4000), f"--model {name}: the server"
     if error.status_code not in _STATUSES:
@@ -127,7 +127,7 @@ def learn_terms(
 
 
 def _find_unknown_options(text: str, sent: Collection[str]) -> list[str]:
-    """Which of the options sent a refusal calls unknown: the first that it names, and those in one list with it."""
+    """Return the sent options that an error calls unknown: the first it names, and those listed with it."""
     if not sent:
         return []
     name = rf"(?<![\w/-])({'|'.join(map(re.escape, sorted(sent, key=len, reverse=True)))})(?![\w/-]|\.\d)"

@@ -1,10 +1,10 @@
-"""HTTP for chat completions: a pool of connections in a thread and an event loop of its own.
+"""HTTP for chat completions: a pool of connections in a thread with its own event loop.
 
     reply = await wire.post(body, read)      # from any event loop; `read` runs in the thread of the connections
     await wire.close()
 
-A reply is read, and kept, in that thread as soon as it is complete, however busy the loop is that waits for it: a kill
-of the process a moment later does not lose it.
+A reply is read and saved in that thread as soon as it is complete, however busy the waiting loop is: killing the
+process a moment later does not lose it.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ from hybrid.models.failures import StatusError, UnreadableReplyError, redirected
 if TYPE_CHECKING:
     import aiohttp
 
-MAX_ERROR = 64 * 2**10  # Bytes of an error that are read.
-# Seconds that an unused connection is kept: many servers close theirs after 5, and a request may not cross that.
+MAX_ERROR = 64 * 2**10  # Bytes of an error response that are read.
+# Seconds for which an idle connection is kept: many servers close theirs after 5, and a request must not cross that.
 IDLE_S = 4.0
-# A reply in pieces may take so many times as long as one that comes whole, as long as it is never silent that long.
+# Streams may take STREAM_TIMES the timeout in total, if no gap exceeds the timeout.
 STREAM_TIMES = 10
-# Seconds for which the end of a connection is awaited after the end of a reply, so that it can be used again.
+# Seconds to wait for the end of a stream after its reply is complete, so that the connection can be reused.
 LAST_S = 1.0
-LARGE_BODY = 2**20  # Bytes from which aiohttp wants a body in pieces.
+LARGE_BODY = 2**20  # Size in bytes from which aiohttp expects a body in pieces.
 
-# Seconds until a busy thread lets this one go on, for the whole process. At Python's 5 ms the thread of the
-# connections, which needs the interpreter several times for each reply, falls behind a busy loop: at a kill with 64 in
-# flight some 40 replies were unread, and 0 to 9 with this (`bench/kills.py`); the processor time was the same.
+# Seconds until a busy thread yields the interpreter, for the whole process. At Python's 5 ms the thread of the
+# connections, which needs the interpreter several times per reply, falls behind a busy loop: when killed with 64 calls
+# in flight, some 40 replies were unread, and 0 to 9 with this value (`bench/kills.py`), at equal processor time.
 SWITCH_S = 0.0001
 
 # Reads the body of a reply. Called in the thread of the connections; raises `UnreadableReplyError`.
@@ -54,7 +54,7 @@ Read = Callable[[bytes], AssistantMessage]
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where requests go: `url` without user, `query` besides, `headers` (with the key) and the proxy to go through."""
+    """Destination of requests: `url` without user, separate `query`, `headers` (with the key) and the proxy to use."""
 
     url: str
     headers: Mapping[str, str] = field(repr=False)
@@ -63,7 +63,7 @@ class Address:
 
 
 def is_loopback(url: str) -> bool:
-    """Whether the host of an address is this machine."""
+    """Return whether the host of an address is this machine."""
     host = urlsplit(url).hostname or ""
     try:
         return ipaddress.ip_address(host).is_loopback
@@ -72,7 +72,7 @@ def is_loopback(url: str) -> bool:
 
 
 def refuse_socks(url: str) -> None:
-    """Raise `UsageError` where an address is reached through a proxy of a kind whose package is not installed."""
+    """Raise `UsageError` if an address needs a SOCKS proxy and the package for it is not installed."""
     proxy = proxy_for(url) or ""
     if proxy.startswith("socks") and find_spec("socksio") is None:
         candidates = (f"{urlsplit(url).scheme}_proxy", "all_proxy")
@@ -86,9 +86,9 @@ def refuse_socks(url: str) -> None:
 
 
 def proxy_for(url: str) -> str | None:
-    """The proxy that the environment names for an address (`HTTPS_PROXY`, `ALL_PROXY`, `NO_PROXY`), or None.
+    """Return the proxy that the environment names for an address (`HTTPS_PROXY`, `ALL_PROXY`, `NO_PROXY`), or None.
 
-    What is on this machine is never reached through one.
+    Addresses on this machine never use one.
     """
     parts = urlsplit(url)
     if is_loopback(url):
@@ -103,7 +103,7 @@ def proxy_for(url: str) -> str | None:
 class HttpTransport:
     """One pool of connections to one address. The thread starts with the first request.
 
-    `assembly` puts together replies that come in pieces.
+    `assembly` assembles streamed replies.
     """
 
     def __init__(self, address: Address, timeout_s: float, assembly: type[StreamedReply] = Assembly) -> None:
@@ -114,17 +114,17 @@ class HttpTransport:
         self._thread: threading.Thread | None = None
         self._session: aiohttp.ClientSession | None = None
         self._lock = threading.Lock()
-        self.streamed = False  # Whether a reply has come in pieces.
+        self.streamed = False  # Whether a reply was streamed.
 
     async def post(self, body: bytes, read: Read, *, stream: bool = False) -> AssistantMessage:
-        """Send a request, which asks for a `stream` or does not, and read its reply, which may be one in either case.
+        """Send a request and read its reply; the reply may be a stream whether or not the request asks for one.
 
         Raises:
-            StatusError: the server answers with a status of 300 or above, or says one in the middle of a stream;
-                redirections are not followed.
-            UnreadableReplyError: what came is no reply, or more than `MAX_REPLY_BYTES` bytes.
-            TimeoutError: it was not complete after `timeout_s`. One that was asked for in pieces may take
-                `STREAM_TIMES` as long, and be silent for `timeout_s`.
+            StatusError: the server answers with a status of 300 or above, or reports one within a stream; redirections
+                are not followed.
+            UnreadableReplyError: the response is not a reply, or has more than `MAX_REPLY_BYTES` bytes.
+            TimeoutError: it was not complete after `timeout_s`. A requested stream may take `STREAM_TIMES` as long, if
+                no gap exceeds `timeout_s`.
             aiohttp.ClientError: the connection failed.
         """
         if (exchange := exchanged(body)) is not None:
@@ -140,13 +140,13 @@ class HttpTransport:
             if self._loop is None:
                 sys.setswitchinterval(min(SWITCH_S, sys.getswitchinterval()))
                 self._loop = asyncio.new_event_loop()
-                # A daemon: a process that ends without closing its model does not wait for a server.
+                # A daemon thread: a process that exits without closing its model must not wait for a server.
                 self._thread = threading.Thread(target=self._loop.run_forever, name="model connections", daemon=True)
                 self._thread.start()
             return self._loop
 
     async def _post(self, body: bytes, read: Read, *, stream: bool) -> AssistantMessage:
-        """In the thread: one request and its reply."""
+        """Send one request and read its reply; runs in the thread."""
         data: Any = body if len(body) < LARGE_BODY else io.BytesIO(body)
         at = self._address
         import aiohttp
@@ -171,7 +171,7 @@ class HttpTransport:
         return read(reply)
 
     async def _reply(self, response: aiohttp.ClientResponse) -> bytes:
-        """The body of a reply; what came in pieces is put together."""
+        """Return the body of a reply; a stream is assembled."""
         in_pieces = self._assembly.content_type in response.headers.get("content-type", "").lower()
         content = b"" if in_pieces else await whole_body(response)
         if not in_pieces and not self._assembly.begins(content[:100]):
@@ -187,7 +187,7 @@ class HttpTransport:
         import aiohttp
 
         reply.feed(head)
-        # A connection that is lost behind the end of the reply has lost nothing.
+        # A connection lost after the end of the reply does no harm.
         with suppress(aiohttp.ClientPayloadError):
             async for chunk in response.content.iter_any():
                 reply.feed(chunk)
@@ -199,7 +199,7 @@ class HttpTransport:
         return reply.body()
 
     async def close(self) -> None:
-        """Drop what is in flight, close the connections and end the thread."""
+        """Drop requests in flight, close the connections and end the thread."""
         loop, thread = self._loop, self._thread
         self._loop = self._thread = None
         if loop is None or thread is None:
@@ -217,28 +217,28 @@ class HttpTransport:
         if self._session is not None:
             await self._session.close()
             self._session = None
-            # Transports are closed by the loop's next turn.
+            # Transports are closed in the loop's next iteration.
             await asyncio.sleep(0)
 
 
 def opened_session(address: Address, total_s: float | None, silence_s: float | None = None) -> aiohttp.ClientSession:
-    """Connections to an address: a request may take so long, and be silent so long."""
+    """Open connections to an address, with limits for the total time of a request and for gaps, in seconds."""
     import aiohttp
 
     tls: ssl.SSLContext | bool = True
     if address.url.startswith("https:") or address.proxy:
         import httpx
 
-        # The certificates that the other clients trust: `SSL_CERT_FILE` or `SSL_CERT_DIR`, else those of certifi.
+        # Use the same certificates as the other clients: `SSL_CERT_FILE` or `SSL_CERT_DIR`, else those of certifi.
         tls = httpx.create_ssl_context()
-    # The run bounds how many calls are in flight.
+    # No limit, because the run limits the calls in flight.
     connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=IDLE_S, ssl=tls)
     timeout = aiohttp.ClientTimeout(total=total_s, sock_read=silence_s)
     return aiohttp.ClientSession(connector=connector, timeout=timeout, cookie_jar=aiohttp.DummyCookieJar())
 
 
 async def whole_body(response: aiohttp.ClientResponse) -> bytes:
-    """The body of a response, unpacked. Raises `UnreadableReplyError` for more than a reply may have."""
+    """Return the unpacked body of a response. Raises `UnreadableReplyError` if it exceeds the limit of a reply."""
     data, reservation = bytearray(), ReplyBytes()
     try:
         async for chunk in response.content.iter_any():
@@ -253,7 +253,7 @@ async def whole_body(response: aiohttp.ClientResponse) -> bytes:
 
 
 async def _start_of(response: aiohttp.ClientResponse, most: int) -> bytes:
-    """The first `most` bytes of a body."""
+    """Return the first `most` bytes of a body."""
     data = bytearray()
     async for chunk in response.content.iter_any():
         data += chunk
@@ -264,7 +264,7 @@ async def _start_of(response: aiohttp.ClientResponse, most: int) -> bytes:
 
 
 async def status_error(response: aiohttp.ClientResponse) -> StatusError:
-    """The error of a reply with a status of 300 or above."""
+    """Build the error for a response with a status of 300 or above."""
     if response.status < 400:
         return redirected(response.status, str(response.url), response.headers.get("location"))
     text = (await _start_of(response, MAX_ERROR)).decode("utf-8", "replace")
@@ -272,7 +272,7 @@ async def status_error(response: aiohttp.ClientResponse) -> StatusError:
 
 
 def _read_as_json(text: str) -> Any:
-    """The value of a text, or the text where it is no JSON."""
+    """Parse a text as JSON; return the text itself if it is not JSON."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):

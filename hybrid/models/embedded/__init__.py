@@ -1,11 +1,11 @@
-"""`embedded`: a small vision language model that ships with the project, a demonstration and a test instrument.
+"""`embedded`: a small vision language model in this project, for demonstration and tests.
 
     hybrid run blink --data sample --model embedded
 
-A LLaVA of under three million parameters in the folder `checkpoint`, trained from nothing on generated questions and on
-conversations of the true controller (`training/` of a clone). It sees pixels, calls tools, reads what they say and
-answers, so that everything runs offline; its numbers say what the machinery does and nothing about MLLMs. `CARD.md`
-has them.
+A LLaVA of under three million parameters in the folder `checkpoint`, trained from scratch on generated questions and on
+conversations of the real controller (`training/` of a clone). It sees pixels, calls tools, reads their output and
+answers, so that everything runs offline; its scores test the machinery and say nothing about MLLMs. `CARD.md` lists
+them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ CHECKPOINT: Final = Path(__file__).parent / "checkpoint"
 
 
 class EmbeddedModel(HuggingFaceChat):
-    """The `ChatModel` of the name `embedded`: the checkpoint of the project, opened as any directory is."""
+    """The `ChatModel` named `embedded`: the project's checkpoint, opened like any directory."""
 
     provider = "embedded"
 
@@ -32,5 +32,5 @@ class EmbeddedModel(HuggingFaceChat):
         self.name = "embedded"
 
     def metadata(self) -> Mapping[str, Json]:
-        """Those of the checkpoint, and that it is a demonstration."""
+        """Return the metadata of the checkpoint, and that it is a demonstration."""
         return {**super().metadata(), "model": self.name, "demonstration": True}

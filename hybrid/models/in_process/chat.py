@@ -1,9 +1,9 @@
 """`hf:DIR_OR_ID`: a vision language model of transformers in this process, off the event loop.
 
-`hybrid run blink --model hf:Qwen/Qwen2.5-VL-3B-Instruct` asks one. Weights load on the first call. One thread
-generates; by default one reply at a time, so that a reply does not depend on what else is in flight.
-`--model-arg batch=N` generates up to N waiting requests at once (faster on a GPU, equal only within rounding),
-`--model-arg dtype=bfloat16` sets the precision.
+For example `hybrid run blink --model hf:Qwen/Qwen2.5-VL-3B-Instruct`. Weights load on the first call. One thread
+generates; by default one reply at a time, so that a reply does not depend on concurrent requests. `--model-arg batch=N`
+generates up to N waiting requests at once (faster on a GPU, equal only up to rounding), `--model-arg dtype=bfloat16`
+sets the precision.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ from hybrid.tool import Tool
 T = TypeVar("T")
 _IN_JSON = ("config", "processor_config", "preprocessor_config", "tokenizer")
 CONFIGURATION = (*(f"{name}.json" for name in _IN_JSON), "chat_template.jinja")
-# Done when the thread takes a request up: what comes before is waiting, and no time of its question.
+# Done when the thread starts a request: the time before counts as waiting, not as time of its question.
 Begun = asyncio.Future[None]
-# A conversation, the seed of its call, and the reply that is waited for.
+# A conversation, the seed of its call, the future of its reply, and the start signal.
 Waiting = tuple[generation.ChatInput, int, "asyncio.Future[generation.GeneratedReply]", Begun]
 
 
@@ -51,7 +51,7 @@ class HuggingFaceChat:
     """A `ChatModel` over `AutoModelForImageTextToText` and `AutoProcessor`.
 
     Raises on construction:
-        UsageError: an option that a model in this process does not have.
+        UsageError: an option that models in this process do not have.
     """
 
     provider = "hf"
@@ -73,7 +73,7 @@ class HuggingFaceChat:
         """Name, content hashes of weights and configuration, settings and versions.
 
         Raises:
-            WeightsError: the weights are absent and cannot be fetched.
+            WeightsError: the weights are missing and cannot be downloaded.
         """
         folder = find_weights(self._where, download=True)
         files = [folder / name for name in CONFIGURATION if (folder / name).is_file()]
@@ -98,17 +98,17 @@ class HuggingFaceChat:
         }
 
     def connection(self) -> Mapping[str, Json]:
-        """Empty: there is no server."""
+        """Return nothing: there is no server."""
         return {}
 
     async def chat(self, messages: Sequence[Message], tools: Sequence[Tool], call: CallKey) -> AssistantMessage:
-        """The model's message.
+        """Return the model's message.
 
-        A chat template without tools gets the text protocol, unless `--tool-calling native` was asked for.
+        A chat template without tools uses the text protocol, unless `--tool-calling native` was requested.
 
         Raises:
-            WeightsError: absent, damaged or of another architecture.
-            ModelRefused: tools are offered natively to a template that has no place for them.
+            WeightsError: the weights are missing, damaged or of another architecture.
+            ModelRefused: tools are offered natively to a template that does not support them.
             Outage: the device has no memory left for this request.
         """
         loaded = await self._ready()
@@ -124,7 +124,7 @@ class HuggingFaceChat:
         future: asyncio.Future[generation.GeneratedReply] = loop.create_future()
         start_signal: Begun = loop.create_future()
         self._waiting.append((conversation, seed, future, start_signal))
-        # The queue is served once, for all who wait in it.
+        # One task serves the queue for all requests in it.
         if self._serving is None or self._serving.done():
             self._serving = asyncio.create_task(self._serve())
         output = await _served(future, start_signal)
@@ -145,14 +145,14 @@ class HuggingFaceChat:
     async def likelihood(
         self, messages: Sequence[Message], options: Sequence[str], prefix: str = "Answer: ("
     ) -> AssistantMessage:
-        """The most likely of `options` as a reply, `prefix` before it.
+        """Return the most likely of `options` as a reply, after `prefix`.
 
-        Its `likelihood` holds the probability of each option, 0..1, sum 1.
+        Its `likelihood` has the probability of each option, 0..1, with sum 1.
 
         Args:
-            messages: the conversation, which ends with the question.
+            messages: the conversation, ending with the question.
             options: at least two different letters or texts.
-            prefix: what the reply starts with.
+            prefix: beginning of the reply.
 
         Raises:
             ValueError: fewer than two options, or equal ones.
@@ -175,14 +175,14 @@ class HuggingFaceChat:
         return AssistantMessage(text, finish_reason="stop", images_sent=tuple(sent), likelihood=probabilities)
 
     async def close(self) -> None:
-        """End the thread and let go of the weights."""
+        """Stop the thread and release the weights."""
         if self._serving is not None:
             await self._serving
         self._thread.shutdown()
         self._loaded = None
 
     async def _run(self, work: Callable[[], T], start_signals: Sequence[Begun] = ()) -> T:
-        """Work of the one thread; `begun` is done when it takes it up."""
+        """Run work in the thread; the signals are set when it starts."""
         loop = asyncio.get_running_loop()
 
         def mark() -> None:
@@ -197,7 +197,7 @@ class HuggingFaceChat:
         return await loop.run_in_executor(self._thread, taken_up)
 
     async def _ready(self) -> generation.Loaded:
-        """The model. Loading it, or waiting until the thread is free to say that it is, is no question's time."""
+        """Return the model. Loading it, or waiting for the thread, does not count as a question's time."""
         with waiting():
             return await self._run(self._load)
 
@@ -221,7 +221,7 @@ class HuggingFaceChat:
         return generation.ChatInput(turns, self._tools_offered.specs(tools)), sent
 
     def _turn(self, message: Message, sent: list[SentImage]) -> dict[str, Any]:
-        """A message for a chat template: arguments as objects, images as PIL pictures."""
+        """Convert a message for a chat template: arguments as objects, images as PIL images."""
         turn: dict[str, Any] = {"role": message.role, "content": message.text}
         parts = parts_of(message)
         if any(isinstance(part, ImagePart) for part in parts):
@@ -247,7 +247,7 @@ class HuggingFaceChat:
     async def _serve(self) -> None:
         while self._waiting:
             live = [entry for entry in self._waiting if not entry[2].done()]
-            # First come first served, as far as they offer the same tools.
+            # First come, first served, as far as the requests offer the same tools.
             batch = [entry for entry in live if entry[0].tools == live[0][0].tools][: self._batch]
             batch_ids = {id(entry) for entry in batch}
             self._waiting[:] = [entry for entry in live if id(entry) not in batch_ids]
@@ -266,7 +266,7 @@ class HuggingFaceChat:
     def _generate(
         self, conversations: list[generation.ChatInput], seed: int
     ) -> list[generation.GeneratedReply | Exception]:
-        """A reply each, or the error that it ends with. A batch that finds no memory is halved, as are later ones."""
+        """Return a reply or an error for each. A batch that runs out of memory is halved, as are later ones."""
         size = min(self._most, len(conversations))
         if size == len(conversations):
             try:
@@ -274,14 +274,14 @@ class HuggingFaceChat:
             except Exception as error:
                 if size == 1 or not is_out_of_memory(error):
                     return [_outage(self.name, error)] * size
-            # Not while the error is handled: it holds what its batch has on the device.
+            # Not while the error is handled, because it keeps the memory of its batch on the device.
             self._most = size = -(-size // 2)
         parts = (conversations[start : start + size] for start in range(0, len(conversations), size))
         return [output for part in parts for output in self._generate(part, seed)]
 
 
 def _extra(settings: ModelSettings) -> tuple[str, int]:
-    """(dtype, batch) of `--model-arg`; refuses what a model in this process does not have."""
+    """Return (dtype, batch) of `--model-arg`; reject options that models in this process do not have."""
     streams = ("stream",) if settings.stream == "on" else ()
     for option, value in given_options(settings, "base_url", "image_detail", "reasoning_effort", *streams).items():
         raise UsageError(f"{option} {value}: models in this process (hf:) have no such option")
@@ -298,7 +298,7 @@ def _extra(settings: ModelSettings) -> tuple[str, int]:
 
 
 async def _served(reply: asyncio.Future[T], start_signal: Begun) -> T:
-    """The result of the thread; time until it takes the request up is waiting. A cancelled request is not served."""
+    """Return the thread's result; time before its start counts as waiting. Cancelled requests are dropped."""
     try:
         with waiting():
             either: set[asyncio.Future[Any]] = {reply, start_signal}

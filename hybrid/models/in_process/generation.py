@@ -1,7 +1,6 @@
 """A vision language model of transformers in this process: verified loading, generation, tool calls, likelihoods.
 
-Everything here is synchronous and meant for one thread. Only safetensors are read and no code that a checkpoint brings
-is run.
+Everything here is synchronous and meant for one thread. Only safetensors are read, and no code of a checkpoint is run.
 """
 
 from __future__ import annotations
@@ -26,12 +25,12 @@ DTYPES = ("auto", "float32", "bfloat16", "float16")
 class GeneratedReply:
     """A generated reply: its text, the calls that the checkpoint's response template finds, and token counts."""
 
-    text: str  # Without special tokens, but for those around thoughts.
-    marked: str  # With special tokens: in many dialects calls stand between them.
-    calls: list[Any]  # As they are written, in OpenAI's form.
+    text: str  # Without special tokens, except those around thoughts.
+    marked: str  # With special tokens, which enclose calls in many dialects.
+    calls: list[Any]  # Unparsed, in OpenAI's form.
     input_tokens: int
     output_tokens: int
-    cut: bool  # Whether the limit of tokens ended it.
+    cut: bool  # Whether it ended at the limit of tokens.
 
 
 @dataclass(frozen=True)
@@ -60,9 +59,9 @@ class Loaded:
         return self.processor.tokenizer
 
     def generate(self, conversations: Sequence[ChatInput], settings: ModelSettings, seed: int) -> list[GeneratedReply]:
-        """One reply each, in order: greedy at temperature 0, else sampled from `seed`.
+        """Generate one reply each, in order: greedy at temperature 0, else sampled from `seed`.
 
-        The conversations of one call must offer the same tools.
+        All conversations of one call must offer the same tools.
         """
         import torch
 
@@ -70,7 +69,7 @@ class Loaded:
         limit = settings.max_tokens or self.model.generation_config.max_new_tokens or DEFAULT_MAX_TOKENS
         decoding: dict[str, Any] = {}
         if settings.temperature == 0:
-            # The sampling values of a checkpoint's own configuration would only be warned about.
+            # The sampling values of a checkpoint's configuration would only cause warnings.
             decoding = {"do_sample": False, "temperature": None, "top_p": None, "top_k": None}
         elif settings.temperature is not None:
             decoding = {"do_sample": True, "temperature": settings.temperature}
@@ -83,13 +82,13 @@ class Loaded:
             mask = inputs["attention_mask"][index].bool()
             prompt = inputs["input_ids"][index][mask]
             tokens = out[index, length:].tolist()
-            # Up to the first end-of-sequence token, that one included.
+            # Up to and including the first end-of-sequence token.
             end = next((place for place, token in enumerate(tokens, 1) if token in self._ends), None)
             rows.append(self._read(prompt, tokens[:end], conversation.tools, limit))
         return rows
 
     def _inputs(self, conversations: Sequence[ChatInput]) -> Any:
-        """The batch, padded on the left so that every prompt ends where generation starts."""
+        """Tokenise the batch, padded on the left so that every prompt ends where generation starts."""
         self._tokenizer.padding_side = "left"
         inputs = self.processor.apply_chat_template(
             [conversation.messages for conversation in conversations],
@@ -112,9 +111,9 @@ class Loaded:
         stopped = bool(ids) and ids[-1] in self._ends
         marked = tokenizer.decode(ids[:-1] if stopped else ids, skip_special_tokens=False)
         text, calls = self.plain(marked), list[Any]()
-        # A call of a tool that was not offered is text like any other.
+        # A call of a tool that was not offered is ordinary text.
         if tools and (template := getattr(tokenizer, "response_template", None)):
-            # A template refuses what it cannot read; the text is as good as ever.
+            # A template raises an error for text that it cannot parse; the text is still usable.
             with suppress(ValueError):
                 parsed = tokenizer.parse_response(ids, template, prefix=tokenizer.decode(prompt), tools=tools)
                 if calls := list(parsed.get("tool_calls") or ()):
@@ -122,16 +121,16 @@ class Loaded:
         return GeneratedReply(text.strip(), marked, calls, len(prompt), len(ids), not stopped and len(ids) >= limit)
 
     def plain(self, marked: str) -> str:
-        """A text without its special tokens; those of thoughts stay, so that no thought is taken for an answer."""
+        """Remove the special tokens of a text, except those of thoughts, so that no thought is taken for an answer."""
         added = {token.content for token in self._tokenizer.added_tokens_decoder.values() if token.special}
         special = sorted((added | set(self._tokenizer.all_special_tokens)) - set(marks_in(marked)), key=len)
         return re.sub("|".join(map(re.escape, reversed(special))), "", marked) if special else marked
 
     def likelihood(self, conversation: ChatInput, prefix: str, options: Sequence[str]) -> dict[str, float]:
-        """Probability of each option, given that the reply starts with `prefix` and goes on with one of them.
+        """Return the probability of each option, given that the reply is `prefix` and one of them.
 
-        The softmax over the summed log-probabilities of the tokens of prefix + option; the prefix is common to all,
-        and joining it before tokenising gives every option the tokens that the model itself would write.
+        It is the softmax over the summed log-probabilities of the tokens of prefix + option. Joining before tokenising
+        gives every option the tokens that the model would write.
         """
         import torch
 
@@ -171,7 +170,7 @@ def load(folder: Path, device: str, dtype: str) -> Loaded:
             trust_remote_code=False,
             use_safetensors=True,
             output_loading_info=True,
-            # Listed and refused below by name.
+            # Mismatched tensors are listed and rejected by name below.
             ignore_mismatched_sizes=True,
             dtype=dtype if dtype == "auto" else getattr(torch, dtype),
         )
@@ -185,7 +184,7 @@ def load(folder: Path, device: str, dtype: str) -> Loaded:
 
 
 def verify(name: str, info: Mapping[str, Any]) -> None:
-    """Refuse a checkpoint that transformers would complete with random weights. Raises `WeightsError`."""
+    """Reject a checkpoint that transformers would complete with random weights. Raises `WeightsError`."""
     problems = []
     for key in ("missing_keys", "mismatched_keys", "unexpected_keys", "error_msgs"):
         # A mismatch is (name, shape in the file, shape in the model).

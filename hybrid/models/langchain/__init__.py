@@ -1,1 +1,1 @@
-"""Providers that are reached through the chat models of LangChain."""
+"""Providers used through LangChain's chat models."""

@@ -1,7 +1,7 @@
-"""LangChain's chat models: made by `provider:name`, or handed in by Python code.
+"""LangChain's chat models: made from `provider:name`, or passed in by Python code.
 
-    chat_model = chat_model_named("mistralai", "pixtral-12b")    # None where LangChain knows no such provider
-    row = row_of(chat_model, "mistralai")                        # its options, by the fields of its class
+    chat_model = chat_model_named("mistralai", "pixtral-12b")    # None if LangChain does not know the provider
+    row = row_of(chat_model, "mistralai")                        # its options, from the fields of its class
 
 Packages that are not installed are named as pip knows them.
 """
@@ -26,18 +26,18 @@ from hybrid.models.providers import Provider
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
-WORD = "langchain"  # Stands for the provider of a model that Python code hands in.
+WORD = "langchain"  # Stands for the provider of a model that Python code passes in.
 _ADDRESS = ("base_url", "api_base", "endpoint", "host", "proxy")
 _EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 
 
 def chat_model_named(word: str, model: str, options: Mapping[str, Any] | None = None) -> BaseChatModel | None:
-    """The chat model that `init_chat_model` makes, or None for a provider that it does not know.
+    """Return the chat model that `init_chat_model` makes, or None for a provider that it does not know.
 
     Raises:
-        UsageError: its package is not installed, or it cannot be made: no key, an option that it does not take.
+        UsageError: its package is not installed, or it cannot be made: no key, or an unsupported option.
     """
-    # LangChain would take other spellings too: one provider has one name.
+    # LangChain would accept other spellings, but here one provider has one name.
     if not word.isidentifier() or word != word.lower():
         return None
     from langchain.chat_models import init_chat_model
@@ -46,7 +46,7 @@ def chat_model_named(word: str, model: str, options: Mapping[str, Any] | None = 
         chat_model: BaseChatModel = init_chat_model(model, model_provider=word, **(options or {}))
     except ImportError as error:
         raise UsageError(f"--model {word}:{model}: {error}") from error
-    # Every chat model has exceptions of its own for a missing key.
+    # Every chat model has its own exceptions for a missing key.
     except Exception as error:
         if str(error).startswith("Unsupported provider"):
             return None
@@ -55,7 +55,7 @@ def chat_model_named(word: str, model: str, options: Mapping[str, Any] | None = 
 
 
 def row_of(chat_model: BaseChatModel, word: str) -> Provider:
-    """The quirks of a chat model, by the options that its class has."""
+    """Return the quirks of a chat model, from the options of its class."""
     known_options = options_known(chat_model)
 
     def find_option(*names: str) -> str | None:
@@ -75,26 +75,26 @@ def row_of(chat_model: BaseChatModel, word: str) -> Provider:
 
 
 def options_known(chat_model: BaseChatModel) -> frozenset[str]:
-    """The names under which the class of a chat model takes options."""
+    """Return the option names of a chat model's class."""
     fields = type(chat_model).model_fields
     return frozenset(fields) | {field.alias for field in fields.values() if field.alias}
 
 
 def package_of(chat_model: BaseChatModel) -> tuple[str, ...]:
-    """The distribution that brings the class of a chat model; none for a class of a script."""
+    """Return the distribution of a chat model's class; empty for a class of a script."""
     top = type(chat_model).__module__.partition(".")[0]
     return tuple(packages_distributions().get(top, ())[:1])
 
 
 def model_name(chat_model: BaseChatModel) -> str:
-    """The name of a handed-in model: `langchain:` and its model, or its class where it names none."""
+    """Return the name of a passed-in model: `langchain:` and its model name, else its class."""
     fields = (getattr(chat_model, field, None) for field in ("model_name", "model", "model_id"))
     model = next((name for name in fields if isinstance(name, str) and name), type(chat_model).__name__)
     return f"{WORD}:{model}"
 
 
 def chat_model_metadata(chat_model: BaseChatModel) -> dict[str, Json]:
-    """Class and settings of a handed-in model, as far as they are JSON and neither secret nor an address."""
+    """Return class and settings of a passed-in model, as far as they are JSON and neither secret nor an address."""
     keep_secrets_of(chat_model)
     kind = type(chat_model)
     options: dict[str, Json] = {}
@@ -108,7 +108,7 @@ def chat_model_metadata(chat_model: BaseChatModel) -> dict[str, Json]:
 
 
 def keep_secrets_of(chat_model: BaseChatModel) -> None:
-    """Register every secret among the settings of a chat model."""
+    """Register every secret in the settings of a chat model."""
     values = {name: getattr(chat_model, name, None) for name in type(chat_model).model_fields}
     keep_secret(*(value.get_secret_value() for value in values.values() if isinstance(value, SecretStr)))
     readable: dict[str, Json] = {name: value for name, value in values.items() if _is_json(value)}
@@ -116,7 +116,7 @@ def keep_secrets_of(chat_model: BaseChatModel) -> None:
 
 
 def refuse_settings(settings: ModelSettings) -> None:
-    """Raise `UsageError` for options that a handed-in model has itself."""
+    """Raise `UsageError` for options that must be set on a passed-in model itself."""
     plain = ModelSettings()
     for name in ("base_url", "image_detail", "reasoning_effort", "max_tokens", "extra", "batch"):
         if getattr(settings, name) != getattr(plain, name):

@@ -1,4 +1,4 @@
-"""The `ChatClient` over LangChain's chat models: providers of `init_chat_model`, and objects that Python code hands in.
+"""The `ChatClient` for LangChain's chat models: providers of `init_chat_model`, and objects passed in by Python code.
 
 The chat model is made for the first request.
 """
@@ -68,15 +68,15 @@ class LangChainCall:
     """One call of a chat model."""
 
     messages: list[BaseMessage]
-    schemas: list[dict[str, Any]]  # Of the tools offered.
-    called: tuple[str, ...]  # Names of the tools that the conversation has called, in order, each once.
+    schemas: list[dict[str, Any]]  # Schemas of the offered tools.
+    called: tuple[str, ...]  # Names of the tools that the conversation has called, in order, without duplicates.
 
 
 class LangChainClient:
-    """One model of one provider, with the options of a run; or a chat model that is handed in, with its own.
+    """One model of one provider, with the options of a run; or a passed-in chat model with its own options.
 
     Raises on construction:
-        UsageError: an unknown provider, a package that is not installed, an option it does not take, or no key in the
+        UsageError: an unknown provider, a package that is not installed, an unsupported option, or no key in the
             environment.
     """
 
@@ -89,7 +89,7 @@ class LangChainClient:
         self._provider, _, self._model = name.partition(":")
         self._handed_in = handed_in
         row = PROVIDERS.get(self._provider) if handed_in is None else None
-        # The packages that the chat model is from, and the quirks of its provider.
+        # The chat model's packages, and the quirks of its provider.
         self._packages: tuple[str, ...]
         if row is not None:
             self._row, self._packages = row, row.packages
@@ -109,23 +109,23 @@ class LangChainClient:
             self._options = {}
         self._detail = settings.image_detail if self._row.detail_option is None else None
         self.images = ImageEncoder(store, image_rules(self._row, self._connection, settings, name))
-        # By the number of the repetition, where each is sent a seed of its own; else one for all.
+        # By repetition number if each has its own seed; else one for all.
         self._chat_models: dict[int, BaseChatModel] = {}
         self._terms = PLAIN
         self._transports: list[Any] = []
 
     def metadata(self) -> Mapping[str, Json]:
-        """Model, options as given to the chat model, image rules and versions; neither key nor address."""
+        """Return model, options as passed to the chat model, image rules and versions; neither key nor address."""
         caches = self._row.cache is not None
         metadata = server_metadata(self.name, self._settings, self._options, self._packages, caches=caches)
         return metadata if self._handed_in is None else {**metadata, **chat_model_metadata(self._handed_in)}
 
     def connection(self) -> Mapping[str, Json]:
-        """Address without secrets, timeout and retries, and what the server is asked without."""
+        """Return address without secrets, timeout and retries, and options that the server gets no longer."""
         return self._connection.metadata(self._settings, self._terms.changes(PLAIN))
 
     def request(self, messages: Sequence[Message], tools: Sequence[Tool], call: CallKey) -> ChatRequest[LangChainCall]:
-        """The messages in LangChain's form. Raises `DataError` for an image that is not in the store."""
+        """Convert the messages to LangChain's form. Raises `DataError` for an image that is not in the store."""
         schemas = self._tools_offered.specs(tools)
         wired, images = to_langchain(messages, self.images.encoded, self._detail, as_urls=self._row.images_as_urls)
         if tools and self._row.cache == "marks" and self._settings.prompt_cache:
@@ -138,13 +138,13 @@ class LangChainClient:
         return ChatRequest(call, LangChainCall(wired, schemas, tool_names), sha256, images)
 
     async def send(self, request: ChatRequest[LangChainCall], keep: Keep) -> AssistantMessage:
-        """The reply of the chat model.
+        """Return the reply of the chat model.
 
         Raises:
             UsageError: the chat model cannot be made, or does not know an option.
-            ModelRefused: it takes no tools, or its server wants to be asked in a way that LangChain does not have.
-            TimeoutError: there is no reply after the settings' `timeout_s`.
-            Exception: whatever the provider's package raises.
+            ModelRefused: it does not support tools, or its server requires an API variant that LangChain lacks.
+            TimeoutError: no reply arrived within the settings' `timeout_s`.
+            Exception: any error of the provider's package.
         """
         while True:
             terms = self._terms
@@ -156,7 +156,7 @@ class LangChainClient:
                 async with asyncio.timeout(self._settings.timeout_s):
                     reply = from_langchain(_checked(await bound.ainvoke(request.body.messages)))
             except Exception as error:
-                # The terms that another request has learnt meanwhile may be all that this one lacked.
+                # Another request may have learnt the missing variant meanwhile.
                 if self._terms == terms and not self._learns(error):
                     reported = _reported(error)
                     if reported is error:
@@ -167,10 +167,10 @@ class LangChainClient:
                 return reply
 
     def _learns(self, error: Exception) -> bool:
-        """Whether a refusal is about an option that the server can be asked without, as it is from now on.
+        """If the server rejected an optional parameter, drop it from now on; return whether it did.
 
         Raises:
-            ModelRefused: it is about anything else in how it is asked; says what can be done.
+            ModelRefused: it rejected another aspect of the request; the message says what can be done.
         """
         failed = read_failure(error)
         if failed.status is None:
@@ -190,7 +190,7 @@ class LangChainClient:
         return True
 
     def read(self, reply: bytes, call: CallKey) -> AssistantMessage:
-        """The message that was kept. Raises `UnreadableReplyError`."""
+        """Parse a saved message. Raises `UnreadableReplyError`."""
         message = message_from_json(reply)
         if message is None:
             raise UnreadableReplyError("the kept reply is damaged")
@@ -203,11 +203,11 @@ class LangChainClient:
             run_options = options_of_repetition(self._options, repetition)
             left_out = self._row.call_options | self._terms.without
             call_options = {key: value for key, value in run_options.items() if key not in left_out}
-            # One request is limited by our timeout, and the client sends no second one of its own.
+            # hybrid's timeout limits each request, and the client must not retry on its own.
             limits = {self._row.timeout_option: self._settings.timeout_s} if self._row.timeout_option else {}
             arguments: dict[str, Any] = {**(self._row.no_retries or {}), **limits, **call_options, **self._private()}
             with warnings.catch_warnings():
-                # An option that the chat model does not know is only warned about there; it is refused below.
+                # LangChain only warns about options that the chat model does not know; they are rejected below.
                 warnings.filterwarnings("ignore", message=".*is not default parameter", category=UserWarning)
                 try:
                     chat_model = chat_model_named(self._provider, self._model, arguments)
@@ -227,7 +227,7 @@ class LangChainClient:
         return self._chat_models[repetition]
 
     def _private(self) -> dict[str, Any]:
-        """Address, key and connections: options that do not belong in the manifest."""
+        """Return address, key and connections: options that do not belong in the manifest."""
         base_url, key = self._connection.base_url, self._connection.key
         private: dict[str, Any] = {} if base_url is None else {"base_url": base_url}
         private |= {} if key is None else {"api_key": key}
@@ -241,7 +241,7 @@ class LangChainClient:
         return private
 
     def _bound(self, chat_model: Any, request: ChatRequest[LangChainCall]) -> Any:
-        """The chat model with the tools, and the options that are given with each call."""
+        """Return the chat model with the tools, and the options that are passed with each call."""
         late = {key: value for key, value in self._options.items() if key in self._row.call_options}
         none_cached = {"prompt_cache_key"} & {*self._options, *self._terms.without}
         if self._row.cache == "key" and self._settings.prompt_cache and not none_cached:
@@ -256,13 +256,13 @@ class LangChainClient:
                 raise ModelRefused(f"--model {self.name}: {CHECK[Failure.TOOLS]}") from error
         if body.called and self._row.keeps_tools:
             nothing: dict[str, Any] = {"description": "Withdrawn.", "parameters": {"type": "object", "properties": {}}}
-            # Declared all the same: they may not be called any more.
+            # Still declared because the conversation called them, but they may not be called any more.
             withdrawn = [{"type": "function", "function": {"name": name, **nothing}} for name in body.called]
             return chat_model.bind_tools(withdrawn, tool_choice={"type": "none"}, **late)
         return chat_model.bind(**late) if late else chat_model
 
     async def close(self) -> None:
-        """Close the connections that are ours."""
+        """Close the connections that this client opened."""
         chat_models, self._chat_models = self._chat_models, {}
         transports, self._transports = self._transports, []
         if self._provider == "google_genai":
@@ -273,9 +273,9 @@ class LangChainClient:
 
 
 def with_defaults(node: Any) -> Any:
-    """The schemas of tools with an empty default at what may be left out of an object within the arguments.
+    """Add empty defaults to optional properties of nested objects in the schemas of tools.
 
-    langchain-google-genai 4.4 declares every property of such an object as required that has no default, and sends no
+    langchain-google-genai 4.4 declares every property of such an object without a default as required, and sends no
     default.
     """
     if isinstance(node, list):
@@ -293,17 +293,17 @@ def with_defaults(node: Any) -> Any:
 
 
 def _reported(error: Exception) -> Exception:
-    """The error for one that a reply of Responses holds, which LangChain raises as a `ValueError` of an object."""
+    """Return the error inside a reply of Responses, which LangChain raises as a `ValueError` of an object."""
     reported = error.args[0] if type(error) is ValueError and error.args else None
     reported = reported.model_dump() if isinstance(reported, BaseModel) else reported
     return error_in_reply(reported) if isinstance(reported, Mapping) else error
 
 
 def _checked(reply: AIMessage) -> AIMessage:
-    """The reply, unless it is empty without a reason, which is how some clients return a body they cannot read.
+    """Return the reply, unless it is empty without a reason: some clients return that for a body they cannot read.
 
     Raises:
-        ValueError: no content, no call, and no word on why it ended.
+        ValueError: no content, no call, and no finish reason.
     """
     metadata = reply.response_metadata
     reasons = ("finish_reason", "stop_reason", "done_reason", "status", "prompt_feedback")

@@ -1,10 +1,10 @@
-"""The codec of LangChain's messages: from ours and back.
+"""Converts messages to LangChain's and back.
 
     request, sent = to_langchain(arranged, images.encoded, detail)
     reply = from_langchain(await client.ainvoke(request))
 
-A reply keeps LangChain's whole form in `native`, so that what a provider wants back with the conversation (signed
-thoughts, ids of items) goes out again as it came.
+A reply stores LangChain's full form in `native`, so that data which a provider requires back (signed thoughts, ids of
+items) is sent again unchanged.
 """
 
 from __future__ import annotations
@@ -38,27 +38,26 @@ from hybrid.models.usage import read_usage
 if TYPE_CHECKING:
     from langchain_core.messages import AIMessage, BaseMessage
 
-# From a stored image to the one that is sent and its bytes in base64.
+# Maps a stored image to the one that is sent, and its bytes in base64.
 Encode = Callable[[StoredImage], tuple[StoredImage, bytes]]
 
-# Stands alone in the arguments of a call that LangChain could not hold, with `[what was written, what is wrong]`.
+# The only key in the arguments of a call that LangChain could not represent, with `[text, error]`.
 UNREAD = "(arguments that are no JSON object)"
-# By the id of its call, the repairs of arguments that were made before LangChain read them.
+# Repairs of arguments before LangChain read them, by the id of the call.
 REPAIRS: ContextVar[dict[str, tuple[str, ...]]] = ContextVar("repairs of the reply that is being read")
 
-# Under which of these names a provider says why a reply ended.
+# Names under which providers report a finish reason.
 _REASONS = ("finish_reason", "stop_reason", "done_reason", "status", "native_finish_reason")
-# By LangChain's word for the provider, the wire whose reasons are looked up first.
+# The wire format whose reasons are looked up first, by LangChain's word for the provider.
 _WIRES: dict[str, Wire] = {"anthropic": "anthropic", "google_genai": "gemini", "ollama": "ollama"}
 
 
 def to_langchain(
     messages: Sequence[Message], encode: Encode, detail: str | None = None, *, as_urls: bool = False
 ) -> tuple[list[BaseMessage], tuple[SentImage, ...]]:
-    """Arranged messages (`hybrid.models.images.arrange`) with the bytes of their images, and the images in order.
+    """Convert arranged messages (`hybrid.models.images.arrange`), and return them with the images in order.
 
-    With `as_urls` an image is a part in OpenAI's form, and with `detail` one that carries it. Raises what `encode`
-    raises.
+    With `as_urls` or `detail`, an image is a part in OpenAI's form. Raises the errors of `encode`.
     """
     from langchain_core.messages import HumanMessage
     from langchain_core.messages import SystemMessage as System
@@ -93,7 +92,7 @@ def to_langchain(
 
 
 def _to_ai_message(message: AssistantMessage) -> AIMessage:
-    """A reply as its provider's client made it, with the text and the calls that we read in it."""
+    """Rebuild a reply as its provider's client made it, with the text and the calls that hybrid read in it."""
     from langchain_core.messages import AIMessage
 
     calls: list[Any] = [
@@ -111,10 +110,10 @@ def _to_ai_message(message: AssistantMessage) -> AIMessage:
 
 
 def from_langchain(reply: AIMessage) -> AssistantMessage:
-    """A reply of a client; the words of a refusal that came with an empty text are the text.
+    """Convert a client's reply; if the text is empty, that of a refusal takes its place.
 
     Raises:
-        BrokenOffError: its server broke it off.
+        BrokenOffError: the server broke the reply off.
     """
     metadata = reply.response_metadata
     words = _refusal(reply)
@@ -122,7 +121,7 @@ def from_langchain(reply: AIMessage) -> AssistantMessage:
     unread = [call for call in reply.tool_calls if UNREAD in call["args"]]
     repaired: list[ToolCall] = []
     invalid = [InvalidCall(call["id"] or "", call["name"], *map(str, call["args"][UNREAD])) for call in unread]
-    # Calls whose arguments LangChain could not read.
+    # Calls with arguments that LangChain could not read.
     for call in reply.invalid_tool_calls:
         identity, name, arguments = call.get("id") or "", call.get("name"), call.get("args") or ""
         args, error, kinds = read_object(arguments)
@@ -139,7 +138,7 @@ def from_langchain(reply: AIMessage) -> AssistantMessage:
         if tool_call not in unread
     ]
     is_empty = not (reply.content or reply.tool_calls or reply.invalid_tool_calls)
-    # OpenAI's own object where LangChain keeps it, as it tells more than what LangChain makes of it.
+    # OpenAI's usage object, if LangChain keeps it, has more information than LangChain's own.
     usage = read_usage("chat_completions", metadata.get("token_usage"), is_empty=is_empty)
     usage = usage or read_usage("langchain", reply.usage_metadata, is_empty=is_empty)
     model = metadata.get("model_name") or metadata.get("model")
@@ -162,13 +161,13 @@ def from_langchain(reply: AIMessage) -> AssistantMessage:
 
 
 def _read_end(metadata: Mapping[str, Any]) -> tuple[str | None, End]:
-    """Why a reply ended, of all the places where LangChain's clients keep it."""
+    """Return the finish reason of a reply from the places where LangChain's clients store it."""
     feedback, details = metadata.get("prompt_feedback") or {}, metadata.get("incomplete_details") or {}
     wire: Wire = "responses" if metadata.get("object") == "response" else "chat_completions"
     wire = _WIRES.get(str(metadata.get("model_provider")), wire)
     reason, end = read_end(wire, *map(metadata.get, _REASONS), details.get("reason"))
     if reason is None and wire == "anthropic" and "stop_reason" in metadata:
-        # Anthropic always gives one in a complete reply: without it, this may be half a text.
+        # Anthropic reports a reason in every complete reply: without it, the reply may be incomplete.
         reason, end = NO_REASON, End.UNKNOWN
     blocked = feedback.get("block_reason")
     blocked = str(getattr(blocked, "value", blocked) or "")
@@ -178,7 +177,7 @@ def _read_end(metadata: Mapping[str, Any]) -> tuple[str | None, End]:
 
 
 def _refusal(reply: AIMessage) -> str | None:
-    """The words in which a model of OpenAI's refuses, beside the text or as a part of it."""
+    """Return the text of a refusal by a model of OpenAI, next to the content or as a part of it."""
     parts = reply.content if isinstance(reply.content, list) else []
     refusals = [part.get("refusal") for part in parts if isinstance(part, dict) and part.get("type") == "refusal"]
     words = (reply.additional_kwargs.get("refusal"), *refusals)
@@ -186,7 +185,7 @@ def _refusal(reply: AIMessage) -> str | None:
 
 
 def _text(message: BaseMessage) -> str:
-    """The text of a message, whatever form its content has."""
+    """Return the text of a message, whatever form its content has."""
     if isinstance(message.content, str):
         return message.content
     parts = (part if isinstance(part, dict) else {"type": "text", "text": part} for part in message.content)
@@ -194,10 +193,10 @@ def _text(message: BaseMessage) -> str:
 
 
 def coerce_arguments(reply: bytes) -> bytes:
-    """A reply of OpenAI's chat or responses API, in which every call of a tool has an object for its arguments.
+    """Convert the arguments of every tool call in a reply of OpenAI's chat or responses API to an object.
 
-    LangChain refuses the whole reply over another JSON value, `[1, 2]`. Such a value is put under `UNREAD`, where
-    `from_langchain` finds it. A body that is no such reply comes back as it is.
+    LangChain would reject the full reply because of another JSON value, `[1, 2]`. Such a value is put under `UNREAD`,
+    where `from_langchain` finds it. Any other body is returned unchanged.
     """
     other = False
     try:
@@ -215,7 +214,7 @@ def coerce_arguments(reply: bytes) -> bytes:
 
 
 def _find_raw_calls(body: Any) -> Iterator[tuple[str | None, dict[str, Any]]]:
-    """The objects of a reply that hold the arguments of a call, each with its id."""
+    """Yield the objects of a reply that contain the arguments of a call, each with its id."""
     choices, output = (body.get(key) if isinstance(body, dict) else None for key in ("choices", "output"))
     for choice in choices or ():
         calls = choice["message"].get("tool_calls") or ()

@@ -1,4 +1,4 @@
-"""Models of the clients that LangChain has."""
+"""Opens models through LangChain's clients."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def open_model(name: str, settings: ModelSettings, store: ImageStore, client: BaseChatModel | None = None) -> ChatModel:
-    """The model, not connected, or the `client` that is handed in. Raises `UsageError` for a name without a model."""
+    """Make the model, not connected, or wrap the given `client`. Raises `UsageError` for a name without a model."""
     word, _, model = name.partition(":")
     if not model and client is None:
         raise UsageError(f"--model {name!r}: write {word}:MODEL")

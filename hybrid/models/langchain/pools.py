@@ -1,6 +1,6 @@
-"""Connections of LangChain's clients that are ours: they follow no redirection and can be closed.
+"""hybrid's own connections for LangChain's clients: they follow no redirection and can be closed.
 
-arguments = httpx_arguments(base_url)    # arguments["transport"] is to be closed
+arguments = httpx_arguments(base_url)    # close arguments["transport"] afterwards
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import httpx
 
 ONLY_STREAMS = 400
-# By content encoding the `wbits` of zlib, which recognises gzip and zlib by their heads; None for plain bytes.
+# zlib's `wbits` by content encoding; it recognises gzip and zlib by their headers. None: plain bytes.
 UNPACKED_BY: Mapping[str, int | None] = {
     "identity": None,
     **dict.fromkeys(("gzip", "x-gzip", "deflate"), zlib.MAX_WBITS | 32),
@@ -30,11 +30,11 @@ GOOGLE = "https://generativelanguage.googleapis.com"
 
 
 async def _refuse_unread(response: httpx.Response) -> None:
-    """Called by httpx before it reads or follows: bounds what is read then (`MAX_REPLY_BYTES`, unpacked).
+    """Bound what httpx reads afterwards (`MAX_REPLY_BYTES`, unpacked); httpx calls it before it reads or redirects.
 
     Raises:
-        StatusError: a redirection, or a reply in pieces.
-        UnreadableReplyError: a reply that is packed in another way than was asked for.
+        StatusError: a redirection, or a streamed reply.
+        UnreadableReplyError: a reply compressed in an unrequested way.
     """
     if response.has_redirect_location:
         raise redirected(response.status_code, str(response.url), response.headers.get("location"))
@@ -47,14 +47,14 @@ async def _refuse_unread(response: httpx.Response) -> None:
 
 
 async def _ask_for_gzip(request: httpx.Request) -> None:
-    """Called by httpx before it sends: asks for no compression but one that is unpacked here."""
+    """Request no compression except gzip, which is unpacked here; httpx calls it before sending."""
     request.headers["accept-encoding"] = "gzip"
 
 
 def _bounded(stream: Any, encoding: str, package: Any) -> Any:
-    """The unpacked bytes of a stream of `package`, up to what a reply may have.
+    """Return the unpacked bytes of a stream of `package`, up to the limit of a reply.
 
-    Reading it raises `UnreadableReplyError` beyond that, or for bytes that are not packed as `encoding` says.
+    Reading it raises `UnreadableReplyError` beyond the limit, or for bytes that are not in this encoding.
     """
 
     class BoundedStream(package.AsyncByteStream):  # type: ignore[misc]
@@ -78,13 +78,13 @@ def _bounded(stream: Any, encoding: str, package: Any) -> Any:
 
 
 class Unpacker:
-    """Unpacks bytes that arrive in chunks into pieces of at most `PIECE_BYTES`: a kilobyte may hold a megabyte."""
+    """Unpacks chunks into pieces of at most `PIECE_BYTES`, because a kilobyte may contain a megabyte."""
 
     def __init__(self, window_bits: int | None) -> None:
         self._stream = None if window_bits is None else zlib.decompressobj(window_bits)
 
     def __call__(self, chunk: bytes) -> Iterator[bytes]:
-        """The pieces of one more chunk. Raises `zlib.error`."""
+        """Yield the pieces of the next chunk. Raises `zlib.error`."""
         if self._stream is None:
             yield chunk
             return
@@ -93,17 +93,17 @@ class Unpacker:
             chunk = self._stream.unconsumed_tail
 
 
-# For clients of httpx, which follow redirections where a provider's package says so, and ask for whole replies.
+# Hooks for httpx clients; some packages configure them to follow redirections, and request unstreamed replies.
 HOOKS: Mapping[str, Any] = {"request": [_ask_for_gzip], "response": [_refuse_unread]}
 
-# By provider without `pool_option`, the option of its client that takes the arguments of a client of httpx.
+# The option of a provider's client (without `pool_option`) that accepts the arguments of an httpx client.
 OWN_POOL: Mapping[str, str] = {"google_genai": "client_args"}
 
 
 def _in_batch(request: Any) -> Any:
-    """The response that a batch has to a request, of the package that the request is of; None where it is to be sent.
+    """Return a batch's response to a request, in the request's package; None if it must be sent directly.
 
-    Raises `PendingInBatch` where it waits in one from now on.
+    Raises `PendingInBatch` if the request waits in a batch from now on.
     """
     if (exchange := exchanged(request.content)) is None:
         return None
@@ -112,31 +112,31 @@ def _in_batch(request: Any) -> Any:
 
 
 def _package_of(value: object) -> Any:
-    """The package of a request or response: the client's own may be another than `httpx`."""
+    """Return the package of a request or response: the client may use another one than `httpx`."""
     return sys.modules[type(value).__module__.partition(".")[0]]
 
 
 def httpx_arguments(base_url: str | None) -> dict[str, Any]:
-    """The arguments of `OWN_POOL`, with a `transport` that is to be closed."""
+    """Return the arguments of `OWN_POOL`, with a `transport` that must be closed."""
     import httpx
 
     class Transport(httpx.AsyncHTTPTransport):
-        """The package hands the same one to its client without async, which closes it in its own way."""
+        """A transport that the package also passes to its synchronous client, which calls `close`."""
 
         def close(self) -> None:
-            """Nothing was opened there."""
+            """Do nothing: no synchronous connection was opened."""
 
         async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
             """Send a request, unless a batch has its reply. Raises as httpx."""
             await request.aread()
             return _in_batch(request) or await super().handle_async_request(request)
 
-    # Only with a transport of httpx does Google's client not use aiohttp, whose error replies it does not await.
+    # Without an httpx transport Google's client uses aiohttp, whose error replies it does not await.
     return {"transport": Transport(proxy=proxy_for(base_url or GOOGLE)), "event_hooks": HOOKS}
 
 
 def anthropic_pool(client: Any, timeout_s: float) -> Any:
-    """A pool for anthropic's client, which takes none when it is made; it is put in place of the client's own."""
+    """Make a pool for anthropic's client, which accepts none at construction; it replaces the client's own."""
     import anthropic
 
     class Pool(anthropic.DefaultAsyncHttpxClient):
@@ -151,10 +151,10 @@ def anthropic_pool(client: Any, timeout_s: float) -> Any:
 
 
 def openai_pool(timeout_s: float) -> Any:
-    """The connections of an `openai` client, with replies that LangChain can hold (`coerce_arguments`)."""
+    """Make the connections of an `openai` client, with replies that LangChain can represent (`coerce_arguments`)."""
     import openai
 
-    # Which package the client's own requests and responses are of is for openai to choose.
+    # openai chooses the package of the client's requests and responses.
     class Pool(openai.DefaultAsyncHttpxClient):
         async def send(self, request: Any, **options: Any) -> Any:
             """Send a request, unless a batch has its reply. Raises as httpx."""

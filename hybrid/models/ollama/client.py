@@ -1,7 +1,7 @@
-"""The `ChatClient` of Ollama's native `/api/chat`: context length, thinking, pictures and schemas go out as documented.
+"""The `ChatClient` of Ollama's native `/api/chat`, with all its options: context, thinking, images and schemas.
 
-No request leaves the length of the context to the server, whose default (4,096 tokens on a small GPU) is less than a
-question with pictures takes, and none lets it drop messages that do not fit: it answers with an error instead.
+Every request sets the length of the context, because the server's default (4,096 tokens on a small GPU) is too short
+for a question with pictures. None lets the server drop messages that do not fit: it returns an error instead.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ from hybrid.models.providers import PROVIDERS
 from hybrid.models.toolspec import ToolsOffered
 from hybrid.tool import Tool
 
-NUM_CTX: Final = 32_768  # Tokens of the context where `--model-arg num_ctx` names none.
+NUM_CTX: Final = 32_768  # Tokens of the context unless `--model-arg num_ctx` is given.
 HOST, PORT = "127.0.0.1", 11434
 _PORTS = {"http": 80, "https": 443}
 TOO_LONG, NO_MODEL = 400, 404
 
-# The words of Ollama, and of llama.cpp behind it, for a prompt that is longer than the context.
+# Errors of Ollama, and of llama.cpp behind it, for a prompt that is longer than the context.
 _CONTEXT = re.compile(r"exceeds? the (?:available )?context|longer than the context|maximum context length", re.I)
 _BROKEN_CALL = re.compile(
     r"error parsing tool call|invalid tool call arguments|tool call parsing failed|XML syntax error", re.I
@@ -61,7 +61,7 @@ _ALTERNATE = re.compile(r"roles must alternate", re.I)
 
 @dataclass(frozen=True, slots=True)
 class OllamaRequest:
-    """A request that can be written again with the turns of the user joined."""
+    """A request that can be written again with the user's turns joined."""
 
     messages: Sequence[Message]
     tools: bytes
@@ -73,7 +73,7 @@ class OllamaClient:
     """One model of one server, with the options of a run.
 
     Raises on construction:
-        UsageError: an option that Ollama does not have, or an address that is none.
+        UsageError: an option that Ollama does not have, or an invalid address.
     """
 
     def __init__(self, name: str, settings: ModelSettings, store: ImageStore) -> None:
@@ -87,20 +87,20 @@ class OllamaClient:
         self._num_ctx = int(str(self._options["num_ctx"]))
         self.images = ImageEncoder(store, image_rules(provider, self._connection, settings, name))
         self._tools_offered = ToolsOffered()
-        self._joined = False  # Whether the model's template wants turns that alternate.
+        self._joined = False  # Whether the model's template requires alternating turns.
         self._wire = HttpTransport(address(self._connection), settings.timeout_s, LineAssembly)
 
     def metadata(self) -> Mapping[str, Json]:
-        """Model, options as sent, image rules and versions; neither key nor address."""
+        """Return model, options as sent, image rules and versions; neither key nor address."""
         return server_metadata(self.name, self._settings, self._options, ("aiohttp",), caches=False)
 
     def connection(self) -> Mapping[str, Json]:
-        """Address without secrets, timeout and retries, and on what other terms than ours the server was asked."""
+        """Return address without secrets, timeout and retries, and deviations from the standard form of requests."""
         terms = ["the turns of the user are joined"] if self._joined else []
         return self._connection.metadata(self._settings, terms)
 
     def request(self, messages: Sequence[Message], tools: Sequence[Tool], call: CallKey) -> ChatRequest[OllamaRequest]:
-        """The request of arranged messages. Raises `DataError` for an image that is not in the store."""
+        """Build the request for arranged messages. Raises `DataError` for an image that is not in the store."""
         sent: list[SentImage] = []
         images: list[bytes] = []
         for part in (part for turn in messages for part in parts_of(turn) if isinstance(part, ImagePart)):
@@ -110,7 +110,7 @@ class OllamaClient:
         specs = self._tools_offered.specs(tools)
         call_options = options_of_repetition(self._options, call.repetition)
         body = OllamaRequest(messages, as_json(specs) if specs else b"", images, call_options)
-        # Images count by the hashes that they have already; in whatever form it is asked, it is the same call.
+        # Images are hashed by their known hashes; the form of the request does not change the hash.
         sha256 = hashlib.sha256(b"".join(self._write_request(body, joined=False, stream=False)[::2]))
         sha256.update("".join(image.sent.sha256 for image in sent).encode())
         return ChatRequest(call, body, sha256.hexdigest(), tuple(sent))
@@ -120,10 +120,11 @@ class OllamaClient:
         return request_body(self._model, request.options, wired, request.tools, request.images, stream=stream)
 
     async def send(self, request: ChatRequest[OllamaRequest], keep: Keep) -> AssistantMessage:
-        """The reply, read and kept in the thread of the connections.
+        """Return the reply, which the connections' thread reads and saves.
 
         Raises as `HttpTransport.post`, and:
-            ModelRefused: the server has no such model, or cannot run it with these options; says what to do.
+            ModelRefused: the server has no such model, or cannot run it with these options; the message says what to
+                do.
             StatusError: the prompt is longer than the context.
         """
 
@@ -142,13 +143,13 @@ class OllamaClient:
             except StatusError as error:
                 words = summary(error, 4000)
                 if request.body.tools and _BROKEN_CALL.search(words):
-                    # The model's own fault: it is told, and nothing is asked again.
+                    # The model's own mistake: it is reported to the model, and no request is repeated.
                     return read(malformed_body(_message(error)))
                 if joined == self._joined and not self._learns(words):
                     raise self._explain(error, words) from error
 
     def _learns(self, words: str) -> bool:
-        """If the model's template insists on turns that alternate, join them from now on; returns whether it does."""
+        """If the model's template requires alternating turns, join them from now on; return whether it does."""
         if self._joined or _ALTERNATE.search(words) is None:
             return False
         self._joined = True
@@ -156,7 +157,7 @@ class OllamaClient:
         return True
 
     def _refuse_cut_prompt(self, body: Mapping[str, Any]) -> None:
-        """Raise `StatusError` where the prompt has filled the context: the model was shown a part of it."""
+        """Raise `StatusError` if the prompt filled the context, so that the model saw only a part of it."""
         read = prompt_tokens(body)
         if read is not None and read >= self._num_ctx:
             raise self._too_long(f"the prompt was cut: prompt_eval_count={read} has reached num_ctx={self._num_ctx}")
@@ -168,7 +169,7 @@ class OllamaClient:
         return StatusError(TOO_LONG, {"error": f"{words}; {remedy}"})
 
     def _explain(self, error: StatusError, words: str) -> Exception:
-        """The error of a server with what can be done about it."""
+        """Return a server's error with advice on it."""
         who, text = f"--model {self.name}", summary(error)
         if error.status_code == NO_MODEL and _NO_MODEL.search(words):
             return ModelRefused(
@@ -186,46 +187,46 @@ class OllamaClient:
         return error
 
     def read(self, reply: bytes, call: CallKey) -> AssistantMessage:
-        """The message in the body of a reply. Raises `UnreadableReplyError`."""
+        """Parse the message in the body of a reply. Raises `UnreadableReplyError`."""
         return message(readable(reply), call, self._num_ctx)
 
     async def close(self) -> None:
-        """Close the connections and end their thread."""
+        """Close the connections and stop their thread."""
         await self._wire.close()
 
 
 def _message(error: StatusError) -> str:
-    """The server's own words in an error."""
+    """Return the server's message in an error."""
     detail = error.body.get("error", error.body) if isinstance(error.body, Mapping) else error.body
     detail = detail.get("message", detail) if isinstance(detail, Mapping) else detail
     return detail if isinstance(detail, str) else summary(error, 4000)
 
 
 def checked_options(options: Mapping[str, Json]) -> dict[str, Json]:
-    """The options that are sent, with the length of the context and what happens at its end.
+    """Return the options to send, including the length of the context and the behaviour at its end.
 
     Raises:
-        UsageError: an option that Ollama does not have, or a length that is none.
+        UsageError: an option that Ollama does not have, or an invalid length.
     """
     if unknown := sorted(options.keys() - MODEL_OPTIONS - REQUEST_FIELDS):
         raise UsageError(f"--model-arg {', '.join(unknown)}: ollama has no such option")
     num_ctx = options.get("num_ctx", NUM_CTX)
     if isinstance(num_ctx, bool) or not isinstance(num_ctx, int) or num_ctx < 1:
         raise UsageError(f"--model-arg num_ctx={num_ctx}: write a number of tokens, such as {NUM_CTX}")
-    # Without these two the server drops the beginning of what does not fit, and says nothing.
+    # Without these two the server silently drops the beginning of a prompt that does not fit.
     return {"truncate": False, "shift": False, **options, "num_ctx": num_ctx}
 
 
 def server_url(address: str | None) -> str:
-    """The address of a server, from `--base-url` or `OLLAMA_HOST`, which needs neither scheme nor port.
+    """Return a server's address, from `--base-url` or `OLLAMA_HOST`, which needs neither scheme nor port.
 
-    As Ollama reads it: without a scheme the port is 11434, and what a server listens on everywhere is this machine.
-    Raises `UsageError` for what is no address.
+    It is read as by Ollama: without a scheme the port is 11434, and a wildcard listening address is this machine.
+    Raises `UsageError` for an invalid address.
     """
     text = (address or "").strip()
     text = f"https://{text}" if text == "ollama.com" else text
     has_scheme = "://" in text
-    # An address of IPv6 may stand without brackets.
+    # An IPv6 address may have no brackets.
     text = f"[{text}]" if not has_scheme and text.count(":") > 1 and "[" not in text else text
     try:
         parts = urlsplit(text if has_scheme else f"http://{text}")
@@ -242,7 +243,7 @@ def server_url(address: str | None) -> str:
 
 
 def address(reached: Connection) -> Address:
-    """Where requests go, with the key where there is one. Raises `UsageError` for a proxy of another kind than HTTP."""
+    """Return the address of requests, with the key if any. Raises `UsageError` for a proxy other than HTTP."""
     parts = urlsplit(reached.base_url or "")
     user, _, host = parts.netloc.rpartition("@")
     headers = {"Content-Type": "application/json", "Accept": "application/json", "User-Agent": "hybrid-perception"}
@@ -250,7 +251,7 @@ def address(reached: Connection) -> Address:
         headers["Authorization"] = f"Basic {base64.b64encode(unquote(user).encode()).decode()}"
     elif reached.key:
         headers["Authorization"] = f"Bearer {reached.key}"
-    # The address of one of its interfaces is as good as that of the server.
+    # The address of an endpoint is reduced to that of the server.
     path = re.sub(r"/(?:v1|api)(?:/chat(?:/completions)?)?$", "", parts.path)
     base = urlunsplit((parts.scheme, host, path, "", ""))
     proxy = proxy_for(base)

@@ -31,8 +31,8 @@ from hybrid.models.ollama.stream import LineAssembly
 from hybrid.models.replies import mark_end, read_end
 from hybrid.models.usage import read_usage
 
-# Options of a run that go into `options`; the others are fields of the request.
-# Source: `Options` and `Runner` in api/types.go, and docs/modelfile.mdx.
+# Options of a run that are sent under `options`; the others are fields of the request.
+# Sources: `Options` and `Runner` in api/types.go, and docs/modelfile.mdx.
 MODEL_OPTIONS: Final = frozenset(
     {
         *("num_ctx", "num_predict", "num_keep", "num_batch", "num_gpu", "main_gpu", "num_thread", "use_mmap", "numa"),
@@ -42,11 +42,11 @@ MODEL_OPTIONS: Final = frozenset(
     }
 )
 REQUEST_FIELDS: Final = frozenset({"think", "format", "keep_alive", "truncate", "shift", "logprobs", "top_logprobs"})
-CONTEXT_FULL: Final = "model_context_window_exceeded"  # The finish reason of a reply that filled the context.
-MALFORMED: Final = "malformed_call"  # A field of ours, in the body that stands for a call that Ollama could not parse.
+CONTEXT_FULL: Final = "model_context_window_exceeded"  # Finish reason of a reply that filled the context.
+MALFORMED: Final = "malformed_call"  # hybrid's own field, in the body for a call that Ollama could not parse.
 SERVER_ERROR: Final = 500
 
-# Ollama puts a picture where the prompt holds such a marker, so a text may not hold one.
+# Ollama inserts a picture at such a marker in the prompt, so a text must not contain one.
 _MARKER = re.compile(r"\[img(?=-\d+\]|\])")
 _READ = frozenset({"role", "content", "tool_calls", "images", MALFORMED})
 
@@ -60,15 +60,15 @@ def request_body(
     *,
     stream: bool = False,
 ) -> list[bytes]:
-    """A request in pieces: JSON, an image, JSON, ..., JSON. Equal requests are equal bytes.
+    """Return a request in pieces: JSON, an image, JSON, ..., JSON. Equal requests give equal bytes.
 
     Args:
-        model: its name.
-        options: those of a run, of the model and of the request together.
-        messages: the result of `wire_messages`.
-        tools: the schemas of those that are offered, as JSON; empty for none.
-        images: the base64 of each, in order.
-        stream: whether the reply is to come in lines.
+        model: name of the model.
+        options: options of the run, for the model and the request together.
+        messages: result of `wire_messages`.
+        tools: schemas of the offered tools as JSON; empty for none.
+        images: base64 of each image, in order.
+        stream: whether the reply is streamed.
     """
     body: dict[str, Any] = {"model": model, "stream": stream, "messages": list(messages)}
     body["options"] = {name: value for name, value in options.items() if name in MODEL_OPTIONS}
@@ -83,12 +83,12 @@ def request_body(
 
 
 def wire_messages(messages: Sequence[Message], *, joined: bool = False) -> list[dict[str, Any]]:
-    """Arranged messages (`hybrid.models.images.arrange`) in Ollama's form, with `PLACE` for the base64 of each image.
+    """Convert arranged messages (`hybrid.models.images.arrange`) to Ollama's form, with `PLACE` for each image.
 
-    A message of Ollama holds its pictures apart from its text, and where they go in the prompt depends on the model:
-    before the text, behind it, or at a marker. So no user message holds both: a turn becomes as many messages of the
-    user as keep texts and pictures in order. Ollama does the same with the parts of its OpenAI-compatible interface.
-    With `joined` a turn stays one message, for chat templates that insist on turns that alternate.
+    A message of Ollama has its pictures separate from its text, and their position in the prompt depends on the model:
+    before the text, after it, or at a marker. So no user message has both: a turn becomes as many user messages as keep
+    texts and pictures in order. Ollama does the same with the parts of its OpenAI-compatible interface. With `joined` a
+    turn stays one message, for chat templates that require alternating turns.
     """
     wire: list[dict[str, Any]] = []
     for message in messages:
@@ -113,7 +113,7 @@ def _user_messages(parts: Sequence[Part]) -> Iterator[dict[str, Any]]:
 
 
 def _with_images(role: str, parts: Sequence[Part]) -> dict[str, Any]:
-    """One message with text and pictures; most models get each picture where its marker is."""
+    """Build one message with text and pictures; most models get each picture at its marker."""
     count = sum(isinstance(part, ImagePart) for part in parts)
     content = "\n".join(_unmarked(part) if isinstance(part, str) else "[img]" for part in parts)
     return {"role": role, "content": content, **({"images": [PLACE] * count} if count else {})}
@@ -145,14 +145,14 @@ def _assistant_message(message: AssistantMessage) -> dict[str, Any]:
 
 
 def readable(data: bytes) -> dict[str, Any]:
-    """The body of a complete reply.
+    """Parse the body of a complete reply.
 
     Raises:
         UnreadableReplyError: no JSON, no message, or a reply that broke off.
         StatusError: an error.
     """
     if data.count(b"\n{"):
-        # Lines, although one object was asked for.
+        # The reply was streamed although it should not be.
         lines = LineAssembly()
         lines.feed(data)
         data = lines.body()
@@ -160,7 +160,7 @@ def readable(data: bytes) -> dict[str, Any]:
     if not isinstance(body, dict):
         raise UnreadableReplyError(f"the reply is no JSON object: {_start(data)}")
     if error := body.get("error"):
-        # In a stream that has begun the status was 200 already.
+        # In a stream the status 200 was sent before the error.
         status = body.get("status") or (error.get("code") if isinstance(error, Mapping) else None)
         raise StatusError(status if isinstance(status, int) and status >= 400 else SERVER_ERROR, {"error": error})
     message = body.get("message")
@@ -180,9 +180,9 @@ def _start(data: bytes) -> str:
 
 
 def message(body: Mapping[str, Any], call: CallKey, num_ctx: int) -> AssistantMessage:
-    """The message of a `readable` reply; a call without an id gets one.
+    """Build the message of a `readable` reply; a call without an id gets one.
 
-    `num_ctx` is the length of the context in tokens: a reply that was cut because it is full ends by `CONTEXT_FULL`.
+    `num_ctx` is the length of the context in tokens: a reply that was cut because it is full ends with `CONTEXT_FULL`.
     """
     fields = body["message"]
     calls, invalid = calls_of(fields.get("tool_calls"), call)
@@ -206,18 +206,18 @@ def message(body: Mapping[str, Any], call: CallKey, num_ctx: int) -> AssistantMe
         reasoning=thinking if isinstance(thinking, str) else "",
         native=native or None,
     )
-    # The call that Ollama could not parse stands among the invalid ones already, with the server's own words.
+    # The call that Ollama could not parse is already among the invalid ones, with the server's message.
     return reply if broken else mark_end(reply)
 
 
 def prompt_tokens(body: Mapping[str, Any]) -> int | None:
-    """Tokens of the prompt, or None where they were not counted."""
+    """Return the number of tokens of the prompt, or None if they were not counted."""
     return _count(body, "prompt_eval_count")
 
 
 def _count(body: Mapping[str, Any], name: str) -> int | None:
     value = body.get(name)
-    # Go leaves out a zero, so a zero that is written counts nothing.
+    # Go omits a zero, so an explicit zero means that nothing was counted.
     return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
 
 
@@ -225,13 +225,13 @@ def _finish_reason(body: Mapping[str, Any], usage: TokenUsage | None, num_ctx: i
     reason = body.get("done_reason")
     if not isinstance(reason, str):
         return None
-    # One token less: some versions keep the last place free.
+    # One token less, because some versions keep the last position free.
     is_full = usage is not None and usage.input_tokens + usage.output_tokens >= num_ctx - 1
     return CONTEXT_FULL if reason == "length" and is_full else reason
 
 
 def malformed_body(error: str) -> bytes:
-    """The body of a reply whose call Ollama could not parse, from the words of its error, with what the model wrote."""
+    """Build the body of a reply whose call Ollama could not parse, from its error, which quotes the model's text."""
     raw = re.search(r"raw='(.*)', err=", error, re.DOTALL)
     reply = {"role": "assistant", "content": "", MALFORMED: {"raw": raw[1] if raw else "", "error": error}}
     return json.dumps({"message": reply, "done": True, "done_reason": MALFORMED}).encode("ascii")

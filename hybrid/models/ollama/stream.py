@@ -1,7 +1,7 @@
-"""A reply in lines of JSON, put together to the body of one that came whole.
+"""Assembles a reply streamed as lines of JSON to the body of an unstreamed one.
 
 reply = LineAssembly()
-reply.feed(chunk)         # bytes as they come, cut anywhere; until `reply.ended`
+reply.feed(chunk)         # bytes as they arrive, split anywhere; until `reply.ended`
 body = reply.body()
 """
 
@@ -16,12 +16,12 @@ from hybrid.models.failures import UnreadableReplyError
 
 
 class LineAssembly:
-    """One reply of Ollama. Raises `UnreadableReplyError` about the reply."""
+    """A reply of Ollama. Raises `UnreadableReplyError`."""
 
     content_type: ClassVar[str] = "application/x-ndjson"
 
     def __init__(self) -> None:
-        self.ended = False  # Whether the server has said that nothing follows.
+        self.ended = False  # Whether the server has ended the stream.
         self._held = ReplyBytes()
         self._line = bytearray()
         self._about: dict[str, Any] = {}
@@ -30,7 +30,7 @@ class LineAssembly:
 
     @staticmethod
     def begins(head: bytes) -> bool:
-        """Whether a body that begins so comes in lines, whatever its type is said to be: it does not tell."""
+        """Return False: the beginning of a body does not show whether it is streamed."""
         return False
 
     def feed(self, chunk: bytes) -> None:
@@ -46,17 +46,17 @@ class LineAssembly:
             raise UnreadableReplyError(f"a line of the reply has more than {MAX_REPLY_BYTES:,} bytes")
 
     def body(self) -> bytes:
-        """The reply, after its last byte. Raises where that came before its end."""
+        """Return the reply, after its last byte. Raises if the stream was incomplete."""
         self._read_line(bytes(self._line))
         if "error" not in self._about and not self.ended:
             raise UnreadableReplyError("the stream broke off before the reply was complete")
         fields = {name: "".join(pieces) for name, pieces in self._texts.items()}
         message = {"role": "assistant", "content": "", **fields, **({"tool_calls": self._calls} if self._calls else {})}
-        # ASCII: pieces may hold half a character each, which are one again when this is read.
+        # ASCII, because pieces may contain lone surrogates, which are pairs again when this is parsed.
         return json.dumps({**self._about, "message": message}).encode("ascii")
 
     def close(self) -> None:
-        """The reply is read, or given up."""
+        """Free the memory of a reply that was read or given up."""
         self._held.release()
 
     def _read_line(self, line: bytes) -> None:

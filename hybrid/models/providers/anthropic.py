@@ -1,4 +1,4 @@
-"""`anthropic:MODEL`: models of Anthropic, by LangChain's client."""
+"""`anthropic:MODEL`: models of Anthropic, through LangChain's client."""
 
 from hybrid.models.langchain.opening import open_model
 

@@ -1,4 +1,4 @@
-"""`embedded`: the small demonstration model that ships with the project."""
+"""`embedded`: the project's small demonstration model."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hybrid.models.in_process import refuse_without_local
 
 
 def open_model(name: str, settings: ModelSettings, store: ImageStore) -> ChatModel:
-    """The model, not loaded. Raises `UsageError` for a name that goes on after the word, or without torch."""
+    """Make the model, not loaded. Raises `UsageError` for a name with a part after the word, or without torch."""
     if ":" in name:
         raise UsageError(f"--model {name!r}: the embedded model has no variants; write embedded")
     refuse_without_local(name)

@@ -1,4 +1,4 @@
-"""`google_genai:MODEL`: models of Google, by LangChain's client."""
+"""`google_genai:MODEL`: models of Google, through LangChain's client."""
 
 from hybrid.models.langchain.opening import open_model
 

@@ -1,4 +1,4 @@
-"""`ollama:MODEL`: models of an Ollama server, by our own client of its native interface."""
+"""`ollama:MODEL`: models of an Ollama server, through hybrid's client of its native interface."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hybrid.models.base import ChatModel
 
 
 def open_model(name: str, settings: ModelSettings, store: ImageStore) -> ChatModel:
-    """The model, not connected. Raises `UsageError` for a name without a model, or an option that it does not have."""
+    """Make the model, not connected. Raises `UsageError` for a name without a model, or an unsupported option."""
     if not name.partition(":")[2]:
         raise UsageError(f"--model {name!r}: write ollama:MODEL")
     from hybrid.models.caller import Caller

@@ -1,4 +1,4 @@
-"""`openai:MODEL`: OpenAI, and every server that speaks its API, by our own client where that has the options."""
+"""`openai:MODEL`: OpenAI, and compatible servers, through hybrid's own client if it supports the options."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hybrid.models.langchain import opening
 
 
 def open_model(name: str, settings: ModelSettings, store: ImageStore) -> ChatModel:
-    """The model, not connected. Raises `UsageError` for a name without a model."""
+    """Make the model, not connected. Raises `UsageError` for a name without a model."""
     from hybrid.models.caller import Caller
     from hybrid.models.chat_completions.client import ChatCompletionsClient, speaks
 

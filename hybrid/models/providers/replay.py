@@ -12,16 +12,16 @@ from hybrid.models.providers import given_options
 
 
 def open_model(name: str, settings: ModelSettings, store: ImageStore) -> ChatModel:
-    """The recordings of a folder.
+    """Open the recordings of a folder.
 
     Raises:
-        UsageError: a name without a folder, a folder that is not there, or an option that recordings do not have.
+        UsageError: a name without a folder, a missing folder, or an option that recordings do not have.
         DataError: recordings that cannot be used.
     """
     del store
     if not (folder := name.partition(":")[2]):
         raise UsageError(f"--model {name!r}: write replay:DIR")
-    # Options that would change nothing are refused: a manifest must not claim them.
+    # Options without effect are rejected, so that a manifest does not claim them.
     fields = ("base_url", "image_detail", "max_pixels", "reasoning_effort", "tool_calling", "thoughts")
     useless = [*given_options(settings, *fields), *(["--stream"] if settings.stream == "on" else [])]
     useless += [f"--model-arg {key}" for key, value in settings.extra.items() if value is not None]

@@ -1,7 +1,7 @@
-"""The rule over options in words: by count, by written text, else by the option that fits the image best.
+"""The rule for options in words: by count, by written text, else by the option that fits the image best.
 
-All of it is learned: without weights it abstains. A thing that the question names and detection does not find is a
-refusal: the choice that refuses where one is offered, else an abstention.
+All of it is learned: without weights it abstains. If detection does not find an object that the question names, the
+answer is the choice that refuses, or an abstention if there is none.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from hybrid.tool.rules import Abstained, RuleContext, SpecialistAnswer, ask_tool
 from tools._shared.question_words import MAX_NAMES, asked_question, asks_for_text, counted_thing, named_things, singular
 from tools.detection.rules import count_of, counted_choice
 
-# Phrases by which an option says that the picture does not show the answer.
+# Phrases by which an option says that the image does not show the answer.
 REFUSES: Final = re.compile(r"(?i)\bsorry\b|\b(?:can(?:no|')?t|cannot|unable to) (?:help|answer|tell|know)\b")
-# Most texts that the attributes tool compares in one call.
+# Largest number of texts that the attributes tool compares in one call.
 MAX_TEXTS: Final = 16
-# Most characters of one text for the attributes tool.
+# Largest length of one text for the attributes tool, in characters.
 MAX_CHARACTERS: Final = 300
 
 
 @asks("attributes", "detection", "ocr")
 async def one_of(prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
-    """A choice in words: by count, by written text, else by the option that fits the image best."""
+    """Choose an option in words: by count, by written text, else the option that fits the image best."""
     question = own_sentence(prompt)
     missing, looked = await not_found(prompt, ctx, question)
     if missing is not None and looked is not None:
@@ -43,7 +43,7 @@ async def one_of(prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
         choice = written_choice(prompt.choices, str(read.data.get("text", "")))
         if choice is not None:
             return choose(choice, "ocr", read)
-    # None of the options fitting is a refusal where one is offered.
+    # If no option fits, choose the one that refuses, if any.
     refusal = refusing(prompt.choices)
     places = [place for place in range(len(prompt.choices)) if place != refusal]
     texts = [f"{question} {prompt.choices[place]}"[:MAX_CHARACTERS] for place in places]
@@ -55,7 +55,7 @@ async def one_of(prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
 
 
 def own_sentence(prompt: Prompt) -> str:
-    """The question's own sentence: the line `Question: ...`, else the first line that ends in a question mark."""
+    """Return the question itself: the line `Question: ...`, else the first line that ends in a question mark."""
     expected = asked_question(prompt.text)
     if expected is not None:
         return expected
@@ -64,13 +64,13 @@ def own_sentence(prompt: Prompt) -> str:
 
 
 def looked_for(question: str) -> list[str]:
-    """The things that a question names, each once and in the singular; of a count the one that is counted."""
+    """List the objects that a question names, once each and in the singular; for a count, only the counted one."""
     counted_name = counted_thing(question)
     return list(dict.fromkeys([counted_name] if counted_name else [singular(name) for name in named_things(question)]))
 
 
 async def not_found(prompt: Prompt, ctx: RuleContext, question: str) -> tuple[str | None, Finding | None]:
-    """The first named thing that is not in the image, and detection's finding; no finding if no tool was asked."""
+    """Return the first named object not in the image, and detection's output, or None if it was not called."""
     target = looked_for(question)
     if not target:
         ctx.rule("no name", "the question names no thing to look for")
@@ -82,14 +82,14 @@ async def not_found(prompt: Prompt, ctx: RuleContext, question: str) -> tuple[st
 
 
 def written_choice(choices: tuple[str, ...], text: str) -> int | None:
-    """The place of the one choice whose words all stand in a text in a row; None for none or several."""
+    """Return the index of the only choice whose words are in the text, in order; None for none or several."""
     read = f" {_words(text)} "
     fits = [place for place, choice in enumerate(choices) if _words(choice) and f" {_words(choice)} " in read]
     return fits[0] if len(fits) == 1 else None
 
 
 def refusing(choices: tuple[str, ...]) -> int | None:
-    """The place of the one choice that refuses, or None."""
+    """Return the index of the only choice that refuses, or None."""
     fits = [place for place, choice in enumerate(choices) if REFUSES.search(choice)]
     return fits[0] if len(fits) == 1 else None
 
@@ -97,11 +97,11 @@ def refusing(choices: tuple[str, ...]) -> int | None:
 async def best_fitting(
     prompt: Prompt, ctx: RuleContext, texts: list[str], box: Box | None = None
 ) -> tuple[int, Finding]:
-    """The place of the text that fits the image best, or a region of it, and the finding of the attributes tool.
+    """Return the index of the text that fits the image, or a region of it, best, and the output of the attributes tool.
 
-    Raises `Abstained` where the tool cannot compare the texts, or does not decide.
+    Raises `Abstained` if the tool cannot compare the texts, or does not decide.
     """
-    # Equal texts are one to the tool, and its `best` would count them differently.
+    # The tool merges equal texts, so its `best` would be an index into a shorter list.
     if not 2 <= len(texts) <= MAX_TEXTS or len(set(texts)) < len(texts):
         raise Abstained("no texts", "the options are not between 2 and 16 different texts")
     args: dict[str, Json] = {"texts": [*texts]}

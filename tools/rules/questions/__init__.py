@@ -1,4 +1,4 @@
-"""The rule for questions of any file: what is asked is read from the text, the kind, the choices and the images.
+"""The rule for questions of any file: the request is read from the text, the kind, the choices and the images.
 
     hybrid run FILE --solver specialist --weights detection=DIR_OR_ID
 
@@ -68,7 +68,7 @@ NAMES: Final[Mapping[type[RecognisedQuestion], str]] = {
 
 
 def name_of(prompt: Prompt) -> tuple[str | None, str]:
-    """The name of what a prompt asks, or None and the reason why that is not clear."""
+    """Return the name of the kind of question, or None and the reason why it is unclear."""
     question = recognise_question(prompt)
     return (None, question.reason) if isinstance(question, Unclear) else (NAMES[type(question)], "")
 

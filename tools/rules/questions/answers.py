@@ -1,4 +1,4 @@
-"""How each question that a text can ask is answered: the tools that are called, and what their findings decide."""
+"""Answers to each kind of question that a text can ask: the tools called, and the decision from their outputs."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from tools.rules.questions.values import (
     yes_and_no,
 )
 
-# Long side from which an image is looked at in quarters as well: detectors reduce it to about a thousand.
+# Long side from which the quarters of an image are searched as well: detectors shrink it to about a thousand pixels.
 LARGE_PX: Final = 1500
 QUARTERS: Final[Mapping[str, Json]] = {"grid": {"rows": 2, "columns": 2}, "scale": 1.0}
 
 
 class FoundBoxes(NamedTuple):
-    """A box for each thing, in pixels of the image, the least of their confidences 0..1, and what found the last."""
+    """A box for each object, in pixels of the image, their lowest confidence 0..1, and the last tool and output."""
 
     boxes: tuple[Box, ...]
     sure: float
@@ -43,7 +43,7 @@ class FoundBoxes(NamedTuple):
 
 
 async def places_of(prompt: Prompt, ctx: RuleContext, entities: Sequence[Thing]) -> FoundBoxes:
-    """A box for each thing, at least one. Raises `Abstained` where one is not found or not the only one."""
+    """Return a box for each object, at least one. Raises `Abstained` if one is not found or not unique."""
     marked = [entity for entity in entities if entity.color or entity.letter]
     names = [str(entity.name) for entity in entities if not (entity.color or entity.letter)]
     boxes: dict[Thing, tuple[Box, float]] = {}
@@ -58,7 +58,7 @@ async def places_of(prompt: Prompt, ctx: RuleContext, entities: Sequence[Thing])
             )
             if not fits:
                 raise Abstained("not found", f"detection finds no {name}")
-            # The second might be meant as well.
+            # The second one might be meant as well.
             if len(fits) > 1 and fits[1].score >= RIVAL * fits[0].score:
                 raise Abstained("several", f"detection finds more than one {name}")
             boxes[Thing(name)] = (fits[0].box, fits[0].score ** 0.25)
@@ -68,9 +68,9 @@ async def places_of(prompt: Prompt, ctx: RuleContext, entities: Sequence[Thing])
 
 
 async def search(prompt: Prompt, ctx: RuleContext, names: Sequence[str]) -> tuple[list[Detection], Finding]:
-    """The things of some names, in pixels of the image, and the last finding that had some of it, else the first.
+    """Detect named objects, in pixels of the image; return them and the last output that found any, else the first.
 
-    Raises `Abstained` where detection does not know each of them.
+    Raises `Abstained` if detection does not know each name.
     """
     image, unique_names = image_names(prompt)[0], list(dict.fromkeys(names))
     finding = await detected(ctx, image, unique_names)
@@ -89,7 +89,7 @@ async def search(prompt: Prompt, ctx: RuleContext, names: Sequence[str]) -> tupl
         except Abstained as abstained:
             ctx.rule(*abstained.args)
             continue
-        # From pixels of the crop to those of the image.
+        # Convert from pixels of the crop to those of the image.
         (x_offset, y_offset), scale = (part.box.x0, part.box.y0), part.scale
         more = [
             detection._replace(
@@ -104,7 +104,7 @@ async def search(prompt: Prompt, ctx: RuleContext, names: Sequence[str]) -> tupl
 
 
 async def detected(ctx: RuleContext, image: str, names: Sequence[str]) -> Finding:
-    """The finding of detection. Raises `Abstained` where it knows none of the names."""
+    """Return the output of detection. Raises `Abstained` if it knows none of the names."""
     try:
         return await ctx.tool("detection", [image], {"names": list(names)})
     except ToolError as error:
@@ -116,7 +116,7 @@ async def detected(ctx: RuleContext, image: str, names: Sequence[str]) -> Findin
 async def _marks(
     prompt: Prompt, ctx: RuleContext, entities: Sequence[Thing], boxes: dict[Thing, tuple[Box, float]]
 ) -> Finding:
-    """Add the box and the confidence of each marked thing to `boxes`; return the finding of the markers tool."""
+    """Add the box and the confidence of each marked object to `boxes`; return the output of the markers tool."""
     colors: list[Json] = [entity.color for entity in entities if entity.color]
     letters: list[Json] = [entity.letter for entity in entities if entity.letter]
     if colors and letters:
@@ -141,25 +141,25 @@ async def _marks(
     return finding
 
 
-# Degree from which a relation of two boxes holds, as the relation tool takes it.
+# Degree from which a relation of two boxes holds, as in the relation tool.
 CLEARLY: Final = 0.6
-# Share of the picture's side on either side of a border within which a thing lies in neither part.
+# Distance from a border between parts, as a share of the image's side, within which the part is undecided.
 EDGE: Final = 0.05
-# Width of a drawn box's line and of the colour that JPEG spreads beside it.
+# Width of a drawn box's line, including the colour that JPEG spreads around it.
 FRAME_PX: Final = 4
-# Share of a detected box's sides that is shown around it.
+# Margin around a detected box, as a share of its sides, that is shown.
 ROUND_IT: Final = 0.1
 _TEXT, _MATERIAL = "a {value} {name}", "a {name} made of {value}"
 
 
 async def answer_existence(question: ExistenceQuestion, prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
-    """Yes if detection finds one, in the image or in its quarters; else no."""
+    """Answer yes if detection finds an object, in the image or in its quarters; else no."""
     detections, finding = await search(prompt, ctx, [question.name])
     return _yes_no(prompt, bool(detections), "detection", finding, None)
 
 
 async def answer_count(question: CountQuestion, prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
-    """The number that detection counts, where a choice states it."""
+    """Return detection's count, or the choice that states it."""
     finding = await detected(ctx, image_names(prompt)[0], [question.name])
     if (count := count_of(finding, question.name)) is None:
         return None
@@ -172,14 +172,14 @@ async def answer_count(question: CountQuestion, prompt: Prompt, ctx: RuleContext
 
 
 async def answer_nearest(question: NearestQuestion, prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
-    """The thing whose middle depth finds nearest; of two the other one is farther."""
+    """Choose the object whose centre is nearest by depth; of two, the other one is farther."""
     lettered = all(entity.letter for entity in question.things)
     places = None if lettered else await places_of(prompt, ctx, question.things)
     labels = [entity.letter or "" for entity in question.things]
     args: dict[str, Json] = {"labels": [*labels]}
     if places is not None:
         labels = [str(place) for place in range(len(question.things))]
-        # Bounds are exclusive: the middle of a box of one pixel at the border is still a pixel of the image.
+        # Bounds are exclusive: the centre of a one-pixel box at the border is still a pixel of the image.
         middles: list[Json] = [
             {"x": max(0.0, (box.x0 + box.x1 - 1) / 2), "y": max(0.0, (box.y0 + box.y1 - 1) / 2), "label": label}
             for label, box in zip(labels, places.boxes, strict=True)
@@ -202,7 +202,7 @@ async def answer_nearest(question: NearestQuestion, prompt: Prompt, ctx: RuleCon
 
 
 async def answer_relation(question: RelationQuestion, prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
-    """The one relation that holds of those asked for: by the relation tool for names, by boxes where one has a mark."""
+    """Choose the only relation that holds: by the relation tool for names, by boxes if one object has a mark."""
     relations = question.options or ((question.relation,) if question.relation else ())
     entities, verdicts = (question.subject, question.reference), []
     if all(entity.name and not entity.color for entity in entities):
@@ -235,13 +235,13 @@ async def answer_relation(question: RelationQuestion, prompt: Prompt, ctx: RuleC
 
 
 async def answer_position(question: PositionQuestion, prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
-    """The one part of the picture that the middle of the thing lies in, clear of its borders."""
+    """Choose the only part of the image that contains the object's centre, away from its borders."""
     places = await places_of(prompt, ctx, [question.thing])
     parts = question.options or ((question.part,) if question.part else ())
     size, box = prompt.images[0].image, places.boxes[0]
     x = _third([part.x for part in parts], (box.x0 + box.x1) / 2 / size.width)
     y = _third([part.y for part in parts], (box.y0 + box.y1) / 2 / size.height)
-    # Whether it lies in each part; None where that is too near to call.
+    # Whether the object is in each part; None if that is too close to call.
     fits: list[bool | None] = []
     for part in parts:
         verdicts = []
@@ -249,7 +249,7 @@ async def answer_position(question: PositionQuestion, prompt: Prompt, ctx: RuleC
             (part.x, [p.x for p in parts], x),
             (part.y, [p.y for p in parts], y),
         ):
-            # The middle of a picture whose other parts are only left and right says nothing about up and down.
+            # If all other parts are left and right, "middle" says nothing about up and down.
             if option_third is not None and any(third in ("low", "high") for third in thirds):
                 verdicts.append(None if actual_third is None else option_third == actual_third)
         fits.append(False if False in verdicts else None if None in verdicts or not verdicts else True)
@@ -261,7 +261,7 @@ async def answer_position(question: PositionQuestion, prompt: Prompt, ctx: RuleC
 
 
 def _third(thirds: Sequence[Third | None], share: float) -> Third | None:
-    """Where a share of a side lies among the parts named along it; None near a border of two."""
+    """Return the third of a side that contains a position, among the named ones; None near a border."""
     borders = (1 / 3, 2 / 3) if "middle" in thirds else (0.5, 0.5)
     if min(abs(share - border) for border in borders) < EDGE:
         return None
@@ -269,7 +269,7 @@ def _third(thirds: Sequence[Third | None], share: float) -> Third | None:
 
 
 async def answer_attribute(question: AttributeQuestion, prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
-    """The value that fits the thing's own region best."""
+    """Choose the value that fits the region of the object best."""
     places = await places_of(prompt, ctx, [question.thing])
     name = question.thing.name or "thing"
     form = _MATERIAL if question.attribute == "material" else _TEXT
@@ -279,7 +279,7 @@ async def answer_attribute(question: AttributeQuestion, prompt: Prompt, ctx: Rul
 
 
 def _region(box: Box, has_frame: bool) -> Box:
-    """The crop that shows a thing: a detected box with some of its surroundings, a drawn one without its line."""
+    """Return the crop that shows an object: a detected box with a margin, a drawn one without its line."""
     if has_frame and min(box.x1 - box.x0, box.y1 - box.y0) > 4 * FRAME_PX:
         return Box(box.x0 + FRAME_PX, box.y0 + FRAME_PX, box.x1 - FRAME_PX, box.y1 - FRAME_PX)
     wide, high = ROUND_IT * (box.x1 - box.x0), ROUND_IT * (box.y1 - box.y0)
@@ -287,7 +287,7 @@ def _region(box: Box, has_frame: bool) -> Box:
 
 
 async def answer_text(question: TextQuestion, prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
-    """The one choice whose words stand in the text that is read."""
+    """Choose the only choice whose words are in the text that ocr reads."""
     del question
     finding = await ctx.tool("ocr", [image_names(prompt)[0]], {})
     place = written_choice(prompt.choices, str(finding.data.get("text", "")))

@@ -1,9 +1,9 @@
-"""The thing that a question asks, by its text, kind, choices and number of images: `recognise_question(prompt)`.
+"""Recognise what a question asks from its text, kind, choices and number of images: `recognise_question(prompt)`.
 
     Nearest((Thing("desk", "red"), Thing("shelf", "blue")), "nearest")      # or an `Unclear` with the reason
 
-Every form of words is written out (`forms.py` those of places). Where none fits as a whole, or the choices do not fit
-what is asked, the question is unclear: a certain wrong answer is worse than an abstention.
+Every wording is listed explicitly (those of positions in `forms.py`). If none matches the full sentence, or the choices
+do not fit, the question is unclear: a confident wrong answer is worse than an abstention.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _COMPARED: Final = r"(?:relative to|in relation to|with respect to|compared (?:t
 
 
 def placed(sentence: str, prompt: Prompt) -> PositionQuestion | Unclear | None:
-    """The part of the picture that a question asks for."""
+    """Recognise a question about the part of the image that contains an object."""
     forms = (
         rf"where (?:in|on) {PICTURE} (?:is|are|can) (?P<x>.+?){_LIES}",
         rf"where (?:is|are|can) (?P<x>.+?){_LIES} (?:in|on|within) {PICTURE}",
@@ -76,7 +76,7 @@ def placed(sentence: str, prompt: Prompt) -> PositionQuestion | Unclear | None:
 
 
 def related(sentence: str, prompt: Prompt) -> RelationQuestion | Unclear | None:
-    """The relation of two things that a question asks for."""
+    """Recognise a question about the relation of two objects."""
     forms = (
         rf"where (?:is|are|does|do) (?P<x>.+?)(?: stand| sit| lie)?{_LIES}{_IN} {_COMPARED} (?P<y>.+?){_IN}",
         rf"what is the (?:relative )?(?:position|location) of (?P<x>.+?) {_COMPARED} (?P<y>.+?){_IN}",
@@ -100,7 +100,7 @@ def related(sentence: str, prompt: Prompt) -> RelationQuestion | Unclear | None:
 
 
 def _holds(sentence: str, prompt: Prompt) -> RelationQuestion | Unclear | None:
-    """A relation asked about with yes or no; the longest phrase first: "on top of" before "on"."""
+    """Recognise a yes-no question about a relation; longer phrases first: "on top of" before "on"."""
     match = re.fullmatch(r"does (?P<x>.+?) contain (?P<y>the .+)", sentence, re.IGNORECASE)
     phrase = "containing"
     for candidate in sorted(PHRASES, key=len, reverse=True):
@@ -150,7 +150,7 @@ _WORD: Final = r"(?P<word>colou?r|material|shape|pattern)"
 
 
 def recognise_question(prompt: Prompt) -> RecognisedQuestion | Unclear:
-    """The thing that a prompt asks. Of several images none is meant for sure."""
+    """Recognise what a prompt asks; with several images it is unclear which one is meant."""
     if len(prompt.images) != 1:
         return Unclear(f"it shows {len(prompt.images) or 'no'} images, and these rules look at one")
     sentence = sentence_of(prompt)
@@ -246,7 +246,7 @@ def _which_is_nearest(sentence: str, prompt: Prompt) -> NearestQuestion | Unclea
     options = [thing_in(_bare_option(choice)) for choice in prompt.choices]
     fits = [[place for place, option in enumerate(options) if same_thing(option, entity)] for entity in entities]
     order = tuple(places[0] for places in fits if len(places) == 1)
-    # Each thing is one choice, and there are no others.
+    # Each object is exactly one choice, and there are no other choices.
     if len({*order}) != len(entities) or len(options) != len(entities):
         return Unclear("it asks which thing is nearest, and the choices are not the things that it names")
     form: NearestForm = "nearest" if match["near"] else "farthest"
@@ -309,7 +309,7 @@ def _recognise_text(sentence: str, prompt: Prompt) -> TextQuestion | Unclear | N
 
 
 Recogniser = Callable[[str, Prompt], RecognisedQuestion | Unclear | None]
-# Tried in this order; positions in the picture before relations, as "the image" is no thing.
+# Tried in this order; positions in the image before relations, because "the image" is not an object.
 RECOGNISERS: Final[tuple[Recogniser, ...]] = (
     _exists,
     _recognise_count,

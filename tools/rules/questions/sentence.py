@@ -1,8 +1,8 @@
-"""The one sentence that asks, out of a prompt's text: without its options, and without requests for a form of reply.
+"""Extract the sentence that asks from a prompt's text, without its options and requests for a form of reply.
 
     sentence_of(prompt)      # "How many cars are there", or an `Unclear`
 
-A sentence beside it that is not known to change nothing ("I am standing at the red mark.") makes the question unclear.
+Any other sentence that is not known to be irrelevant ("I am standing at the red mark.") makes the question unclear.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from typing import Final, Literal, NamedTuple, cast
 from hybrid.core.types import LETTERS, Prompt
 from tools._shared.question_words import named_things, singular
 
-# How questions call the image.
+# Words for the image in questions.
 PICTURE: Final = r"(?:the|this|that) (?:given |provided )?(?:image|picture|photo|photograph|scene|shot)(?: provided)?"
 
-# Sentences that ask for a form of reply, or say what is drawn: they change nothing about what is asked.
+# Sentences that request a form of reply, or describe the drawing: they do not change the question.
 _REQUEST: Final = re.compile(
     r"(?:please )?(?:directly )?(?:answer|respond|reply|select|choose|pick|output|give|provide|use)\b[^?]*|"
     rf"(?:please )?(?:look (?:carefully )?at|examine|observe) {PICTURE}(?: carefully)?|"
@@ -36,10 +36,10 @@ _PREFACE: Final = re.compile(
     rf"(?:in|based on|according to|looking at|given) {PICTURE}, |estimate .{{0,60}}distances[^,]*, )?",
     re.IGNORECASE,
 )
-# A thing with its mark in a preface, which the question itself may name without.
+# An object with its mark in a preface; the question itself may then omit the mark.
 _WITH_MARK: Final = re.compile(r"\b(the (?:(?!the )[a-z -])+?) (\([^()]+\))", re.IGNORECASE)
 _CLOSING: Final = re.compile(rf",? (?:as seen )?{_VIEWER}$", re.IGNORECASE)
-# Words that turn a question round, or put it at another time, place or pair of eyes.
+# Words that negate a question, or move it to another time, place or point of view.
 _CHANGES: Final = re.compile(
     r"\b(?:not|never|no|nor|neither|without|except|besides|apart|instead|if|would|could|should|will|suppose|imagine|"
     r"assume|after|before|i|my|mine|me|your|was|were|had|did)\b|n['’]t\b",
@@ -48,15 +48,15 @@ _CHANGES: Final = re.compile(
 
 
 class Unclear(NamedTuple):
-    """Why a question is not answered by its text."""
+    """The reason why the text of a question is not understood."""
 
     reason: str
 
 
 def sentence_of(prompt: Prompt) -> str | Unclear:
-    """The sentence that asks, without its question mark and without a preface that changes nothing."""
+    """Return the sentence that asks, without its question mark and without irrelevant prefaces."""
     text = prompt.text
-    # Without the options that the prompt also holds as choices.
+    # Remove the options that the prompt also has as choices.
     for letter, choice in zip(LETTERS, prompt.choices, strict=False):
         option = rf"^\s*\(?{letter}[).:]\s*{re.escape(choice.strip())}\s*$|\({letter}\)\s*{re.escape(choice.strip())}"
         text = re.sub(option, "\n", text, count=1, flags=re.MULTILINE)
@@ -100,14 +100,14 @@ _NARROWS: Final = re.compile(
     r"anything|something|someone|anyone|anybody|somebody|nothing|main|dominant|whole|entire|front|rear|back|"
     r"left-hand|right-hand|visible|open|closed|facing|no|not"
 )
-# Nouns that would be taken for a verb behind another noun: "trash can", "brick building".
+# Nouns that look like a verb after another noun: "trash can", "brick building".
 _SECOND_NOUN: Final = re.compile(
     r"(?<= )(?:can|stand|watch|building|painting|ceiling|ring|earring|string|awning|railing|wing|swing|clothing)s?$"
 )
 
 
 class Thing(NamedTuple):
-    """A thing that a question names: by a noun in the singular, by the colour of its drawn box, by a drawn letter."""
+    """An object in a question: by a singular noun, by the colour of its drawn box, or by a drawn letter."""
 
     name: str | None = None
     color: MarkColor | None = None
@@ -115,12 +115,12 @@ class Thing(NamedTuple):
 
     @property
     def label(self) -> str:
-        """The thing in words, for the trace."""
+        """Text for the trace."""
         return self.name or (f"the {self.color} box" if self.color else f"point {self.letter}")
 
 
 def thing_in(words: str) -> Thing | None:
-    """The one thing that some words name; None for none, for one of several of its kind, and for a part of a thing."""
+    """Return the only object that the words name; None for none, for one of several of a kind, and for a part."""
     words = " ".join(words.split()).strip(" .,:;")
     if match := _LETTER.fullmatch(words):
         return Thing(letter=match["letter"])
@@ -134,14 +134,14 @@ def thing_in(words: str) -> Thing | None:
 
 
 def things_in(words: Sequence[str]) -> tuple[Thing, ...] | None:
-    """The things of several groups of words; None where one of them names none, or two of them the same."""
+    """Return the objects of several phrases; None if a phrase names none, or two name the same."""
     entities = [thing_in(word) for word in words]
     recognised = tuple(entity for entity in entities if entity is not None)
     return recognised if len(set(recognised)) == len(words) else None
 
 
 def alternatives(words: str) -> list[str]:
-    """The parts of "the cup, the plate or the bowl"."""
+    """Split "the cup, the plate or the bowl" into its parts."""
     return [part for part in re.split(r"\s*,\s*(?:or|and)\s+|\s*,\s*|\s+or\s+", words.strip()) if part]
 
 

@@ -1,4 +1,4 @@
-"""Choices read: numbers, sides of a thing, parts of the picture, values of an attribute, yes and no."""
+"""Parse choices: numbers, sides of an object, parts of the image, values of an attribute, yes and no."""
 
 from __future__ import annotations
 
@@ -37,26 +37,26 @@ _MIDDLE: Final = ("center", "centre", "middle", "central")
 
 
 class PicturePart(NamedTuple):
-    """A part of the picture: along x and along y low, middle or high; None where it says nothing about that axis."""
+    """A part of the image: low, middle or high along x and along y; None for an axis without information."""
 
     x: Third | None
     y: Third | None
 
 
 def numbers_in(choices: Sequence[str]) -> bool:
-    """Whether every choice states one number and nothing about more or less than it, and no two the same."""
+    """Return whether every choice states one number, without "more" or "less", and all numbers differ."""
     plain = all(_PLAIN_NUMBER.fullmatch(choice.strip(" .")) and not _ABOUT.search(choice) for choice in choices)
     return plain and len({number_in(choice) for choice in choices} - {None}) == len(choices) > 1
 
 
 def yes_and_no(choices: Sequence[str]) -> tuple[int, int] | None:
-    """The places of the choices yes and no, where these two are all."""
+    """Return the indices of the choices yes and no, if these are the only choices."""
     words = [match["said"].lower() if (match := _YES_NO.fullmatch(choice.strip())) else "" for choice in choices]
     return (words.index("yes"), words.index("no")) if sorted(words) == ["no", "yes"] else None
 
 
 def relation_in(words: str) -> RelationName | None:
-    """The relation that words such as "on the left side of", "above" or "to the right" name."""
+    """Return the relation that words such as "on the left side of", "above" or "to the right" name."""
     words = words.strip(" .,").lower()
     bare = re.sub(r" of$", "", words)
     if match := _SIDE.fullmatch(bare):
@@ -66,7 +66,7 @@ def relation_in(words: str) -> RelationName | None:
 
 
 def relations_in(choices: Sequence[str], subject: Thing, reference: Thing) -> tuple[RelationName, ...] | None:
-    """The relation that each choice states, as words or as a sentence about these two things; None if one does not."""
+    """Return the relation that each choice states, in words or a sentence about the objects; None if any fails."""
     relations = [_stated_relation(choice.strip(" ."), subject, reference) for choice in choices]
     distinct = tuple(relation for relation in relations if relation is not None)
     return distinct if len(set(distinct)) == len(choices) > 1 else None
@@ -89,7 +89,7 @@ def _stated_relation(choice: str, subject: Thing, reference: Thing) -> RelationN
 
 
 def same_thing(first: Thing | None, second: Thing) -> bool:
-    """Whether words name the same thing, which the question may name more closely."""
+    """Return whether the words name the same object, which the question may describe in more detail."""
     if first is None:
         return False
     if first.name is not None:
@@ -98,7 +98,7 @@ def same_thing(first: Thing | None, second: Thing) -> bool:
 
 
 def part_in(words: str) -> PicturePart | None:
-    """The part of the picture that words such as "in the upper left corner" or "right side" name."""
+    """Return the part of the image that words such as "in the upper left corner" or "right side" name."""
     named_words = re.findall(r"[a-z]+", _NO_PART.sub(" ", words).lower())
     upright = [_UPRIGHT[word] for word in named_words if word in _UPRIGHT]
     across = [_ACROSS[word] for word in named_words if word in _ACROSS]
@@ -114,18 +114,18 @@ def part_in(words: str) -> PicturePart | None:
 
 
 def parts_in(choices: Sequence[str]) -> tuple[PicturePart, ...] | None:
-    """The part of the picture that each choice names; None if one does not, or two name the same."""
+    """Return the part of the image that each choice names; None if one names none, or two name the same."""
     parts = tuple(part for part in map(part_in, choices) if part is not None)
     return parts if len(set(parts)) == len(choices) > 1 else None
 
 
 def is_color(words: str) -> bool:
-    """Whether words are a colour, or several."""
+    """Return whether the words are one or several colours."""
     return _A_COLOR.fullmatch(words.strip()) is not None
 
 
 def values_in(choices: Sequence[str], attribute: Attribute, entity: Thing) -> tuple[str, ...] | None:
-    """The value that each choice gives, as a word or as a sentence about the thing; None if one is none."""
+    """Return the value that each choice gives, in a word or in a sentence about the object; None if one gives none."""
     word = "colou?r" if attribute == "color" else attribute
     form = rf"(?:the {word} (?:of|on) )?(?P<thing>(?:the|this|an?) .+?) (?:is|are) (?:made of )?(?P<value>.+)"
     values = []
@@ -144,39 +144,39 @@ NearestForm = Literal["nearest", "farthest", "nearer than", "farther than", "nea
 
 
 class ExistenceQuestion(NamedTuple):
-    """Whether there is a thing of that name."""
+    """A question whether there is an object of the name."""
 
     name: str
 
 
 class CountQuestion(NamedTuple):
-    """How many things of that name there are."""
+    """A question how many objects of the name there are."""
 
     name: str
 
 
 class NearestQuestion(NamedTuple):
-    """Which of some things is nearest to the camera or farthest; of two whether the first is nearer, or farther."""
+    """A question which object is nearest or farthest; with yes or no, whether the first is nearer (or farther)."""
 
     things: tuple[Thing, ...]
     form: NearestForm
-    # The choice of each thing, or of "nearer" and "farther"; empty where yes or no is asked.
+    # Indices of the choices for each object, or for "nearer" and "farther"; empty for yes or no.
     places: tuple[int, ...] = ()
 
 
 class RelationQuestion(NamedTuple):
-    """Which relation one thing is in to another, or whether it is in this one."""
+    """A question which relation the subject has to the reference, or whether it has this one."""
 
     subject: Thing
     reference: Thing
-    # The relation of a question for yes or no.
+    # Relation of a yes-no question.
     relation: RelationName | None = None
-    # The relation of each choice.
+    # Relation that each choice states.
     options: tuple[RelationName, ...] = ()
 
 
 class PositionQuestion(NamedTuple):
-    """Which part of the picture a thing lies in, or whether it lies in this one."""
+    """A question which part of the image contains an object, or whether this one does."""
 
     thing: Thing
     part: PicturePart | None = None
@@ -184,7 +184,7 @@ class PositionQuestion(NamedTuple):
 
 
 class AttributeQuestion(NamedTuple):
-    """Which value of an attribute a thing has: of each choice its value."""
+    """A question which value of an attribute an object has; `values` has one value per choice."""
 
     thing: Thing
     attribute: Attribute
@@ -192,7 +192,7 @@ class AttributeQuestion(NamedTuple):
 
 
 class TextQuestion(NamedTuple):
-    """Which choice is written in the picture."""
+    """A question which choice is written in the image."""
 
 
 RecognisedQuestion = (
