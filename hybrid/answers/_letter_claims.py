@@ -78,8 +78,10 @@ _PREDICATE: Final = re.compile(
     r"(?i)\b(?:most|more|best|better|clos(?:er|est)|near(?:er|est)|likel(?:y|ier)|correct|right (?:answer|choice)"
     r"|correspond(?:s|ing)?|match(?:es|ing)?|accurately|appropriate|shares?|fits?|completes?|moving|moved|darker|same|similar"
     r"|missing (?:part|piece)|would be|must be|answer)\b"
+    # `Option A seems right`, neither `that is right` nor `A is right of B`
+    r"|(?-i:\b[A-Z])[)\]]?\s(?:is|looks|seems|appears)\s(?:to be\s)?(?:right|true)(?=\s?[.,;!]|\s?$)"
 )
-_CONCLUSION: Final = re.compile(
+CONCLUSION: Final = re.compile(
     r"(?i)(?:therefore|thus|hence|so|consequently|accordingly|in conclusion|in summary|overall|based on|given"
     r"|considering|finally)\b"
 )
@@ -103,7 +105,7 @@ def reluctant_claim(reply: LetterReply) -> str | None:
     clauses = [clause for sentence in reply.sentences for clause in _TURN.split(sentence)]
     doubts = [place for place, clause in enumerate(clauses) if _DECLINES.search(clause)]
     later_clauses = clauses[doubts[-1] + 1 :] if doubts else []
-    concluding = [clause for clause in later_clauses if _CONCLUSION.match(clause)]
+    concluding = [clause for clause in later_clauses if CONCLUSION.match(clause)]
     claims = {claim(reply, clause) for clause in concluding[-1:] or later_clauses} - {None}
     return claims.pop() if len(claims) == 1 else None
 
@@ -113,7 +115,7 @@ def stated_number(reply: LetterReply) -> str | None:
     choice_numbers = [numbers(choice) for choice in reply.choices]
     if not all(len(stated) == 1 for stated in choice_numbers):
         return None
-    concluding = [s for s in reply.sentences if _CONCLUSION.match(s)]
+    concluding = [s for s in reply.sentences if CONCLUSION.match(s)]
     for passage in (reply.text, *concluding[-1:]):
         stated = tuple({total(drop_uncounted(passage))} - {None} or set(numbers(passage)))
         if len(stated) == 1 and not _NEGATION.search(passage):
@@ -126,7 +128,7 @@ def stated_number(reply: LetterReply) -> str | None:
 
 
 # A conclusion inside of a sentence: `A is farther than B, so B is closer`; not `A is close, so is B`.
-_SO: Final = re.compile(
+SO: Final = re.compile(
     r"(?i)(?:[,;]\s(?:and\s)?(?:so|therefore|hence|thus|which means(?: that)?|meaning(?: that)?)\b|\s(?:=>|→|⇒)),?\s"
     r"(?!(?:is|are|does|do|might|could|would|may|can)\b)"
 )
@@ -135,8 +137,8 @@ _SO: Final = re.compile(
 def concluding_claim(reply: LetterReply) -> str | None:
     """The last sentence or clause that concludes claims one choice: `Therefore, point D corresponds to ...`."""
     for sentence in reversed(reply.sentences):
-        *_, clause = _SO.split(sentence)
-        if clause != sentence or _CONCLUSION.match(sentence):
+        *_, clause = SO.split(sentence)
+        if clause != sentence or CONCLUSION.match(sentence):
             return claim(reply, clause)
     return None
 

@@ -4,12 +4,13 @@ They run where no explicit rule decides; each takes a reply and gives a label or
 """
 
 import re
+from dataclasses import replace
 from itertools import pairwise
 from typing import Final
 
-from hybrid.answers._letter_claims import claim
+from hybrid.answers._letter_claims import CONCLUSION, SO, claim
 from hybrid.answers._letter_reply import NOUN, LetterReply, group, label
-from hybrid.answers._letter_rules import Rules
+from hybrid.answers._letter_rules import Rules, only_letter
 from hybrid.answers.base import bare
 
 # In a longer reply a clause has more to do with the clauses next to it than can be seen from its words.
@@ -43,12 +44,14 @@ _CLAUSES: Final = re.compile(
     r"|\sand\s(?=(?:[a-z]+\s)?[(\[]?[A-Z][)\]]?\s(?:is|must be)\s(?:right|correct|true|it|the|best)\b)"
 )
 # The commas of a list belong to it: `A, B and D are out`.
-_LISTED: Final = r"(?:[(\[]?[A-Z][)\]]?,\s)+[(\[]?[A-Z][)\]]?,?\s(?:and|or|nor)\s"
+_LISTED: Final = (
+    r"(?:[(\[]?[A-Z][)\]]?,\s)+[(\[]?[A-Z][)\]]?,?\s(?:(?:and|or|nor)\s|(?=(?:are|were|do|don't|fail|can|cannot)\b))"
+)
 _DENIES: Final = re.compile(
     r"(?i)\b(?:not|no|neither|nor|never|cannot|wrong|incorrect|false|impossible|implausible|invalid"
     r"|out(?! of)|second (?:answer|choice)"
     r"|exclu(?:ded?|ding)|reject(?:ed)?|eliminat(?:ed?|ing)|discard(?:ed|ing)?|dismiss(?:ed|ing)?"
-    r"|unlikely|rul(?:e|ed|ing) out|fails|rather than|instead of"
+    r"|unlikely|rul(?:e|ed|ing) out|fails?|rather than|instead of"
     r"|nicht|weder|kein|falsche|mauvaise|неправильный|не)\b|n't\b|不是|错误"
 )
 # `Rejected: A, B`, `"wrong option": "A"`
@@ -181,4 +184,13 @@ def denied_comparison(reply: LetterReply) -> str | None:
     return other if denied and other and denied != other else None
 
 
-CLAUSE_RULES: Final[Rules] = (denied_comparison, verdicts, remaining, stated_choice)
+def concluding_letter(reply: LetterReply) -> str | None:
+    """The reply ends by concluding a letter alone, whatever choices it names before: `The dog is larger, so A.`."""
+    *before, clause = SO.split(reply.sentences[-1])
+    conclusion = CONCLUSION.match(clause)
+    if not (before or conclusion) or clause.endswith("?"):
+        return None
+    return only_letter(replace(reply, text=clause[conclusion.end() if conclusion else 0 :]))
+
+
+CLAUSE_RULES: Final[Rules] = (denied_comparison, verdicts, remaining, concluding_letter, stated_choice)

@@ -7,11 +7,12 @@ where "no" is a choice, names nothing.
 import re
 from dataclasses import replace
 from functools import lru_cache
-from typing import Final
+from typing import Final, NamedTuple
 
 from hybrid.answers._letter_claims import claim, declines
 from hybrid.answers._letter_reply import NOUN, LetterReply, group, label
-from hybrid.answers._letter_rules import announced_choice
+from hybrid.answers._letter_rules import REJECTED, SEPARATOR, announced_choice, only_letter
+from hybrid.answers.base import bare
 
 # What goes before the letter and says nothing of it.
 _BEFORE: Final = (
@@ -52,9 +53,29 @@ _TURN: Final = re.compile(r"(?i)\b(?:but|however|though|although|yet|so|therefor
 _ANSWER: Final = re.compile(r"(?i)\b(?:answer|choice|option|choose|pick|select|conclusion)\b")
 
 
+# `B, not A, because ...`
+_CONTRASTED: Final = r",?\s(?i:(?:and\s)?(?:not|rather than|instead of|as opposed to|over|unlike)\s)"
+_NO: Final = r"(?i:(?:(?:hm+|well|oh|nah)\b[,.\s]{1,2})?(?:no|nope|wrong|incorrect)\b)"
+_YES: Final = r"(?i:(?:yes|yeah|yep|correct|right|exactly|indeed)\b)"
+_ASKING: Final = r"(?i:(?:is it|(?:could|can|might|would) it be|what about|how about|maybe|perhaps)\s)?"
+# Nouns that may name what the question is about instead of an option: `Point A? Yes, because ...` to "Is A closer?".
+_THING: Final = re.compile(r"(?i)\b(?:point|box|picture|image|figure)\s\w\s?\?")
+_CAUSE: Final = re.compile(rf"(?i)\b(?:{_CLAUSE}|{_PHRASE})\b")
+
+
+class _Patterns(NamedTuple):
+    """A letter at the start with its reason; another one with a reason; a last "or B"; a rejection; `A? Yes`."""
+
+    start: re.Pattern[str]
+    other: re.Pattern[str]
+    last: re.Pattern[str]
+    rejection: re.Pattern[str]
+    confirmed: re.Pattern[str]
+
+
 @lru_cache(maxsize=64)
-def _reason_patterns(letters: str) -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
-    """Patterns of a letter at the start with its reason, of another one with a reason, and of a last "or B"."""
+def _reason_patterns(letters: str) -> _Patterns:
+    """The patterns of replies with these labels."""
     k = re.escape(letters)
     # A lone "I" is the speaker.
     lone = re.escape(letters.replace("I", "")) or "(?!)"
@@ -65,29 +86,65 @@ def _reason_patterns(letters: str) -> tuple[re.Pattern[str], re.Pattern[str], re
     cause = rf"(?i:(?P<phrase>{_PHRASE})|{_CLAUSE})(?!\w)|因为|因為|由于|なぜなら|왜냐하면"
     reason = rf"[,;:.]?\s?[–—-]{{0,2}}\s?\(?(?P<why>{cause})"
     aside = rf",\s(?P<aside>(?i:{_ASIDE})\b)"
-    dash = r"(?:\s?(?P<dash>[–—-]|\()\s?|(?P<colon>:)\s)(?=[A-Za-z])"
-    start = rf"\W*{_BEFORE}{letter}{_SURE}(?:{reason}|{aside}|{dash})"
+    dash = r"(?:\s?(?P<dash>[–—-]|\(|,(?=\s))\s?|(?P<colon>:)\s)(?=[A-Za-z])"
+    named = rf"(?:{NOUN}\s)?{label(letters)}"
+    listed = rf"{named}(?:{SEPARATOR}{named})*"
+    start = rf"\W*{_BEFORE}{letter}{_SURE}(?:{_CONTRASTED}{listed})?(?:{reason}|{aside}|{dash})"
     other = rf"{label(letters)}(?:[.,;]?\s?(?i:{_CLAUSE}|{_PHRASE})\b|\s?(?:[:–—-]\s|\((?!\w\))))"
     last = rf"(?:,\sor|\bor\s(?:maybe|perhaps|possibly|even|also))\b[^.\n]{{0,20}}?{label(letters)}"
-    return re.compile(start), re.compile(other), re.compile(last)
+    # A rejection ends before the next clause and names no further label.
+    end = rf"(?:(?!{label(letters)})[^.?!;\n]){{0,80}}?(?:\s?[.,;:!–—-]+\s|\s(?=but\b))"
+    rejection = (
+        rf"\W*{_BEFORE}(?:{_ASKING}{named}\s?\?\s{_NO}|(?i:(?:it(?:'s| is) )?(?:not|neither)\s){listed}"
+        rf"|(?P<wrong>{listed}\s?,?\s(?i:{REJECTED}))){end}(?i:(?:but|instead|rather|it(?:'s| is)|it must be)\b,?\s)?"
+    )
+    confirmed = rf"\W*{_BEFORE}{_ASKING}({named})\s?\?\s{_YES}[.,;:!–—\s-]*"
+    return _Patterns(*map(re.compile, (start, other, last, rejection, confirmed)))
 
 
 def reasoned_letter(reply: LetterReply) -> str | None:
-    """The reply begins with a letter and says why: `A because it is nearer`, `Choice A, since ...`, `B - it is red`."""
-    start, other, last = _reason_patterns(reply.letters)
-    match = start.match(reply.text)
-    sentence = reply.sentences[0]
-    if match is None or sentence.endswith("?") or match.end() > len(sentence) + 1:
+    """The reply begins with a letter and says why: `A because it is nearer`, `Choice A, since ...`, `B - it is red`.
+
+    Others may be turned down before it: `Option A? No, option B because it is nearer`, `(A) is wrong. (B), as ...`.
+    """
+    reply, rejected, is_elliptic = _skip_rejected(reply)
+    patterns = _reason_patterns(reply.letters)
+    match = patterns.start.match(reply.text)
+    if match is None or reply.sentences[0].endswith("?") or match.end() > len(reply.sentences[0]) + 1:
         return None
     name, tail = group(match), reply.text[match.end() :]
     first = re.split(r"[.;!?\n]", tail, maxsplit=1)[0]
-    if _is_subject(reply, match, first) or last.search(tail):
+    if name in rejected or (is_elliptic and _DENIED.search(first)):
         return None
-    if {group(candidate) for candidate in other.finditer(tail)} - {name}:
+    if _is_subject(reply, match, first) or patterns.last.search(tail):
+        return None
+    if {group(candidate) for candidate in patterns.other.finditer(tail)} - {name}:
         return None
     if (match["dash"] or match["colon"]) and not _explains(reply, match, tail):
         return None
     return name if not _claimed_later(reply, name, tail) else None
+
+
+def _skip_rejected(reply: LetterReply) -> tuple[LetterReply, frozenset[str], bool]:
+    """The reply behind the labels that it turns down at its start, and these; `A? Yes, ...` becomes `A, because ...`.
+
+    Last, whether the next label may be turned down by the same verb: `A is wrong, B because it is too dark`.
+    """
+    patterns, text, rejected, is_elliptic = _reason_patterns(reply.letters), reply.text, set[str](), False
+    # Where "yes" or "no" is a choice, these answer what is asked of a point or box.
+    if _THING.search(text) and {"yes", "no"} & {form for form, _ in reply.forms}:
+        return reply, frozenset(), False
+    while (match := patterns.rejection.match(text)) is not None:
+        is_elliptic = match["wrong"] is not None and match[0].rstrip().endswith(",")
+        # `A is wrong because it is dark, B because it is blurred`
+        if is_elliptic and _CAUSE.search(match[0]):
+            return reply, frozenset(), False
+        rejected |= {group(candidate) for candidate in re.finditer(label(reply.letters), match[0])}
+        text = text[match.end() :]
+    confirmed = patterns.confirmed.match(text)
+    if confirmed is not None and (why := text[confirmed.end() :]):
+        text = f"{confirmed[1]}, {why}" if _CAUSE.match(why) else f"{confirmed[1]}, because {why}"
+    return replace(reply, text=text), frozenset(rejected), is_elliptic
 
 
 def _is_subject(reply: LetterReply, match: re.Match[str], first: str) -> bool:
@@ -107,6 +164,11 @@ def _explains(reply: LetterReply, match: re.Match[str], tail: str) -> bool:
     """Whether what stands behind a dash, bracket or colon is a reason; a lone letter with a colon heads an analysis."""
     clause = re.split(r"[.;!?\n]", tail, maxsplit=1)[0]
     headed = match["colon"] is not None and match[2] is None
+    if match["dash"] == ",":
+        # Behind a comma may come the next of a list, or the text of another choice.
+        others = {dict(reply.forms).get(bare(clause)), *reply.by_letter.find_labels(tail)}
+        if others - {None, group(match)}:
+            return False
     names_another = any(reply.by_letter.find_labels(sentence[:12]) - {group(match)} for sentence in reply.sentences[1:])
     return (
         not (headed or names_another or _DENIED.search(clause) or declines(reply))
@@ -120,5 +182,6 @@ def _claimed_later(reply: LetterReply, name: str, tail: str) -> bool:
     first, *later = re.split(r"(?<=[.;!?])\s|\n", tail)
     pieces = [*_TURN.split(first)[1:], *(piece for sentence in later for piece in _TURN.split(sentence))]
     announced = [announced_choice(replace(reply, text=piece)) for piece in pieces if _ANSWER.search(piece)]
+    announced += [only_letter(replace(reply, text=piece)) for piece in pieces if piece]
     claimed = [claim(letters, piece) for piece in pieces if piece]
     return any(other not in (None, name) for other in (*announced, *claimed))

@@ -15,9 +15,12 @@ NOUN: Final = (
 )
 # Words after a lone "A" that show it is a label and not the article.
 AFTER_A: Final = (
-    r"(?:(?:is|was|does|has)(?:n't)?|because|since|as|and|or|in|on|to|with|appears|seems|matches|corresponds|would"
-    r"|might|may|could|must|cannot|can't|perhaps|vs|more|best|fits)"
+    r"(?:(?:is|was|does|has)(?:n't)?|because|since|as|and|or|but|in|on|to|with|appears|seems|matches|corresponds|would"
+    r"|might|may|could|must|cannot|can't|perhaps|vs|more|best|fits|fails|wins|looks|shows|lies|sits|stands|contains"
+    r"|depicts|lacks|encloses|continues|completes|belongs|remains)"
 )
+# Behind these a lone "A" is a label whatever follows: `option A shows ...`.
+BEFORE_A: Final = r"(?:(?<=[Oo]ption )|(?<=[Cc]hoice )|(?<=[Pp]oint )|(?<=[Bb]ox )|(?<=[Ll]etter ))"
 # Words after a lone "I" that show it is a label and not the speaker.
 AFTER_I: Final = r"(?:is|has|because|since|and|or|appears|seems|matches|corresponds|fits)"
 # No letter follows a label, except "is", "because" and "or" of languages that are written without a blank.
@@ -33,7 +36,7 @@ def label(letters: str) -> str:
     any_label = "".join(map(re.escape, letters))
     no_word = any_label.replace("A", "").replace("I", "")
     lone = rf"[{no_word}]{END}" if no_word else r"(?!)"
-    article = rf"|A{END}(?!\s(?!{AFTER_A}\b)[a-z])" if "A" in letters else ""
+    article = rf"|(?:{BEFORE_A}A{END}|A{END}(?!\s(?!{AFTER_A}\b)[a-z]))" if "A" in letters else ""
     article += rf"|I{END}(?!\s(?!{AFTER_I}\b)[a-z])" if "I" in letters else ""
     return rf"(?:[(\[<]\s?([{any_label}])\s?[)\]>]|(?<![A-Za-z0-9_'])(?<!\bN/)({lone}{article}))"
 

@@ -109,13 +109,17 @@ _TURNED_DOWN: Final = re.compile(
 )
 # These turn an option down only where the text behind them names another letter: `(A) cannot be right, so (B)`, where
 # `(D) cannot be determined` may be the text of an option that is not known.
-_REJECTED: Final = re.compile(
-    r"(?i)(?:(?:is|was|are|were|(?:can|could|should|must|may)(?: safely)? be|(?:has|have) been|gets?)\s"
-    r"(?:\w+ly\s|just\s)?)?"
+REJECTED: Final = (
+    r"(?:(?:both|all|each)\s)?"
+    r"(?:(?:(?:is|was|are|were|(?:can|could|should|must|may)(?: safely)? be|(?:has|have) been|gets?)\s"
+    r"(?:\w+ly\s|just\s|both\s|all\s)?)?"
     r"(?:wrong|incorrect|false|impossible|implausible|unlikely|invalid|out(?!\sof\b)|(?:rul|cross)ed out|excluded"
     r"|eliminated|rejected|discarded|dismissed)\b"
-    r"|(?:is|was|are|were|do|does|did|can|could|would|will)(?:n't|\snot)\b|cannot\b|fails\b"
+    r"|(?:is|was|are|were|do|does|did|can|could|would|will)(?:n't|\snot)\b|cannot\b|fails?\b)"
 )
+_REJECTED: Final = re.compile(f"(?i){REJECTED}")
+# What separates the labels of a list: `(A), (B) and (C) are wrong`.
+SEPARATOR: Final = r"(?:\s?[,/&]\s?(?:(?:and|or|nor)\s)?|\s(?:and|or|nor|as well as)\s)"
 
 
 # `(A)? No`, `(A) 3? Let me count: ...`
@@ -130,36 +134,43 @@ def _turned_down(reply: LetterReply, name: str, rest: str) -> bool:
     So does one that asks for it, `(A)? No`, or gives its share beside others', `A: 50%, B: 50%`.
     """
     shared = re.match(rf"\W*{_SHARE}[\s\w]{{0,20}}[,;|]", rest) and reply.find_labels(rest) - {name}
+    # `(C)? Yes, but the answer is (D)`
+    if rest.startswith("?") and not reply.asks(name) and reply.find_labels(rest) - {name}:
+        return True
     question_match = _ASKED.match(rest)
     if shared or (question_match is not None and (not question_match["what"].strip() or not reply.asks(name))):
         return True
-    clause = re.split(r"[.,;!\n]", rest, maxsplit=1)[0]
-    if bare(clause) and reply.is_choice(name, clause):
+    # `(A), (B) and (C) are wrong`
+    listed = re.match(rf"(?:{SEPARATOR}(?:{NOUN}\s)?{label(reply.letters)})*", rest)
+    is_list = listed is not None and bool(listed[0])
+    predicate = rest[listed.end() if listed else 0 :].lstrip(" ,")
+    clause = re.split(r"[.,;!\n]", predicate, maxsplit=1)[0]
+    if bare(clause) and not is_list and reply.is_choice(name, clause):
         return False
-    # `(A) and (C) are wrong`
-    list_match = re.match(rf"(?:\s?(?:,|,?\s?\b(?:and|nor)\b)\s?(?:{NOUN}\s)?{label(reply.letters)})*", rest)
-    predicate = rest[list_match.end() if list_match else 0 :].lstrip()
     rejected = _REJECTED.match(predicate)
+    if rejected and is_list:
+        return True
     if rejected and reply.by_letter.find_labels(predicate[rejected.end() :]) - {name}:
         return bare(clause) not in reply.text_of(name)
-    return _TURNED_DOWN.match(rest.lstrip()) is not None
+    return _TURNED_DOWN.match(predicate) is not None
 
 
 def _option_of(reply: LetterReply, line: str) -> str | None:
     """The letter of a line that is an option: `(B) no`, `C. Point C`, `Point C`, `B`; analysis lines are longer."""
     k = re.escape(reply.letters)
-    marked = rf"(?:{NOUN}\s)?(?:[(\[]([{k}])[)\]][.:,]?|([{k}])[).:](?!\w))(?P<rest>.*)"
+    marked = rf"(?:{NOUN}\s)?(?:[(\[]([{k}])[)\]][.:]?|([{k}])[).:](?!\w))(?P<rest>.*)"
     match = re.fullmatch(rf"[-•>\s]*(?:{marked}|(?:{NOUN}\s)?[\"']?([{k}])[\"']?\.?)", line)
     if match is None:
         # `B (no)`, `B - no`, `B, no`: a bare letter counts with its own text.
         named = re.fullmatch(rf"[-•>\s]*(?:{NOUN}\s)?[\"']?([{k}])[\"']?(?P<own>(?:,?\s|\s?[–—=(\[]).+)", line)
         return named[1] if named and reply.is_choice(named[1], bare(named["own"])) else None
     rest = (match["rest"] or "").strip()
-    if _turned_down(reply, group(match), rest):
+    if _turned_down(reply, group(match), match["rest"] or ""):
         return None
     # `(A) or (B)`, `(A) yes (B) no`: a second option next to the first leaves both open.
     if offers_another(reply, group(match), rest):
         return None
+    rest = rest.lstrip(", ")
     start = reply.choice_at_start(rest)
     ends = start is not None and rest[start[1] : start[1] + 1] in ("", ".", ";", ":")
     return group(match) if len(rest) <= SHORT_OPTION or ends else None

@@ -203,7 +203,7 @@ def _described(data: bytes, sha256: str, source: str, *, decodes: bool) -> tuple
     width, height = picture.size
     form = str(picture.format)
     media_type = MEDIA_TYPES[form]
-    orientation = None
+    orientation, on_its_side = None, False
     # The mode does not show that channels have 16 bits.
     plain = (
         picture.mode in ("RGB", "L")
@@ -218,6 +218,9 @@ def _described(data: bytes, sha256: str, source: str, *, decodes: bool) -> tuple
         if words is None or any(word in data for word in words):
             # Before loading: Pillow rotates a TIFF on load and drops the tag.
             orientation = picture.getexif().get(EXIF_ORIENTATION)
+            # The size of a TIFF is that after this turn, but for an orientation that only its XMP has.
+            by_tag = form == "TIFF" and EXIF_ORIENTATION in getattr(picture, "tag_v2", {})
+            on_its_side = orientation in ON_ITS_SIDE and not by_tag
         if not decodes:
             # Decoding a JPEG at an eighth of its size checks all its bytes in a third of the time.
             picture.draft(None, (max(1, width // 8), max(1, height // 8)))
@@ -226,7 +229,7 @@ def _described(data: bytes, sha256: str, source: str, *, decodes: bool) -> tuple
                 to_rgb(picture)
     except Exception as error:
         raise DataError(f"{source}: the image does not decode ({str(error) or type(error).__name__})") from error
-    if orientation in ON_ITS_SIDE and form != "TIFF":
+    if on_its_side:
         width, height = height, width
     return StoredImage(sha256, width, height, media_type), plain and form != "AVIF" and orientation not in TURNED
 

@@ -102,6 +102,28 @@ def test_size_pixels_frame_and_crop_of_a_turned_file_agree(tmp_path: Path, form:
     assert not (np.abs(pixels[:, 12:].astype(int) - (220, 20, 20)).max(axis=2) < 60).any()
 
 
+@pytest.mark.parametrize("orientation", range(1, 9))
+@pytest.mark.parametrize("form", ["JPEG", "WEBP", "TIFF", "AVIF"])
+@pytest.mark.parametrize("beside_exif", [False, True])
+def test_an_orientation_in_xmp_turns_size_and_pixels(
+    tmp_path: Path, form: str, orientation: int, beside_exif: bool
+) -> None:
+    xmp = f'<rdf:Description xmlns:tiff="http://ns.adobe.com/tiff/1.0/" tiff:Orientation="{orientation}"/>'.encode()
+    exif = Image.Exif()
+    if beside_exif:
+        exif[0x0112] = orientation
+    picture = Image.new("RGB", (40, 24))
+    if form == "TIFF":
+        data = saved(picture, form, tiffinfo={700: xmp, **dict(exif)})
+    else:
+        data = saved(picture, form, xmp=xmp, exif=exif)
+    store = ImageStore(tmp_path)
+    image, described = store.put(data, "row 7"), inspect(data, "row 7")
+    size = (24, 40) if orientation >= 5 else (40, 24)
+    assert (image.width, image.height) == (described.width, described.height) == size
+    assert store.pixels(image).shape == (size[1], size[0], 3)
+
+
 def test_a_size_that_an_older_version_noted_unturned_is_mended(tmp_path: Path) -> None:
     store, data = ImageStore(tmp_path), turned_file("AVIF", 6)
     image = store.put(data, "x")

@@ -227,3 +227,16 @@ def test_the_package_reads_a_page_the_same_upside_down():
     words = ["MARKET", "PLACE 27", "NO ENTRY", "GATE"]
     for pixels in (page, np.ascontiguousarray(page[::-1, ::-1])):
         assert [row.text for row in reading_order(model.read(pixels))] == words
+
+
+@pytest.mark.system
+def test_the_package_finds_faint_text():
+    """Words 8 levels brighter than their background; with the package's own mean and deviation none is found."""
+    pytest.importorskip("rapidocr")
+    page = np.full((200, 640, 3), 128, np.uint8)
+    words = ("MARKET", "GARDEN")
+    for word, x in zip(words, (30, 340), strict=True):
+        cv2.putText(page, word, (x, 110), cv2.FONT_HERSHEY_SIMPLEX, 1.4, (136, 136, 136), 3, cv2.LINE_AA)
+    noise = np.random.default_rng(0).normal(0, 3, (200, 640, 1))
+    noisy = np.clip(page + noise, 0, 255).astype(np.uint8)
+    assert [row.text for row in reading_order(RapidReader().read(noisy))] == list(words)

@@ -38,7 +38,13 @@ BUNDLED = {
     "Cls": "ch_ppocr_mobile_v2.0_cls_mobile.onnx",
     "Rec": "PP-OCRv6_rec_small.onnx",
 }
+# Mean and deviation, blue first, that PP-OCR's text detector was trained with (`NormalizeImage` in PaddleOCR's
+# configs/det/PP-OCRv6/PP-OCRv6_small_det.yml). The package's config.yaml has 0.5 for both: faint text is missed.
+DETECTOR_MEAN = (0.485, 0.456, 0.406)
+DETECTOR_STD = (0.229, 0.224, 0.225)
 RAPID_OPTIONS: dict[str, object] = {
+    "Det.mean": list(DETECTOR_MEAN),
+    "Det.std": list(DETECTOR_STD),
     # The caller drops lines with low scores.
     "Global.text_score": 0.0,
     "Global.log_level": "critical",
@@ -47,8 +53,6 @@ RAPID_OPTIONS: dict[str, object] = {
     "EngineConfig.onnxruntime.intra_op_num_threads": max(1, min(8, (os.cpu_count() or 2) // 2)),
     "EngineConfig.onnxruntime.inter_op_num_threads": 1,
 }
-# Mean and deviation of rapidocr's line detector (`DetPreProcess` and config.yaml of the package).
-HALF = (0.5, 0.5, 0.5)
 MAX_SIDE_PX = 2560
 MIN_SIDE_PX = 8
 MAX_ELONGATION = 40.0
@@ -184,7 +188,8 @@ class RapidReader:
         except Exception as error:
             raise WeightsError(f"rapidocr cannot load {folder}: {_line(error)}") from error
         # BGR, as PaddleOCR reads images; only the line detector is watched, because the recogniser gets small crops.
-        announce(Network(f"rapidocr {BUNDLED['Det']}", finder.session, partial(normalised, HALF, HALF, order="BGR")))
+        picture_input = partial(normalised, DETECTOR_MEAN, DETECTOR_STD, order="BGR")
+        announce(Network(f"rapidocr {BUNDLED['Det']}", finder.session, picture_input))
 
     @property
     def version(self) -> str:

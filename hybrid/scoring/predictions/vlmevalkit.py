@@ -8,6 +8,7 @@ and `log`) are read the same way; `hit` is ignored, because every solver is scor
 
 from __future__ import annotations
 
+import re
 import string
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
@@ -34,6 +35,7 @@ MAX_PROLOGUE = 64 * 2**10
 
 # The text that VLMEvalKit writes if the provider did not reply.
 FAILED = "Failed to obtain answer via API."
+_CONTROL = re.compile(r"_x(00[01][0-9A-Fa-f])_")
 
 Cells = Mapping[str, str]
 
@@ -137,8 +139,10 @@ def _cell_text(value: object) -> str:
         return ""
     if isinstance(value, float) and value.is_integer():
         value = int(value)
-    # Array formulas, `{=...}`, are objects with a `text` attribute.
-    return str(getattr(value, "text", value))
+    # A reply in braces, `{=B}`, became an array formula: an object whose text lacks the braces.
+    text = f"{{{value.text}}}" if hasattr(value, "text") else str(value)
+    # Workbooks encode control characters, such as the carriage return of a line break; openpyxl does not decode them.
+    return _CONTROL.sub(lambda match: chr(int(match[1], 16)), text)
 
 
 def _records(path: Path, lines: Iterator[Sequence[str]]) -> Iterator[tuple[Cells, str]]:

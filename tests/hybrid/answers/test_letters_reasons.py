@@ -54,6 +54,28 @@ def test_no_option_unreads_the_letter_that_is_left(form: str, rejected: str) -> 
         assert (text, choices, parse_letter(text, choices).value) == (text, choices, letter)
 
 
+ASKED = ("{}? No, {} because {}.", "Is it {}? No. {}, since {}.", "{} is wrong. {}, because {}.", "Not {}; {} as {}.")
+# Reasons that hold no option's text behind "it is", which would announce it.
+SIMPLE = ("the dog is larger", "no other is near", "both are left of it")
+
+
+@pytest.mark.parametrize("form", ["{}", "({})", "Option {}"])
+def test_no_option_unreads_a_letter_with_its_reason_behind_a_rejected_one(form: str) -> None:
+    for phrase, reason, choices, (other, letter) in product(ASKED, SIMPLE, OPTIONS, ("AB", "BA")):
+        text = phrase.format(form.format(other), form.format(letter), reason)
+        assert (text, choices, parse_letter(text, choices).value) == (text, choices, letter)
+
+
+@pytest.mark.parametrize("form", ["{}", "({})"])
+def test_no_option_unreads_the_letter_behind_a_rejected_list(form: str) -> None:
+    lists = ("{}, {} and {} are wrong", "{}, {} and {} do not fit", "{}, {}, and {} can be ruled out")
+    for listed, left, text in product(lists, LEFT, TEXTS):
+        choices = (text, "red", "green", "blue")
+        *others, letter = map(form.format, "BCDA")
+        reply = listed.format(*others) + left.format(letter)
+        assert (reply, text, parse_letter(reply, choices).value) == (reply, text, "A")
+
+
 @pytest.mark.parametrize("form", ["{}", "({})"])
 def test_no_option_unreads_not_this_but_that(form: str) -> None:
     for message, choices in product(("not {} but {}", "Not {}, but {}.", "It is not {} but {}", "not {}; {}"), OPTIONS):

@@ -99,7 +99,15 @@ def test_a_reply_that_became_a_formula_is_read_as_its_text(tmp_path: Path) -> No
     book.save(path)
     parsed = read(path)
     assert parsed is not None
-    assert [row.reply for row in parsed.rows] == ["=B", "=(A) it is nearer", "=A"]
+    assert [row.reply for row in parsed.rows] == ["=B", "=(A) it is nearer", "{=A}"]
+
+
+def test_control_characters_that_a_workbook_encodes_come_back(tmp_path: Path) -> None:
+    """xlsxwriter, which VLMEvalKit writes with, encodes a carriage return as `_x000D_`."""
+    replies = ["B_x000D_\nbecause it is nearer", "_x000b_A", "the name _x_ and _x0041_"]
+    parsed = read(xlsx(tmp_path / "a.xlsx", [line(number, reply) for number, reply in enumerate(replies)]))
+    assert parsed is not None
+    assert [row.reply for row in parsed.rows] == ["B\r\nbecause it is nearer", "\vA", replies[2]]
 
 
 def test_empty_and_cut_cells_are_counted_apart_and_named(tmp_path: Path) -> None:
