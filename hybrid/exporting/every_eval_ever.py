@@ -1,7 +1,8 @@
 """The interchange format of evaluations, Every Eval Ever 0.3.0: an aggregate with intervals and a row a question.
 
     hybrid export RUN --to every_eval_ever -o shared
-    every_eval_ever validate shared/data/*/*/*/*          # the check of its authors, `pip install every-eval-ever`
+
+The check of its authors is `every_eval_ever validate`; docs/exchange.md shows how to run it on Python 3.11 and 3.12.
 
 Texts of questions stay out unless `--questions shown` asks for them: their hash stands in their place. Pictures stay
 out always. What the model and the tools said is in.
