@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 import sys
 import tomllib
 import traceback
@@ -191,6 +192,8 @@ def _line_of_usage(error: click.ClickException) -> str:
         name = error.param.name or ""
         listing = parent if name == "name" and parent in COMMANDS else LISTED_BY.get(name)
         hints[:0] = [f"`hybrid {listing} list` shows what there is"] if listing else []
+    # Click adds its suggestion as a sentence, with or without parentheses.
+    line = re.sub(r"[.,]? \(?Did you mean (.+?)\?\)?\.?$", r" (did you mean \1?)", line)
     return f"{line.rstrip('.')}; {', '.join(hints)}"
 
 
