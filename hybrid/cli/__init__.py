@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 import sys
 import tomllib
 import traceback
@@ -186,11 +187,14 @@ def _line_of_usage(error: click.ClickException) -> str:
     while ctx.parent is not None:
         words, ctx = [ctx.info_name or "", *words], ctx.parent
     hints = [f"`hybrid {' '.join(words)}--help` says what it takes"]
-    if isinstance(error, click.MissingParameter) and error.param is not None:
+    # A wrong value of an option is listed in its message.
+    if isinstance(error, click.MissingParameter) or isinstance(getattr(error, "param", None), click.Argument):
         parent = error.ctx.parent.info_name if error.ctx.parent else None
-        name = error.param.name or ""
+        name = (error.param and error.param.name) or ""
         listing = parent if name == "name" and parent in COMMANDS else LISTED_BY.get(name)
         hints[:0] = [f"`hybrid {listing} list` shows what there is"] if listing else []
+    # Click adds its suggestion as a sentence, with or without parentheses.
+    line = re.sub(r"[.,]? \(?Did you mean (.+?)\?\)?\.?$", r" (did you mean \1?)", line)
     return f"{line.rstrip('.')}; {', '.join(hints)}"
 
 

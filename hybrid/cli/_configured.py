@@ -176,7 +176,10 @@ def base_url_of_environment(model: str) -> str | None:
     provider, for_provider = model.partition(":")[0], env_model.partition(":")[0]
     if url is None or not model or provider == for_provider:
         return url if model else None
-    if provider not in _WITHOUT_SERVER:
+    from hybrid.models import has_known_provider
+
+    # A name without a provider ends the command, with a message that a note would only precede.
+    if provider not in _WITHOUT_SERVER and has_known_provider(model):
         tell(f"note: HYBRID_BASE_URL is for models of {for_provider} and not used for {model}: give --base-url")
     return None
 

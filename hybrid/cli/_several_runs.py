@@ -13,6 +13,7 @@ import os
 import shlex
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -118,6 +119,7 @@ def ask_and_show(
         HybridError: a component of a run ended the program.
     """
     from hybrid.running.batching import batches_still_running, left_in
+    from hybrid.running.resolve import RUNS
     from hybrid.running.signals import Interrupted
     from hybrid.solving.budgets import RunMeter
 
@@ -141,6 +143,9 @@ def ask_and_show(
     if isinstance(results.reason, UsageError) and not results.answered:
         for folder in results.created:
             folder.remove_unanswered()
+        # The default folder goes too if nothing else is in it.
+        with suppress(OSError):
+            RUNS.rmdir()
         raise results.reason
     results.waiting = len(runs) - len(results.done) - results.unneeded
     if results.reason is not None and (results.left or results.waiting):

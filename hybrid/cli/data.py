@@ -79,7 +79,7 @@ def sample(out: Path, benchmark: str, tasks: tuple[str, ...], each: int, seed: i
     from hybrid.core.images import home
     from hybrid.plugins.registry import load
     from hybrid.running.data import refuse_ungenerated
-    from hybrid.running.generated import generate
+    from hybrid.running.generated import generate, mark_subfolders
 
     bench: Benchmark = load("hybrid.benchmarks", benchmark)
     selected = refuse_ungenerated(bench.card, tasks)
@@ -90,6 +90,7 @@ def sample(out: Path, benchmark: str, tasks: tuple[str, ...], each: int, seed: i
             raise UsageError(f"{option} {folder}: it is not an empty folder; give a new one")
     with complete_or_absent(out):
         shutil.copytree(generate(bench, home() / "samples", selected, each, seed), out, dirs_exist_ok=True)
+        mark_subfolders(out)
     click.echo(f"{out}: {each} generated questions of each of {', '.join(selected)}")
     for period, name in enumerate(replies, 2):
         count = _write_replies(bench, out, Path(name), period)

@@ -1,7 +1,8 @@
 """The exchange format Every Eval Ever 0.3.0: an aggregate with intervals and one row per question.
 
     hybrid export RUN --to every_eval_ever -o shared
-    every_eval_ever validate shared/data/*/*/*/*          # the authors' own check, `pip install every-eval-ever`
+
+The check of its authors is `every_eval_ever validate`; docs/exchange.md shows how to run it on Python 3.11 and 3.12.
 
 Question texts are replaced by their hash unless `--questions shown` is given. Pictures are never included. Replies of
 the model and tool output are.

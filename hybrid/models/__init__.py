@@ -24,10 +24,20 @@ from hybrid.plugins.registry import is_outside, left_out, load, names, place_of
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
-__all__ = ["OPENED", "CallKey", "ChatModel", "ModelRefused", "open_model", "remembering"]
+__all__ = ["OPENED", "CallKey", "ChatModel", "ModelRefused", "has_known_provider", "open_model", "remembering"]
 
 # Package whose files open models; a file's name is the word before the colon.
 OPENED = "hybrid.models.providers"
+
+
+def has_known_provider(name: str) -> bool:
+    """Whether the word before the colon is a file of providers, a plug-in, or one that LangChain knows."""
+    word, _, rest = name.partition(":")
+    if word in names(OPENED):
+        return True
+    from hybrid.models.langchain.chat_models import chat_model_named
+
+    return bool(rest) and chat_model_named(word, rest) is not None
 
 
 def open_model(name: str, settings: ModelSettings, store: ImageStore, client: BaseChatModel | None = None) -> ChatModel:
@@ -43,15 +53,13 @@ def open_model(name: str, settings: ModelSettings, store: ImageStore, client: Ba
         UsageError: an unknown provider, an unsupported option, a missing key, package or folder.
         DataError: recordings that cannot be used.
     """
-    word, _, rest = name.partition(":")
+    word = name.partition(":")[0]
     if client is not None:
         return by_langchain(name, settings, store, client)
     if word not in names(OPENED):
         if reason := left_out(OPENED).get(word):
             raise UsageError(f"--model {name!r}: {reason}")
-        from hybrid.models.langchain.chat_models import chat_model_named
-
-        if not rest or chat_model_named(word, rest) is None:
+        if not has_known_provider(name):
             raise _unknown(name)
         return by_langchain(name, settings, store)
     opener: ModelOpener = load(OPENED, word)

@@ -11,7 +11,7 @@ from pathlib import Path
 from hybrid.benchmarks.base import Benchmark, Source
 from hybrid.benchmarks.card import BenchmarkCard
 from hybrid.core.errors import DataError, UsageError, did_you_mean
-from hybrid.core.generated_mark import ID_PREFIX, MARKER
+from hybrid.core.generated_mark import ID_PREFIX
 from hybrid.core.image_clusters import SamePictures
 from hybrid.core.images import ImageStore, files_read, home
 from hybrid.core.types import BrokenQuestion, Json, Question
@@ -113,13 +113,13 @@ def refuse_ungenerated(card: BenchmarkCard, tasks: Sequence[str]) -> tuple[str, 
 def _folder(
     benchmark: Benchmark, data: str, split: str, tasks: Sequence[str], limit: int | None, seed: int
 ) -> tuple[Path, dict[str, Json]]:
+    from hybrid.running.generated import generate, has_mark, sample_size
+
     card = benchmark.card
     if is_hub(data):
         copy = fetch(benchmark, split, tasks, data.partition("@")[2] or None)
         return copy.folder, {"kind": "hub", "id": copy.id, "revision": copy.revision}
     if data == "sample":
-        from hybrid.running.generated import generate, sample_size
-
         task_names = refuse_ungenerated(card, tasks)
         per_task = sample_size(card, len(task_names), limit)
         folder = generate(benchmark, home() / "samples", task_names, per_task, seed)
@@ -127,13 +127,13 @@ def _folder(
         return folder, {"kind": "sample", "seed": seed, **size}
     folder = Path(data).expanduser()
     if benchmark.accepts_file and folder.is_file():
-        return folder, {"kind": "file"}
+        return folder, {"kind": "sample", "folder": True} if has_mark(folder) else {"kind": "file"}
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"--data {data}: this is a file; give the folder with the benchmark's data")
     if not folder.is_dir():
         hint = did_you_mean(data, ("hub", "sample")) or " (or say hub or sample)"
         raise UsageError(f"--data {data}: there is no such folder{hint}")
-    if (folder / MARKER).is_file():
+    if has_mark(folder):
         # A generated folder that was copied may have been edited, so it is identified by its fingerprint.
         return folder, {"kind": "sample", "folder": True}
     return folder, {"kind": "folder"}

@@ -35,6 +35,20 @@ def sample_size(card: BenchmarkCard, tasks: int, limit: int | None) -> int:
     return needed if card.sample_extends else max(PER_TASK, needed)
 
 
+def mark_subfolders(folder: Path) -> None:
+    """Copy the mark of generated questions beside each of their files, so that a part that is copied keeps it."""
+    mark = (folder / MARKER).read_bytes()
+    for subfolder in {path.parent for path in folder.rglob("*") if path.is_file()} - {folder}:
+        write_atomic(subfolder / MARKER, mark)
+
+
+def has_mark(path: Path) -> bool:
+    """Whether a data folder, or a folder in it, or the folder of a data file holds generated questions."""
+    if path.is_dir():
+        return next(path.rglob(MARKER), None) is not None
+    return (path.parent / MARKER).is_file()
+
+
 def generate(
     benchmark: Benchmark, root: Path, tasks: Sequence[str], per_task: int, seed: int, purpose: Purpose = "sample"
 ) -> Path:

@@ -205,6 +205,9 @@ def test_a_server_is_asked_for_models_of_its_provider_alone(
     assert not capsys.readouterr().err
     assert config("blink", "--model", "anthropic:c").model_settings.base_url is None
     assert "HYBRID_BASE_URL is for models of openai and not used for anthropic:c" in capsys.readouterr().err
+    for model in ("gpt-4o", "opnai:gpt-4o"):
+        assert config("blink", "--model", model).model_settings.base_url is None
+    assert not capsys.readouterr().err
     monkeypatch.setenv("HYBRID_MODEL", "openai:a")
     servers = {model: config("blink", "--model", model).model_settings.base_url for model in ("openai:b", "other:c")}
     assert servers == {"openai:b": "http://h/v1", "other:c": None}

@@ -1,6 +1,8 @@
 """Single questions, folders of a run, and messages that name the next step."""
 
 import json
+import re
+import shutil
 import threading
 from pathlib import Path
 from typing import Any
@@ -119,7 +121,7 @@ def test_only_a_run_without_answers_is_removed(tmp_path: Path) -> None:
         (("benchmarks", "show"), "hybrid: Missing argument 'NAME'; `hybrid benchmarks list` shows what there is"),
         (("compare",), "hybrid: Missing argument 'PATHS...'; `hybrid runs list` shows what there is"),
         (("export", "absent"), "hybrid: Invalid value for 'RUN[/SOLVER]': Directory 'absent' does not exist; `hybrid"),
-        (("rum",), "hybrid: No such command 'rum'. Did you mean 'run'?; `hybrid --help` says what it takes"),
+        (("rum",), "hybrid: No such command 'rum' (did you mean 'run'?); `hybrid --help` says what it takes"),
         (("run", "blink", "--model", "hf:absent", "--data", "sample"), "there is no directory absent; a repository of"),
         (
             ("run", "blink", "--model", "hf:.", "--data", "sample"),
@@ -227,3 +229,28 @@ def test_generated_data_and_made_up_models(command: Command, monkeypatch: pytest
     assert "--out BLINK: it is not an empty folder" in command("data", "sample", "-o", "BLINK", code=2).err
     assert "Art_Style cannot be generated" in command("data", "sample", "-o", "x", "--task", "Art_Style", code=2).err
     assert not Path("x").exists()
+
+
+def test_a_part_of_generated_data_keeps_its_mark(command: Command, blink: Path, tmp_path: Path) -> None:
+    command("data", "sample", "-o", "BLINK", "--task", "Jigsaw", "--each", 2, code=0)
+    mixed = tmp_path / "mixed"
+    shutil.copytree(blink, mixed)
+    shutil.rmtree(mixed / "Jigsaw")
+    shutil.copytree("BLINK/Jigsaw", mixed / "Jigsaw")
+    for data, generated in ((mixed, True), (blink, False)):
+        ran = command("run", "blink", "--data", data, *CHANCE, "--out", f"run-{data.name}", code=0)
+        assert ("generated questions" in ran.out) is generated
+        assert all(name.startswith("generated_") for name in ids(Path(f"run-{data.name}"))) is generated
+
+
+def test_a_generated_table_read_as_own_questions_keeps_its_mark(command: Command) -> None:
+    command("data", "sample", "--benchmark", "realworldqa", "-o", "made", "--each", 2, code=0)
+    (table,) = Path("made").rglob("*.parquet")
+    assert "generated questions" in command("run", table, *CHANCE, "--out", "run", code=0).out
+    assert all(name.startswith("generated_") for name in ids(Path("run")))
+
+
+@pytest.mark.parametrize("words", [("rum",), ("exprot", "run"), ("run", "blink", "--modle", "x")])
+def test_a_misspelt_word_ends_in_one_sentence_with_the_suggestion(command: Command, words: Words) -> None:
+    error = command(*words, code=2).err
+    assert re.search(r" \(did you mean .*\?\); `hybrid .*--help` says what it takes$", error.strip()), error

@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,6 @@ from hybrid.plugins.registry import load
 from hybrid.scoring.predicted import score_predictions
 
 pytestmark = pytest.mark.system
-PYTHON = os.environ.get("PYTHON312")
 TASKS = ("Jigsaw", "Relative_Depth")
 
 
@@ -92,13 +92,25 @@ def test_generated_questions_are_refused_without_a_word_and_marked_with_it(
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(shutil.which("uv") is None or PYTHON is None, reason="it needs uv and $PYTHON312, a Python 3.12")
-def test_the_check_of_its_authors_takes_it(exported: Callable[..., Any], tmp_path: Path) -> None:
-    """In an environment of its own, as every-eval-ever asks for Python 3.12. uv asks the package index."""
+@pytest.mark.skipif(shutil.which("uv") is None, reason="it needs uv, and a package index")
+@pytest.mark.parametrize("python", [sys.executable, os.environ.get("PYTHON312")], ids=["this python", "python 3.12"])
+def test_the_check_of_its_authors_takes_it_from_any_folder(
+    exported: Callable[..., Any], tmp_path: Path, python: str | None
+) -> None:
+    """In an environment of its own. The package asks for Python 3.12, its check also runs on 3.11."""
+    if python is None:
+        pytest.skip("it needs $PYTHON312, a Python 3.12")
     exported()
-    files = sorted(str(file) for file in (tmp_path / "shared").rglob("*.json*"))
-    uv = ["uv", "tool", "run", "--python", str(PYTHON), "--from", "every-eval-ever==0.3.0"]
-    check = [*uv, "every_eval_ever", "validate"]
-    result = subprocess.run([*check, "--format", "json", *files], capture_output=True, text=True, check=False)
-    assert result.returncode == 0, result.stdout + result.stderr
-    assert [item["valid"] for item in json.loads(result.stdout)] == [True] * len(files)
+    files = sorted((tmp_path / "shared").rglob("*.json*"))
+    environment = tmp_path / "environment"
+    install = ["uv", "pip", "install", "--quiet", "--python", str(environment)]
+    subprocess.run(["uv", "venv", "--quiet", "--python", python, str(environment)], check=True)
+    subprocess.run([*install, "pydantic==2.12.5", "requests==2.32.5", "rich==14.2.0"], check=True)
+    # The version makes uv accept the package on a Python that it does not declare.
+    subprocess.run([*install, "--python-version", "3.12", "--no-deps", "every-eval-ever==0.3.0"], check=True)
+    check = [str(environment / "bin/python"), "-m", "every_eval_ever.validator.cli", "--format", "json"]
+    below = [file.relative_to(tmp_path / "shared") for file in files]
+    for folder, names in ((tmp_path / "shared", below), (Path("/"), files)):
+        result = subprocess.run([*check, *map(str, names)], cwd=folder, capture_output=True, text=True, check=False)
+        assert result.returncode == 0, result.stdout + result.stderr
+        assert [report["valid"] for report in json.loads(result.stdout)] == [True] * len(files)
