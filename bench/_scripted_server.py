@@ -94,6 +94,7 @@ class Behaviour:
     wants: Wanted
     reply: Scripted
     first: Scripted | None = None
+    without_tools: Scripted | None = None
     calls_made: int = 1
     needs: str = ""
     checks: Sequence[str] = ()
@@ -119,8 +120,8 @@ def behaviours(path: Path = DATA) -> tuple[Behaviour, ...]:
     found = []
     for row in map(_filled, tomllib.loads(path.read_text())["server"]):
         reply = {key: row.pop(key) for key in Scripted.__dataclass_fields__ if key in row}
-        first: dict[str, Any] = {"first": Scripted(**row.pop("first"))} if "first" in row else {}
-        found.append(Behaviour(reply=Scripted(**reply), **first, **row))
+        others = {name: Scripted(**row.pop(name)) for name in ("first", "without_tools") if name in row}
+        found.append(Behaviour(reply=Scripted(**reply), **others, **row))
     return tuple(found)
 
 
@@ -234,6 +235,8 @@ def _chat_completions(behaviour: Behaviour, requests: list[bytes]) -> Answer:
             return Scripted(text=probe_answer), events
         messages = asked["messages"]
         if not any(message["role"] == "assistant" for message in messages):
+            if behaviour.without_tools is not None and not asked.get("tools"):
+                return behaviour.without_tools, False
             said = firsts.pop() if firsts else behaviour.reply
             return said, events and said.status == 200 and said.body is None
         # Where nothing of the model's could be read, there is nothing that must come back.
