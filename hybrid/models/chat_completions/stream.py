@@ -35,8 +35,9 @@ _KEEP_ALIVE = frozenset({b"ping", b"heartbeat", b"keepalive", b"keep-alive"})  #
 _OF_ONE_PART = ("type", "index", "id")
 # Stands for the reason of a stream that was ended without one; no table has it, so it is listed as unknown.
 NO_REASON = "none given"
+FILTERS = "content_filter_results"  # Azure's field of a choice: which of its filters stopped the reply.
 # Fields of a choice that say why it ended, beside OpenAI's own.
-OTHER_REASONS = frozenset({"native_finish_reason", "stop_reason", "meta_info"})
+OTHER_REASONS = frozenset({"native_finish_reason", "stop_reason", "meta_info", FILTERS})
 # What a provider says of a prompt that it blocked: Gemini and Azure.
 FEEDBACK = frozenset({"prompt_feedback", "promptFeedback", "prompt_filter_results"})
 
