@@ -235,9 +235,8 @@ def _chat_completions(behaviour: Behaviour, requests: list[bytes]) -> Answer:
             return Scripted(text=probe_answer), events
         messages = asked["messages"]
         if not any(message["role"] == "assistant" for message in messages):
-            if behaviour.without_tools is not None and not asked.get("tools"):
-                return behaviour.without_tools, False
-            said = firsts.pop() if firsts else behaviour.reply
+            plain = None if asked.get("tools") else behaviour.without_tools
+            said = plain or (firsts.pop() if firsts else behaviour.reply)
             return said, events and said.status == 200 and said.body is None
         # Where nothing of the model's could be read, there is nothing that must come back.
         kept = behaviour.needs.encode() in body or not _calls(messages)
