@@ -94,6 +94,7 @@ class Behaviour:
     wants: Wanted
     reply: Scripted
     first: Scripted | None = None
+    without_tools: Scripted | None = None
     calls_made: int = 1
     needs: str = ""
     checks: Sequence[str] = ()
@@ -119,8 +120,8 @@ def behaviours(path: Path = DATA) -> tuple[Behaviour, ...]:
     results = []
     for row in map(_filled, tomllib.loads(path.read_text())["server"]):
         reply = {key: row.pop(key) for key in Scripted.__dataclass_fields__ if key in row}
-        first: dict[str, Any] = {"first": Scripted(**row.pop("first"))} if "first" in row else {}
-        results.append(Behaviour(reply=Scripted(**reply), **first, **row))
+        others = {name: Scripted(**row.pop(name)) for name in ("first", "without_tools") if name in row}
+        results.append(Behaviour(reply=Scripted(**reply), **others, **row))
     return tuple(results)
 
 
@@ -234,8 +235,9 @@ def _chat_completions(behaviour: Behaviour, requests: list[bytes]) -> Answer:
             return Scripted(text=probe_answer), events
         messages = record["messages"]
         if not any(message["role"] == "assistant" for message in messages):
-            value = firsts.pop() if firsts else behaviour.reply
-            return value, events and value.status == 200 and value.body is None
+            plain = None if record.get("tools") else behaviour.without_tools
+            other_text = plain or (firsts.pop() if firsts else behaviour.reply)
+            return other_text, events and other_text.status == 200 and other_text.body is None
         # Where nothing of the model's could be read, there is nothing that must come back.
         selected = behaviour.needs.encode() in body or not _calls(messages)
         if "tools declared" in behaviour.checks and not record.get("tools"):
@@ -245,11 +247,11 @@ def _chat_completions(behaviour: Behaviour, requests: list[bytes]) -> Answer:
         return Scripted(status=behaviour.status_of_refusal, error=behaviour.refusal), False
 
     def pieces(_: bytes, body: bytes) -> list[bytes]:
-        other_text, events = reply(body)
-        data = (other_text.streamed() if events else other_text.whole()).encode()
-        kind = other_text.content_type or ("text/event-stream" if events else "application/json")
-        phrase = HTTPStatus(other_text.status).phrase if other_text.status in set(HTTPStatus) else "Capacity"
-        head = framed(data, f"{other_text.status} {phrase}", {"Content-Type": kind, **other_text.headers})[
+        text_value, events = reply(body)
+        data = (text_value.streamed() if events else text_value.whole()).encode()
+        kind = text_value.content_type or ("text/event-stream" if events else "application/json")
+        phrase = HTTPStatus(text_value.status).phrase if text_value.status in set(HTTPStatus) else "Capacity"
+        head = framed(data, f"{text_value.status} {phrase}", {"Content-Type": kind, **text_value.headers})[
             : -len(data) or None
         ]
         return [head, *(data[start : start + behaviour.cut] for start in range(0, len(data), behaviour.cut))]

@@ -165,6 +165,7 @@ def page(results: Sequence[Result]) -> str:
 
 
 def _cell(text: str) -> str:
+    text = re.sub(r"(?<=127\.0\.0\.1:)\d+", "PORT", text)
     # What would be a tag, a column or a link is shown as it stands.
     return re.sub(r"([|<\[\\`*_])", r"\\\1", " ".join(text.split()))
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, get_args
 import click
 
 from hybrid.cli import _complete
-from hybrid.cli._configured import FromEnvironment
+from hybrid.cli._configured import FromEnvironment, base_url_of_environment
 from hybrid.cli._option_types import SOLVER, AddressType, Amount, Device, FiniteRange, Listed, WholeRange
 from hybrid.cli._questions_file import named
 from hybrid.config import (
@@ -143,7 +143,9 @@ def config_of(options: Mapping[str, Any], recorded: Mapping[str, Json] | None = 
     second = fields.pop("captioner_settings", {})
     if "captioner" in fields:
         shared = {name: getattr(model_settings, name) for name in ("image_detail", "max_pixels", "seed", "device")}
-        fields["captioner_settings"] = ModelSettings(**shared, **second)
+        # Without an address of its own it would go to the public provider, with its key and the pictures.
+        url = second.pop("base_url", None) or base_url_of_environment(fields["captioner"])
+        fields["captioner_settings"] = ModelSettings(**shared, **second, base_url=url)
     elif second:
         raise UsageError("--setting caption-url and caption-price are of a second model: give caption-model as well")
     return RunConfig(

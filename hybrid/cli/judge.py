@@ -51,6 +51,7 @@ def command(
     import asyncio
 
     from hybrid.benchmarks.base import ScoreOptions
+    from hybrid.cli._configured import base_url_of_environment
     from hybrid.core.images import ImageStore, home
     from hybrid.log.folder import RunFolder
     from hybrid.models import open_model
@@ -61,7 +62,8 @@ def command(
     for name in solvers:
         if name not in folder.solvers():
             raise UsageError(f"--solver {name}: {run} has no attempts of it; it has: {', '.join(folder.solvers())}")
-    judge = open_model(model, settings_of(base_url, model_args, max_tokens), ImageStore(home() / "images"))
+    url = base_url or base_url_of_environment(model)
+    judge = open_model(model, settings_of(url, model_args, max_tokens), ImageStore(home() / "images"))
     options = ScoreOptions(protocol or protocol_of(folder), DEFAULT_RULE)
 
     async def judged() -> Sequence[Judged]:

@@ -12,10 +12,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Generic, Protocol, TypeVar
 
@@ -25,6 +24,7 @@ from hybrid.core.messages import AssistantMessage, End, Message, SentImage, Toke
 from hybrid.core.off_loop import work_on_text
 from hybrid.core.timing import waiting
 from hybrid.core.types import Json, StoredImage
+from hybrid.display.notes import tell
 from hybrid.models.base import AdoptsSettings, CallKey, ModelFacts, ModelRefused, PicturesRefused, ReplyLog
 from hybrid.models.circuit import TOO_MANY_REQUESTS, Circuit, CircuitLimits, Permit, Sleep
 from hybrid.models.failures import (
@@ -53,11 +53,10 @@ MOMENT_S = 1.0  # Seconds for which a call that has used up its retries waits, a
 # Bytes of a request beside its texts and pictures: schemas of tools, names, JSON.
 AROUND_BYTES = 40_000
 
-# The remedy where a server may have failed at its parser of calls: without declared tools it has nothing to parse.
-WITHOUT_PARSER = (
-    "; if the server fails at calls that it cannot parse, as transformers serve does, "
-    "--tool-calling text does without its parser"
-)
+# The remedy if a server fails at calls that it cannot parse: without declared tools it has nothing to parse.
+WITHOUT_PARSER = "--tool-calling text does without its parser"
+FAILS_AT_CALLS = "its server answers 500 without a reason where it has to parse a call, and answers without tools"
+FAILS_ANYWAY = f"; without tools it fails too. If calls that it cannot parse are the reason, {WITHOUT_PARSER}"
 
 LONG_REPLY = 100_000  # Bytes of a logged reply that is read off the event loop.
 
@@ -95,6 +94,38 @@ class ChatClient(ModelFacts, Protocol[Body]):
         """The message in bytes that `keep` got. Raises `UnreadableReplyError`."""
 
 
+@dataclass(slots=True)
+class _Tries(Generic[Body]):
+    """The requests that one call has taken, and what follows from the last failure."""
+
+    request: ChatRequest[Body]
+    # Makes the same request without tools; None if the request offers none.
+    make_plain: Callable[[], Awaitable[ChatRequest[Body]]] | None
+    new_pictures: frozenset[str]  # Names of the tools' pictures that no reply has followed yet.
+    sent: int = 0
+    charged: int = 0  # Failures that count against `settings.retries`.
+    broken_off: list[str] = field(default_factory=list)
+    wordless: int = 0  # 500s in a row without a reason, to the request with its tools.
+    picture_failures: int = 0  # 500s in a row of which a new picture may be the reason.
+    plain_sent: bool = False
+    plain_reply: AssistantMessage | None = None
+    failed: FailedRequest | None = None  # The last failure of the request with its tools, and its exception.
+    error: Exception | None = None
+    pause_s: float = 0.0  # Before the next request, unless the server is away.
+    is_charged: bool = True  # Whether the last failure counts against the retries.
+    last: bool = False  # Whether the retries are used up.
+    doubtful: bool = False  # Whether news of other requests may show that the server is away.
+
+    def wants_plain(self, *, is_probe: bool = False) -> bool:
+        """Whether the next request is the one without tools; `is_probe` if it finds out whether the server is back."""
+        is_due = self.wordless > 1 or (self.wordless == 1 and (self.last or is_probe))
+        return self.make_plain is not None and not self.plain_sent and is_due
+
+    def is_malformed_call(self) -> bool:
+        """Whether the server answers without tools, and has failed at the request with them as often as it is sent."""
+        return self.plain_reply is not None and (self.wordless > 1 or (self.wordless == 1 and self.last))
+
+
 class Caller(Generic[Body]):
     """A `ChatModel` and `Listener` over one client; sends at most `settings.retries` more requests after the first."""
 
@@ -119,6 +150,7 @@ class Caller(Generic[Body]):
         self._sleep = sleep
         self._log: ReplyLog | None = None
         self._picture_limits = limits_of(client.name, settings)
+        self._parser_noted = False
 
     def adopt(self, settings: ModelSettings) -> None:
         """Go on with what the probe of a run has found: where pictures of tools go, and the switch for thinking."""
@@ -152,28 +184,35 @@ class Caller(Generic[Body]):
         with waiting():
             conversation = for_model(prompt, self.name, self._settings.thoughts)
             arranged = self._arranged(conversation)
-            if all(self.client.images.is_in_memory(ref.image) for ref in images_of(arranged)):
-                request = self.client.request(arranged, native_tools, call)
-            else:
-                # Off the loop: a conversion or a large file would hold up every other call in flight.
-                request = await asyncio.to_thread(self.client.request, arranged, native_tools, call)
-        logged_reply = self._log.find_reply(request.call, request.sha256) if self._log is not None else None
-        reply, attempts = None, 0
-        # Only readable replies are kept: where one is not, the log is damaged, and the model is asked again.
-        with suppress(UnreadableReplyError):
-            reply = None if logged_reply is None else await self._read_logged(logged_reply, request.call)
+            request = await self._make_request(arranged, native_tools, call)
+        reply, attempts = await self._find_logged(request), 0
         if reply is None:
-            reply, attempts = await self._sent(request, offers_tools=bool(native_tools))
+            make_plain = partial(self._make_request, arranged, (), call) if native_tools else None
+            reply, attempts = await self._request_reply(request, make_plain)
         reply = replace(reply, images_sent=request.images, attempts=attempts, said_by=self.name)
         return await work_on_text(
             reply.text, with_calls, reply, tools, messages, call.call, is_text_protocol=self._as_text
         )
 
-    async def _read_logged(self, data: bytes, call: CallKey) -> AssistantMessage:
-        """A reply of the log. Raises `UnreadableReplyError`."""
-        if len(data) <= LONG_REPLY:
-            return self.client.read(data, call)
-        return await asyncio.to_thread(self.client.read, data, call)
+    async def _make_request(
+        self, arranged: Sequence[Message], tools: Sequence[Tool], call: CallKey
+    ) -> ChatRequest[Body]:
+        if all(self.client.images.is_in_memory(ref.image) for ref in images_of(arranged)):
+            return self.client.request(arranged, tools, call)
+        # Off the loop: a conversion or a large file would hold up every other call in flight.
+        return await asyncio.to_thread(self.client.request, arranged, tools, call)
+
+    async def _find_logged(self, request: ChatRequest[Body]) -> AssistantMessage | None:
+        """The reply that the log has to a request; None if it has none, or a damaged one."""
+        data = self._log.find_reply(request.call, request.sha256) if self._log is not None else None
+        if data is None:
+            return None
+        # Only readable replies are kept: where one is not, the log is damaged, and the model is asked again.
+        with suppress(UnreadableReplyError):
+            if len(data) <= LONG_REPLY:
+                return self.client.read(data, request.call)
+            return await asyncio.to_thread(self.client.read, data, request.call)
+        return None
 
     def _arranged(self, messages: Sequence[Message]) -> list[Message]:
         settings, limits = self._settings, self._picture_limits
@@ -199,80 +238,152 @@ class Caller(Generic[Body]):
             with suppress(OSError):
                 self._log.keep(request.call, request.sha256, reply)
 
-    async def _send(self, request: ChatRequest[Body], keep: Keep, turn: Permit) -> AssistantMessage:
-        """Send once. Raises `PicturesRefused` if the failure is about pictures of tools that are new in the request.
+    async def _request_reply(
+        self, request: ChatRequest[Body], make_plain: Callable[[], Awaitable[ChatRequest[Body]]] | None
+    ) -> tuple[AssistantMessage, int]:
+        """The reply and the number of requests that it took.
 
-        A 500 without a word about pictures may pass: such a request is sent twice before its pictures are blamed.
+        A server that fails twice with a 500 that gives no reason is sent the request once without tools (`make_plain`).
+        If it answers that, it is well and could not parse the call that its model wrote. Raises as `chat`.
         """
-        new = UNCONFIRMED.get() & {image.name for image in request.images}
-        for is_last in (False, True):
-            await requests_out.admit()
-            try:
-                with requests_out.sending():
-                    return await self.client.send(request, keep)
-            except ModelRefused:
-                raise
-            except Exception as error:
-                failed = read_failure(error)
-                is_sure = blames_picture(failed, error) if new else None
-                if is_sure is None:
-                    raise
-                if is_sure or is_last:
-                    self._circuit.note_picture_refusal(turn)
-                    raise PicturesRefused(f"{self.name} does not take this request: {failed.text}", new) from error
-            await self._sleep(self._backoff.seconds(request.call, 0, None))
-        raise AssertionError("the last try returns or raises")
-
-    async def _sent(self, request: ChatRequest[Body], *, offers_tools: bool = False) -> tuple[AssistantMessage, int]:
-        """The reply and the number of requests that it took; `offers_tools` in the provider's own form."""
-        call, keep = request.call, partial(self._keep, request)
-        sent = charged = 0
-        broken_off: list[str] = []
+        tries = _Tries(request, make_plain, UNCONFIRMED.get() & {image.name for image in request.images})
         while True:
-            turn = await self._circuit.turn(call.question)
-            sent += 1
+            turn = await self._circuit.turn(request.call.question)
+            is_plain = tries.wants_plain(is_probe=turn.probe)
             try:
-                answer = await self._send(request, keep, turn)
-            except (ModelRefused, PicturesRefused):
-                raise
-            # Every client has exceptions of its own; one that is not about the provider is raised again.
-            except Exception as error:
-                failed = read_failure(error)
-                if failed.kind is Failure.BUG:
-                    raise
-                if (reply := _reply_for(failed)) is not None:
-                    self._circuit.worked(turn)
-                    return reply, sent
-                if failed.kind is not Failure.RETRY:
-                    raise self._circuit.refused(turn, failed) from error
-                broken_off += [error.reason] if isinstance(error, BrokenOffError) else []
-                log.info("%s: request %d for %s failed: %s", self.name, sent, call.question, failed.text)
-                last = charged == self._settings.retries
-                self._circuit.failed(turn, failed, last=last)
-                crowded = failed.status in TOO_MANY_REQUESTS and self._circuit.was_crowded(turn)
-                last = last and not crowded
-                remedy = WITHOUT_PARSER if offers_tools and is_wordless_500(failed, error) else ""
-                given_up = Outage(f"{self.name}: no reply after {sent} attempts: {failed.text}{remedy}")
-                given_up.__cause__ = error
-                doubtful = self._circuit.in_doubt(turn, failed)
-            else:
-                self._circuit.worked(turn)
-                # A client that sent it more than once says so.
-                requests = sent - 1 + (answer.attempts or 1)
-                return (replace(answer, broken_off=tuple(broken_off)) if broken_off else answer), requests
+                reply = await (self._try_without_tools(tries, turn) if is_plain else self._try(tries, turn))
             finally:
                 self._circuit.leave(turn)
-            if last and not (doubtful or self._circuit.is_away(turn)):
-                raise given_up
-            if not self._circuit.is_away(turn):
-                pause = min(self._backoff.seconds(call, charged, failed.retry_after_s), MOMENT_S if last else math.inf)
-                self._circuit.note_wait(pause, failed)
-                await self._sleep(pause)
-            if self._circuit.is_away(turn):
-                continue
-            if last:
-                raise given_up
-            charged += not crowded
+            if reply is not None:
+                return reply, tries.sent
+            if not is_plain or tries.plain_reply is None:
+                await self._wait_to_retry(tries, turn)
+
+    async def _send(self, request: ChatRequest[Body]) -> AssistantMessage:
+        await requests_out.admit()
+        with requests_out.sending():
+            return await self.client.send(request, partial(self._keep, request))
+
+    async def _try(self, tries: _Tries[Body], turn: Permit) -> AssistantMessage | None:
+        """Send the request once; None if it failed for a reason that may pass. Raises as `chat`."""
+        tries.sent += 1
+        try:
+            answer = await self._send(tries.request)
+        except ModelRefused:
+            raise
+        # Every client has exceptions of its own; one that is not about the provider is raised again.
+        except Exception as error:
+            failed = read_failure(error)
+            if failed.kind is Failure.BUG:
+                raise
+            if (reply := _reply_for(failed)) is not None:
+                self._circuit.worked(turn)
+                return reply
+            self._note_failure(tries, turn, failed, error)
+            return self._malformed_call(tries) if tries.is_malformed_call() else None
+        self._circuit.worked(turn)
+        # A client that sent it more than once says so.
+        tries.sent += (answer.attempts or 1) - 1
+        return replace(answer, broken_off=tuple(tries.broken_off)) if tries.broken_off else answer
+
+    def _note_failure(self, tries: _Tries[Body], turn: Permit, failed: FailedRequest, error: Exception) -> None:
+        """Count a failure of the request. Raises what `chat` does if asking again cannot help."""
+        tries.failed, tries.error = failed, error
+        is_wordless = tries.make_plain is not None and is_wordless_500(failed, error)
+        tries.wordless = tries.wordless + 1 if is_wordless else 0
+        if tries.new_pictures and (is_sure := blames_picture(failed, error)) is not None:
+            self._note_picture_failure(tries, turn, is_sure=is_sure)
+            return
+        tries.picture_failures = 0
+        if failed.kind is not Failure.RETRY:
+            raise self._circuit.refused(turn, failed) from error
+        tries.broken_off += [error.reason] if isinstance(error, BrokenOffError) else []
+        log.info("%s: request %d for %s failed: %s", self.name, tries.sent, turn.question, failed.text)
+        last = tries.charged >= self._settings.retries
+        self._circuit.failed(turn, failed, last=last)
+        tries.is_charged = not (failed.status in TOO_MANY_REQUESTS and self._circuit.was_crowded(turn))
+        tries.last = last and tries.is_charged
+        tries.doubtful = self._circuit.in_doubt(turn, failed)
+        tries.pause_s = self._backoff.seconds(tries.request.call, tries.charged, failed.retry_after_s)
+
+    def _note_picture_failure(self, tries: _Tries[Body], turn: Permit, *, is_sure: bool) -> None:
+        """Count a failure that new pictures of tools may be the reason of. Raises `PicturesRefused` if they are.
+
+        A 500 without a word about pictures may pass: such a request is sent twice before its pictures are blamed, and
+        then without tools if the model's call may be the reason as well.
+        """
+        tries.picture_failures += 1
+        tries.pause_s = self._backoff.seconds(tries.request.call, 0, None)
+        tries.is_charged = tries.last = tries.doubtful = False
+        if is_sure or tries.picture_failures > 1:
+            self._circuit.note_picture_refusal(turn)
+            if is_sure or not tries.wants_plain():
+                raise self._outage(tries)
+
+    def _outage(self, tries: _Tries[Body]) -> Outage:
+        """The error of a call that is given up."""
+        assert tries.failed is not None  # noqa: S101 - a request has failed
+        outage: Outage
+        if tries.picture_failures:
+            what = f"{self.name} does not take this request: {tries.failed.text}"
+            outage = PicturesRefused(what, tries.new_pictures)
+        else:
+            remedy = FAILS_ANYWAY if tries.wordless and tries.plain_sent else ""
+            outage = Outage(f"{self.name}: no reply after {tries.sent} attempts: {tries.failed.text}{remedy}")
+        outage.__cause__ = tries.error
+        return outage
+
+    async def _try_without_tools(self, tries: _Tries[Body], turn: Permit) -> AssistantMessage | None:
+        """Send the request without its tools: a malformed call if that is answered, None if it says nothing."""
+        assert tries.make_plain is not None  # noqa: S101 - `wants_plain`
+        tries.plain_sent = True
+        try:
+            request = await tries.make_plain()
+            if (answer := await self._find_logged(request)) is None:
+                tries.sent += 1
+                answer = await self._send(request)
+        except Exception as error:
+            failed = read_failure(error)
+            if failed.kind is Failure.BUG and not isinstance(error, ModelRefused):
+                raise
+            log.info("%s: request for %s without tools failed: %s", self.name, turn.question, failed.text)
+            if tries.picture_failures:
+                raise self._outage(tries) from tries.error
+            if failed.kind is Failure.RETRY:
+                self._circuit.failed(turn, failed)
+            tries.doubtful = tries.is_charged = False
+            return None
+        self._circuit.worked(turn)
+        tries.sent += (answer.attempts or 1) - 1
+        tries.plain_reply = answer
+        return self._malformed_call(tries) if tries.is_malformed_call() else None
+
+    def _malformed_call(self, tries: _Tries[Body]) -> AssistantMessage:
+        """The reply that stands for a call at which the server failed; its tokens are those of the plain request."""
+        assert tries.plain_reply is not None  # noqa: S101 - `is_malformed_call`
+        assert tries.failed is not None  # noqa: S101
+        answer = tries.plain_reply
+        if not self._parser_noted:
+            self._parser_noted = True
+            tell(f"note: {self.name}: {FAILS_AT_CALLS}, which counts as a malformed call; {WITHOUT_PARSER}")
+        facts = AssistantMessage(usage=answer.usage, model=answer.model, batched=answer.batched)
+        return malformed(facts, f"{tries.failed.text} (without tools the server answers)")
+
+    async def _wait_to_retry(self, tries: _Tries[Body], turn: Permit) -> None:
+        """Wait before the next request. Raises the failure if the retries are used up while the server is there."""
+        assert tries.failed is not None  # noqa: S101 - a request has failed
+        may_go_on = not tries.last or tries.wants_plain()
+        if not (may_go_on or tries.doubtful or self._circuit.is_away(turn)):
+            raise self._outage(tries)
+        if not self._circuit.is_away(turn):
+            pause = min(tries.pause_s, MOMENT_S) if tries.last else tries.pause_s
+            self._circuit.note_wait(pause, tries.failed)
+            await self._sleep(pause)
+        if self._circuit.is_away(turn):
+            return
+        if not may_go_on:
+            raise self._outage(tries)
+        tries.charged += tries.is_charged and not tries.last
 
     async def close(self) -> None:
         """Close the connections."""

@@ -236,6 +236,10 @@ def summary(error: BaseException, limit: int = 300) -> str:
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
+# Kinds of failure that say nothing of a picture, whatever their status.
+NOT_ABOUT_PICTURES: Final = frozenset(
+    {Failure.KEY, Failure.ACCOUNT, Failure.POLICY, Failure.CALL, Failure.TOOLS, Failure.BUG}
+)
 # Statuses by which servers refuse what is in a request, whatever words they use.
 ABOUT_THE_REQUEST: Final = frozenset({400, 413, 415, 422})
 _PICTURE: Final = re.compile(TABLES["picture"], re.IGNORECASE)
@@ -246,7 +250,7 @@ def blames_picture(failed: FailedRequest, error: BaseException) -> bool | None:
 
     `transformers serve` and others answer 500 to a picture that their processor does not take, often without a word.
     """
-    if failed.kind is Failure.KEY or failed.kind is Failure.POLICY or failed.kind is Failure.BUG:
+    if failed.kind in NOT_ABOUT_PICTURES:
         return None
     if failed.kind is Failure.IMAGES or failed.status in ABOUT_THE_REQUEST:
         return True
@@ -260,9 +264,33 @@ def blames_picture(failed: FailedRequest, error: BaseException) -> bool | None:
     return False if failed.status == 500 else None
 
 
+_NO_REASON: Final = re.compile(rf"{TABLES['no_reason']} | <[^<>]*>", re.IGNORECASE | re.VERBOSE)
+MAX_WITHOUT_REASON: Final = 2_000  # Characters of the longest text that is looked at as one without a reason.
+
+
 def is_wordless_500(failed: FailedRequest, error: BaseException) -> bool:
-    """Whether a server failed without a word, as `transformers serve` does at a call that it cannot parse."""
-    return failed.status == 500 and str(getattr(error, "body", "")).strip() == "Internal Server Error"
+    """Whether a server failed with a 500 that gives no reason, as `transformers serve` does at a call of its model."""
+    if failed.status != 500:
+        return False
+    body = next((body for link in _chain(error) if (body := getattr(link, "body", None)) is not None), "")
+    return not any(_gives_reason(text) for text in _reasons(body))
+
+
+def _gives_reason(text: str) -> bool:
+    return len(text) > MAX_WITHOUT_REASON or re.search(r"[^\W\d_]", _NO_REASON.sub(" ", text)) is not None
+
+
+def _reasons(body: Any) -> Iterator[str]:
+    """The texts in the body of an error that may say why, without those that name a type, a place or a time."""
+    values = [body]
+    while values:
+        value = values.pop()
+        if isinstance(value, str):
+            yield value
+        elif isinstance(value, Mapping):
+            values += (part for name, part in value.items() if str(name).lower() not in TABLES["no_reason_fields"])
+        elif isinstance(value, list | tuple):
+            values += value
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,6 +33,7 @@ from hybrid.running.batching import expected_usd, in_batches, refuse_unbatched
 from hybrid.running.before_asking import ask_before
 from hybrid.running.engine import Engine, Opener, Tell, local_engine
 from hybrid.running.estimate import estimate
+from hybrid.running.open_files import allow_open_files
 from hybrid.running.progress import Progress
 from hybrid.running.replies import REPLIES, RunReplies
 from hybrid.running.resolve import ResolvedRun
@@ -114,6 +115,7 @@ async def run_until_complete(
     try:
         with run.folder.locked(), ExitStack() as stack:
             refuse_unbatched(run)
+            allow_open_files(run.config.concurrency, tell)
             with writing(run.folder.path):
                 state = open_folder(run, tell)
                 # Logging starts only now, so that nothing is written to a rejected folder.

@@ -1,17 +1,21 @@
 """Whatever the server does, every question ends answered or typed as failed, and no more is asked than makes sense."""
 
+import asyncio
 import json
+import resource
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from faulty_server import FAULTS, Fault, FaultyServer, Request, always, answer_to, only, seeded
-from runs import CONTROLLER, MLLM, Files, Process, Questions, words
+from faulty_server import FAULTS, QUESTION, Fault, FaultyServer, Request, always, answer_to, only, seeded
+from runs import CONTROLLER, MLLM, Files, Process, Questions, number_of, words
 
+from bench._chat_server import answer_body, framed, on_thread, sight
 from hybrid.models.circuit import Circuit
 from hybrid.models.failures import Backoff, FailedRequest
 from tests.ended import Command, Ended
@@ -46,6 +50,50 @@ def test_every_question_ends_answered_or_typed_as_failed(
         second = hybrid(*arguments, code=0)
     assert second.report["failed"] == 0
     assert set(server.asked(mark)) == set(range(1, count + 1)) - finished
+
+
+class Gate:
+    """A server that answers nothing before `count` requests wait for it at the same time."""
+
+    def __init__(self, count: int) -> None:
+        self.asked: Counter[int] = Counter()
+        self._count = count
+        self._all_here = asyncio.Event()
+
+    async def answer(self, _: bytes, body: bytes) -> bytes:
+        """The right answer to the question, once all are here."""
+        if (seen := sight(body)) is not None:
+            return seen
+        (number,) = map(int, set(QUESTION.findall(body)))
+        self.asked[number] += 1
+        if self.asked.total() == self._count:
+            self._all_here.set()
+        await self._all_here.wait()
+        return framed(answer_body({"content": answer_to(number)}, "stop"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("descriptors", [None, 512])
+def test_a_thousand_requests_at_once_are_answered_each_once(
+    descriptors: int | None, tmp_path: Path, questions: Questions, process: Callable[..., Process], hybrid: Command
+) -> None:
+    """`descriptors` is the limit of open files at which the run starts, as many shells have one."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    # The server holds a thousand connections too.
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 4096), hard))
+    count, run = 1000, Files(tmp_path / "run", "mllm")
+    before = () if descriptors is None else ("prlimit", f"--nofile={descriptors}:{hard}")
+    try:
+        gate = Gate(count)
+        with on_thread(gate.answer) as url:
+            told = words(questions(count), f"{url}/v1", run.path, *MLLM, "--concurrency", count)
+            assert process([*told, "--model-arg", "timeout_s=600"], before=before).end(600) == 0
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert gate.asked == dict.fromkeys(range(1, count + 1), 1)
+    lines = [json.loads(line) for line in run.attempts.read_text().splitlines()]
+    texts = {number_of(line["id"]): line["exchanges"][0]["reply"]["text"] for line in lines}
+    assert texts == {number: answer_to(number) for number in range(1, count + 1)}
 
 
 # Of the questions. Seven of the ten faults are tried again: 0.35 ** 4 of the calls, two a question, end without a

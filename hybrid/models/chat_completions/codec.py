@@ -36,7 +36,7 @@ from hybrid.core.messages import (
 )
 from hybrid.core.types import ImageRef, Json
 from hybrid.models.base import CallKey
-from hybrid.models.chat_completions.stream import FEEDBACK
+from hybrid.models.chat_completions.stream import FEEDBACK, FILTERS
 from hybrid.models.chat_completions.terms import BRIDGE, OLDER, PLAIN, THOUGHTS, ApiVariant
 from hybrid.models.failures import UnreadableReplyError, error_in_reply, reported_error, summary
 from hybrid.models.literals import read_object
@@ -236,9 +236,9 @@ def _choice(body: dict[str, Any]) -> dict[str, Any] | None:
     choices = body.get("choices")
     first = choices[0] if isinstance(choices, list) and choices else None
     message = first.get("message") if isinstance(first, dict) else None
-    if isinstance(first, dict) and isinstance(message, dict) and not FEEDBACK & body.keys():
+    if isinstance(first, dict) and isinstance(message, dict) and not (FEEDBACK & body.keys() or FILTERS in first):
         return first
-    feedback = _feedback(body)
+    feedback = _feedback(body, first)
     if isinstance(first, dict) and isinstance(message, dict):
         is_empty = not (message.get("content") or _raw_calls(message) or message.get("refusal"))
         return _with_reason(body, first, feedback) if feedback and is_empty else first
@@ -275,15 +275,15 @@ def _reasons(choice: Mapping[str, Any], whole: Mapping[str, Any] = MappingProxyT
         yield about.get("finish_reason")
 
 
-def _feedback(body: Mapping[str, Any]) -> str:
-    """Return a provider's feedback on a prompt that it blocked (Gemini, Azure); empty if there is none."""
+def _feedback(body: Mapping[str, Any], choice: Any) -> str:
+    """Return a provider's feedback on a prompt or reply that it blocked (Gemini, Azure); empty if there is none."""
     for name in ("prompt_feedback", "promptFeedback"):
         feedback = body.get(name)
         reason = (feedback.get("blockReason") or feedback.get("block_reason")) if isinstance(feedback, dict) else None
         if isinstance(reason, str) and reason:
             return f"content_filter: {reason}"
-    results = body.get("prompt_filter_results")
-    filtered = re.search(r'"(\w+)":\{[^{}]*"filtered":true', as_json(results).decode()) if results else None
+    results = [body.get("prompt_filter_results"), choice.get(FILTERS) if isinstance(choice, dict) else None]
+    filtered = re.search(r'"(\w+)":\{[^{}]*"filtered":true', as_json(results).decode()) if any(results) else None
     return f"content_filter: {filtered[1]}" if filtered else ""
 
 

@@ -213,6 +213,17 @@ def test_a_server_is_asked_for_models_of_its_provider_alone(
     assert servers == {"openai:b": "http://h/v1", "other:c": None}
 
 
+def test_the_second_model_and_a_judge_are_asked_at_the_server_of_the_environment(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("HYBRID_BASE_URL", "http://h/v1")
+    words = ("blink", "--model", "embedded", "--images", "caption", "--setting", "caption-model=openai:c")
+    second = config(*words).captioner_settings
+    assert second.base_url == "http://h/v1"
+    second = config(*words, "--setting", "caption-url=http://i/v1").captioner_settings
+    assert second.base_url == "http://i/v1"
+
+
 # Several runs
 
 

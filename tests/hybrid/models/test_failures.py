@@ -193,11 +193,11 @@ def test_every_status_means_something(status: int) -> None:
         status_code = status
 
     failure = read_failure(Refused("no")).kind
-    assert (failure is Failure.RETRY) == (status >= 500 or status in {408, 409, 423, 425, 429, 498, 499})
+    assert (failure is Failure.RETRY) == (status >= 500 or status in {408, 409, 423, 424, 425, 429, 498, 499})
     assert (failure is Failure.KEY) == (status == 401)
     assert (failure is Failure.ACCOUNT) == (status == 402)
     assert (failure is Failure.POLICY) == (status == 451)
-    others = {401, 402, 408, 409, 423, 425, 429, 451, 498, 499}
+    others = {401, 402, 408, 409, 423, 424, 425, 429, 451, 498, 499}
     assert (failure is Failure.REQUEST) == (400 <= status < 500 and status not in others)
 
 

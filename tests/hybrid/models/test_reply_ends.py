@@ -1,5 +1,6 @@
 """How a reply ended over each wire: an answer, cut, withheld by its provider, or broken off and asked for again."""
 
+import asyncio
 import json
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
@@ -8,17 +9,26 @@ from typing import Any
 import pytest
 
 from hybrid.config import Limits, ModelSettings, RunLimits
-from hybrid.core.errors import Outage
+from hybrid.core.errors import HybridError, Outage
 from hybrid.core.images import ImageStore
 from hybrid.core.messages import AssistantMessage, End, user_message
 from hybrid.models import CallKey, ModelRefused
 from hybrid.models.answering import is_same_model, other_models
+from hybrid.models.base import PicturesRefused
 from hybrid.models.caller import Caller
 from hybrid.models.chat_completions.client import ChatCompletionsClient
 from hybrid.models.chat_completions.codec import message, readable
 from hybrid.models.chat_completions.stream import Assembly
 from hybrid.models.circuit import Circuit, CircuitLimits
-from hybrid.models.failures import Backoff, StatusError, UnreadableReplyError, error_in_reply, read_failure
+from hybrid.models.failures import (
+    Backoff,
+    StatusError,
+    UnreadableReplyError,
+    error_in_reply,
+    is_wordless_500,
+    read_failure,
+)
+from hybrid.models.images import UNCONFIRMED
 from hybrid.models.langchain.client import LangChainClient
 from hybrid.models.replies import TABLE, read_end
 from hybrid.solving.budgets import RunMeter
@@ -254,23 +264,198 @@ async def test_a_call_that_its_server_cannot_read_is_a_fault_of_the_model(
     assert (reply.end, len(recorder.requests)) == (End.MALFORMED_CALL, 1)
 
 
-@pytest.mark.parametrize(
-    ("body", "has_tools", "has_remedy"),
-    [
-        (b"Internal Server Error", True, True),
-        (b"Internal Server Error", False, False),
-        (b'{"error": {"message": "out of memory"}}', True, False),
-    ],
-)
-async def test_a_500_without_a_word_names_the_way_around_the_parser_of_calls(
-    body: bytes, has_tools: bool, has_remedy: bool, recorder: Any, answer: Any, store: ImageStore, crop_tool: Tool
+WORDLESS = b"Internal Server Error"
+
+
+async def call_crop(chat: Caller[Any], crop_tool: Tool, question: str = "q", *more: Any) -> AssistantMessage:
+    return await chat.chat([user_message(["Which?", *more])], (crop_tool,), CallKey(question))
+
+
+def tools_sent(recorder: Any) -> list[bool]:
+    """Of each request whether it offered tools."""
+    return ["tools" in body for _, body in recorder.requests]
+
+
+@pytest.mark.parametrize(*cases(__file__, "wordless"))
+def test_a_500_is_without_a_reason_if_it_only_repeats_its_status(body: Any, expected: bool) -> None:
+    error = StatusError(500, body)
+    assert is_wordless_500(read_failure(error), error) is expected
+    other = StatusError(503, body)
+    assert not is_wordless_500(read_failure(other), other)
+
+
+@pytest.mark.parametrize("body", [WORDLESS, {"error": {"message": "Internal Server Error", "code": 500}}, b""])
+async def test_a_server_that_answers_without_tools_alone_has_failed_at_a_call_of_its_model(
+    body: Any, recorder: Any, answer: Any, store: ImageStore, crop_tool: Tool, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    recorder.says(answer(body, 500))
-    chat = model("openai:m", recorder, store)
+    chat = model("openai:m", recorder, store, retries=3)
+    recorder.says(answer(body, 500), answer(body, 500), completion("stop"))
+    reply = await call_crop(chat, crop_tool)
+    assert tools_sent(recorder) == [True, True, False]
+    assert (reply.end, reply.attempts, reply.text) == (
+        End.MALFORMED_CALL,
+        3,
+        reply.unreadable and reply.unreadable.written,
+    )
+    assert "without tools the server answers" in reply.text
+    assert reply.usage is not None
+    assert (reply.usage.input_tokens, reply.model) == (10, "k")
+    recorder.says(answer(body, 500), answer(body, 500), completion("stop"))
+    await call_crop(chat, crop_tool, "r")
+    # The remedy is printed once.
+    (note,) = [line for line in capsys.readouterr().err.splitlines() if "--tool-calling text" in line]
+    assert note.startswith("note: openai:m: its server answers 500 without a reason")
+    await chat.close()
+
+
+@pytest.mark.parametrize(("retries", "offered"), [(0, [1, 0]), (1, [1, 1, 0]), (3, [1, 1, 0, 1, 1])])
+async def test_a_server_that_fails_without_tools_too_is_an_outage_after_one_more_request(
+    retries: int, offered: list[int], recorder: Any, answer: Any, store: ImageStore, crop_tool: Tool
+) -> None:
+    recorder.says(answer(WORDLESS, 500))
+    chat = model("openai:m", recorder, store, retries=retries)
+    with pytest.raises(Outage, match="--tool-calling text") as outage:
+        await call_crop(chat, crop_tool)
+    assert f"no reply after {len(offered)} attempts" in str(outage.value)
+    assert tools_sent(recorder) == list(map(bool, offered))
+    await chat.close()
+
+
+@pytest.mark.parametrize(
+    ("second", "has_tools"), [(WORDLESS, False), ({"error": {"message": "the disk is slow"}}, True)]
+)
+async def test_a_failure_with_a_reason_or_without_tools_is_asked_again_as_it_was(
+    second: Any, has_tools: bool, recorder: Any, answer: Any, store: ImageStore, crop_tool: Tool
+) -> None:
+    recorder.says(answer(WORDLESS, 500), answer(second, 500))
+    chat = model("openai:m", recorder, store, retries=2)
     with pytest.raises(Outage) as outage:
         await chat.chat([user_message(["Which?"])], (crop_tool,) if has_tools else (), CallKey("q"))
-    assert ("--tool-calling text" in str(outage.value)) is has_remedy
+    assert tools_sent(recorder) == [has_tools] * 3
+    assert "--tool-calling text" not in str(outage.value)
     await chat.close()
+
+
+async def test_a_retry_that_is_answered_is_the_reply(
+    recorder: Any, answer: Any, store: ImageStore, crop_tool: Tool
+) -> None:
+    recorder.says(answer(WORDLESS, 500), completion("stop"))
+    chat = model("openai:m", recorder, store, retries=2)
+    reply = await call_crop(chat, crop_tool)
+    assert (reply.text, reply.attempts) == ("(A)", 2)
+    await chat.close()
+
+
+@pytest.mark.parametrize(
+    "refusal", [(400, "no"), (401, "invalid_api_key"), (200, {"error": "x"}), (400, "content policy"), (503, "busy")]
+)
+async def test_a_refusal_of_the_request_without_tools_changes_nothing(
+    refusal: tuple[int, Any], recorder: Any, answer: Any, store: ImageStore, crop_tool: Tool
+) -> None:
+    status, body = refusal
+    wordless = answer(WORDLESS, 500)
+    recorder.says(wordless, wordless, answer(body, status), completion("stop"))
+    chat = model("openai:m", recorder, store, retries=2)
+    reply = await call_crop(chat, crop_tool)
+    assert (reply.text, reply.attempts, tools_sent(recorder)) == ("(A)", 4, [True, True, False, True])
+    await chat.close()
+
+
+async def test_questions_whose_calls_all_fail_do_not_make_a_well_server_one_that_is_down(
+    recorder: Any, answer: Any, store: ImageStore, crop_tool: Tool
+) -> None:
+    """More questions than open the circuit fail at once; the server answers whatever offers no tools."""
+    chat = model("openai:m", recorder, store, retries=1)
+    handler = recorder.server.RequestHandlerClass
+
+    def posted(self: Any, body: bytes) -> None:
+        request = json.loads(body)
+        recorder.requests.append((self.path, request))
+        self.answer(WORDLESS if "tools" in request else completion("stop"), 500 if "tools" in request else 200, {})
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(handler, "posted", posted)
+        replies = await asyncio.gather(*(call_crop(chat, crop_tool, f"q{number}") for number in range(24)))
+    assert {reply.end for reply in replies} == {End.MALFORMED_CALL}
+    assert sum(reply.attempts or 0 for reply in replies) == len(recorder.requests)
+    # At most two requests with tools and one without for each question, and those that found out that it is back.
+    assert tools_sent(recorder).count(False) == 24
+    await chat.close()
+
+
+async def test_a_dead_server_is_sent_at_most_one_request_more_for_each_question(
+    recorder: Any, answer: Any, store: ImageStore, crop_tool: Tool
+) -> None:
+    recorder.says(answer(WORDLESS, 500))
+    chat = model("openai:m", recorder, store, retries=1)
+    calls = (call_crop(chat, crop_tool, f"q{number}") for number in range(24))
+    replies = await asyncio.gather(*calls, return_exceptions=True)
+    assert {isinstance(reply, HybridError) for reply in replies} == {True}
+    assert tools_sent(recorder).count(False) <= 24
+    await chat.close()
+
+
+@pytest.mark.parametrize(("without_tools", "blames_picture"), [(200, False), (500, True)])
+async def test_a_new_picture_is_not_blamed_for_a_call_that_the_server_cannot_parse(
+    without_tools: int,
+    blames_picture: bool,
+    recorder: Any,
+    answer: Any,
+    store: ImageStore,
+    crop_tool: Tool,
+    image: Any,
+) -> None:
+    wordless = answer(WORDLESS, 500)
+    recorder.says(wordless, wordless, completion("stop") if without_tools == 200 else wordless)
+    chat = model("openai:m", recorder, store, retries=3)
+    token = UNCONFIRMED.set(frozenset({"img:1.1"}))
+    try:
+        if blames_picture:
+            with pytest.raises(PicturesRefused):
+                await call_crop(chat, crop_tool, "q", image("img:1.1"))
+        else:
+            reply = await call_crop(chat, crop_tool, "q", image("img:1.1"))
+            assert reply.end is End.MALFORMED_CALL
+    finally:
+        UNCONFIRMED.reset(token)
+    assert tools_sent(recorder) == [True, True, False]
+    await chat.close()
+
+
+async def test_a_call_that_its_server_refuses_by_name_is_not_blamed_on_a_new_picture(
+    recorder: Any, answer: Any, store: ImageStore, crop_tool: Tool, image: Any
+) -> None:
+    body = {"error": {"message": "Failed to call a function.", "code": "tool_use_failed"}}
+    recorder.says(answer(body, 400))
+    chat = model("openai:m", recorder, store)
+    token = UNCONFIRMED.set(frozenset({"img:1.1"}))
+    try:
+        reply = await call_crop(chat, crop_tool, "q", image("img:1.1"))
+    finally:
+        UNCONFIRMED.reset(token)
+    assert (reply.end, len(recorder.requests)) == (End.MALFORMED_CALL, 1)
+    await chat.close()
+
+
+async def test_a_reply_without_tools_that_was_kept_is_not_asked_for_again(
+    recorder: Any, answer: Any, store: ImageStore, crop_tool: Tool
+) -> None:
+    kept: dict[tuple[CallKey, str], bytes] = {}
+
+    class Log:
+        def find_reply(self, call: CallKey, request_sha256: str) -> bytes | None:
+            return kept.get((call, request_sha256))
+
+        def keep(self, call: CallKey, request_sha256: str, reply: bytes) -> None:
+            kept[call, request_sha256] = reply
+
+    for requests in (3, 5):
+        recorder.says(answer(WORDLESS, 500), answer(WORDLESS, 500), completion("stop"))
+        chat = model("openai:m", recorder, store)
+        chat.listen(Log())
+        reply = await call_crop(chat, crop_tool)
+        assert (reply.end, len(recorder.requests)) == (End.MALFORMED_CALL, requests)
+        await chat.close()
 
 
 async def test_a_server_that_is_waited_for_longer_than_a_minute_is_told_of_once(

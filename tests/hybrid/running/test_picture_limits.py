@@ -43,7 +43,7 @@ def test_ten_refusals_of_pictures_of_a_tool_are_its_faults(status: int, words: s
     assert words[:20] in text
     # Each picture is refused once, and twice where the server does not say that it is about the picture.
     refused = sum(message["role"] == "tool" for request in server.requests for message in request["messages"])
-    assert refused <= 4 + 12 * 3
+    assert refused <= 4 + 12 * 4
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,7 @@ from hybrid.scoring.predicted import import_run
 from hybrid.scoring.readings import read_readings
 from hybrid.scoring.runs import score_run
 from hybrid.scoring.score import Scored
+from tests.servers import provider
 from tests.tables import cases
 
 OPTIONS = ScoreOptions()
@@ -198,6 +199,18 @@ async def test_the_commands(tmp_path: Path, fakes: Any) -> None:
     assert "mllm + judge" in table.stdout
     with pytest.raises(UsageError, match="temperature 0"):
         await asyncio.to_thread(invoke, "judge", run, "--model", model, "--model-arg", "temperature=1")
+
+
+async def test_a_judge_is_asked_at_the_server_of_the_environment(
+    tmp_path: Path, fakes: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = await ran(tmp_path, fakes)
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    with provider("unused", "judge") as url:
+        monkeypatch.setenv("HYBRID_BASE_URL", url)
+        # Without its address no server is known and a key is asked for; this one refuses the placeholder for a key.
+        with pytest.raises(UsageError, match="Incorrect API key provided"):
+            await asyncio.to_thread(invoke, "judge", str(folder.path), "--model", "openai:judge", "--solver", "mllm")
 
 
 CHOICES = ("red", "green", "blue")

@@ -1,0 +1,59 @@
+"""A run with many requests in flight raises the limit of open files, and says so where it cannot."""
+
+import resource
+
+import pytest
+
+from hybrid.running.open_files import allow_open_files
+
+
+@pytest.fixture(autouse=True)
+def limits(monkeypatch: pytest.MonkeyPatch) -> dict[str, tuple[int, int]]:
+    """The limits of this process, which stay as they are: what is set is kept here."""
+    kept = {"files": (1024, 4096)}
+
+    def change(_: int, pair: tuple[int, int]) -> None:
+        kept["files"] = pair
+
+    monkeypatch.setattr(resource, "getrlimit", lambda _: kept["files"])
+    monkeypatch.setattr(resource, "setrlimit", change)
+    return kept
+
+
+@pytest.mark.parametrize(
+    ("before", "concurrency", "after", "is_told"),
+    [
+        ((1024, 4096), 8, (1024, 4096), False),
+        ((1024, 4096), 1000, (2256, 4096), False),
+        ((1024, 4096), 4000, (4096, 4096), True),
+        ((1024, resource.RLIM_INFINITY), 4000, (8256, resource.RLIM_INFINITY), False),
+        ((resource.RLIM_INFINITY, resource.RLIM_INFINITY), 4000, (resource.RLIM_INFINITY,) * 2, False),
+        # Never lowered.
+        ((20_000, 20_000), 1000, (20_000, 20_000), False),
+    ],
+)
+def test_the_limit_rises_as_far_as_it_may(
+    before: tuple[int, int],
+    concurrency: int,
+    after: tuple[int, int],
+    is_told: bool,
+    limits: dict[str, tuple[int, int]],
+) -> None:
+    limits["files"], told = before, list[str]()
+    allow_open_files(concurrency, told.append)
+    assert limits["files"] == after
+    assert [("ulimit -n" in line and "--concurrency 1920" in line) for line in told] == [True] * is_told
+
+
+def test_a_system_that_allows_less_than_it_says(
+    limits: dict[str, tuple[int, int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_: int, pair: tuple[int, int]) -> None:
+        raise ValueError(pair)
+
+    monkeypatch.setattr(resource, "setrlimit", refuse)
+    told: list[str] = []
+    allow_open_files(1000, told.append)
+    assert limits["files"] == (1024, 4096)
+    assert "allows 1,024" in told[0]
+    assert "--concurrency 384" in told[0]
