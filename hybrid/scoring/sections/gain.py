@@ -27,11 +27,11 @@ from hybrid.scoring.compare import Comparison
 from hybrid.scoring.conclusion_cases import worded
 from hybrid.scoring.conclusion_rows import CI, NO_CLAIM, ConclusionRows, State, ends_of, number, shown, signed, size_of
 from hybrid.scoring.definitions import statistic
-from hybrid.scoring.families import family_of_pair, family_of_tasks
+from hybrid.scoring.families import adjusted_by_claim, family_of_pair, family_of_tasks
 from hybrid.scoring.faults import tool_faults
 from hybrid.scoring.groups import ComparisonGroup, is_imported
 from hybrid.scoring.parts import contrasts
-from hybrid.scoring.result import Result, adjusted
+from hybrid.scoring.result import Family, Result
 
 NAME = "gain"
 NOTHING: Mapping[str, str] = {}
@@ -52,9 +52,11 @@ def rows(comparison: Comparison) -> list[Result]:
             section_rows += contrasts(comparison, NAME, (group.alone, group.blank, group.hybrid), places)
         if group.shuffled is not None:
             section_rows += contrasts(comparison, NAME, (group.blank, group.shuffled), {SHUFFLED: (0, 1)})
-    return adjusted(
-        section_rows, lambda row: family_of_tasks(row) if row.group else family_of_pair(comparison, row.a, row.b)
-    )
+
+    def family(row: Result) -> Family:
+        return family_of_tasks(row) if row.group else family_of_pair(comparison, row.a, row.b)
+
+    return adjusted_by_claim(comparison, section_rows, family)
 
 
 def lead(comparison: Comparison, section_rows: Sequence[Result]) -> str:
