@@ -321,7 +321,8 @@ def test_a_pair_that_one_section_alone_tests_counts_in_all(
     comparison = compare(solvers, ComparisonOptions(pairs=pairs))
     assert {len(own) for own in adjusted_values(comparison).values()} == {1}
     (row,) = (row for row in ConclusionRows(comparison).of("gain") if row.quantity == "presence" and not row.group)
-    assert row.p is not None and row.p_holm == min(1.0, 2 * row.p)
+    assert row.p is not None
+    assert row.p_holm == min(1.0, 2 * row.p)
 
 
 def test_a_ranking_that_tasks_of_unequal_size_turn_around_says_so(made_up_runs: Any, tmp_path: Path) -> None:
