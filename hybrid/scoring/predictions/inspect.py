@@ -1,7 +1,8 @@
 """Logs of Inspect AI, `.eval` (a zip of JSON) and `.json`, also those that `hybrid export --to inspect` wrote.
 
 Read without Inspect: `samples` of a `.json`, `samples/ID_epoch_N.json` of a `.eval`. Of a sample count `id`, `epoch`,
-`target`, `choices`, the last reply (`output`, else the last message of the assistant) and `metadata.task`.
+`target`, `choices`, the last reply (`output`, else the last message of the assistant), `metadata.task` and
+`metadata.cluster`.
 """
 
 from __future__ import annotations
@@ -108,7 +109,7 @@ def _unzstd(path: Path, entry: zipfile.ZipInfo) -> bytes:
 
 def _row(sample: Mapping[str, Any], location: str) -> PredictedRow:
     target, metadata, choices = sample.get("target"), sample.get("metadata"), sample.get("choices")
-    task = metadata.get("task") if isinstance(metadata, dict) else None
+    task, cluster = map(metadata.get, ("task", "cluster")) if isinstance(metadata, dict) else (None, None)
     return PredictedRow(
         where=location,
         reply=_reply(sample),
@@ -116,6 +117,7 @@ def _row(sample: Mapping[str, Any], location: str) -> PredictedRow:
         task=task if isinstance(task, str) else None,
         choices=tuple(map(str, choices)) if isinstance(choices, list) else (),
         answer=letter_of(target) if isinstance(target, str) else None,
+        cluster=cluster if isinstance(cluster, str) else "",
     )
 
 
