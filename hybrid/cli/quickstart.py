@@ -34,7 +34,7 @@ BATCH = 8
 
 
 BENCHMARK = "blink"
-# The sentences of the conclusion that are printed, by the first word of their case (`conclusion_cases.toml`).
+# The sentences of the conclusion that are printed, by the first word of their case.
 SENTENCES = ("nothing", "gain", "specialists", "content")
 # A small study of a model of a provider, on questions that are generated here: it needs the key and nothing else.
 KEY = "OPENAI_API_KEY"
