@@ -29,7 +29,12 @@ from hybrid.stats import ratio_interval
 
 Right = NDArray[np.bool_]
 SIZE = 60
-EXPORTS = (("vlmevalkit", "sheet.tsv"), ("vlmevalkit", "sheet.xlsx"), ("lmms_eval", "logs"))
+EXPORTS = (
+    ("vlmevalkit", "sheet.tsv"),
+    ("vlmevalkit", "sheet.xlsx"),
+    ("lmms_eval", "logs"),
+    ("every_eval_ever", "evaluations"),
+)
 
 
 def questions(size: int, pictures: int = 0, tasks: Sequence[str] = ("Jigsaw",)) -> list[Question]:

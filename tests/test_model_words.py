@@ -62,11 +62,10 @@ def test_what_a_solver_says(model_words: Any, name: str) -> None:
     assert [result for text in _texts(dict(load_solver(name).texts)) for result in model_words.unfit(text)] == []
 
 
-# No model reads a training's numbers, the words of options, what `hybrid new` writes, the card of a benchmark, the
-# sentences of a conclusion, kinds of plug-ins, strokes of letters, columns of tables, the schema of our server or what
-# servers say.
+# No model reads a training's numbers, the words of options, what `hybrid new` writes, the card of a benchmark, kinds
+# of plug-ins, strokes of letters, columns of tables, the schema of our server or what servers say.
 UNREAD = {
-    *("training", "config", "cli", "templates", "card.toml", "conclusion_cases.toml", "columns.toml", "server.toml"),
+    *("training", "config", "cli", "templates", "card.toml", "columns.toml", "server.toml"),
     *("kinds.toml", "drawing.toml", "failures.toml", "terms.toml"),
 }
 PROMPTS = sorted(path for path in (ROOT / "hybrid").rglob("*.toml") if not UNREAD & set(path.parts))

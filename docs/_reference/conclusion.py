@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from _reference.markdown import Page, code, escaped, table
-from hybrid.scoring.conclusion_cases import cases
+from hybrid.scoring.conclusion import cases
 
 INTRODUCTION = """# The conclusion
 

@@ -34,7 +34,7 @@ BATCH = 8
 
 
 BENCHMARK = "blink"
-# Sentences of the conclusion to print, by the first word of their case (`conclusion_cases.toml`).
+# The sentences of the conclusion that are printed, by the first word of their case.
 SENTENCES = ("nothing", "gain", "specialists", "content")
 # A small study of a provider's model on generated questions, which needs only the key.
 KEY = "OPENAI_API_KEY"

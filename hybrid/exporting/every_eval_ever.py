@@ -202,6 +202,8 @@ class _Evaluation:
             question = self.scored.questions[score.id]
             sound = question if isinstance(question, Question) else None
             failed = score.outcome.failed
+            own = {"task": score.task, "outcome": score.outcome.value, "base": base_id(score.id)}
+            own["cluster"] = score.cluster  # Without it, a reader of the file would resample questions of one picture
             yield {
                 **head,
                 "sample_id": score.id,
@@ -209,8 +211,7 @@ class _Evaluation:
                 **self.answered(score, attempts.get(score.id)),
                 # Failures differ from wrong answers: a row with an error counts in no value above.
                 "error": hide_paths(self.scored.reasons.get(score.id, score.outcome.value)) if failed else None,
-                "metadata": _words({"task": score.task, "outcome": score.outcome.value, "base": base_id(score.id)})
-                | _words(dict(score.groups)),
+                "metadata": _words(dict(score.groups)) | _words(own),
             }
 
     def text(self, text: str) -> str:

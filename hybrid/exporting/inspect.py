@@ -179,8 +179,9 @@ class _Log:
             events=events,
             output=events[-1].output.model_copy(update={"usage": _usage(usage), "time": usage.seconds}),
             scores={"hybrid": verdict},
-            metadata={"task": question.task, "outcome": score.outcome.value, "asks": len(attempt.exchanges)}
-            | dict(question.groups),
+            metadata=dict(question.groups)
+            | {"task": question.task, "outcome": score.outcome.value, "asks": len(attempt.exchanges)}
+            | ({"cluster": question.cluster} if question.cluster else {}),
             model_usage={self.model: _usage(usage)},
             started_at=None if start is None else _time(start),
             completed_at=None if start is None else _time(start + attempt.seconds),

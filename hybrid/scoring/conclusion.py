@@ -5,8 +5,8 @@
 
 In order: a hybrid solver next to its model alone and to the specialists alone, what of the difference blank tools bring
 and what the tools say, what the form of the tools comes to where a study has that of the model's training, which tasks
-are worse, and what limits the claim. `conclusion_cases.py` has the condition and the words of each sentence; nothing is
-tested here that `hybrid compare` does not print.
+are worse, and what limits the claim. Each case, with its condition and its words, is beside the code that chooses it;
+nothing is tested here that `hybrid compare` does not print.
 """
 
 from __future__ import annotations
@@ -18,15 +18,17 @@ from dataclasses import dataclass
 from hybrid.core.types import Metric
 from hybrid.display.terminal import clipped, how_many
 from hybrid.scoring.compare import Comparison
-from hybrid.scoring.conclusion_cases import worded
+from hybrid.scoring.conclusion_cases import DECLARED, Case, case
 from hybrid.scoring.conclusion_limits import limits_of
 from hybrid.scoring.conclusion_rows import (
     CI,
     COUNTS,
     NAME_WIDTH,
     NO_CLAIM,
+    Claim,
     ConclusionRows,
     HeadlinePair,
+    cases_of_claims,
     count_of,
     ends_of,
     listed,
@@ -51,7 +53,7 @@ SELDOM = 0.2  # Below this share of questions with a call, the first sentence sa
 
 @dataclass(frozen=True)
 class Sentence:
-    """One sentence of a conclusion, and the case that it is of (`conclusion_cases.py`)."""
+    """One sentence of a conclusion, and the id of its case."""
 
     id: str
     text: str
@@ -66,9 +68,213 @@ def conclusion(comparison: Comparison, *, limits: bool = True) -> tuple[Sentence
     return tuple(_Conclusion(ConclusionRows(comparison)).sentences(limits=limits))
 
 
-def _said(case: str, **fields: object) -> Sentence:
+# The sentences in the order printed, and the parts of them.
+ORDER = (
+    "nothing",
+    "gain",
+    "called",
+    "specialists",
+    "content",
+    "presence",
+    "trained",
+    "tasks",
+    "solvers",
+    "ahead",
+    "limits",
+)
+
+
+def cases() -> Mapping[str, Case]:
+    """By id everything that a conclusion may say, in the order printed."""
+    ordered = sorted(DECLARED.values(), key=lambda declared: ORDER.index(declared.id.partition(".")[0]))
+    return {declared.id: declared for declared in ordered}
+
+
+def _said(chosen: Case, **fields: object) -> Sentence:
     command = str(fields.get("command", ""))
-    return Sentence(case, worded(case, **fields), "" if command == AGAIN else command)
+    return Sentence(chosen.id, chosen.fill(**fields), "" if command == AGAIN else command)
+
+
+NOTHING_ANSWERED = case(
+    "nothing.answered", "every question of every solver failed", "No question was answered: nothing is concluded."
+)
+
+GAIN_CASES = cases_of_claims(
+    "gain",
+    {
+        "more": "{answers}: {size} ({interval}){counts}{split}{called}.",
+        "less": "{answers}: {size} ({interval}){counts}{split}{called}.",
+        "open": "{answers}: {open}{counts}{split}{called}.",
+        "rule": (
+            "{answers}. Whether this is a gain or a loss depends on how unanswered questions count: "
+            "{by_rule}{counts}{split}{called}."
+        ),
+        "uneven": (
+            "{answers}: {whole} as a mean over tasks, but {over_all} over all {n} questions, {right_b} instead of "
+            "{right_a} right{split}{called}."
+        ),
+        "answering": (
+            "{answers}: {whole}{counts}. The difference comes from answering, not from better answers{split}{called}."
+        ),
+        "split": "{answers}: {whole}{counts}{split}{called}.",
+        "few": "{answers}: {few}{called}.",
+        "silent": "{answers}: nothing to compare, as {silent} answers nothing{called}.",
+        "failed": (
+            "Whether tools bring a gain is not tested: {failed} of {n} questions failed, more than 1 % "
+            "(--allow-failed concludes all the same){called}."
+        ),
+        "waiting": "What tools bring is not told, as {left} questions are not finished yet: {command}",
+        "units": "{answers}: not tested, as {metric} does not count the same units for both{called}.",
+        "apart": "{hybrid} and {other} are not compared: they share no question, or --pairs leaves them out{called}.",
+    },
+)
+NO_ALONE = case(
+    "gain.absent",
+    "the model alone was not asked",
+    "What tools bring is not known, as the model alone was not asked: add --solver mllm to the run{called}.",
+)
+SELDOM_CALLED = case(
+    "called.few",
+    "part of the sentences above: a tool was called on less than 20 % of the questions",
+    "{name} called a tool on {count} of {n} questions",
+)
+SPECIALISTS_CASES = cases_of_claims(
+    "specialists",
+    {
+        "more": "{answers}: {whom} {size} ({interval}){split}{rest}.",
+        "less": "{answers}: {whom} {size} ({interval}){split}{rest}.",
+        "open": "{answers}: {open}{split}{rest}.",
+        "rule": "{answers}. Which is better depends on how unanswered questions count: {by_rule}{split}{rest}.",
+        "uneven": (
+            "{answers}: {lead}{whole} as a mean over tasks, but {over_all} over all {n} questions, {right_b} instead "
+            "of {right_a} right{split}{rest}."
+        ),
+        "answering": (
+            "{answers}: {lead}{whole}. The difference comes from answering, not from better answers{split}{rest}."
+        ),
+        "split": "{answers}: {lead}{whole}{split}{rest}.",
+        "few": "{answers}: {few}{rest}.",
+        "silent": "The specialists alone answer none of these questions.",
+        "failed": (
+            "The specialists alone are not compared: {failed} of {n} questions failed, more than 1 % (--allow-failed "
+            "concludes all the same)."
+        ),
+        "waiting": "The specialists alone are not compared: questions are not finished yet.",
+        "units": "{answers}: not tested, as {metric} does not count the same units for both.",
+        "apart": "{hybrid} and {other} are not compared: they share no question, or --pairs leaves them out.",
+    },
+)
+NO_SPECIALISTS = case("specialists.absent", "they were not asked", "The specialists alone were not asked.")
+# Of the other claims `said_of` makes the sentence out of its parts.
+CONTENT_CASES = cases_of_claims(
+    "content",
+    {
+        "few": "With blank tools: {few}.",
+        "silent": "With blank tools there is nothing to compare, as {silent} answers nothing.",
+        "failed": (
+            "What the tools' words bring is not tested: {failed} of {n} questions failed, more than 1 % "
+            "(--allow-failed concludes all the same)."
+        ),
+        "waiting": "What the tools' words bring is not told: questions are not finished yet.",
+        "units": "What the tools' words bring is not tested, as {metric} does not count the same units for both.",
+        "apart": "{hybrid} and {other} are not compared: they share no question.",
+    },
+)
+NO_BLANK = case(
+    "content.absent",
+    "no blank control",
+    "Whether a difference comes from tool output is open, as no run with blank tools exists: {command}",
+)
+TRAINED: Mapping[str, Case] = {
+    "more": case(
+        "trained.more",
+        "shown after adjustment (Holm), above 0",
+        "In the form in which it was trained ({style}) the model does better with the same tools: {size} ({ends}).",
+    ),
+    "less": case(
+        "trained.less",
+        "shown after adjustment (Holm), below 0",
+        "In the form in which it was trained ({style}) the model does worse with the same tools: {size} ({ends}).",
+    ),
+    "open": case(
+        "trained.open",
+        "not shown",
+        "That the form of the tools in its training ({style}) makes a difference is not shown ({size}, {ends}).",
+    ),
+    "untested": case(
+        "trained.untested",
+        "no interval",
+        "What the form of the tools in which it was trained ({style}) comes to is not tested.",
+    ),
+}
+TASKS_SHOWN = case("tasks.shown", "of a task a difference holds", "After adjustment (Holm) over {tasks} {by}: {parts}.")
+TASKS_NONE = case("tasks.none", "of none", "{rest}.")
+TASKS_UNTESTED = case("tasks.untested", "part of the two above: tasks without an interval", "not tested: {tasks}")
+TASKS_REST = case(
+    "tasks.rest",
+    "part of the two above: no loss holds",
+    "no {other}single {one} is shown to be worse ({sizes} questions each{largest})",
+)
+
+# Several solvers with tools, or several models.
+SEVERAL_GAINS = case(
+    "gain.several",
+    "several solvers with tools, or several models",
+    "Next to its model alone, over {n} questions and adjusted (Holm) for {tests}: {parts}{called}.",
+)
+SEVERAL_SPECIALISTS = case(
+    "specialists.several",
+    "several solvers with tools, or several models",
+    "Next to the specialists alone, on the questions that they answer: {parts}.",
+)
+SEVERAL_CONTENTS = case(
+    "content.several", "several solvers with tools, or several models", "With tools next to blank tools: {parts}."
+)
+SEVERAL_TASKS = case(
+    "tasks.several",
+    "several solvers with tools, or several models",
+    "{by} worse than alone after adjustment (Holm): {parts}.",
+)
+
+# No solver with tools.
+ONE_SOLVER = case(
+    "solvers.one", "one solver, no model with tools", "{where}{best} has {metric} {value}{again} over {n} ({interval})."
+)
+BEST = case(
+    "solvers.best",
+    "several solvers, no model with tools",
+    "Of {count} solvers, none of them a model with tools, {best} has the highest {metric}, {value}{again} over {n} "
+    "({interval}){ranking}.",
+)
+TIES = case(
+    "solvers.ties",
+    "several share the highest value",
+    "Of {count} solvers, none of them a model with tools, {best} share the highest {metric}, {value}{again} over {n} "
+    "({interval}){ranking}.",
+)
+WAITING = case(
+    "solvers.waiting",
+    "a mean over tasks, or nothing in common, and questions are open",
+    "How right each is, is not told, as {left} questions are not finished yet: {command}",
+)
+SILENT = case("solvers.silent", "none has a readable answer", "No solver gives a readable answer.")
+NO_INTERVAL = case(
+    "solvers.no_interval",
+    "none has an interval: questions of one picture, or too few questions",
+    "{metric}: {values}; {why}.",
+)
+AHEAD: Mapping[str, Case] = {
+    "some": case(
+        "ahead.some", "it is ahead of some after adjustment", "It is ahead of {parts}, adjusted (Holm) for {tests}."
+    ),
+    "depends": case(
+        "ahead.depends",
+        "of none, but some intervals exclude 0 for other reasons",
+        "Adjusted (Holm) for {tests}: {parts}.",
+    ),
+    "none": case("ahead.none", "of none", "Adjusted (Holm) for {tests}, no difference to the others is significant."),
+    "untested": case("ahead.untested", "no pair of it was tested", "It is compared with none of the others: {why}."),
+}
 
 
 class _Conclusion:
@@ -82,7 +288,7 @@ class _Conclusion:
         if not self._found.solvers:
             return
         if all(score.outcome.failed for solver in self._found.solvers for score in solver.scores):
-            yield _said("nothing.answered")
+            yield _said(NOTHING_ANSWERED)
             return
         if not self._groups:
             yield from self._without_tools()
@@ -98,49 +304,52 @@ class _Conclusion:
 
     def _of_one(self, group: ComparisonGroup) -> Iterator[Sentence]:
         gain = None if group.alone is None else self._rows.pair(group.alone, group.hybrid)
-        calls_note = self._called((group.hybrid,))
+        calls_note, name = self._called((group.hybrid,)), ""
         if gain is None:
-            yield _said("gain.absent", called=calls_note)
+            yield _said(NO_ALONE, called=calls_note)
         else:
             name = measure(gain.metrics) if gain.metrics else "the metric"
             with_tools, alone = (f"({short_name(solver)})" for solver in (gain.b, gain.a))
             hybrid_words = f"{_value(gain.values[1])} {'with tools' if offers_tools(gain.b) else 'joined'} {with_tools}"
             answers = f"{name[0].upper()}{name[1:]} is {hybrid_words}, {_value(gain.values[0])} alone {alone}"
             right = gain.right
-            counts = "" if right is None else f"; {right[1]} and {right[0]} of {how_many(gain.n)} right"
-            yield _of_pair("gain", gain, answers, counts=counts, called=calls_note)
+            counts = "" if right is None else f"; {right[1]} and {right[0]} of {gain.n:,} right"
+            yield _of_pair(GAIN_CASES, gain, answers, counts=counts, called=calls_note)
         if group.specialist is None:
-            yield _said("specialists.absent")
+            yield _said(NO_SPECIALISTS)
         else:
-            yield self._next_to_specialists(group.specialist, group.hybrid)
+            yield self._next_to_specialists(group.specialist, group.hybrid, name)
         if group.blank is None:
-            yield _said("content.absent", command=_command(group))
+            yield _said(NO_BLANK, command=_command(group))
         else:
             yield self._parts(group, group.blank)
         yield from self._as_trained(group)
         yield from self._tasks(group)
 
-    def _next_to_specialists(self, specialist: Scored, hybrid: Scored) -> Sentence:
-        """The difference where they answer; what the hybrid solver gets right on the rest is no lead over them."""
+    def _next_to_specialists(self, specialist: Scored, hybrid: Scored, named: str) -> Sentence:
+        """The difference where they answer; what the hybrid solver gets right on the rest is no lead over them.
+
+        `named` is the metric of the sentence before, which is not named again.
+        """
         pair, silent = self._rows.where_answered(specialist, hybrid)
         # By its name, unless its model is known to be offered tools.
         whom = "with tools" if offers_tools(hybrid) else short_name(hybrid)
-        name, counts, rest = pair.rows[0].metric if pair.rows else "", pair.right, ""
-        specialist_value, other = f"{name} {_value(pair.values[0])}", _value(pair.values[1])
-        if counts:
-            specialist_value, other = f"{counts[0]} right", f"{counts[1]}"
-        answers = (
-            f"The specialists alone get {counts[0]} of {pair.n} right"
-            if counts
-            else f"The specialists alone have {specialist_value}"
-        )
+        metric = measure(pair.metrics) if pair.metrics else ""
+        if pair.right is None:
+            verb, unit = "score" if metric == named else f"have {metric}", ""
+            own, other = map(_value, pair.values)
+        else:
+            verb, unit = "get", " right"
+            own, other = map(str, pair.right)
+        of_all = f" of {pair.n}" if unit else ""
+        answers, rest = f"The specialists alone {verb} {own}{of_all}{unit}", ""
         if silent:
-            row = silent["right b" if counts else "value b"]
-            answers = f"The specialists alone answer {pair.n} of {how_many(pair.n + (row.n or 0))}. "
-            answers += f"On these they have {specialist_value}, {whom} {other}"
-            value = f"{count_of(row)} right" if counts else f"{name} {_value(row.value)}"
-            rest = f". On the other {row.n}, which they leave unanswered, {whom} {value}"
-        return _of_pair("specialists", pair, answers, whom=whom, rest=rest)
+            row = silent["right b" if unit else "value b"]
+            compared = f"both {verb} {own}{unit}" if own == other else f"they {verb} {own}{unit}, {whom} {other}"
+            answers = f"The specialists alone answer {pair.n} of {how_many(pair.n + (row.n or 0))}; there {compared}"
+            rest = f". The other {row.n}: {whom} {f'{count_of(row)} right' if unit else _value(row.value)}"
+        lead = "" if pair.state == "open" else f"{whom} "
+        return _of_pair(SPECIALISTS_CASES, pair, answers, whom=whom, lead=lead, rest=rest)
 
     def _called(self, solvers: Sequence[Scored]) -> str:
         """On how many questions a model called a tool, of each that did so seldom."""
@@ -148,14 +357,14 @@ class _Conclusion:
         for solver in solvers:
             count, n = self._rows.called(solver)
             if count < SELDOM * n:
-                parts.append(f"; {worded('called.few', name=short_name(solver), count=count, n=n)}")
+                parts.append(f"; {SELDOM_CALLED.fill(name=short_name(solver), count=count, n=n)}")
         return "".join(parts)
 
     def _parts(self, group: ComparisonGroup, blank: Scored) -> Sentence:
         """The parts of a difference: that of blank tools, and that of the findings."""
         pair = self._rows.part(group, blank, group.hybrid, CONTENT)
         if pair.state not in ("more", "less", "open"):
-            return _of_pair("content", pair)
+            return _of_pair(CONTENT_CASES, pair)
         none, unclear = none_said(self._found, group), unclear_parts(self._rows, group)
         if group.alone is None:
             return Sentence(*said_of(*pair.rows, none=none, unclear=unclear))
@@ -176,11 +385,11 @@ class _Conclusion:
         rows = (row for row in self._rows.of("effects") if (row.a, row.b) == names and not row.group)
         row = next((row for row in rows if row.low is not None), None)
         if row is None:
-            yield _said("trained.untested", style=style)
+            yield _said(TRAINED["untested"], style=style)
             return
         state = shown(row) if row.holds else "open"
         size = signed(row) if state == "open" else size_of(row)
-        yield _said(f"trained.{state}", style=style, size=size, ends=f"{CI} {ends_of(row, cost=state == 'less')}")
+        yield _said(TRAINED[state], style=style, size=size, ends=f"{CI} {ends_of(row, cost=state == 'less')}")
 
     def _tasks(self, group: ComparisonGroup) -> Iterator[Sentence]:
         tested = [] if group.alone is None else self._rows.tasks(group.alone, group.hybrid)
@@ -201,20 +410,19 @@ class _Conclusion:
         others = [_named(row, total) for row in significant if row not in answers]
         parts += [f"different from answering more or fewer questions on {listed(others)}"] if others else []
         sizes, least = sorted({row.n or 0 for row in tested}), min(tested, key=lambda row: row.value or 0.0)
-        rest = worded(
-            "tasks.rest",
+        rest = TASKS_REST.fill(
             one="task" if self._found.options.by is None else "group",
             other="other " if untested else "",
             sizes=sizes[0] if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}",
             largest=f"; largest loss: {_named(least, total)}" if (least.value or 0.0) < 0 else "",
         )
         if untested:
-            rest = f"{worded('tasks.untested', tasks=listed(untested))}; {rest}"
+            rest = f"{TASKS_UNTESTED.fill(tasks=listed(untested))}; {rest}"
         if not parts:
-            yield _said("tasks.none", rest=rest[0].upper() + rest[1:])
+            yield _said(TASKS_NONE, rest=rest[0].upper() + rest[1:])
         else:
             tail = [rest] if untested or not by_direction["worse"] else []
-            yield _said("tasks.shown", tasks=len(tested), by=self._by, parts="; ".join([*parts, *tail]))
+            yield _said(TASKS_SHOWN, tasks=len(tested), by=self._by, parts="; ".join([*parts, *tail]))
 
     def _untested_tasks(self, alone: Scored, hybrid: Scored) -> list[str]:
         """The tasks whose difference has no interval, each with its difference and number of questions."""
@@ -241,18 +449,19 @@ class _Conclusion:
             parts, count = _several(gains, ("a gain for", "a loss for"))
             sizes = sorted({pair.n for pair in gains})
             n = str(sizes[0]) if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}"
-            yield _said("gain.several", n=n, tests=how_many(count, "test"), parts=parts, called=calls_note)
+            yield _said(SEVERAL_GAINS, n=n, tests=how_many(count, "test"), parts=parts, called=calls_note)
         else:
-            yield _said("gain.absent", called=calls_note)
+            yield _said(NO_ALONE, called=calls_note)
         pairs = [
             rows.where_answered(group.specialist, group.hybrid)[0] for group in groups if group.specialist is not None
         ]
-        yield _said(f"specialists.{'several' if pairs else 'absent'}", parts=_several(pairs, ("ahead", "behind"))[0])
+        chosen = SEVERAL_SPECIALISTS if pairs else NO_SPECIALISTS
+        yield _said(chosen, parts=_several(pairs, ("ahead", "behind"))[0])
         contents = [rows.part(group, group.blank, group.hybrid, CONTENT) for group in groups if group.blank is not None]
         if contents:
-            yield _said("content.several", parts=_several(contents, ("a gain for", "a loss for"))[0])
+            yield _said(SEVERAL_CONTENTS, parts=_several(contents, ("a gain for", "a loss for"))[0])
         else:
-            yield _said("content.absent", command=_command(groups[0]))
+            yield _said(NO_BLANK, command=_command(groups[0]))
         losses = [
             f"{short_name(group.hybrid)} {listed([_named(row, sum(test.n or 0 for test in tested)) for row in worse])}"
             for group in groups
@@ -260,7 +469,7 @@ class _Conclusion:
             and (tested := rows.tasks(group.alone, group.hybrid))
             and (worse := [row for row in _held_of(tested, -1) if rows.is_of_answers(group.alone, group.hybrid, row)])
         ]
-        yield _said("tasks.several", by=self._by.capitalize(), parts=listed(losses, "; ") if losses else "none")
+        yield _said(SEVERAL_TASKS, by=self._by.capitalize(), parts=listed(losses, "; ") if losses else "none")
 
     # No solver with tools.
 
@@ -270,17 +479,17 @@ class _Conclusion:
         if not rows:
             waiting = [solver for solver in solvers if solver.open]
             fields = {"metric": self._found.headline, "left": sum(solver.open for solver in waiting)}
-            case = "solvers.waiting" if waiting else "solvers.silent"
+            chosen = WAITING if waiting else SILENT
             values = (
                 []
                 if waiting
                 else [solver for solver in solvers if not solver.answered_nothing and self._value_of(solver)]
             )
             if values:
-                case = "solvers.no_interval"
+                chosen = NO_INTERVAL
                 fields["values"] = listed([f"{short_name(solver)} {self._value_of(solver)}" for solver in values])
                 fields["why"] = why_no_interval(self._headline_of(values[0])).removesuffix(" to tell a difference")
-            yield _said(case, **fields, command=own_command(waiting))
+            yield _said(chosen, **fields, command=own_command(waiting))
             return
         most = max(row.value or 0.0 for row in rows)
         best = [row for row in rows if (row.value or 0.0) > most - 1e-9]
@@ -297,9 +506,9 @@ class _Conclusion:
             "ranking": self._other_ranking(rows, {row.a for row in best}),
         }
         if len(solvers) == 1:
-            yield _said("solvers.one", **fields)
+            yield _said(ONE_SOLVER, **fields)
             return
-        yield _said("solvers.ties" if len(best) > 1 else "solvers.best", **fields)
+        yield _said(TIES if len(best) > 1 else BEST, **fields)
         yield from self._ahead(first.a)
 
     def _where_answered(self, name: str) -> str:
@@ -351,7 +560,7 @@ class _Conclusion:
         if not of_best:
             notes = [row.note for pair in pairs for row in pair.rows if row.note and best in (row.a, row.b)]
             yield _said(
-                "ahead.untested", why=next(iter(notes), "no pair of it was chosen, or they share too few questions")
+                AHEAD["untested"], why=next(iter(notes), "no pair of it was chosen, or they share too few questions")
             )
             return
 
@@ -366,12 +575,12 @@ class _Conclusion:
             else:
                 ahead.append(f"{name} by {size_of(row)} ({ends_of(row)}{pair.fields()['split']})")
         parts = listed(ahead) + "".join(f"; {words}" for words in open_)
-        case = "some" if ahead else "depends" if open_ else "none"
-        yield _said(f"ahead.{case}", tests=how_many(len(tested), "test"), parts=parts.removeprefix("; "))
+        kind = "some" if ahead else "depends" if open_ else "none"
+        yield _said(AHEAD[kind], tests=how_many(len(tested), "test"), parts=parts.removeprefix("; "))
 
 
-def _of_pair(sentence: str, pair: HeadlinePair, answers: str = "", **fields: object) -> Sentence:
-    return _said(f"{sentence}.{pair.claim}", answers=answers, **pair.fields(), **fields)
+def _of_pair(cases_by_claim: Mapping[Claim, Case], pair: HeadlinePair, answers: str = "", **fields: object) -> Sentence:
+    return _said(cases_by_claim[pair.claim], answers=answers, **pair.fields(), **fields)
 
 
 def _first_of(values: Mapping[str, float | None], best: Collection[str]) -> str:

@@ -1,17 +1,19 @@
-"""The cases of a conclusion, from `conclusion_cases.toml`: when each sentence is said, and its words.
+"""One thing that a conclusion may say: when, and its words. Each case stands beside the code that chooses it.
 
-`gain`, `specialists` and `content` read one paired difference each, b minus a. It is said to be one only where its 95 %
-interval excludes 0, by the rule of the output of what a question without a readable answer counts; where the other rule
-has another verdict, the last sentence says so.
+    FAILED = case("limits.failed", "questions failed", "failed and left out: {each}")
+    FAILED.fill(each="mllm 1 of 40")
+
+`gain`, `specialists` and `content` read one paired difference each, b minus a. It is called a difference only if its
+95 % interval excludes 0, by the rule of the output for questions without a readable answer; if the other rule has
+another verdict, the last sentence says so. `hybrid.scoring.conclusion.cases` has all of them, as the site prints them.
 """
 
 from __future__ import annotations
 
-import tomllib
-from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
+
+# By id, in the order in which modules declare them.
+DECLARED: dict[str, Case] = {}
 
 
 @dataclass(frozen=True)
@@ -22,14 +24,12 @@ class Case:
     condition: str
     words: str  # A format string of the fields that the conclusion fills in
 
-
-@cache
-def cases() -> Mapping[str, Case]:
-    """By id, in the order printed."""
-    read = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
-    return {record["id"]: Case(**record) for record in read["case"]}
+    def fill(self, **fields: object) -> str:
+        """The words with their fields filled in."""
+        return self.words.format(**fields)
 
 
-def worded(case: str, **fields: object) -> str:
-    """The words of a case with its fields filled in."""
-    return cases()[case].words.format(**fields)
+def case(identity: str, condition: str, words: str) -> Case:
+    """Declare a case."""
+    DECLARED[identity] = Case(identity, condition, words)
+    return DECLARED[identity]

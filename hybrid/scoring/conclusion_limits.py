@@ -14,7 +14,7 @@ from hybrid.core.image_clusters import shared_pictures
 from hybrid.core.types import Metric
 from hybrid.display.terminal import clipped, how_many
 from hybrid.models.answering import other_models
-from hybrid.scoring.conclusion_cases import worded
+from hybrid.scoring.conclusion_cases import case
 from hybrid.scoring.conclusion_rows import (
     COUNTS,
     NAME_WIDTH,
@@ -38,6 +38,24 @@ UNREADABLE_SHARE = 0.05  # Of the questions; calls that could not be read in mor
 OVERWEIGHT = 3  # From so many times the weight of its questions on, a task is named among the limits
 
 
+FAILED = case("limits.failed", "questions failed", "failed and left out: {each}")
+OPEN = case("limits.open", "questions are not finished yet", "not finished yet: {each}")
+PARTIAL = case("limits.partial", "the data have fewer questions than the benchmark", "the data hold {parts}")
+UNANSWERED = case("limits.none", "answers without a reading", "unanswered questions count {counts}: {each}")
+UNREADABLE_CALLS = case(
+    "limits.unreadable",
+    "calls that could not be read in more than 5 % of the questions",
+    "{solver} wrote calls that could not be read about {unread} of {n} questions",
+)
+OTHER_RULE = case(
+    "limits.rule",
+    "the other rule of what no answer counts has another verdict",
+    "with no answer counted {counts}, {parts}",
+)
+GENERATED = case("limits.generated", "generated questions", "generated questions say nothing of real pictures")
+RECORDED = case("limits.recorded", "recorded model", "the model's answers are recordings")
+
+
 def limits_of(conclusion_rows: ConclusionRows, groups: Sequence[ComparisonGroup]) -> Iterator[str]:
     """The parts of the last sentence of a conclusion, about these groups or, without any, all solvers."""
     # Those that the first sentences are about; the specialists' abstentions are in their own sentence.
@@ -54,19 +72,19 @@ def limits_of(conclusion_rows: ConclusionRows, groups: Sequence[ComparisonGroup]
         f"{short_name(solver)} {solver.open} of {solver.open + len(solver.scores)}" for solver in solvers if solver.open
     ]
     if failed:
-        yield worded("limits.failed", each=", ".join(failed))
+        yield FAILED.fill(each=", ".join(failed))
     if waiting:
-        yield worded("limits.open", each=", ".join(waiting))
+        yield OPEN.fill(each=", ".join(waiting))
     yield from _predicted(solvers)
     if partial := partly_there(solvers[0]):
-        yield worded("limits.partial", parts=listed(partial))
+        yield PARTIAL.fill(parts=listed(partial))
     counts = {short_name(solver): _unanswered(solver) for solver in solvers}
     unanswered = [f"{name} {count} of {n}" for name, (count, n) in counts.items() if count]
     if unanswered:
-        yield worded("limits.none", each=", ".join(unanswered), counts=COUNTS[solvers[0].unanswered])
+        yield UNANSWERED.fill(each=", ".join(unanswered), counts=COUNTS[solvers[0].unanswered])
     for row in rows:
         if row.quantity == UNREADABLE and count_of(row) > UNREADABLE_SHARE * (row.n or 0):
-            yield worded("limits.unreadable", unread=count_of(row), n=row.n, solver=clipped(row.a, NAME_WIDTH))
+            yield UNREADABLE_CALLS.fill(unread=count_of(row), n=row.n, solver=clipped(row.a, NAME_WIDTH))
     yield from _other_models(solvers)
     yield from _faults(conclusion_rows)
     # Of the model alone and of the specialists the first two sentences say it.
@@ -77,15 +95,22 @@ def limits_of(conclusion_rows: ConclusionRows, groups: Sequence[ComparisonGroup]
         if other is not None and (sentence := conclusion_rows.otherwise(other, hybrid))
     ]
     if parts:
-        yield worded("limits.rule", counts=COUNTS[OTHER[conclusion_rows.found.rule]], parts=listed(parts))
+        yield OTHER_RULE.fill(counts=COUNTS[OTHER[conclusion_rows.found.rule]], parts=listed(parts))
     yield from _weights(solvers[0].metrics, conclusion_rows.found.headline)
     if shared := max((shared_pictures(score.cluster for score in solver.scores) for solver in solvers), key=len):
         yield shared
     if any(solver.data.generated for solver in solvers):
-        yield worded("limits.generated")
+        yield GENERATED.fill()
     if any(is_imported(solver) or (solver.model or "").startswith("replay:") for solver in solvers):
-        yield worded("limits.recorded")
+        yield RECORDED.fill()
     yield from _power(conclusion_rows, groups)
+
+
+OTHER_MODEL = case(
+    "limits.model",
+    "replies of another model than the one asked for",
+    "{others} of {n} replies came from another model than the run asked for ({models})",
+)
 
 
 def _other_models(solvers: Sequence[Scored]) -> Iterator[str]:
@@ -97,7 +122,7 @@ def _other_models(solvers: Sequence[Scored]) -> Iterator[str]:
         others.update(other_models(solver.model or "", counts))
     if others:
         model_names = listed([clipped(name, NAME_WIDTH) for name, _ in others.most_common(NAMED)])
-        yield worded("limits.model", others=others.total(), n=total.total(), models=model_names)
+        yield OTHER_MODEL.fill(others=others.total(), n=total.total(), models=model_names)
 
 
 def _unanswered(solver: Scored) -> tuple[int, int]:
@@ -106,14 +131,22 @@ def _unanswered(solver: Scored) -> tuple[int, int]:
     return sum(score.answer is None for score in present), len(present)
 
 
+PREDICTED = case(
+    "limits.predicted",
+    "predictions leave questions of the data out",
+    "{solver} has predictions for {n} of {whole} questions of the data",
+)
+
+
 def _predicted(solvers: Sequence[Scored]) -> Iterator[str]:
     """The part of the data's questions that predictions have, where it is not all."""
     for solver in solvers:
         if left_out := solver.without_prediction:
             total = len(solver.scores) + left_out
-            yield worded(
-                "limits.predicted", solver=clipped(solver.solver, NAME_WIDTH), n=len(solver.scores), whole=total
-            )
+            yield PREDICTED.fill(solver=clipped(solver.solver, NAME_WIDTH), n=len(solver.scores), whole=total)
+
+
+FAULTS = case("limits.faults", "5 % of a tool's calls or more ended in faults", "{solver} called {tools}")
 
 
 def _faults(conclusion_rows: ConclusionRows) -> Iterator[str]:
@@ -123,7 +156,15 @@ def _faults(conclusion_rows: ConclusionRows) -> Iterator[str]:
         if faults := noted(solver):
             faulty.setdefault(listed([*map(str, faults)]), []).append(short_name(solver))
     for tools, names in list(faulty.items())[:NAMED]:
-        yield worded("limits.faults", solver=listed(names), tools=tools)
+        yield FAULTS.fill(solver=listed(names), tools=tools)
+
+
+POWER = case(
+    "limits.power",
+    "a difference of two solvers that was tested",
+    "this run can detect differences of about {size} (80% power, {questions})",
+)
+POWERLESS = case("limits.powerless", "questions too few for any difference", "{questions} cannot show any difference")
 
 
 def _power(conclusion_rows: ConclusionRows, groups: Sequence[ComparisonGroup]) -> Iterator[str]:
@@ -140,10 +181,18 @@ def _power(conclusion_rows: ConclusionRows, groups: Sequence[ComparisonGroup]) -
         return
     pair, size = max(sizes, key=lambda entry: math.inf if entry[1] is None else entry[1])
     if size is None:
-        yield worded("limits.powerless", questions=how_many(pair.n))
+        yield POWERLESS.fill(questions=how_many(pair.n))
     else:
         row = replace(pair.rows[0], value=size)
-        yield worded("limits.power", questions=how_many(pair.n), size=f"{number(size, row.unit)}{unit_of(row)}")
+        yield POWER.fill(questions=how_many(pair.n), size=f"{number(size, row.unit)}{unit_of(row)}")
+
+
+WEIGHT = case(
+    "limits.weight",
+    "in a mean over tasks, a task with three times the weight of its questions",
+    "{tasks} of {total} and {share} of the weight, so that a 95% CI of the mean holds the true difference in 91 to 97 "
+    "% of runs",
+)
 
 
 def _weights(metrics: Sequence[Metric], headline: str | None) -> Iterator[str]:
@@ -156,4 +205,4 @@ def _weights(metrics: Sequence[Metric], headline: str | None) -> Iterator[str]:
             parts = [f"task {clipped(task, NAME_WIDTH)} has {how_many(n)}" for n, task in heavy]
             if parts:
                 share = "half" if tasks == 2 else f"1/{tasks}"
-                yield worded("limits.weight", tasks=listed(parts), total=total, share=share)
+                yield WEIGHT.fill(tasks=listed(parts), total=total, share=share)

@@ -16,6 +16,7 @@ from hybrid.benchmarks.base import UnansweredRule
 from hybrid.core.types import Metric
 from hybrid.display.terminal import clipped, how_many
 from hybrid.scoring.compare import Comparison
+from hybrid.scoring.conclusion_cases import Case, case
 from hybrid.scoring.groups import ComparisonGroup, own_command
 from hybrid.scoring.overlap import Overlap
 from hybrid.scoring.result import FRACTION, UNTESTED, Result, contrasted
@@ -39,6 +40,23 @@ WHY_NOT: Mapping[str, State] = {"failed": "failed", "waiting": "waiting", "unans
 
 # What is claimed of a tested pair: its state, or why the state of the whole difference is no claim.
 Claim = Literal["rule", "uneven", "answering", "split"] | State
+
+# The condition of each claim (`HeadlinePair.claim`, `HeadlinePair.state`) in words, as the site prints it.
+CONDITIONS: Mapping[Claim, str] = {
+    "more": "interval above 0",
+    "less": "interval below 0",
+    "open": "interval contains or touches 0",
+    "rule": "by the other rule for unanswered questions, the sign or the verdict differs",
+    "uneven": "a mean over tasks; over all questions the sign differs, or only there the interval excludes 0",
+    "answering": "interval excludes 0, but not on the questions that both answered: one of them answered more",
+    "split": "another verdict on the questions that both answered",
+    "few": "no interval: questions of one picture, or too few questions",
+    "silent": "one of the two answers nothing",
+    "failed": "more than 1 % of the questions failed",
+    "waiting": "a mean over tasks, or nothing in common, and questions are open",
+    "units": "the metric counts other units for each",
+    "apart": "the pair shares no question, or --pairs leaves it out",
+}
 
 # Why the whole difference of a pair is no gain or loss, by its claim.
 NO_CLAIM: Mapping[str, str] = {
@@ -184,6 +202,11 @@ class HeadlinePair:
 
 
 CI = "95% CI"
+
+
+def cases_of_claims(sentence: str, words: Mapping[Claim, str]) -> Mapping[Claim, Case]:
+    """Declare the words of a sentence for each claim about its pair."""
+    return {claim: case(f"{sentence}.{claim}", CONDITIONS[claim], text) for claim, text in words.items()}
 
 
 def _difference(row: Result) -> str:

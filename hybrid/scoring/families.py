@@ -1,6 +1,6 @@
 """The families of tests within which p values are adjusted (Holm): one family per claim, the same in every section.
 
-    adjusted(rows, lambda row: family_of_pair(comparison, row.a, row.b))
+    adjusted_by_claim(comparison, rows, lambda row: family_of_pair(comparison, row.a, row.b))
 
 A claim is what a reader asks of a pair: is the hybrid solver better than its model alone, than the specialists, which
 part comes from tools that return nothing? A page states one verdict per difference because every section takes the
@@ -9,11 +9,12 @@ family of a difference from here.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
 
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.groups import ComparisonGroup
-from hybrid.scoring.result import Family, Result
+from hybrid.scoring.result import FRACTION, Family, Result, adjusted, contrasted
 from hybrid.scoring.score import Scored
 
 GAIN = Family("gain over the model alone")
@@ -25,6 +26,9 @@ ALL_PAIRS = Family("all pairs")
 OTHER_METRICS = Family("other metrics")
 EFFECTS = Family("effects")
 
+# The quantity of a row that another section prints, and that only counts as a test of its family.
+ELSEWHERE = "tested elsewhere"
+
 
 def family_of_pair(comparison: Comparison, a: str, b: str) -> Family:
     """The family of the headline difference of two solvers, in either order."""
@@ -35,6 +39,47 @@ def family_of_pair(comparison: Comparison, a: str, b: str) -> Family:
             if first is not None and second is not None and {a, b} == {first.solver, second.solver}:
                 return family
     return OTHERS
+
+
+def adjusted_by_claim(
+    comparison: Comparison, rows: Sequence[Result], family: Callable[[Result], Family]
+) -> list[Result]:
+    """The rows of a section, with p values adjusted also for the pairs of their families that other sections test.
+
+    Without these a difference would have one adjusted p value in `differences` and another one in `gain`: there are no
+    rows of a group without blank tools in `gain`, and none of the pairs that `--pairs` leaves out in `differences`.
+    """
+    own = {frozenset((row.a, row.b)) for row in rows if not row.group}
+    others = [
+        row
+        for a, b in _tested_pairs(comparison)
+        if frozenset((a.solver, b.solver)) not in own and (row := _headline_row(comparison, a, b)) is not None
+    ]
+
+    def family_of(row: Result) -> Family:
+        return family_of_pair(comparison, row.a, row.b) if row.quantity == ELSEWHERE else family(row)
+
+    return adjusted([*rows, *others], family_of)[: len(rows)]
+
+
+def _tested_pairs(comparison: Comparison) -> Iterator[tuple[Scored, Scored]]:
+    """The pairs whose headline difference is tested in `differences` or in `gain`."""
+    pairs = [(comparison.named(pair.a), comparison.named(pair.b)) for pair in comparison.pairs]
+    for group in comparison.groups:
+        if group.blank is not None:
+            gain = [solver for solver in (group.alone, group.blank, group.hybrid) if solver is not None]
+            pairs += [*pairwise(gain), (gain[0], gain[-1])]
+            pairs += [(group.blank, group.shuffled)] if group.shuffled is not None else []
+    yield from {frozenset((a.solver, b.solver)): (a, b) for a, b in pairs}.values()
+
+
+def _headline_row(comparison: Comparison, a: Scored, b: Scored) -> Result | None:
+    overlap = comparison.overlap(a, b)
+    metrics = overlap.headline(comparison.rule)
+    if metrics is None:
+        return None
+    row = Result("", ELSEWHERE, FRACTION, None, a.solver, b.solver, metrics[0].name)
+    return contrasted(row, metrics[0], metrics[1], overlap.untested(metrics))[0]
 
 
 def family_of_tasks(row: Result) -> Family:

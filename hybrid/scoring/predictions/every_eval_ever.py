@@ -1,7 +1,7 @@
 """Files of Every Eval Ever: `UUID.json` next to `UUID_samples.jsonl`, or a folder with one such pair.
 
-Rows have `sample_id`, `input.reference` (the right answer), `output.raw` or `messages`, `error` and `metadata.task`.
-Questions appear as hashes or as one text that includes the options, so rows are joined by id.
+Rows have `sample_id`, `input.reference` (the right answer), `output.raw` or `messages`, `error`, and `metadata` with
+`task` and `cluster`. Questions are stored as hashes or as one text with their options, so they are joined by id.
 """
 
 from __future__ import annotations
@@ -70,12 +70,13 @@ def _samples_of(path: Path) -> Path | None:
 
 def _row(values: Mapping[str, Any], location: str) -> PredictedRow:
     sample_input, metadata = values.get("input") or {}, values.get("metadata") or {}
-    reference = sample_input.get("reference") or []
+    reference, cluster = sample_input.get("reference") or [], metadata.get("cluster")
     return PredictedRow(
         where=location,
         reply=_reply(values),
         id=values["sample_id"],
         task=metadata.get("task"),
+        cluster=cluster if isinstance(cluster, str) else "",
         answer=letter_of(str(reference[0])) if len(reference) == 1 else None,
     )
 

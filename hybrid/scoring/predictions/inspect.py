@@ -1,8 +1,8 @@
 """Logs of Inspect AI, `.eval` (a zip of JSON) and `.json`, including those from `hybrid export --to inspect`.
 
 Inspect is not needed: the reader uses `samples` of a `.json`, `samples/ID_epoch_N.json` of a `.eval`. It reads a
-sample's `id`, `epoch`, `target`, `choices`, last reply (`output`, else the assistant's last message) and
-`metadata.task`.
+sample's `id`, `epoch`, `target`, `choices`, last reply (`output`, else the assistant's last message),
+`metadata.task` and `metadata.cluster`.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def _unzstd(path: Path, entry: zipfile.ZipInfo) -> bytes:
 
 def _row(sample: Mapping[str, Any], location: str) -> PredictedRow:
     target, metadata, choices = sample.get("target"), sample.get("metadata"), sample.get("choices")
-    task = metadata.get("task") if isinstance(metadata, dict) else None
+    task, cluster = map(metadata.get, ("task", "cluster")) if isinstance(metadata, dict) else (None, None)
     return PredictedRow(
         where=location,
         reply=_reply(sample),
@@ -117,6 +117,7 @@ def _row(sample: Mapping[str, Any], location: str) -> PredictedRow:
         task=task if isinstance(task, str) else None,
         choices=tuple(map(str, choices)) if isinstance(choices, list) else (),
         answer=letter_of(target) if isinstance(target, str) else None,
+        cluster=cluster if isinstance(cluster, str) else "",
     )
 
 

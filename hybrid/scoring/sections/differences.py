@@ -39,9 +39,9 @@ from hybrid.core.types import Metric
 from hybrid.display.tables import accuracy as printed
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.definitions import statistic
-from hybrid.scoring.families import OTHER_METRICS, family_of_pair, family_of_tasks
+from hybrid.scoring.families import OTHER_METRICS, adjusted_by_claim, family_of_pair, family_of_tasks
 from hybrid.scoring.overlap import Overlap
-from hybrid.scoring.result import FRACTION, LEVEL, QUESTIONS, Family, Result, adjusted, contrasted, unit_of
+from hybrid.scoring.result import FRACTION, LEVEL, QUESTIONS, Family, Result, contrasted, unit_of
 from hybrid.scoring.table import answered
 
 NAME = "differences"
@@ -70,7 +70,7 @@ def rows(comparison: Comparison) -> list[Result]:
         is_headline = (row.a, row.b, row.metric) in heads
         return family_of_pair(comparison, row.a, row.b) if is_headline else OTHER_METRICS
 
-    return adjusted(section_rows, family)
+    return adjusted_by_claim(comparison, section_rows, family)
 
 
 def _headlines(section_rows: Sequence[Result]) -> frozenset[tuple[str, str, str]]:

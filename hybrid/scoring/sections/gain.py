@@ -24,14 +24,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from hybrid.scoring.compare import Comparison
-from hybrid.scoring.conclusion_cases import worded
+from hybrid.scoring.conclusion_cases import Case, case
 from hybrid.scoring.conclusion_rows import CI, NO_CLAIM, ConclusionRows, State, ends_of, number, shown, signed, size_of
 from hybrid.scoring.definitions import statistic
-from hybrid.scoring.families import family_of_pair, family_of_tasks
+from hybrid.scoring.families import adjusted_by_claim, family_of_pair, family_of_tasks
 from hybrid.scoring.faults import tool_faults
 from hybrid.scoring.groups import ComparisonGroup, is_imported
 from hybrid.scoring.parts import contrasts
-from hybrid.scoring.result import Result, adjusted
+from hybrid.scoring.result import Family, Result
 
 NAME = "gain"
 NOTHING: Mapping[str, str] = {}
@@ -52,9 +52,11 @@ def rows(comparison: Comparison) -> list[Result]:
             section_rows += contrasts(comparison, NAME, (group.alone, group.blank, group.hybrid), places)
         if group.shuffled is not None:
             section_rows += contrasts(comparison, NAME, (group.blank, group.shuffled), {SHUFFLED: (0, 1)})
-    return adjusted(
-        section_rows, lambda row: family_of_tasks(row) if row.group else family_of_pair(comparison, row.a, row.b)
-    )
+
+    def family(row: Result) -> Family:
+        return family_of_tasks(row) if row.group else family_of_pair(comparison, row.a, row.b)
+
+    return adjusted_by_claim(comparison, section_rows, family)
 
 
 def lead(comparison: Comparison, section_rows: Sequence[Result]) -> str:
@@ -94,6 +96,20 @@ def unclear_parts(rows: ConclusionRows, group: ComparisonGroup) -> Mapping[str, 
     return {name: NO_CLAIM[claim].removesuffix(" for") for name, claim in claims.items() if claim in NO_CLAIM}
 
 
+SOURCE = case(
+    "content.source",
+    "a gain; what the tools say is shown and more than half of it, presence is not shown",
+    "Tool output accounts for {content}. Offering tools that return nothing has no significant effect ({presence}).",
+)
+SHARED = case(
+    "content.shared",
+    "a gain; both are shown and above 0",
+    "Of the {gain}, {presence} come from offering tools that return nothing; tool output adds {content}.",
+)
+PARTS = case("content.parts", "any other", "{presence}; {content}.")
+ALONE = case("content.alone", "the model alone was not asked", "Next to tools that return nothing, {content}.")
+
+
 def said_of(
     content: Result,
     gain: Result | None = None,
@@ -102,37 +118,78 @@ def said_of(
     none: bool = False,
     unclear: Mapping[str, str] = NOTHING,
 ) -> tuple[str, str]:
-    """The case of a conclusion (`conclusion_cases.py`) and its words; a part is asserted where it holds after Holm.
+    """The id of a case and its words; a part is asserted where it holds after Holm.
 
     `none`: no tool answered a call. `unclear`: by part why its difference cannot be asserted (`unclear_parts`).
     """
-    words = worded("content.none") if none else _clause("content", content, unclear.get(CONTENT))
+    words = NO_OUTPUT.fill() if none else _clause(CONTENT_CASES, content, unclear.get(CONTENT))
     if gain is None or presence is None or presence.low is None:
-        return "content.alone", worded("content.alone", content=words)
+        return ALONE.id, ALONE.fill(content=words)
     states, parts = tuple(map(_held, (gain, presence, content))), {"presence": presence, "content": content}
-    case, fields = "content.parts", {"presence": _clause("presence", presence, unclear.get(PRESENCE)), "content": words}
+    chosen, fields = PARTS, {"presence": _clause(PRESENCE_CASES, presence, unclear.get(PRESENCE)), "content": words}
     if none or unclear:
         pass
     elif states == ("more", "more", "more"):
-        case = "content.shared"
+        chosen = SHARED
         fields = {name: f"{number(row.value or 0.0, row.unit)} ({CI} {ends_of(row)})" for name, row in parts.items()}
     elif states == ("more", "open", "more") and 2 * (content.value or 0.0) > (gain.value or 0.0):
-        case, fields = "content.source", {name: f"{signed(row)}, {CI} {ends_of(row)}" for name, row in parts.items()}
+        chosen, fields = SOURCE, {name: f"{signed(row)}, {CI} {ends_of(row)}" for name, row in parts.items()}
         fields["content"] = f"{signed(content)} ({CI} {ends_of(content)})"
-    return case, worded(case, gain=size_of(gain), **fields)
+    return chosen.id, chosen.fill(gain=size_of(gain), **fields)
+
+
+PRESENCE_CASES: Mapping[str, Case] = {
+    "more": case(
+        "presence.more",
+        "part of content.parts: shown, above 0",
+        "Offering tools that return nothing already brings {size} ({ends})",
+    ),
+    "less": case(
+        "presence.less",
+        "part of content.parts: shown, below 0",
+        "Offering tools that return nothing costs {size} ({ends})",
+    ),
+    "open": case(
+        "presence.open",
+        "part of content.parts: not shown",
+        "Offering tools that return nothing has no significant effect ({size}, {ends})",
+    ),
+    "unclear": case(
+        "presence.unclear",
+        "part of content.parts: the difference comes from answering, or hangs on the rule or on the weights of tasks",
+        "Offering tools that return nothing changes the score by {size} ({ends}), {why}",
+    ),
+}
+CONTENT_CASES: Mapping[str, Case] = {
+    "more": case("content.more", "part of content.parts: shown, above 0", "tool output adds {size} ({ends})"),
+    "less": case("content.less", "part of content.parts: shown, below 0", "tool output costs {size} ({ends})"),
+    "open": case(
+        "content.open", "part of content.parts: not shown", "tool output has no significant effect ({size}, {ends})"
+    ),
+    "unclear": case(
+        "content.unclear",
+        "part of content.parts: the difference comes from answering, or hangs on the rule or on the weights of tasks",
+        "with tool output it changes by {size} ({ends}), {why}",
+    ),
+}
+NO_OUTPUT = case(
+    "content.none",
+    "part of content.parts: no tool answered a call",
+    "tool output brings nothing, as no tool answered a call",
+)
 
 
 def _held(row: Result) -> State:
     return shown(row) if row.holds else "open"
 
 
-def _clause(part: str, row: Result, unclear: str | None = None) -> str:
+def _clause(cases: Mapping[str, Case], row: Result, unclear: str | None = None) -> str:
     if unclear is not None:
-        return worded(f"{part}.unclear", size=signed(row), ends=f"{CI} {ends_of(row)}", why=unclear)
+        return cases["unclear"].fill(size=signed(row), ends=f"{CI} {ends_of(row)}", why=unclear)
     state = _held(row)
     size = signed(row) if state == "open" else size_of(row)
     note = ", not after adjustment (Holm)" if state == "open" and row.excludes_zero else ""
-    return worded(f"{part}.{state}", size=size, ends=f"{CI} {ends_of(row, cost=state == 'less')}{note}")
+    return cases[state].fill(size=size, ends=f"{CI} {ends_of(row, cost=state == 'less')}{note}")
 
 
 SECTION = statistic(rows, lead, chart="intervals", order=120)

@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 
 from hybrid.core.types import Question, Reply, Usage
 from hybrid.plugins.registry import load
-from hybrid.scoring.compare import Comparison, ComparisonOptions, compare
-from hybrid.scoring.conclusion import Sentence, conclusion
-from hybrid.scoring.conclusion_cases import cases
+from hybrid.scoring.compare import Comparison, ComparisonOptions, SolverPair, compare
+from hybrid.scoring.conclusion import Sentence, cases, conclusion
 from hybrid.scoring.conclusion_rows import ConclusionRows
 from hybrid.scoring.headline import headline_tables
 from hybrid.scoring.rendering import tables_of
@@ -269,7 +268,7 @@ def test_repetitions_have_no_number_of_right_answers(made_up_runs: Any, tmp_path
     answers = {name: {"Jigsaw": "rw" * 20} for name in ("controller", "mllm", "mllm@2")}
     run = made_up_runs.from_letters(tmp_path / "real", answers, costing=made_up_runs.calling)
     gain = conclusion(compare(compare_paths([run.path]).solvers))[0]
-    assert (gain.id, "questions right" in gain.text) == ("gain.open", False)
+    assert (gain.id, " right" in gain.text) == ("gain.open", False)
 
 
 def test_questions_of_one_picture_have_no_interval_and_say_so() -> None:
@@ -295,20 +294,43 @@ def test_the_counts_of_a_sentence_are_of_one_set(made_up_runs: Any, tmp_path: Pa
     assert "failed and left out: controller 1 of 4, mllm 1 of 4" in by_id["limits"]
 
 
+def adjusted_values(comparison: Comparison) -> dict[tuple[frozenset[str], str, str], set[tuple[str, float | None]]]:
+    """By pair, metric and task the family and the adjusted p values that the sections give its difference."""
+    by_difference: dict[tuple[frozenset[str], str, str], set[tuple[str, float | None]]] = {}
+    for section in results(comparison, ("differences", "gain")):
+        for row in section.rows:
+            if row.p_holm is not None and row.metric in (comparison.headline, "accuracy"):
+                key = (frozenset((row.a, row.b)), row.metric, row.group)
+                by_difference.setdefault(key, set()).add((row.family, row.p_holm))
+    return by_difference
+
+
 def test_one_difference_has_one_verdict_on_a_page(full: Comparison) -> None:
     """Each p value of a pair and task is adjusted in the family of its claim, whatever the section."""
-    rows = [row for result in results(full, ("differences", "gain")) for row in result.rows if row.p_holm is not None]
-    verdicts: dict[tuple[frozenset[str], str, str], set[tuple[str, float | None]]] = {}
-    for row in rows:
-        if row.metric in (full.headline, "accuracy"):
-            key = (frozenset((row.a, row.b)), row.metric, row.group)
-            verdicts.setdefault(key, set()).add((row.family, row.p_holm))
+    verdicts = adjusted_values(full)
     assert len(verdicts) > 6
     assert all(len(verdict) == 1 for verdict in verdicts.values()), verdicts
-    for built in results(full, ("differences", "gain")):
-        for table in tables_of(full, built):
+    for result in results(full, ("differences", "gain")):
+        for table in tables_of(full, result):
             heads = [column.name for column in table.columns if column.name.startswith("p (Holm")]
             assert all(head == "p (Holm in family)" or "," in head for head in heads)
+
+
+TWO_GAINS = {"controller": {"Jigsaw": letters("28r 12w")}, "verify": {"Jigsaw": letters("26r 14w")}}
+
+
+@pytest.mark.parametrize("pairs", [None, (SolverPair("mllm", "controller [blank]"),)])
+def test_a_pair_that_one_section_alone_tests_counts_in_all(
+    pairs: tuple[SolverPair, ...] | None, made_up_runs: Any, tmp_path: Path
+) -> None:
+    """One of two solvers with tools has no blank run; `--pairs` leaves pairs out that the section on gain tests."""
+    answers = {**TWO_GAINS, "mllm": {"Jigsaw": letters("16r 24w")}}
+    solvers = compare_row(made_up_runs, tmp_path, Said({}, answers, letters("24r 16w"))).solvers
+    comparison = compare(solvers, ComparisonOptions(pairs=pairs))
+    assert {len(value) for value in adjusted_values(comparison).values()} == {1}
+    (row,) = (row for row in ConclusionRows(comparison).of("gain") if row.quantity == "presence" and not row.group)
+    assert row.p is not None
+    assert row.p_holm == min(1.0, 2 * row.p)
 
 
 def test_a_ranking_that_tasks_of_unequal_size_turn_around_says_so(made_up_runs: Any, tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ from hybrid.stats import ends_of, interval
 OPTIONS = ScoreOptions("strict", "wrong")
 # 24 questions on 4 pictures; the solver that guesses answers questions of one picture otherwise than those of another.
 PICTURES, QUESTIONS = 4, 24
-FORMATS = ["vlmevalkit s.xlsx", "vlmevalkit s.tsv", "lmms_eval logs"]
+FORMATS = ["vlmevalkit s.xlsx", "vlmevalkit s.tsv", "lmms_eval logs", "every_eval_ever evaluations"]
 
 
 def command(*words: object) -> None:

@@ -56,6 +56,14 @@ def as_json(path: Path, samples: list[dict[str, Any]]) -> Path:
     return path
 
 
+def test_questions_of_one_picture_are_one_unit(tmp_path: Path) -> None:
+    metadata = ({"task": "Jigsaw", "cluster": "p1"}, {"cluster": 3}, {})
+    samples = [sample(number, metadata=facts) for number, facts in enumerate(metadata)]
+    recognised = read(as_json(tmp_path / "log.json", samples))
+    assert recognised is not None
+    assert [row.cluster for row in recognised.rows] == ["p1", "", ""]
+
+
 @pytest.mark.parametrize("form", ["stored", "deflated", "zstd", "json"])
 def test_a_log_of_each_form_is_read(tmp_path: Path, form: str) -> None:
     path = {
