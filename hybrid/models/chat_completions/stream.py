@@ -35,7 +35,7 @@ _KEEP_ALIVE = frozenset({b"ping", b"heartbeat", b"keepalive", b"keep-alive"})  #
 _OF_ONE_PART = ("type", "index", "id")
 # Finish reason of a stream that ended without one; no table contains it, so it is listed as unknown.
 NO_REASON = "none given"
-# Fields of a choice with its finish reason, besides OpenAI's.
+# Fields of a choice with its finish reason, in addition to OpenAI's.
 OTHER_REASONS = frozenset({"native_finish_reason", "stop_reason", "meta_info"})
 # Feedback of a provider (Gemini, Azure) on a prompt that it blocked.
 FEEDBACK = frozenset({"prompt_feedback", "promptFeedback", "prompt_filter_results"})
