@@ -1,6 +1,6 @@
 """The interface of a benchmark: questions from data, a dialogue, a scorer. One folder each next to this file.
 
-The package `hybrid/benchmarks/NAME` holds `BENCHMARK = Name()`, an object of a subclass of `Benchmark` below.
+The package `hybrid/benchmarks/NAME` contains `BENCHMARK = Name()`, an object of a subclass of `Benchmark` below.
 """
 
 from __future__ import annotations
@@ -157,7 +157,7 @@ class Benchmark(ABC):
     def schema_mismatch(self, source: Source) -> str | None:
         """Describe how the data deviate from the card, or None if they match.
 
-        Names of columns alone are no proof if many data sets have them. Raises `DataError` as `tasks`.
+        Column names alone are not sufficient if many data sets have them. Raises what `tasks` raises.
         """
         del source
         return None

@@ -53,7 +53,7 @@ class Baseline:
     name: str
     # The table or section of the paper.
     where: str
-    # Command from `hybrid` on; DIR, FILE and URL stand for the user's own, and the model for any other.
+    # Command from `hybrid` on; DIR, FILE and URL are placeholders, and so is the model.
     command: str
     # Differences from the paper, beyond the model.
     differs: str = ""

@@ -39,7 +39,7 @@ class GroupedOption(click.Option):
 class Grouped(click.Command):
     """A command with `--help-all`, whose `--help` omits the rare options.
 
-    `rare` names parameters besides the usual ones; for a `GroupedOption`, its attribute decides.
+    `rare` names additional parameters; for a `GroupedOption`, its attribute decides.
     """
 
     def __init__(self, *args: Any, rare: Collection[str] = (), **options: Any) -> None:

@@ -1,4 +1,4 @@
-"""The options of `hybrid.run` by name, for editors and type checkers; a test holds them to `RunConfig`.
+"""The options of `hybrid.run` by name, for editors and type checkers; a test compares them with `RunConfig`.
 
 A mapping corresponds to KEY=VALUE words on the command line, a list to a repeated option. `None` leaves an option out.
 `help(hybrid.run)` describes each one, from its declaration.

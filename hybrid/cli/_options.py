@@ -153,7 +153,7 @@ def options(command: str, **in_code: Decorator) -> Decorator:
     return given
 
 
-# Output forms of tables besides text.
+# Output forms of tables, except text.
 FORMS: Final = ("json", "csv", "latex", "markdown")
 
 

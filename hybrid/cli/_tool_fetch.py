@@ -90,7 +90,7 @@ def fetch(
     for tool in selected:
         if not _loads(tool):
             raise UsageError(f"{tool.card.name} loads no weights of its own")
-    # By default, all tools whose learned backend loads weights of its own.
+    # By default, all tools whose learned backend has weights to load.
     for tool in selected or [tool for _, tool in load_each("tools") if _loads(tool)]:
         try:
             fetched += _brought(tool, request)

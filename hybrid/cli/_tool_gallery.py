@@ -200,7 +200,7 @@ def page(facts: Sequence[str], sections: Sequence[GallerySection]) -> str:
         return value.translate(UNSEEN) if type(value) is str else value
 
     html, style = ((TEMPLATES / name).read_text("utf-8") for name in ("page.html", "style.css"))
-    # A page opened from a folder has no origin of its own, so its pictures count as `file:`.
+    # A page opened from a folder has no web origin, so its pictures count as `file:`.
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     policy = (
         f"default-src 'none'; img-src 'self' file:; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"

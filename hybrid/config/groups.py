@@ -97,7 +97,7 @@ class ModelSettings:
     extra: Annotated[Mapping[str, Json], option("--model-arg")] = field(default_factory=dict)
     tool_calling: Annotated[ToolCalling, option("--tool-calling")] = "auto"
     device: str | None = None
-    # Number of images besides those of the opening message that stay in a request.
+    # Number of images that stay in a request, in addition to those of the opening message.
     keep_images: Annotated[int, option("keep_images", "--model-arg")] = 8
     keep_pictures: Annotated[str, option("--keep-pictures")] = ""
     # Where tools' pictures are sent; `auto` follows the probe of the run (`running/before_asking.py`).
@@ -131,7 +131,7 @@ class ModelSettings:
 
     @property
     def pictures_kept(self) -> int:
-        """Number of tools' pictures that stay in a request, besides those recalled by name."""
+        """Number of tools' pictures that stay in a request, in addition to those recalled by name."""
         word = self.keep_pictures
         return self.keep_images if not word else KEPT[word] if word in KEPT else int(word)
 
@@ -200,13 +200,13 @@ def _checked(field: OptionField, value: Json) -> object:
 
 @dataclass(frozen=True)
 class BackendChoice:
-    """Which code and weights may answer, on which device, and how much may be loaded at once."""
+    """Allowed code and weights of the tools, their device, and the limit of loaded weights."""
 
     backend: Annotated[Backends, option("--backend")] = "auto"
     weights: Annotated[Mapping[str, str], option("--weights")] = field(default_factory=dict)
     # Device of learned backends: `cpu`, `mps`, `cuda` (all GPUs), `cuda:N,cuda:M`, or `auto`.
     device: Annotated[str, option("--device")] = CPU
-    # Limit for loaded weights, by their size on disk; the least recently used are unloaded. None is no limit.
+    # Limit for loaded weights, by their size on disk; the least recently used are unloaded. None means no limit.
     memory_bytes: Annotated[int | None, option("--tool-memory")] = None
     # Accept learned weights without their known-answer checks: only for weights that are random by design.
     unchecked: Annotated[bool, option("--unchecked-weights")] = False
@@ -246,7 +246,7 @@ class ServiceOptions(BackendChoice):
 
 @dataclass(frozen=True)
 class Limits:
-    """Budgets of a question. `turns` is per ask, everything else per question; None is no limit.
+    """Budgets of a question. `turns` is per ask, everything else per question; None means no limit.
 
     `seconds` is running time of model and tools, without waiting in hybrid's queues (`hybrid/core/timing.py`).
     """
@@ -272,7 +272,7 @@ class Objects:
 
 @dataclass(frozen=True)
 class RunLimits:
-    """Budgets of one command, counted from its start; None is no limit. They are not part of a run's identity."""
+    """Budgets of one command, counted from its start; None means no limit. They are not part of a run's identity."""
 
     model_calls: Annotated[int | None, option("--run-max-calls")] = None
     tokens: Annotated[int | None, option("--run-max-tokens")] = None

@@ -1,6 +1,6 @@
 """The identity of a run, its digest, and the name of the folder derived from it.
 
-Options for how much is run and how fast (limit, concurrency, engine, the list of solvers) do not count, so a run can be
+Options for the amount and speed of work (limit, concurrency, engine, the list of solvers) do not count, so a run can be
 extended with other values. All others do: they are in the manifest, and resuming a run with another value is an error.
 """
 
@@ -45,7 +45,7 @@ def identity_of(config: RunConfig, facts: Mapping[str, Json]) -> dict[str, Json]
 
 
 def concerning(identity: Mapping[str, Json], concerns: Collection[Concern]) -> dict[str, Json]:
-    """Return the part of an identity that can change the answers of such solvers, besides their tools."""
+    """Return the part of an identity that can change the answers of such solvers, without their tools."""
     of = {counts.key or name: counts.of for name, counts in COUNTING.items()}
     part = {key: value for key, value in identity.items() if of.get(key, "all") in concerns}
     if isinstance(limits := part.get("limits"), Mapping) and "tools" not in concerns:

@@ -70,5 +70,5 @@ def unmarked(text: str) -> tuple[str, tuple[Place, ...]]:
 
 
 def length(text: str) -> int:
-    """Number of characters of a text without its marks."""
+    """Return the number of characters of a text without its marks."""
     return len(unmarked(text)[0])

@@ -51,7 +51,7 @@ class Wording:
     reasoning: Reasoning | None = None
 
     def closing(self, prompt: Prompt) -> tuple[str, ...]:
-        """The texts to append: the reasoning instruction, if chosen, and the format line of the prompt's kind."""
+        """Return the texts to append: the reasoning instruction, if chosen, and the format line of the kind."""
         instruction = REASONING[self.reasoning] if self.reasoning is not None and prompt.kind in REASONED else ""
         line = FORMAT_LINES[prompt.kind] if self.format_line else ""
         return tuple(filter(None, (instruction, line)))

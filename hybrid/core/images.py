@@ -92,12 +92,12 @@ def read_image_file(path: Path, source: str) -> bytes:
 
 
 def files_read() -> int:
-    """Number of image files read by this process; the fingerprint of a data set's tables does not cover them."""
+    """Return the number of image files read by this process; fingerprints of tables do not cover them."""
     return _READ[0]
 
 
 def home() -> Path:
-    """Folder of stored images and tool results: `$HYBRID_HOME`, else the user's cache folder."""
+    """Return the folder of stored images and tool results: `$HYBRID_HOME`, else the user's cache folder."""
     if folder := os.environ.get("HYBRID_HOME"):
         return Path(folder)
     return Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "hybrid"
@@ -141,7 +141,7 @@ class ImageStore:
         return stored
 
     def _note(self, sha256: str) -> Path:
-        """Path of the record of the image that the file with this hash was converted to."""
+        """Return the path of the record of the image that the file with this hash was converted to."""
         return self.path(sha256).with_suffix(".made")
 
     def put_pixels(self, pixels: Pixels, media_type: str = PNG) -> StoredImage:
@@ -157,7 +157,7 @@ class ImageStore:
         return image
 
     def path(self, sha256: str) -> Path:
-        """Path of an image. Raises `DataError` if the key is not a sha256, as it could name another file."""
+        """Return the path of an image. Raises `DataError` if the key is not a sha256, as it could name another file."""
         if not SHA256.fullmatch(sha256):
             raise DataError(f"{sha256[:80]!r} is no sha256 of an image")
         return self.root / sha256[:2] / sha256
@@ -184,7 +184,7 @@ _REFILL = "run the benchmark once more from its data to fill it"
 
 
 def _holds(path: Path, data: bytes) -> bool:
-    """Whether the file exists with exactly these bytes."""
+    """Return whether the file exists with exactly these bytes."""
     try:
         return path.stat().st_size == len(data) and path.read_bytes() == data
     except OSError:
@@ -306,7 +306,7 @@ def to_rgb(picture: Image.Image) -> Image.Image:
     if picture.mode in ("I;16", "I;16B", "I;16L", *WITHOUT_RANGE):
         values = np.nan_to_num(np.asarray(picture, dtype=np.float64), posinf=np.inf, neginf=-np.inf)
         least, most = float(values.min(initial=0.0)), float(values.max(initial=0.0))
-        # The value that stands for white.
+        # The value of white.
         top = 65535.0
         if picture.mode in WITHOUT_RANGE:
             if least < 0 or most > top:

@@ -220,12 +220,12 @@ def user_message(parts: Iterable[str | ImageRef], *, labelled: bool = True) -> U
 
 
 def parts_of(message: Message) -> tuple[Part, ...]:
-    """The content of a message as parts, in order."""
+    """Return the content of a message as parts, in order."""
     return message.parts if isinstance(message, UserMessage | ToolMessage) else (message.text,)
 
 
 def images_of(messages: Iterable[Message]) -> tuple[ImageRef, ...]:
-    """All images of a conversation in order, including repeats."""
+    """Return all images of a conversation in order, including repeats."""
     return tuple(part.ref for message in messages for part in parts_of(message) if isinstance(part, ImagePart))
 
 
@@ -303,7 +303,7 @@ def _unusable(arguments: Any) -> str | None:
 
 
 def shortened(text: str) -> str:
-    """Truncate a text to `SHOWN_CHARACTERS` and append how much was cut."""
+    """Truncate a text to `SHOWN_CHARACTERS` and append the number of removed characters."""
     if len(text) <= SHOWN_CHARACTERS:
         return text
     return f"{text[:SHOWN_CHARACTERS]}\n[{len(text) - SHOWN_CHARACTERS:,} more characters are left out]"

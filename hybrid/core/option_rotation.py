@@ -15,7 +15,7 @@ from dataclasses import replace
 from hybrid.core.types import LETTERS, BrokenQuestion, Json, Kind, Question
 
 ROTATED = re.compile(r"#r(\d+)$")
-# Stands for all tasks: every choice between texts can be rotated.
+# Means all tasks: every choice between texts can be rotated.
 ALL_TASKS = "*"
 
 
@@ -85,7 +85,7 @@ def _moved(target: Json, places: int, count: int) -> Json:
 
 
 def unrotated_note(questions: Iterable[Question | BrokenQuestion]) -> tuple[str, ...]:
-    """One line per task with questions that cannot be rotated."""
+    """Return one line per task with questions that cannot be rotated."""
     times = Counter((question.base, question.task) for question in questions if isinstance(question, Question))
     once = Counter(task for (_, task), n in times.items() if n == 1)
     return tuple(f"--rotate: {n} of {task} have no options to move and are asked once" for task, n in once.items())

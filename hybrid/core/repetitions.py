@@ -65,7 +65,7 @@ def repeated(solvers: Mapping[str, S], times: int) -> dict[str, S]:
 
 
 def notes_on_repeats(solvers: Mapping[str, Repeatable], times: int) -> tuple[str, ...]:
-    """One line per solver that runs once although repetitions were requested."""
+    """Return one line per solver that runs once although repetitions were requested."""
     if times == 1:
         return ()
     return tuple(

@@ -258,7 +258,7 @@ class CountedCall:
         self._task.cancel()
 
     def expired(self) -> bool:
-        """Whether the limit was exceeded: the call ends with `TimeoutError`, or with `Outage` if it was waiting."""
+        """Return whether the limit was exceeded: the call ends with `TimeoutError`, or `Outage` if it waited."""
         return self._late
 
     def wait(self, more: int, *, long: bool = False) -> None:

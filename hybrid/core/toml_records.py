@@ -30,7 +30,7 @@ def read_card(path: Path, kind: type[T], code: Mapping[str, object] = NO_CODE) -
     Args:
         path: the file.
         kind: the dataclass.
-        code: functions and classes by name, for fields that hold code instead of data.
+        code: functions and classes by name, for fields that contain code instead of data.
 
     Raises:
         DataError: the file cannot be read or is not valid; the message names the file, the line and the key.
@@ -196,7 +196,7 @@ class Reader:
 
 @cache
 def _hints(kind: type) -> Mapping[str, Any]:
-    """Cached type hints: evaluating them takes longer than reading a whole card."""
+    """Return cached type hints: evaluating them takes longer than reading a whole card."""
     return get_type_hints(kind)
 
 

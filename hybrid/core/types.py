@@ -39,7 +39,7 @@ IMAGE_MEDIA_TYPES = frozenset({"image/jpeg", "image/png", "image/webp", "image/g
 
 
 def base_id(question_id: str) -> str:
-    """The id of a question without its variant: `q7#s2` is a variant of `q7`."""
+    """Return the id of a question without its variant: `q7#s2` is a variant of `q7`."""
     return question_id.split("#", 1)[0]
 
 

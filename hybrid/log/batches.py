@@ -40,7 +40,7 @@ class BatchedCall(NamedTuple):
 class LoggedBatch:
     """A batch as recorded. For `cancelled`, a cancellation was requested; `refused` and `lost` have no reply."""
 
-    name: str  # Our name for it, which is part of each request's id.
+    name: str  # The run's name for it, which is part of each request's id.
     model: str
     base_url: str | None
     at: float  # Seconds since the epoch.

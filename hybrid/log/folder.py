@@ -198,7 +198,7 @@ class RunFolder:
         return measure.extent
 
     def solvers(self) -> tuple[str, ...]:
-        """Names of the solvers that have attempts, in the order of the manifest."""
+        """Return the names of the solvers that have attempts, in the order of the manifest."""
         manifest = self.manifest
         files = manifest.get("files", {})
         return tuple(

@@ -105,7 +105,7 @@ class RecordedQuestions(SomeQuestions[AnyQuestion]):
         return self.without(())
 
     def without(self, finished: frozenset[str] | set[str] | tuple[str, ...]) -> Sequence[Question]:
-        """The questions that can be asked, without the finished ones."""
+        """Return the questions that can be asked, without the finished ones."""
         open_ids = [name for name in self.ids if name not in self.broken_ids and name not in finished]
         return SomeQuestions(self.by_id, open_ids)
 

@@ -45,7 +45,7 @@ MIN_SEEN_PX = 10
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One side of a box: its ridge's height in grey levels, and how much of it exists."""
+    """One side of a box: the height of its ridge in grey levels, and the share of it that exists."""
 
     # Painted part, 0..1, where a hidden pixel counts as `UNSEEN`.
     cover: float

@@ -43,7 +43,7 @@ def is_same_model(requested_model: str, answered: str) -> bool:
         return True
     if not re.search(r"latest|preview", requested_model.lower()):
         return False
-    # An alias stands for the newest of its family: `gemini-flash-latest`, `kimi-latest`.
+    # An alias means the newest model of its family: `gemini-flash-latest`, `kimi-latest`.
     parts = set(re.split(r"[-_.]", first)) - {""}
     return parts <= set(re.split(r"[-_.]", second)) or len(parts) == 1
 

@@ -36,7 +36,7 @@ Sleep = Callable[[float], Awaitable[None]]  # Waits for a number of seconds, suc
 
 # Statuses with which a server reports too many requests of one account; 498 is Groq's.
 TOO_MANY_REQUESTS = frozenset({429, 498})
-# Also those for too many requests of all accounts, which fewer requests of ours do not change; 529 is Anthropic's.
+# Also those for too many requests of all accounts, which fewer requests of this run do not change; 529 is Anthropic's.
 CAPACITY = TOO_MANY_REQUESTS | {529}
 # Statuses with which a server or its gateway reports that it is unavailable. A 500 may be caused by the request.
 ABOUT_ITSELF = CAPACITY | {502, 503, 504}
@@ -281,7 +281,7 @@ class Circuit:
         enough = min(limits.failures, self._in_flight.out + 1) if not failed.reached else limits.failures
         alone = last and self._in_flight.out == 0 and self._successes == turn.successes
         if failed.status is not None and failed.status not in ABOUT_ITSELF:
-            # The server responds without reporting a problem of its own, so the failure may depend on a few questions.
+            # The server responds without reporting a server problem, so the failure may depend on a few questions.
             is_away = len(row.failed_questions) >= limits.failures
         else:
             is_away = row.failures >= enough

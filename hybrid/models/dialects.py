@@ -78,7 +78,7 @@ def _data() -> tuple[tuple[Dialect, ...], Mapping[str, re.Pattern[str]]]:
 
 
 def table() -> tuple[Dialect, ...]:
-    """The rows of `dialects.toml`."""
+    """Return the rows of `dialects.toml`."""
     return _data()[0]
 
 

@@ -264,7 +264,7 @@ class ImageEncoder:
         return data
 
     def base64_bytes(self, image: StoredImage) -> int:
-        """Return the length of the image in a request; if it was not sent yet, that of its own file, up to the limit.
+        """Return the length of the image in a request; if it was not sent yet, that of its file, up to the limit.
 
         0 for an image that is not in the store.
         """

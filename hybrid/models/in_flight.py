@@ -19,7 +19,7 @@ GROWTH = 0.25  # Growth of the limit after as many replies as the limit.
 
 
 class InFlight:
-    """The requests to one server that are out, and those that wait for a slot."""
+    """The requests in flight to one server, and those that wait for a slot."""
 
     def __init__(self, name: str) -> None:
         self.out = 0

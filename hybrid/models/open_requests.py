@@ -15,7 +15,7 @@ GRACE_S = 10.0  # Seconds for which a stopping run waits for the replies in flig
 
 
 class OpenRequests:
-    """Counts open requests, and holds back new ones while a run ends. Used in one event loop at a time."""
+    """Counts open requests, and delays new ones while a run ends. Used in one event loop at a time."""
 
     def __init__(self) -> None:
         self.count = 0

@@ -53,7 +53,7 @@ class RememberedModel:
         if (data := self._log.find_reply(call, sha256)) is not None and (cached := message_from_json(data)) is not None:
             return cached
         reply = await self._inner.chat(messages, tools, call)
-        # A full disk is no reason to discard a paid reply: writing the answer will fail again, and report it.
+        # A paid reply is not discarded because of a full disk: writing the answer will fail too, and report it.
         with suppress(OSError):
             self._log.keep(call, sha256, message_json(reply))
         return reply

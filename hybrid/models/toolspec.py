@@ -49,7 +49,7 @@ def spec(tool: Tool, *, full: bool = False) -> dict[str, Any]:
     """Return `{"type": "function", "function": {"name", "description", "parameters"}}`.
 
     The description is the card's summary and limits. The first, required parameter is `image`, the name of one, or
-    `images`, a list of names whose description says how many; a tool without images has neither. With `full` the
+    `images`, a list of names whose description states their number; a tool without images has neither. With `full` the
     `UNTOLD` arguments, which are for people, are included.
 
     Raises:
@@ -127,7 +127,7 @@ def _fields(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[s
         node = subschema
         kinds = [kind for kind in subschema.get("anyOf", ()) if kind.get("type") != "null"]
         if name not in schema.get("required", []) and kinds:
-            # Drop the null that stands for an omitted argument.
+            # Drop the null that means an omitted argument.
             rest = {key: value for key, value in subschema.items() if key != "anyOf"}
             node = {**kinds[0], **rest} if len(kinds) == 1 else {**subschema, "anyOf": kinds}
         if name in COORDINATES and node.get("type") == "number":
@@ -189,7 +189,7 @@ def _between(low: float | None, high: float | None) -> str:
 
 
 def _default(value: Any) -> list[str]:
-    """Describe a default; nothing for an empty one, which stands for an omitted argument."""
+    """Describe a default; nothing for an empty one, which means an omitted argument."""
     if value is None or value in ("", [], {}):
         return []
     if isinstance(value, list) and all(isinstance(item, str) for item in value):

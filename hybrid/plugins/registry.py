@@ -5,7 +5,7 @@
 
 `KINDS` lists what can be added: a tool, a solver, a benchmark, a model, a statistic, ... Each kind is found in three
 places: a file of the project's package; a file in the folder `DIR/tools`, `DIR/baselines`, ... of a folder on the
-search path (without them, DIR holds tools); an entry point of an installed package, `NAME = package.module` in the
+search path (without them, DIR contains tools); an entry point of an installed package, `NAME = package.module` in the
 group `hybrid.tools`, `hybrid.baselines`, ... Names of the project cannot be overridden; if several outside plug-ins
 share a name, none of them is used. `left_out` says why.
 

@@ -178,7 +178,7 @@ def unfetched(error: Exception) -> str:
 def weights_in_use(tool: Tool, learned: BackendCard, weights: Mapping[str, str]) -> str | None:
     """Return the source of a learned backend's weights: a directory, a hub id, or the package that contains them.
 
-    None if the backend has no weights of its own.
+    None if the backend itself has no weights.
     """
     override = weights.get(tool.card.name)
     if override is None and learned.package and importable(learned.package):
@@ -242,7 +242,7 @@ def missing_library(cards: Iterable[Card]) -> str | None:
 
 
 def weights_of(tool: Tool, learned: BackendCard, weights: Mapping[str, str], *, download: bool) -> Path | None:
-    """Return the directory of a learned backend's weights; None if it has none of its own to load.
+    """Return the directory of a learned backend's weights; None if it has none to load itself.
 
     That is the case if a package contains them, or if the backend only uses other tools, which must have theirs.
 

@@ -244,7 +244,7 @@ def _orbit_pair(rng: np.random.Generator) -> tuple[Pixels, Pixels, Correspondenc
     cameras = _two_cameras(rng, float(np.deg2rad(rng.uniform(6, 22))) * float(rng.choice([-1, 1])))
     first_view, second_view = (render(scene, camera, rng) for camera in cameras)
     points = _corners(first_view.rgb)
-    # The position of each point in the second view; NaN where it is hidden or on an edge.
+    # The position of each point in the second view; NaN if it is hidden or on an edge.
     targets = np.full(points.shape, np.nan)
     height, width = second_view.ids.shape
     smooth = steady(first_view.depth_m, 5)

@@ -23,7 +23,7 @@ from hybrid.samples.textures import NAMED_COLOURS
 from hybrid.tool import Pixels
 
 WIDTH, HEIGHT = 480, 360
-# Size of the picture in which a small object is to be found.
+# Size of the picture with a small object to find.
 WIDE, HIGH = 960, 720
 # Half the height of a small object, in metres: about 30 of the picture's 720 pixels.
 SMALL_M = (0.05, 0.09)

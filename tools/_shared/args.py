@@ -89,7 +89,7 @@ def read_points(tool: str, points: Sequence[PointArg], markers: Sequence[Finding
         size: height and width of the image in pixels.
 
     Raises:
-        ToolError: a point lies outside of the image, or no drawn point has its letter.
+        ToolError: a point is outside of the image, or no drawn point has its letter.
     """
     marks = [mark for finding in markers[:1] for mark in marks_from(finding.data).points]
     if not points:
@@ -132,7 +132,7 @@ def read_boxes(tool: str, boxes: Sequence[BoxArg], size: tuple[int, int]) -> lis
     """Return the boxes of the arguments, clipped to an image of `size` (H, W).
 
     Raises:
-        ToolError: a box lies outside of the image.
+        ToolError: a box is outside of the image.
     """
     cut = []
     for number, box in enumerate(boxes, 1):

@@ -1,4 +1,4 @@
-"""Fit the text of a tool output into what a model reads of it: 450 characters, 160 per line."""
+"""Limit the text of a tool output to the length that a model reads: 450 characters, 160 per line."""
 
 from __future__ import annotations
 

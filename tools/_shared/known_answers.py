@@ -54,7 +54,7 @@ FORMS: Mapping[str, Callable[[Plane, Plane], Plane]] = {
 
 
 def pattern(form: str, height: int, width: int, *, period: float, angle: float = 0.0) -> Plane:
-    """A pattern (height, width) of 0 (dark) and 1 (bright), smoothed at its edges.
+    """Return a pattern (height, width) of 0 (dark) and 1 (bright), smoothed at its edges.
 
     Args:
         form: one of `FORMS`.
@@ -77,7 +77,7 @@ def pattern(form: str, height: int, width: int, *, period: float, angle: float =
 
 
 def coloured(plane: Plane, dark: tuple[int, int, int], bright: tuple[int, int, int]) -> npt.NDArray[np.float32]:
-    """A pattern (h, w) in two RGB colours, (h, w, 3) of 0..255."""
+    """Return a pattern (h, w) in two RGB colours, (h, w, 3) of 0..255."""
     low, high = np.asarray(dark, np.float32), np.asarray(bright, np.float32)
     return np.asarray(low + plane[..., None] * (high - low), np.float32)
 

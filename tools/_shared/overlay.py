@@ -219,7 +219,7 @@ def extent(text: str, font: float) -> tuple[int, int]:
 def write(out: Pixels, text: str, at: tuple[int, int], font: float, colour: Colour = WHITE) -> None:
     """Write into an image (H, W, 3): text on a black strip, with the left end of its baseline at `at`.
 
-    An outline is no alternative to the strip: bold glyphs are wider in OpenCV 5.
+    An outline cannot replace the strip: bold glyphs are wider in OpenCV 5.
     """
     import cv2
 

@@ -35,7 +35,7 @@ SOMETHING: Final = 7.2
 
 
 def structure(pixels: Pixels) -> float:
-    """Return how far the most different part of an RGB image (H, W, 3) is from the median of all parts.
+    """Return the distance of the most different part of an RGB image (H, W, 3) from the median of all parts.
 
     The distance is in mean colour or in strength of texture, in standard deviations predicted from the grain; it is 0
     for one colour, and for a side below `MIN_SIDE_PX`.

@@ -163,7 +163,7 @@ def _match(first: Features, second: Features, kind: str) -> Matches:
         cosines[np.arange(len(near)), near] = -1
         squared = np.maximum(2 - 2 * np.stack([nearest, cosines.max(axis=1)], axis=1), 0)
         distances = np.sqrt(squared).astype(np.float64)
-    # If even the second nearest is equal, as in an exactly repeating pattern, the nearest is no evidence.
+    # If even the second nearest is equal, as in an exactly repeating pattern, the nearest proves nothing.
     share = np.where(distances[:, 1] < EQUAL[kind], 1.0, distances[:, 0] / np.maximum(distances[:, 1], 1e-9))
     # If several features match the same one, keep the best: a repeated texture would otherwise outvote the rest.
     ordered = np.flatnonzero(share < ratio)

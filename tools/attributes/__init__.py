@@ -195,7 +195,7 @@ TIE = 1e-6
 
 
 def confidence(scores: Sequence[float]) -> float:
-    """Probability, 0..1, that the first text fits best (with one text, that its verdict is right).
+    """Return the probability, 0..1, that the first text fits best (with one text, that its verdict is right).
 
     The cap `MAX_CERTAINTY` is set by argument: image-text networks were measured only on full images and captions.
     """

@@ -114,7 +114,7 @@ def solve(request: Request[CorrespondenceArgs], views: tuple[MatchView, MatchVie
         position = (point.x, point.y)
 
         def compare() -> Sequence[float]:
-            # In an image that shows nothing, similar descriptors are no evidence; matches still are.
+            # In an image that shows nothing, similar descriptors prove nothing, but matches do.
             if not all(map(shows_something, request.images)):
                 return [math.nan] * len(candidates)
             return descriptor_distances(views, position, [(spot.x, spot.y) for spot in candidates])
@@ -207,7 +207,7 @@ class FeatureMatches(WeightFree[CorrespondenceArgs]):
     """The weight-free backend: RootSIFT and ORB."""
 
     def answer(self, request: Request[CorrespondenceArgs]) -> Evidence:
-        """Solve a request. Raises `ToolError` as `solve`."""
+        """Solve a request. Raises what `solve` raises."""
         views = views_of(request)
         return solve(request, views, match_either_hand(*views))
 

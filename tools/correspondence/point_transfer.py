@@ -1,6 +1,6 @@
 """Transfer of a point from one image to another by matches: one homography, a local affine map, or descriptors.
 
-A homography (USAC MAGSAC++, Barath et al. 2020) holds for flat scenes and pure rotations; otherwise an affine map is
+A homography (USAC MAGSAC++, Barath et al. 2020) is valid for flat scenes and pure rotations; otherwise an affine map is
 fitted to the matches nearest to the point. With too few of them, descriptors at the point and at the candidates are
 compared over scales and angles. Maps are fitted in the frame of each image (`view_matches.FRAME_PX`), so tolerances
 scale with the image and the result does not depend on its size.
@@ -177,7 +177,7 @@ PLACED = 0.96
 # Largest confidence in a position from an affine map; below it, the share of the matches that the map explains.
 LOCALLY_PLACED = 0.88
 
-# `Transfer.gap` from which a map extrapolates to where no match supports it, as into an empty sky.
+# `Transfer.gap` from which a map extrapolates to areas without matches, such as an empty sky.
 FAR = 40.0
 
 # Largest confidence in a position beyond `FAR`: right on every flat scene; with depth, a homography is right on 25 of

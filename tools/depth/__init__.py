@@ -38,7 +38,7 @@ from tools.depth.picture import draw_depth, draw_order
 SAME_ROW = 0.02
 # Log odds below which two points count as equally near: differences of this size are rounding.
 NO_EVIDENCE = 0.001
-# Log odds at which the cues' confidence is capped (85 %): no cue sees what something stands on or hangs from. Measured
+# Log odds at which the cues' confidence is capped (85 %): no cue sees the support of an object. Measured
 # against true depth, their most confident choices are right in 74 % in a furnished room and always on a street
 # (docs/specialists.md).
 MAX_CERTAINTY = 1.73
@@ -73,7 +73,7 @@ class Ranking(NamedTuple):
     runner_up: int | None = None
 
 
-# Ranking for an image that shows nothing: positions are no cue without a visible ground.
+# Ranking for an image that shows nothing: positions tell nothing without a visible ground.
 UNSEEN = Ranking(None, None, 0.5)
 SHOWS_NOTHING = "Basis: the picture shows nothing but one colour or noise."
 

@@ -288,7 +288,7 @@ def vote(images: Sequence[Pixels], trim_px: int = 0) -> Puzzle:
     """Place the candidates `images[1:]` in `images[0]`, trim `trim_px` at every edge of each, and vote on them.
 
     Raises:
-        ToolError: sizes do not fit, or the quarter is not missing; the message says what was expected.
+        ToolError: sizes do not fit, or the quarter is not missing; the message states the expected sizes.
     """
     reference = images[0]
     # Check that the lower-right quarter is black, except for two lines along the seams.

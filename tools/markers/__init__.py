@@ -122,7 +122,7 @@ def least_sure(marks: Marks, colors: Sequence[str]) -> float:
 
 
 def describe(marks: Marks, args: MarkersArgs) -> str:
-    """Describe the marks in at most six lines for the model: each mark, its position, and what is unsure or missing."""
+    """Describe the marks in at most six lines for the model: marks, positions, and uncertain or missing marks."""
     lines = [_say(mark) for mark in all_marks(marks)]
     labels = {mark.label for mark in all_marks(marks)}
     missing = [label for label in args.labels if label not in labels]

@@ -43,7 +43,7 @@ FOCAL_RATIOS = (0.8, 1.1, 1.5)
 STILL = 1.0
 # Smallest parallax, the median shift left after a pure rotation (unit as `STILL`), that counts.
 TURN_ONLY = 1.5
-# Share of the motion along x below which it is neither left nor right.
+# Minimum share of the motion along x to count as left or right.
 SIDEWAYS = 0.1
 # Share of the motion along an axis from which its direction is reported if left or right is unsure.
 MAINLY = 0.5

@@ -18,7 +18,7 @@ from tools._shared.boxes import area, shared_area
 PlanarName = Literal["left of", "right of", "above", "below", "on", "under", "inside", "containing", "outside"]
 RelationName = Literal[PlanarName, "touching", "next to", "far from", "in front of", "behind"]
 
-# VSR's phrases for its relations (Liu et al. 2023), as far as boxes and depth can determine them.
+# VSR's phrases for its relations (Liu et al. 2023), if boxes and depth can determine them.
 PHRASES: Mapping[str, RelationName] = {
     phrase: relation
     for relation, phrases in tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))["phrases"].items()

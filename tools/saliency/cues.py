@@ -44,7 +44,7 @@ LINE_CONTRAST = 40.0
 
 
 def salience(pixels: Pixels) -> SaliencyMap:
-    """Saliency 0..1 (h, w) of an RGB image (H, W, 3), long side at most 320 cells; 0 everywhere on a flat image."""
+    """Return saliency 0..1 (h, w) of an RGB image (H, W, 3), long side at most 320 cells; 0 if the image is flat."""
     work = shrink(pixels, WORK_PX)
     size = (work.shape[1], work.shape[0])
     if int((work.max(axis=(0, 1)) - work.min(axis=(0, 1))).max()) < MIN_LEVELS:

@@ -32,10 +32,10 @@ SIDEWAYS = 0.1
 INHIBITED_DEG = 1.5
 # Share of the inhibition left after one more fixation: a quarter after two, so that eyes return.
 LEAK = 0.5
-# Spread, in degrees, of the area that a fixation makes less interesting, and by how much: eyes scan an area for a while
+# Spread, in degrees, of the area that a fixation makes less interesting, and the factor: eyes scan an area for a while
 # and then move on (Tatler and Vincent 2008).
 SATED_DEG, SATED = 6.0, 0.25
-# Standard deviation of a viewer's map around the common one; a seed stands for a viewer.
+# Standard deviation of a viewer's map around the common one; a seed represents a viewer.
 NOISE = 0.03
 # Mean duration of a fixation on a photograph (Cronin et al. 2020); the spread of its logarithm is set by hand.
 MEAN_MS, DURATION_SPREAD = 298.0, 0.45

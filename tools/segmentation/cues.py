@@ -223,7 +223,7 @@ class _View:
         likely = np.asarray((within / np.maximum(within + around, 1e-12))[cells], np.float64)
         unlike = inside & (likely >= MIN_LIKELY)
         if unlike.sum() < MIN_SHARE * inside.sum():
-            # The object has the colours of the background, so colours are no help.
+            # The object has the colours of the background, so colours do not help.
             return inside
         beyond = unlike | (likely >= GOES_ON)
         clean = cv2.morphologyEx(beyond.astype(np.uint8), cv2.MORPH_OPEN, np.ones((3, 3), np.uint8))

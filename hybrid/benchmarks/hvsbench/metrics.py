@@ -160,5 +160,5 @@ def _mean(
     *,
     share: bool = False,
 ) -> Metric:
-    # Errors are no shares, and neither are similarities on another scale.
+    # Errors are not fractions of 1, and similarities have another scale.
     return metric_of(name, (Cell("", score.unit, value(score), 1.0) for score in scores), combination, share=share)

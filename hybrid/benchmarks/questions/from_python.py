@@ -29,7 +29,7 @@ FILE: Final = "questions.jsonl"
 
 @dataclass(frozen=True)
 class Question:
-    """A question of one's own, for `hybrid.run(questions=[...])`; a row of a file of questions.
+    """A question for `hybrid.run(questions=[...])`; corresponds to a row of a file of questions.
 
     The answer is the text or letter of a choice, True or False or "yes" or "no", a number, a text or a list of accepted
     spellings, letters in order, or a box or point in pixels; where it leaves the kind open, `kind` says it.

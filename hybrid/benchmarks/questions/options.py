@@ -30,7 +30,7 @@ def _lettered(prefix: str, suffix: str) -> Callable[[str], Split]:
 
 
 def _on_lines(prefix: str, suffix: str) -> Callable[[str], Split]:
-    """Split options on separate lines, each after its letter; text after the last of these lines is no option."""
+    """Split options on separate lines, each after its letter; text after the last of these lines is not an option."""
     split_letters = _lettered(prefix, suffix)
 
     def split_text(text: str) -> Split:
@@ -74,7 +74,7 @@ def _json(text: str) -> Split:
     return "", tuple(items)
 
 
-# Patterns by their name in a mapping; a letter there stands for upper and lower case.
+# Patterns by their name in a mapping; a letter there matches upper and lower case.
 PATTERNS: Final[Mapping[str, Callable[[str], Split]]] = {
     "(a) X (b) Y": _lettered("(", ")"),
     "a) X b) Y": _lettered("", ")"),

@@ -18,7 +18,7 @@ from hybrid.core.files import write_atomic
 Box = tuple[int, int, int, int]
 SIZE: Final = (320, 200)
 # Boxes of a red disc and a blue square in each picture: left, top, right, bottom in pixels. There are several pictures,
-# because questions about one picture are a single observation, for which there is no interval.
+# because questions about one picture are a single observation, which has no interval.
 PICTURES: Final[Mapping[str, tuple[Box, Box]]] = {
     "shapes.png": ((30, 40, 130, 140), (200, 70, 280, 150)),
     "shapes-2.png": ((20, 60, 100, 140), (180, 30, 300, 150)),

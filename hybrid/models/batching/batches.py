@@ -1,6 +1,6 @@
 """Collects the requests of all questions in flight, sends them as batches of a provider, and waits for the results.
 
-    with batches.asking(1901, active=64):            # number of questions, and how many may work at a time
+    with batches.asking(1901, active=64):            # number of questions, and of those at work at a time
         async with batches.question():               # one of them
             reply = await model.chat(...)            # through `BatchedClient`
 
@@ -76,7 +76,7 @@ class Batches:
         self._journal = BatchJournal(folder / BATCHES)
         self._follower = Follower(api, self._journal, self._give, self._stop, count_lost)
         self._sent_of: dict[BatchedCall, str] = {}  # The batch that a call was last sent in.
-        self._sent = set[tuple[str, str, int, int]]()  # Every call that was, whatever its request.
+        self._sent = set[tuple[str, str, int, int]]()  # Every call so far, with any request.
         for batch in self._journal.known.values():
             if batch.state not in ("refused", "lost"):
                 self._note_sent(batch)
@@ -141,7 +141,7 @@ class Batches:
             self._wait(ticket)
             self._follower.follow(name)
         else:
-            # What is asked before the first question, and the last few.
+            # Calls before the first question, and those of the last few questions.
             ticket.direct = ticket.live is None or self._live < self._tail
         return ticket
 

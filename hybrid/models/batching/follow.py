@@ -31,7 +31,7 @@ R = TypeVar("R")
 log = logging.getLogger(__name__)
 
 FIRST_LOOK_S, LAST_LOOK_S = 1.0, 60.0  # Shortest and longest polling interval, which is a tenth of a batch's age.
-PATIENCE_S = 600.0  # Longest time for which a provider may reject batches temporarily while none of ours is running.
+PATIENCE_S = 600.0  # Longest time for which a provider may reject batches temporarily while this run has none open.
 AWAY_S = 3600.0  # Longest time for which polling a batch may fail; the batch continues meanwhile.
 # How long a batch that the provider reports as missing is polled again: longer while it is younger than `YOUNG_S`,
 # because a new batch need not be known everywhere. After that the provider's list is searched.
@@ -295,9 +295,9 @@ class Follower:
                     await self._retry(partial(self._fetch, batch, look, delivered_indices))
                     if delivered_indices or not look.results or look.errors:
                         return look
-                    # A batch of equal size that was mistaken for ours contains no results for our requests.
+                    # A foreign batch of equal size, selected by mistake, contains no results for these requests.
                     other = await self._search(batch, 0.0)
-                    # If batches have names, there is no other.
+                    # If batches have names, only this one can match.
                     other = None if other == identity else other
                 else:
                     other, missing_since, out.back = identity, None, look.back
@@ -357,7 +357,7 @@ class Follower:
                         self._give(batch.calls[at], (result.status, result.body))
 
     async def _handle_failure(self, batch: LoggedBatch, look: BatchStatus) -> None:
-        """The batch was rejected. Fail the requests that the error names; if it names none, fail them all."""
+        """Fail the requests that a rejected batch's error names; if it names none, fail them all."""
         self._journal.change(batch.name, state="refused")
         can_wait = self._other_open_batches(batch.name) > 0 or len(batch.calls) > 1
         if later := can_wait and any(error.is_queue for error in look.errors):
@@ -383,7 +383,7 @@ class Follower:
     async def _retry(
         self, ask: Callable[[], Awaitable[R]], what: str = "no word of the batches", sending: str = ""
     ) -> R:
-        """Ask a provider, repeating while it does not answer. Raises errors that are no reason to ask again.
+        """Ask a provider, repeating while it does not answer. Raises errors after which asking again is useless.
 
         `what` describes the failure. A batch that is `sending` gets less time, but as long as others are running.
         """

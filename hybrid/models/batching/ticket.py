@@ -25,7 +25,7 @@ class Live:
     """A question that is being asked."""
 
     parked: int = 0  # Number of its requests that wait for a reply.
-    holds: bool = False  # Whether it is among those that may work now.
+    holds: bool = False  # Whether its question may work now.
 
 
 @dataclass(slots=True, eq=False)
@@ -34,7 +34,7 @@ class BatchItem:
 
     call: BatchedCall
     live: Live | None
-    # Writes it into a batch; returns an error reply at once if no batch can hold it.
+    # Writes it into a batch; returns an error reply at once if it fits in no batch.
     put: Callable[[BatchItem, bytes], Said | None]
     direct: bool = False
     said: Said | None = None

@@ -1,6 +1,6 @@
 """The `ChatClient` of OpenAI's chat completions and of compatible servers (vLLM, SGLang, llama.cpp, Ollama).
 
-Replies are saved as soon as they are complete, a malformed one is used as far as it is readable, and a call takes a
+Replies are saved as soon as they are complete, the readable part of a malformed one is used, and a call takes a
 tenth of the time of a general client. The responses API, and options that `speaks` does not know, use LangChain.
 """
 

@@ -2,7 +2,7 @@
 
     body = b"".join(request_body(name, options, wire_messages(arranged, image, name), tools, images))
     body = readable(data)                 # raises `UnreadableReplyError` if it contains no message
-    reply = message(body, call)           # whatever is readable becomes a message
+    reply = message(body, call)           # the readable part becomes a message
 
 A malformed but readable reply is used: tool arguments that are not a JSON object become invalid calls, which a
 controller answers like any other wrong call.
@@ -293,7 +293,7 @@ def parse_json(data: bytes) -> Any:
         try:
             value = json.loads(data)
         except UnicodeDecodeError:
-            # One broken character is no reason to discard a paid reply.
+            # A paid reply is not discarded because of one broken character.
             value = json.loads(data.decode("utf-8", "replace"))
         # Escapes can encode a lone surrogate, which cannot be written to a file.
         return replace_surrogates_in(value) if b"\\ud" in data or b"\\uD" in data else value
@@ -382,7 +382,7 @@ def _words(value: Any, depth: int = 4) -> str:
 
 
 def _native_fields(reply: Mapping[str, Any], call: CallKey) -> Json:
-    """Return a message's fields besides its text and the names and arguments of its calls; None if there are none."""
+    """Return a message's fields, except its text and the names and arguments of its calls; None if there are none."""
     content = reply.get("content")
     message = _unread_fields(reply, _READ)
     parts = content if isinstance(content, list) and _can_be_written(content) else []
@@ -429,7 +429,7 @@ def _raw_calls(message: Mapping[str, Any]) -> Any:
 
 
 def _identify_calls(raw_calls: Any, call: CallKey) -> Iterator[tuple[str, Any]]:
-    """Yield the raw calls of a message, each with its id, or with a generated one if it has none of its own.
+    """Yield the raw calls of a message, each with its id, or with a generated one if it has none.
 
     A generated id has nine letters and digits, as Mistral's servers require.
     """

@@ -23,7 +23,7 @@ from hybrid.models.failures import StatusError, summary
 NEWER, OLDER = "max_completion_tokens", "max_tokens"
 # Field names under which servers return a model's thoughts; several in one reply have the same content.
 THOUGHTS: Final = ("reasoning_content", "reasoning", "thinking", "reasoning_details", "thinking_blocks", "thoughts")
-# Fields of its own replies that a server may reject in requests.
+# Fields of replies that their own server may reject in requests.
 SENT_BACK: Final = (*THOUGHTS, "extra_content", "thought_signature", "provider_specific_fields")
 _SAID: Final = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 PASSED_ON: Final = frozenset(_SAID["passed_on"])  # Options of `--model-arg` that are passed to a server unchanged.
@@ -91,7 +91,7 @@ def learn_terms(
         name: name of the model.
         terms: variant of the rejected request.
         error: the error.
-        options: names of the fields sent besides the messages.
+        options: names of the fields sent in addition to the messages.
         extra_fields: fields that the server itself had put into its replies.
         settings: settings of the run.
 

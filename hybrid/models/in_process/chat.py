@@ -247,7 +247,7 @@ class HuggingFaceChat:
     async def _serve(self) -> None:
         while self._waiting:
             live = [entry for entry in self._waiting if not entry[2].done()]
-            # First come, first served, as far as the requests offer the same tools.
+            # First come, first served, among requests that offer the same tools.
             batch = [entry for entry in live if entry[0].tools == live[0][0].tools][: self._batch]
             batch_ids = {id(entry) for entry in batch}
             self._waiting[:] = [entry for entry in live if id(entry) not in batch_ids]

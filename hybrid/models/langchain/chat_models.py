@@ -26,7 +26,7 @@ from hybrid.models.providers import Provider
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
-WORD = "langchain"  # Stands for the provider of a model that Python code passes in.
+WORD = "langchain"  # Provider name of a model that Python code passes in.
 _ADDRESS = ("base_url", "api_base", "endpoint", "host", "proxy")
 _EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 
@@ -94,7 +94,7 @@ def model_name(chat_model: BaseChatModel) -> str:
 
 
 def chat_model_metadata(chat_model: BaseChatModel) -> dict[str, Json]:
-    """Return class and settings of a passed-in model, as far as they are JSON and neither secret nor an address."""
+    """Return class and settings of a passed-in model, if they are JSON and neither secret nor an address."""
     keep_secrets_of(chat_model)
     kind = type(chat_model)
     options: dict[str, Json] = {}

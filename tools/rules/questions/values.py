@@ -150,7 +150,7 @@ class ExistenceQuestion(NamedTuple):
 
 
 class CountQuestion(NamedTuple):
-    """A question how many objects of the name there are."""
+    """A question about the number of objects with a name."""
 
     name: str
 
