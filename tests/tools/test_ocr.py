@@ -193,6 +193,32 @@ def test_words_that_stand_upside_down_are_read_from_the_lower_right():
     assert [row.text for row in reading_order(doubtful)] == ["FIRST", "6", "LAST"]
 
 
+# From pixels of a page of 500 x 200 to those of the page turned: text runs downwards, upwards, or upside down.
+TURNS = {
+    "downwards": (lambda box: Box(200 - box.y1, box.x0, 200 - box.y0, box.x1), False),
+    "upwards": (lambda box: Box(box.y0, 500 - box.x1, box.y1, 500 - box.x0), True),
+    "upside down": (lambda box: Box(500 - box.x1, 200 - box.y1, 500 - box.x0, 200 - box.y0), True),
+}
+
+
+@pytest.mark.parametrize("turn", TURNS)
+def test_a_turned_page_is_read_in_its_own_order(turn: str):
+    move, upside_down = TURNS[turn]
+    page = [
+        *(TextLine("HARBOUR", 1.0, Box(10, 10, 200, 40)), TextLine("GATE 14", 1.0, Box(300, 12, 420, 41))),
+        *(TextLine("PLATFORM 9", 1.0, Box(10, 80, 230, 110)), TextLine("91", 1.0, Box(208, 82, 252, 108))),
+        TextLine("DEPARTURES", 1.0, Box(300, 80, 420, 110)),
+    ]
+    turned = [row._replace(box=move(row.box), turned=upside_down) for row in page]
+    texts = ["HARBOUR", "GATE 14", "PLATFORM 9", "1", "DEPARTURES"]
+    for lines in (turned, turned[::-1]):
+        # The second of the overlapping boxes holds a digit of the first, too.
+        ordered = drop_repeats(reading_order(lines))
+        assert [row.text for row in ordered] == texts
+        assert [row.box for row in ordered if row.text != "1"] == [move(row.box) for row in page if row.text != "91"]
+        assert {row.turned for row in ordered} == {upside_down}
+
+
 @pytest.mark.parametrize(
     ("lines", "texts"),
     [
@@ -218,14 +244,15 @@ def test_a_digit_in_two_overlapping_boxes_is_read_once(lines: list[tuple[str, fl
 
 
 @pytest.mark.system
-def test_the_package_reads_a_page_the_same_upside_down():
+def test_the_package_reads_a_page_the_same_whichever_way_it_is_turned():
     pytest.importorskip("rapidocr")
     page = np.full((300, 700, 3), 245, np.uint8)
     for text, corner in (("MARKET", (30, 80)), ("PLACE 27", (330, 80)), ("NO ENTRY", (30, 220)), ("GATE", (450, 220))):
         cv2.putText(page, text, corner, cv2.FONT_HERSHEY_SIMPLEX, 1.4, (20, 20, 20), 3, cv2.LINE_AA)
     model = RapidReader()
     words = ["MARKET", "PLACE 27", "NO ENTRY", "GATE"]
-    for pixels in (page, np.ascontiguousarray(page[::-1, ::-1])):
+    for quarters in range(4):
+        pixels = np.ascontiguousarray(np.rot90(page, quarters))
         assert [row.text for row in reading_order(model.read(pixels))] == words
 
 

@@ -216,7 +216,7 @@ class RapidReader:
         """Run the package's step that rotates line crops upright; record which were rotated."""
         crops, classes = self._classify(crops)
         least = self._engine.text_cls.cls_thresh
-        self._turned.lines = ["180" in label and score > least for label, score in classes.cls_res]
+        self._turned.lines = [bool("180" in label and score > least) for label, score in classes.cls_res]
         return crops, classes
 
     def _recognise_lines(self, crops: Any) -> Any:
@@ -298,8 +298,14 @@ def _line(error: BaseException) -> str:
 def reading_order(lines: list[TextLine]) -> list[TextLine]:
     """Sort lines from top to bottom; lines whose centres differ by less than half a line height, from left to right.
 
-    If most letters of a row are upside down, it is read from right to left; such a page, from bottom to top.
+    If most letters of a row are upside down, it is read from right to left; such a page, from bottom to top. If most
+    letters are in lines that run up or down, the page is ordered as if turned by 90 degrees.
     """
+    return _on_upright_page(lines, _ordered)
+
+
+def _ordered(lines: Sequence[TextLine]) -> list[TextLine]:
+    """Lines that run across, in reading order."""
     down = -1 if mostly_turned(lines) else 1
     waiting = sorted(lines, key=lambda line: (down * (line.box.y0 + line.box.y1), line.box.x0))
     ordered: list[TextLine] = []
@@ -314,10 +320,38 @@ def reading_order(lines: list[TextLine]) -> list[TextLine]:
     return ordered
 
 
+def _is_vertical(line: TextLine) -> bool:
+    return line.box.y1 - line.box.y0 > TALL * (line.box.x1 - line.box.x0)
+
+
+def _mostly_vertical(lines: Sequence[TextLine]) -> bool:
+    """Whether more than half of the letters are in lines that run up or down."""
+    return sum(len(line.text) * (1 if _is_vertical(line) else -1) for line in lines) > 0
+
+
+def _on_upright_page(
+    lines: Sequence[TextLine], step: Callable[[Sequence[TextLine]], list[TextLine]]
+) -> list[TextLine]:
+    """Apply a step for lines that run across; if most run up or down, on the page turned by 90 degrees."""
+    if not _mostly_vertical(lines):
+        return step(lines)
+    upwards = mostly_turned(lines)
+    page = [_rotate(line, upwards=upwards, flip=upwards) for line in lines]
+    return [_rotate(line, upwards=not upwards, flip=upwards) for line in step(page)]
+
+
+def _rotate(line: TextLine, *, upwards: bool, flip: bool) -> TextLine:
+    """The line on the page turned by 90 degrees, so that text that ran upwards, or else downwards, runs across."""
+    box = line.box
+    turned = Box(-box.y1, box.x0, -box.y0, box.x1) if upwards else Box(box.y0, -box.x1, box.y1, -box.x0)
+    return line._replace(box=turned, turned=line.turned != flip)
+
+
 def mostly_turned(lines: Sequence[TextLine]) -> bool:
-    """Return whether more than half of the letters in horizontal lines are upside down."""
-    horizontal = [line for line in lines if line.box.y1 - line.box.y0 <= TALL * (line.box.x1 - line.box.x0)]
-    return sum(len(line.text) * (1 if line.turned else -1) for line in horizontal) > 0
+    """Return whether more than half of the letters are upside down (on a page of vertical lines: run upwards)."""
+    vertical = _mostly_vertical(lines)
+    along = [line for line in lines if _is_vertical(line) is vertical]
+    return sum(len(line.text) * (1 if line.turned else -1) for line in along) > 0
 
 
 def drop_repeats(lines: Sequence[TextLine]) -> list[TextLine]:
@@ -325,6 +359,11 @@ def drop_repeats(lines: Sequence[TextLine]) -> list[TextLine]:
 
     A letter is removed from the second line if both texts have it and the boxes share most of its width.
     """
+    return _on_upright_page(lines, _without_repeats)
+
+
+def _without_repeats(lines: Sequence[TextLine]) -> list[TextLine]:
+    """Do what `drop_repeats` does for lines that run across."""
     unique: list[TextLine] = []
     for line in lines:
         count = repeated_letters(unique[-1], line) if unique else 0
