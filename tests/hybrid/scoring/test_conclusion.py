@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from hybrid.core.types import Question, Reply, Usage
+from hybrid.core.types import Fault, Question, Reply, Usage
 from hybrid.plugins.registry import load
 from hybrid.scoring.compare import Comparison, ComparisonOptions, SolverPair, compare
 from hybrid.scoring.conclusion import Sentence, cases, conclusion
@@ -356,3 +356,57 @@ def test_a_task_of_which_a_specialist_answers_few_is_no_loss_of_it(made_up_runs:
     cells = {row[0]: row[2].strip() for row in table.rows}
     assert cells == {"Counting": "0.667*", "Jigsaw": "-", "Relative_Depth": "1.000+"}
     assert table.notes[0].startswith("*: over the questions of the task that the specialists answer")
+
+
+def test_another_metric_has_no_ranking_over_all_questions(made_up_runs: Any, tmp_path: Path) -> None:
+    """MVP-Bench's mAcc counts pairs: a solver that is right more often has fewer whole pairs."""
+
+    def answer(question: Question, is_right: bool) -> Reply:
+        wrong = {"yes": "no", "no": "yes"}[str(question.target)]
+        return Reply(f"Answer: {question.target if is_right else wrong}")
+
+    def never_whole(question: Question) -> Reply:
+        is_odd = int(question.groups["question"]) % 2 == 1
+        return answer(question, not (is_odd and question.groups["image"] == "manipulated"))
+
+    def sometimes_whole(question: Question) -> Reply:
+        return answer(question, int(question.groups["pair"]) < 5 or question.groups["image"] == "natural")
+
+    questions = list(made_up_runs.QUESTIONS_OF["mvp_bench"](20))
+    solvers = {"mllm": never_whole, "text_only": sometimes_whole}
+    run = made_up_runs.write_run(tmp_path / "run", "mvp_bench", questions, solvers)
+    first = conclusion(compare(compare_paths([run.path]).solvers), limits=False)[0]
+    assert first.text.startswith("Of 2 solvers, none of them a model with tools, text_only has the highest mAcc, 0.250")
+    assert "over all questions" not in first.text
+
+
+def test_the_parts_of_other_questions_are_not_told(made_up_runs: Any, tmp_path: Path) -> None:
+    """Without the question that failed and that the model alone lacks, what the tools say is tested, and no part."""
+    tools, blank = letters("25r 5w 9r 1f"), letters("10r 10w 10a 9r 1r")
+    costing = {"costing": made_up_runs.calling}
+    paths = [
+        made_up_runs.from_letters(tmp_path / "real", {"controller": {"Jigsaw": tools}}, **costing).path,
+        made_up_runs.from_letters(tmp_path / "alone", {"mllm": {"Jigsaw": blank[:39]}}).path,
+        made_up_runs.from_letters(tmp_path / "blank", {"controller": {"Jigsaw": blank}}, tool_output="blank").path,
+    ]
+    sentences = {
+        sentence.id.partition(".")[0]: sentence for sentence in conclusion(compare(compare_paths(paths).solvers))
+    }
+    assert sentences["content"].id in ("content.parts", "content.source")
+    assert "no interval" not in sentences["content"].text
+
+
+@pytest.mark.parametrize(("failed", "is_said"), [(1, False), (2, True)])
+def test_faults_of_a_tool_limit_the_claim(made_up_runs: Any, tmp_path: Path, failed: int, is_said: bool) -> None:
+    """From one call in twenty on that fails."""
+
+    def call(solver: str, question: Question, reply: Reply) -> Reply:
+        called = made_up_runs.calling(solver, question, reply)
+        is_lost = int(question.id.rsplit("_", 1)[1]) <= failed
+        steps = [replace(step, fault=Fault.TOOL_ERROR if is_lost else None) for step in called.steps]
+        return replace(called, steps=tuple(steps))
+
+    answers = {name: {"Jigsaw": "rw" * 20} for name in ("controller", "mllm")}
+    run = made_up_runs.from_letters(tmp_path / "run", answers, costing=call)
+    limits = conclusion(compare(compare_paths([run.path]).solvers))[-1].text
+    assert (f"controller called jigsaw: {failed} of 40 calls ended in faults" in limits) is is_said
