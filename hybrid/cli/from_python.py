@@ -26,6 +26,7 @@ from hybrid.cli.run import command, scores_of
 from hybrid.config import Objects, RunConfig
 from hybrid.core.errors import UsageError, did_you_mean
 from hybrid.core.images import home
+from hybrid.core.secrets import redact
 from hybrid.display.notes import is_quiet
 from hybrid.engines import opener_of
 from hybrid.interface.findings import wait_for
@@ -113,6 +114,8 @@ def _scored(config: RunConfig, unanswered: UnansweredRule | None, *, allow_faile
     opener = opener_of(config)
     with Bars(quiet=is_quiet()) as bars:
         run = prepare(config)
+        for line in run.tools.notes:
+            bars.tell(f"note: {redact(line)}")
         wait_for(ask_run(run, bars, opener, bars.watch, bars.tell))
     return scores_of(run, unanswered, allow_failed=allow_failed)
 

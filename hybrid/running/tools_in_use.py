@@ -80,11 +80,13 @@ class ToolsInUse:
     foreign: ForeignTools = field(default_factory=ForeignTools)
     # The reason for each tool that would be offered and cannot be imported.
     left_out: tuple[str, ...] = ()
-    # Rules that tools from outside replace, the tools whose rules are missing, and libraries that weight-free backends
-    # need and that are not installed.
+    # Rules of tools from outside that are asked before the project's or never, the tools whose rules are missing, and
+    # libraries that weight-free backends need and that are not installed.
     notes: tuple[str, ...] = ()
     # The tools that Python code handed in, called or not.
     objects: Mapping[str, Tool] = field(default_factory=dict)
+    # The tools from outside whose rules share a route, in the order in which they are asked.
+    rule_order: tuple[str, ...] = ()
 
     def metadata(self, solver: str) -> dict[str, Json]:
         """The tools of a solver as the manifest has them: by name the backend and the hash of the code."""
@@ -247,8 +249,10 @@ def tools_in_use(
     used = {name: tool for name, tool in tools.items() if name in called_names}
     answer = {name: backend for name, backend in backends.items() if name in called_names}
     menu = tuple(tools[name] for name in offered_tools)
-    notes = (*(table().notes if any(required.values()) else ()), *([without] if without else []))
-    return ToolsInUse(menu, used, answer, by_solver, choice.foreign, left_out, notes, choice.objects)
+    rules = table()
+    notes = (*(rules.notes_for(routes) if any(required.values()) else ()), *([without] if without else []))
+    order = rules.order_of(routes)
+    return ToolsInUse(menu, used, answer, by_solver, choice.foreign, left_out, notes, choice.objects, order)
 
 
 def _required(name: str, solver: Solver, benchmark: str, routes: Collection[str] | None) -> frozenset[str]:

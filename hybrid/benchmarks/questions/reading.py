@@ -160,8 +160,10 @@ class QuestionReader:
         # pandas, by which VLMEvalKit reads its tables, takes these words for an empty cell.
         hint = None if hint in ("nan", "NaN") else hint
         listed_choices = choices if kind in (Kind.CHOICE, Kind.ORDER) else ()
-        facts = (self._text(stem, listed_choices, hint or ""), kind, listed_choices, target, ROUTE, self._groups(row))
-        return Question(identity, task, (), *facts, cluster=cluster)
+        route = name_in(row, columns.route) if columns.route else None
+        facts = (self._text(stem, listed_choices, hint or ""), kind, listed_choices, target)
+        routes = {"route": route, "fallback_route": ROUTE} if route else {"route": ROUTE, "task_route": task}
+        return Question(identity, task, (), *facts, groups=self._groups(row), cluster=cluster, **routes)
 
     def _target_in_pixels(self, row: DataRow, question: Question) -> Any:
         """The box or point of a question in pixels of its picture. Raises `DataError` if it lies outside."""

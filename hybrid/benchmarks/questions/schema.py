@@ -34,7 +34,7 @@ KINDS: Final = (Kind.CHOICE, Kind.YES_NO, Kind.INTEGER, Kind.NUMBER, Kind.TEXT, 
 # The roles that a column can have, and those that can be several columns.
 COLUMNS: Final = (
     *("id", "image", "question", "choices", "answer"),
-    *("kind", "task", "group", "hint", "tolerance", "cluster"),
+    *("kind", "task", "route", "group", "hint", "tolerance", "cluster"),
 )
 SEVERAL: Final = frozenset({"image", "choices", "group"})
 
