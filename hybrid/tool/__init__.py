@@ -25,15 +25,19 @@ from hybrid.tool.rules import Rule
 
 if TYPE_CHECKING:
     from hybrid.tool.args import Args as Args
+    from hybrid.tool.functions import Image as Image
+    from hybrid.tool.functions import tool as tool
+    from hybrid.tool.outputs import ToolOutput as ToolOutput
 else:
+    _HOMES = {"Args": "args", "Image": "functions", "ToolOutput": "outputs", "tool": "functions"}
 
     def __getattr__(name: str) -> Any:
-        """`Args`, made when it is asked for: code that only passes tools on does without pydantic."""
-        if name != "Args":
+        """What is made when it is asked for: code that only passes tools on does without pydantic."""
+        if name not in _HOMES:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        from hybrid.tool.args import Args
+        from importlib import import_module
 
-        return Args
+        return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
 
 
 BackendName = Literal["learned", "classical"]
@@ -287,7 +291,7 @@ class Card(_Tuples):
 class CheckCase:
     """A question to a tool whose answer is known: images, arguments, and what is wrong with an evidence (None: right).
 
-    The arguments are complete: no other tool is asked first.
+    The arguments and `needs` are complete: no other tool is asked first.
     """
 
     images: tuple[Pixels, ...]
@@ -296,6 +300,8 @@ class CheckCase:
     # The fault of an output of `Stages.compute`, None where it is right; asked before `wrong` where a backend has
     # stages: an answer may be right although much of what it rests on is not.
     output: Callable[[Any], str | None] | None = None
+    # As of `Request`.
+    needs: Mapping[str, tuple[Finding, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -355,6 +361,8 @@ class Tool(_Tuples):
     claims: Claims | None = None
     # By route of a question how this tool answers it without an MLLM.
     rules: Mapping[str, Rule] = field(default_factory=dict, hash=False)
+    # JSON schema of the `data` of its outputs (`hybrid.tool.outputs.schema_of`); None where it declares none.
+    output: Mapping[str, Json] | None = field(default=None, hash=False)
     # The hash of its code where that was imported in another process alone (`hybrid/serving/described.py`): it can be
     # described and asked for by name, and its functions cannot be called here.
     code: str = ""
