@@ -44,7 +44,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Union, get_args, get_or
 
 from hybrid.core.errors import ToolError
 from hybrid.core.types import Finding, Json, Kind, Prompt
-from hybrid.tool import Args, BackendCard, Bin, Card, CheckCase, Claims, Evidence, KnownAnswer, Need, Request, Tool
+from hybrid.tool.args import Args
+from hybrid.tool.base import BackendCard, Bin, Card, CheckCase, Claims, Evidence, KnownAnswer, Need, Request, Tool
 from hybrid.tool.outputs import ToolOutput
 from hybrid.tool.rules import Rule, RuleContext, SpecialistAnswer, choose, image_names, say
 
@@ -317,35 +318,58 @@ def tool(
     if callable(limits):
         raise TypeError('write @tool(limits="Where it fails.") with the limits, which a model reads')
 
-    def make(function: Callable[..., Any]) -> FunctionTool:
-        tool_name = name or function.__name__
-        first, second, described = read_docstring(function)
-        if not (summary or first):
-            raise TypeError(f"{tool_name}: write what it says, for the model, as the first line of its docstring")
-        hints = _hints(function)
-        plan, args, needs, images = _read_signature(tool_name, function, hints, described)
-        output_type = _output_class(hints.get("return"))
-        card = BackendCard(
-            "classical",
-            version or code_version(function),
-            _MakeBackend(plan),
-            backend or second or f"The Python function {function.__name__}.",
-            library=library,
-            reliability=reliability,
-            counted_on=counted_on,
-        )
-        return FunctionTool(
-            Card(tool_name, summary or first, limits, (card,), images, needs, measured),
-            args,
-            probe=probe,
-            claims=claims,
-            output=output_type.schema(),
-            source=function,
-            output_type=output_type,
-            needed={need.tool: schema for need in plan.needs if (schema := need.kind.schema()) is not None},
-        )
+    options = _Options(
+        limits, name, summary, version, measured, backend, library, claims, probe, reliability, counted_on
+    )
+    return lambda function: _compile(function, options)
 
-    return make
+
+@dataclass(frozen=True)
+class _Options:
+    """The arguments of `tool`."""
+
+    limits: str
+    name: str
+    summary: str
+    version: str
+    measured: str
+    backend: str
+    library: str | None
+    claims: Claims | None
+    probe: Callable[[Pixels], CheckCase] | None
+    reliability: tuple[Bin, ...]
+    counted_on: str
+
+
+def _compile(function: Callable[..., Any], options: _Options) -> FunctionTool:
+    """The tool of a function. Raises `TypeError` as `tool`."""
+    name = options.name or function.__name__
+    first, second, described = read_docstring(function)
+    summary = options.summary or first
+    if not summary:
+        raise TypeError(f"{name}: write what it says, for the model, as the first line of its docstring")
+    hints = _hints(function)
+    plan, args, needs, images = _read_signature(name, function, hints, described)
+    output_type = _output_class(hints.get("return"))
+    backend = BackendCard(
+        "classical",
+        options.version or code_version(function),
+        _MakeBackend(plan),
+        options.backend or second or f"The Python function {function.__name__}.",
+        library=options.library,
+        reliability=options.reliability,
+        counted_on=options.counted_on,
+    )
+    return FunctionTool(
+        Card(name, summary, options.limits, (backend,), images, needs, options.measured),
+        args,
+        probe=options.probe,
+        claims=options.claims,
+        output=output_type.schema(),
+        source=function,
+        output_type=output_type,
+        needed={need.tool: schema for need in plan.needs if (schema := need.kind.schema()) is not None},
+    )
 
 
 def read_docstring(function: Callable[..., Any]) -> tuple[str, str, dict[str, str]]:

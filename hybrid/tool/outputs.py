@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Self, get_type_hints
 
 from hybrid.core.errors import ToolError, did_you_mean
 from hybrid.core.types import Finding, Json
-from hybrid.tool import Evidence, Picture
+from hybrid.tool.base import Evidence, Picture
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
