@@ -26,6 +26,7 @@ from hybrid.cli.run import command, scores_of
 from hybrid.config import Objects, RunConfig
 from hybrid.core.errors import UsageError, did_you_mean
 from hybrid.core.images import home
+from hybrid.core.python_words import python_errors
 from hybrid.core.secrets import redact
 from hybrid.display.notes import is_quiet
 from hybrid.engines import opener_of
@@ -66,6 +67,14 @@ def run(
             configuration of a run.
         questions: `hybrid.Question`s, in place of a benchmark.
     """
+    with python_errors():
+        return _run(benchmark, questions, options)
+
+
+def _run(
+    benchmark: str | RunConfig | None, questions: Sequence[Question] | None, options: Mapping[str, Any]
+) -> ScoreReport:
+    """As `run`, with the words of the command in errors."""
     if questions is not None:
         if benchmark is not None:
             raise UsageError("questions=...: they are asked in place of a benchmark; leave it out")

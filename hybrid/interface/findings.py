@@ -26,7 +26,9 @@ from hybrid.config import ServiceOptions
 from hybrid.core.error_text import describe_error
 from hybrid.core.errors import DataError, ToolError
 from hybrid.core.images import ImageStore, home, read_image_file, to_rgb
+from hybrid.core.python_words import python_errors
 from hybrid.core.types import Finding, ImageRef, Json, StoredImage
+from hybrid.plugins.weights_option import weights_from_python
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.service import CachedTools
 from hybrid.tool import Pixels, Tool
@@ -87,7 +89,7 @@ class RunnableTool:
         self,
         *images: ImageInput,
         backend: Literal["auto", "learned", "classical"] = "auto",
-        weights: str | None = None,
+        weights: str | Path | Mapping[str, str | Path] | None = None,
         device: str = "cpu",
         seed: int = 0,
         **args: Json,
@@ -97,7 +99,7 @@ class RunnableTool:
         Args:
             images: in the order in which the tool takes them.
             backend: which code may answer.
-            weights: folder or hub id for the learned backend.
+            weights: folder or hub id for the learned backend; a mapping by tool, where it asks others.
             device: `cpu`, `mps`, `cuda` or `cuda:N,cuda:M`.
             seed: for tools that draw lots.
             args: the tool's own arguments, as `hybrid tools show NAME` lists them.
@@ -106,11 +108,13 @@ class RunnableTool:
             ToolError: wrong arguments, or images that the tool cannot answer for.
             DataError: an image that cannot be read.
             WeightsError: a learned backend was asked for and its weights cannot be used.
+            UsageError: the tool loads no weights, or it is not clear which tool loads them.
         """
         store = ImageStore(home() / "images")
         refs = [ImageRef(f"img:{place}", stored_image(store, image)) for place, image in enumerate(images, 1)]
-        weights_by_tool = {} if weights is None else {self.tool.card.name: weights}
-        options = ServiceOptions(backend=backend, weights=weights_by_tool, device=device, pictures="png")
+        with python_errors():
+            by_tool = weights_from_python(weights, [self.tool])
+        options = ServiceOptions(backend=backend, weights=by_tool, device=device, pictures="png")
         with closing(CachedTools(store, FindingCache(home() / "findings", store), options)) as service:
             try:
                 finding: Finding = wait_for(service.call(self.tool, self.tool.parse(args), refs, seed))

@@ -168,6 +168,12 @@ def add_search_path(places: Sequence[Path], option: str) -> None:
         _NAMED[root] = entries
 
 
+def add_path(path: str | Path | Sequence[str | Path]) -> None:
+    """As `add_search_path`, for the argument `path` of a function. Raises `UsageError`."""
+    places = [path] if isinstance(path, str | Path) else path
+    add_search_path([Path(place) for place in places], "path=")
+
+
 def origin_facts(pairs: Iterable[tuple[str, str]]) -> dict[str, dict[str, Any]]:
     """Describe, by `folder/name`, the origin of those plug-ins that come from outside of the project.
 
