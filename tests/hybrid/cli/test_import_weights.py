@@ -1,4 +1,4 @@
-"""`hybrid tools import-weights`: tensors of a torch checkpoint as a folder of weights, without running any of its code."""
+"""`hybrid tools import-weights`: tensors of a torch checkpoint as a folder of weights, none of its code run."""
 
 import collections
 import json
@@ -65,7 +65,7 @@ def test_a_file_of_more_than_tensors_is_refused_by_what_it_names(tmp_path: Path)
     from hybrid.cli._tool_import import read_tensors
 
     torch.save({"state_dict": collections.Counter("ab")}, tmp_path / "counter.pth")
-    with pytest.raises(WeightsError, match="holds more than tensors|holds a Counter|has no tensors"):
+    with pytest.raises(WeightsError, match=r"holds more than tensors|holds a Counter|has no tensors"):
         read_tensors(tmp_path / "counter.pth")
     torch.save(Path("x"), tmp_path / "object.pth")
     with pytest.raises(WeightsError, match=r"object.pth holds more than tensors \(pathlib\."):
