@@ -100,8 +100,12 @@ def ruling(
         specialist_answer.letter or _parsed(prompt, specialist_answer.answer),
     )
     route, usual, guess = counted_route(prompt), prior_accuracy.usual(prompt), prior_accuracy.guess(prompt)
-    # The specialist's confidence: its card's claim, or its measurement on this route.
-    key = (specialist_answer.tool, specialist_answer.finding.backend, route)
+    # The specialist's confidence: its card's claim, or what was measured of it on this route.
+    key = (
+        specialist_answer.tool,
+        specialist_answer.finding.backend,
+        counted_route(prompt, specialist_answer.tool),
+    )
     specialist = trust.tool(key, claimed(specialist_answer, prompt, guess))
     mllm = trust.model(route, usual, proposal.confidence)
     model_measurement = trust.measured.get((*MODEL, route), Measurement(0.0, 0))

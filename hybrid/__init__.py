@@ -45,13 +45,15 @@ def tool(tool: str | Tool, *, path: str | Path | Sequence[str | Path] = ()) -> R
     Raises:
         UsageError: there is no tool of that name, or a folder that is not there.
     """
+    from hybrid.core.python_words import python_errors
     from hybrid.interface.findings import RunnableTool
-    from hybrid.plugins.registry import add_search_path, load
+    from hybrid.plugins.registry import add_path, load
 
+    add_path(path)
     if not isinstance(tool, str):
         return RunnableTool(tool)
-    add_search_path([Path(path)] if isinstance(path, str | Path) else [Path(folder) for folder in path], "path=")
-    return RunnableTool(load("tools", tool))
+    with python_errors():
+        return RunnableTool(load("tools", tool))
 
 
 def score(*paths: str | Path, **options: Unpack[ScoreArguments]) -> ScoreReport:
@@ -66,9 +68,11 @@ def score(*paths: str | Path, **options: Unpack[ScoreArguments]) -> ScoreReport:
         UsageError: a path that is neither, or options that do not go together.
         DataError: a file that cannot be used.
     """
+    from hybrid.core.python_words import python_errors
     from hybrid.scoring.reports import score_paths
 
-    return score_paths(paths, **options)
+    with python_errors():
+        return score_paths(paths, **options)
 
 
 def compare(*paths: str | Path, **options: Unpack[CompareArguments]) -> ComparisonReport:
@@ -83,9 +87,11 @@ def compare(*paths: str | Path, **options: Unpack[CompareArguments]) -> Comparis
         UsageError: as `score`, two benchmarks, or other questions under the same ids.
         DataError: a file that cannot be used.
     """
+    from hybrid.core.python_words import python_errors
     from hybrid.scoring.reports import compare_paths
 
-    return compare_paths(paths, **options)
+    with python_errors():
+        return compare_paths(paths, **options)
 
 
 def table(*paths: str | Path, **options: Unpack[ScoreArguments]) -> QuestionTable:
@@ -99,10 +105,12 @@ def table(*paths: str | Path, **options: Unpack[ScoreArguments]) -> QuestionTabl
         UsageError: as `score`.
         DataError: a file that cannot be used.
     """
+    from hybrid.core.python_words import python_errors
     from hybrid.scoring.records import QuestionTable
     from hybrid.scoring.reports import score_paths
 
-    return QuestionTable(score_paths(paths, **options).solvers)
+    with python_errors():
+        return QuestionTable(score_paths(paths, **options).solvers)
 
 
 def __getattr__(name: str) -> Any:

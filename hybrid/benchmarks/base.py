@@ -186,6 +186,15 @@ class Benchmark(ABC):
     def tasks(self, source: Source) -> tuple[str, ...]:
         """Return the tasks in the data, in the order of the card. Raises `DataError` if there are none."""
 
+    def routes(self, source: Source) -> tuple[str, ...] | None:
+        """The routes that prompts about the chosen tasks can have, by which rules are found; None if unknown."""
+        return source.tasks if self.card.routes_are_tasks else self.card.routes or None
+
+    def task_routes(self, source: Source) -> tuple[str, ...]:
+        """Further routes, for rules of tools from outside of the project alone."""
+        del source
+        return ()
+
     @abstractmethod
     def files(self, source: Source) -> tuple[Path, ...]:
         """Return the files that determine the questions of `source.tasks`: their hash is the data's fingerprint."""

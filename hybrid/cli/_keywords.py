@@ -64,7 +64,7 @@ class RunKeywords(TypedDict, total=False):
     format_line: bool | None
     image_labels: bool | None
     backend: Backends | None
-    weights: Mapping[str, Json] | None
+    weights: str | Mapping[str, Json] | None
     device: str | None
     tool_memory: float | None
     unchecked_weights: bool | None

@@ -125,6 +125,10 @@ def config_of(options: Mapping[str, Any], recorded: Mapping[str, Json] | None = 
     data_option = (recorded or {}).get("data")
     benchmark, data = named(options["benchmark"], data_option if isinstance(data_option, str) else None)
     options = {**options, "benchmark": benchmark, **({} if data is None else {"data": data})}
+    if any("=" not in value for value in options["weights"]):
+        by_tool = _weights(options)
+        options = {**options, "weights": tuple(f"{name}={source}" for name, source in by_tool.items())}
+        recorded = None if recorded is None else {**recorded, "weights": dict(by_tool)}
     args = parse_model_args(options["model_arg"])
     if args.price is None:
         _refuse_budget(options, "{} needs a price: give --model-arg price=IN/OUT in USD per million tokens")
@@ -158,6 +162,14 @@ def config_of(options: Mapping[str, Any], recorded: Mapping[str, Json] | None = 
         options_as_used=recorded or {},
         **{**groups, **fields, "settings": {key: value for key, value in settings.items() if key not in SETTINGS}},
     )
+
+
+def _weights(options: Mapping[str, Any]) -> dict[str, str]:
+    """The weights by tool, those without a name for the only named tool that loads some. Raises `UsageError`."""
+    from hybrid.plugins.weights_option import tools_named, weights_by_tool
+
+    named_tools = [name.strip() for name in (options["tools"] or "").split(",")]
+    return weights_by_tool(options["weights"], tools_named(name for name in named_tools if name))
 
 
 def _from_click(field: OptionField, value: Any) -> Any:

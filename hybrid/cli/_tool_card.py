@@ -74,9 +74,26 @@ def _card(tool: Tool) -> Iterator[str]:
     if any(COORDINATES.intersection((_object(node) or {}).get("properties", {})) for node in parameters.values()):
         yield from _filled(PLACES, "  ")
     yield from _fields(parameters, fields["required"], "  ")
+    yield ""
+    yield from _output(tool)
     for backend in card.backends:
         yield ""
         yield from _backend(tool, backend)
+
+
+def _output(tool: Tool) -> Iterator[str]:
+    """The values of the tool's data: type, unit and description of each."""
+    from hybrid.tool.output_schema import describe_kind, unit_of
+
+    if tool.output is None:
+        yield "Output: the tool declares no values of its data"
+        return
+    properties: Mapping[str, Any] = tool.output.get("properties", {})  # type: ignore[assignment]
+    yield "Output (data)" if properties else "Output (data): none"
+    for name, node in properties.items():
+        unit = f", {unit}" if (unit := unit_of(name)) else ""
+        about = f": {node['description']}" if "description" in node else ""
+        yield from fact(name, f"{describe_kind(node)}{unit}{about}", "  ")
 
 
 def _backend(tool: Tool, backend: BackendCard) -> Iterator[str]:

@@ -22,7 +22,6 @@ import click
 from hybrid.cli._logging_options import told_options
 from hybrid.cli._options import options
 from hybrid.cli._tool_card import UNKNOWN, fact, licence, trained_on
-from hybrid.config.pairs import pairs
 from hybrid.core.errors import UsageError, WeightsError
 from hybrid.display.notes import tell
 from hybrid.display.terminal import pasteable
@@ -80,10 +79,12 @@ def fetch(
       hybrid tools fetch depth --weights depth=depth-anything/Depth-Anything-V2-Large-hf
     """
     from hybrid.plugins.registry import load, load_each
+    from hybrid.plugins.weights_option import tools_named, weights_by_tool
     from hybrid.serving.loader import refuse_absent
 
     refuse_absent(device)
-    request = _Wanted(pairs("--weights", weights), source, dry_run, not no_check, device)
+    given = weights_by_tool(weights, tools_named(tools))
+    request = _Wanted(given, source, dry_run, not no_check, device)
     fetched: list[FoundWeights] = []
     absent: list[str] = []
     selected = [load("tools", name) for name in dict.fromkeys((*tools, *request.named))]

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from hybrid.cli._options import options
-from hybrid.config.pairs import pairs
 from hybrid.core.errors import UsageError, install_extra
 from hybrid.plugins.registry import plugin, refuse_unknown
 
@@ -45,11 +44,13 @@ def serve(
     from hybrid.config import ServiceOptions
     from hybrid.integrations.pictures import Folder
     from hybrid.integrations.toolbox import Toolbox
+    from hybrid.plugins.weights_option import tools_named, weights_by_tool
     from hybrid.serving.loader import refuse_absent
 
     if port is not None and not http:
         raise UsageError("--port goes with --http")
-    selected, weight_options = _chosen(tool_names), pairs("--weights", weights)
+    selected = _chosen(tool_names)
+    weight_options = weights_by_tool(weights, tools_named(selected or ()))
     try:
         serve_mcp: Callable[[Toolbox, int | None], None] = plugin("hybrid.tool_servers", "mcp")
     except ImportError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal
 
 import click
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 @told_options
 def check(
     name: str,
-    weights: str | None,
+    weights: tuple[str, ...],
     backend: Literal["auto", "learned", "classical"],
     device: str,
     contract: bool,
@@ -52,14 +53,16 @@ def check(
     """
     from hybrid.config import ServiceOptions
     from hybrid.plugins.registry import load
+    from hybrid.plugins.weights_option import weights_by_tool
 
     refuse_taken("tools", name)
     load("tools", name)  # elsewhere, if it is not ours: one that cannot be imported is not imported here either
     tool: Tool = load("tools", name, in_process=True)
-    check_learned(tool, weights, device)
+    weight_options = weights_by_tool(weights, [tool])
+    check_learned(tool, weight_options, device)
     if args_json is not None and not contract:
         raise UsageError("--args is for --contract: known answers have arguments of their own")
-    options = ServiceOptions(backend, {name: weights} if weights else {}, device, unchecked=True)
+    options = ServiceOptions(backend, weight_options, device, unchecked=True)
     if not contract:
         return _known_answers(name, tool, options)
     from hybrid.serving.contract import breaches
@@ -71,12 +74,13 @@ def check(
     return 3 if wrong else 0
 
 
-def check_learned(tool: Tool, weights: str | None, device: str) -> None:
-    """Raise `UsageError` if no backend of the tool would load the weights, or the device is missing."""
+def check_learned(tool: Tool, weights: Mapping[str, str], device: str) -> None:
+    """Raise `UsageError` where no backend of the tool would load its weights, or the device is not here."""
     from hybrid.serving.loader import refuse_absent
 
-    if weights is not None and tool.backend("learned") is None:
-        raise UsageError(f"--weights {weights}: {tool.card.name} has no learned backend, which would load them")
+    source = weights.get(tool.card.name)
+    if source is not None and tool.backend("learned") is None:
+        raise UsageError(f"--weights {source}: {tool.card.name} has no learned backend, which would load them")
     refuse_absent(device)
 
 

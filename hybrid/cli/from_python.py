@@ -26,6 +26,8 @@ from hybrid.cli.run import command, scores_of
 from hybrid.config import Objects, RunConfig
 from hybrid.core.errors import UsageError, did_you_mean
 from hybrid.core.images import home
+from hybrid.core.python_words import python_errors
+from hybrid.core.secrets import redact
 from hybrid.display.notes import is_quiet
 from hybrid.engines import opener_of
 from hybrid.interface.findings import wait_for
@@ -65,6 +67,14 @@ def run(
             configuration of a run.
         questions: `hybrid.Question`s, in place of a benchmark.
     """
+    with python_errors():
+        return _run(benchmark, questions, options)
+
+
+def _run(
+    benchmark: str | RunConfig | None, questions: Sequence[Question] | None, options: Mapping[str, Any]
+) -> ScoreReport:
+    """As `run`, with the words of the command in errors."""
     if questions is not None:
         if benchmark is not None:
             raise UsageError("questions=...: they are asked in place of a benchmark; leave it out")
@@ -113,6 +123,8 @@ def _scored(config: RunConfig, unanswered: UnansweredRule | None, *, allow_faile
     opener = opener_of(config)
     with Bars(quiet=is_quiet()) as bars:
         run = prepare(config)
+        for line in run.tools.notes:
+            bars.tell(f"note: {redact(line)}")
         wait_for(ask_run(run, bars, opener, bars.watch, bars.tell))
     return scores_of(run, unanswered, allow_failed=allow_failed)
 

@@ -20,6 +20,7 @@ from hybrid.cli._tool_cache import cache, open_cache
 from hybrid.cli._tool_card import show
 from hybrid.cli._tool_fetch import fetch
 from hybrid.cli._tool_gallery import gallery
+from hybrid.cli._tool_import import import_weights
 from hybrid.cli._tool_new import new
 from hybrid.cli._tool_serve import serve
 from hybrid.cli._tool_weights import check, check_learned
@@ -86,7 +87,7 @@ def run_(
     images: tuple[Path, ...],
     args_json: str,
     backend: Literal["auto", "learned", "classical"],
-    weights: str | None,
+    weights: tuple[str, ...],
     unchecked: bool,
     device: str,
     max_seconds: float,
@@ -103,12 +104,13 @@ def run_(
     """
     from hybrid.config import ServiceOptions
     from hybrid.plugins.registry import load
+    from hybrid.plugins.weights_option import weights_by_tool
 
     arguments = arguments_of(args_json)
     refuse_taken("tools", name)
     tool: Tool = load("tools", name)
-    check_learned(tool, weights, device)
-    weight_options = {name: weights} if weights else {}
+    weight_options = weights_by_tool(weights, [tool])
+    check_learned(tool, weight_options, device)
     options = ServiceOptions(
         backend, weight_options, device, unchecked=unchecked, timeout_s=max_seconds, pictures="png", isolated=True
     )
@@ -128,8 +130,10 @@ def run_(
     if picture is not None:
         if not finding.images:
             raise UsageError("--picture: this finding has no picture")
-        picture.write_bytes(cached_findings.store.read(finding.images[0].image))
-        tell(f"wrote {picture}")
+        for place, ref in enumerate(finding.images, 1):
+            target = picture if place == 1 else picture.with_stem(f"{picture.stem}-{place}")
+            target.write_bytes(cached_findings.store.read(ref.image))
+            tell(f"wrote {target}")
     return 0
 
 
@@ -156,5 +160,5 @@ def _print(finding: Finding, *, as_json: bool) -> None:
     click.echo(f"confidence {finding.confidence:.2f}, {finding.backend} backend, version {finding.version}")
 
 
-for _further in (cache, check, fetch, gallery, new, serve, show):
+for _further in (cache, check, fetch, gallery, import_weights, new, serve, show):
     command.add_command(_further)

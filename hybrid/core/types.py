@@ -158,7 +158,7 @@ class Given:
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """One ask. `route` may be read by rules and routing and never reaches a model."""
+    """One ask. Its routes may be read by rules and routing and never reach a model."""
 
     parts: tuple[str | ImageRef, ...]
     kind: Kind
@@ -167,6 +167,9 @@ class Prompt:
     route: str = ""
     # Images for tools in addition to those shown, such as the halves of a double picture.
     derived: tuple[ImageRef, ...] = ()
+    # As of `Question`.
+    task_route: str = ""
+    fallback_route: str = ""
 
     @property
     def text(self) -> str:
@@ -186,6 +189,9 @@ class Question:
     `task` is the reporting group, `groups` has further ones for `--by`; `target` is for the scorer; `protocol` is only
     for the benchmark's own dialogue; `cluster` names questions that belong together (a pair of images), which `--limit`
     never splits and statistics resample as one. If empty, the base id is the cluster.
+
+    Rules of tools from outside of the project are first looked up by `task_route`; then all rules by `route`, and last
+    by `fallback_route`.
     """
 
     id: str
@@ -200,6 +206,8 @@ class Question:
     protocol: Mapping[str, Json] = field(default_factory=dict)
     given: Given = Given()
     cluster: str = ""
+    task_route: str = ""
+    fallback_route: str = ""
 
     @property
     def base(self) -> str:

@@ -13,7 +13,7 @@ output as the artifact of the message. If a tool cannot answer, the model gets a
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -22,31 +22,37 @@ from langchain_core.tools import BaseTool, StructuredTool, ToolException
 from hybrid.config import ServiceOptions
 from hybrid.core.errors import HybridError
 from hybrid.core.images import PNG
+from hybrid.core.python_words import python_errors
 from hybrid.core.secrets import redact
 from hybrid.integrations.pictures import Folder
-from hybrid.integrations.toolbox import Toolbox
+from hybrid.integrations.toolbox import Toolbox, tools_of
 from hybrid.interface.findings import wait_for
+from hybrid.plugins.registry import add_path
+from hybrid.plugins.weights_option import weights_from_python
+from hybrid.tool import Tool
 
 # Content blocks, and the tool output as JSON: text, data, confidence, backend, version, notes.
 Returned = tuple[list[dict[str, Any]], dict[str, Any]]
 
 
 def langchain_tools(
-    names: Iterable[str] | None = None,
+    names: Iterable[str | Tool] | None = None,
     *,
+    path: str | Path | Sequence[str | Path] = (),
     folder: str | Path | None = None,
     backend: Literal["auto", "learned", "classical"] = "auto",
-    weights: Mapping[str, str] | None = None,
+    weights: str | Path | Mapping[str, str | Path] | None = None,
     device: str = "cpu",
     in_run: bool = False,
 ) -> list[BaseTool]:
     """Return the specialists as LangChain tools, which share loaded weights and the cache on disk.
 
     Args:
-        names: names as printed by `hybrid tools list`; None for all.
-        folder: the folder whose images a model may name; None to accept only image data.
-        backend: the permitted backends.
-        weights: a folder or hub id for a tool's learned backend, by tool.
+        names: as `hybrid tools list` prints them, and tools of your own; None for all that are found.
+        path: folders of further tools, as `--path` names them.
+        folder: the folder whose images a model may name; None where images come as data alone.
+        backend: which code may answer.
+        weights: by tool a folder or hub id for its learned backend; of a single tool without its name.
         device: `cpu`, `mps`, `cuda` or `cuda:N,cuda:M`.
         in_run: whether the tools are for an agent that a run asks (`hybrid.solving.agent`), which names images as its
             question shows them, `img:1`.
@@ -55,9 +61,14 @@ def langchain_tools(
         UsageError: unknown tool name, or missing folder.
     """
     allowed = None if folder is None else Folder(Path(folder))
-    toolbox = Toolbox.of(
-        names, ServiceOptions(backend=backend, weights=weights or {}, device=device), allowed, in_run=in_run
-    )
+    with python_errors():
+        add_path(path)
+        selected = None if names is None else list(names)
+        tools = tools_of(selected)
+        options = ServiceOptions(
+            backend=backend, weights=weights_from_python(weights, list(tools.values())), device=device
+        )
+        toolbox = Toolbox.of(tools.values(), options, allowed, in_run=in_run)
     return [_tool(toolbox, name) for name in toolbox.tools]
 
 

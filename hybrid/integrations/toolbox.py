@@ -35,6 +35,27 @@ COORDINATES = (
 )
 
 
+def tools_of(selected: Iterable[str | Tool] | None) -> dict[str, Tool]:
+    """The tools of these names, and those handed in, by name and in order; all that are found for None.
+
+    Raises:
+        UsageError: there is no tool of such a name, it cannot be imported, or two have one name; of all tools those
+            that cannot be imported are left out.
+    """
+    tools: dict[str, Tool] = {}
+    for item in names("tools") if selected is None else selected:
+        try:
+            tool: Tool = load("tools", item) if isinstance(item, str) else item
+        except UsageError as error:
+            if selected is not None:
+                raise
+            tell(f"note: not served: {error}")
+            continue
+        if tools.setdefault(tool.card.name, tool) is not tool:
+            raise UsageError(f"there are two tools {tool.card.name!r}: give one of them another name")
+    return tools
+
+
 @dataclass(frozen=True)
 class Toolbox:
     """Tools by name with the service that runs them. `close` ends its threads.
@@ -54,25 +75,14 @@ class Toolbox:
     @classmethod
     def of(
         cls,
-        tool_names: Iterable[str] | None,
+        selected: Iterable[str | Tool] | None,
         options: ServiceOptions | None = None,
         folder: Folder | None = None,
         *,
         in_run: bool = False,
     ) -> Toolbox:
-        """Return a toolbox with the tools of these names (None: all), in order.
-
-        Raises:
-            UsageError: an unknown tool or one that cannot be imported; with None, such tools are left out.
-        """
-        tools: dict[str, Tool] = {}
-        for name in names("tools") if tool_names is None else tool_names:
-            try:
-                tools[name] = load("tools", name)
-            except UsageError as error:
-                if tool_names is not None:
-                    raise
-                tell(f"note: not served: {error}")
+        """The tools of these names, and those handed in; all for None. Raises `UsageError` as `tools_of`."""
+        tools = tools_of(selected)
         store = ImageStore(home() / "images")
         # Always PNG for other programs, whatever format the image had.
         options = replace(options or ServiceOptions(), pictures="png")

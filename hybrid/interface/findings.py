@@ -11,9 +11,11 @@ import base64
 import html
 import io
 import json
-from collections.abc import Coroutine, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+import threading
+from collections import deque
+from collections.abc import Coroutine, Iterable, Iterator, Mapping, Sequence, Sized
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing, contextmanager
 from contextvars import copy_context
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,9 +26,11 @@ from PIL import Image, ImageOps
 
 from hybrid.config import ServiceOptions
 from hybrid.core.error_text import describe_error
-from hybrid.core.errors import DataError, ToolError
+from hybrid.core.errors import DataError, HybridError, ToolError, UsageError, WeightsError
 from hybrid.core.images import ImageStore, home, read_image_file, to_rgb
+from hybrid.core.python_words import python_errors
 from hybrid.core.types import Finding, ImageRef, Json, StoredImage
+from hybrid.plugins.weights_option import weights_from_python
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.service import CachedTools
 from hybrid.tool import Pixels, Tool
@@ -35,6 +39,22 @@ R = TypeVar("R")
 
 # An image file or its bytes, a Pillow image, or an RGB array of shape (H, W, 3) and type uint8.
 ImageInput: TypeAlias = "str | Path | bytes | Image.Image | Pixels"
+
+
+@dataclass(frozen=True)
+class FailedCall:
+    """A picture of `RunnableTool.map` about which the tool said nothing; it is false."""
+
+    # Counted from 0.
+    place: int
+    reason: str
+    error: HybridError
+
+    def __bool__(self) -> bool:
+        return False
+
+    def __str__(self) -> str:
+        return f"picture {self.place}: {self.reason}"
 
 
 @dataclass(frozen=True, repr=False)
@@ -87,7 +107,7 @@ class RunnableTool:
         self,
         *images: ImageInput,
         backend: Literal["auto", "learned", "classical"] = "auto",
-        weights: str | None = None,
+        weights: str | Path | Mapping[str, str | Path] | None = None,
         device: str = "cpu",
         seed: int = 0,
         **args: Json,
@@ -97,7 +117,7 @@ class RunnableTool:
         Args:
             images: in the order in which the tool takes them.
             backend: which code may answer.
-            weights: folder or hub id for the learned backend.
+            weights: folder or hub id for the learned backend; a mapping by tool, where it asks others.
             device: `cpu`, `mps`, `cuda` or `cuda:N,cuda:M`.
             seed: for tools that draw lots.
             args: the tool's own arguments, as `hybrid tools show NAME` lists them.
@@ -106,18 +126,113 @@ class RunnableTool:
             ToolError: wrong arguments, or images that the tool cannot answer for.
             DataError: an image that cannot be read.
             WeightsError: a learned backend was asked for and its weights cannot be used.
+            UsageError: the tool loads no weights, or it is not clear which tool loads them.
         """
-        store = ImageStore(home() / "images")
-        refs = [ImageRef(f"img:{place}", stored_image(store, image)) for place, image in enumerate(images, 1)]
-        weights_by_tool = {} if weights is None else {self.tool.card.name: weights}
-        options = ServiceOptions(backend=backend, weights=weights_by_tool, device=device, pictures="png")
-        with closing(CachedTools(store, FindingCache(home() / "findings", store), options)) as service:
+        with closing(self._service(backend, weights, device)) as service:
             try:
-                finding: Finding = wait_for(service.call(self.tool, self.tool.parse(args), refs, seed))
+                return wait_for(self._call(service, images, args, seed))
             except ToolError as error:
                 error.marked = describe_error(error)
                 raise
-        return show_finding(finding, store, service.notices)
+
+    def map(
+        self,
+        pictures: Iterable[ImageInput | Sequence[ImageInput]],
+        *,
+        batch: int = 8,
+        progress: bool = True,
+        backend: Literal["auto", "learned", "classical"] = "auto",
+        weights: str | Path | Mapping[str, str | Path] | None = None,
+        device: str = "cpu",
+        seed: int = 0,
+        **args: Json,
+    ) -> Iterator[ShownFinding | FailedCall]:
+        """Run the tool on many pictures, which are read as they are needed, and yield what it says in their order.
+
+        A learned backend answers several at a time, as it does in a run. What fails yields a `FailedCall`, which is
+        false: `[output for output in outputs if output]` leaves failures out.
+
+        Args:
+            pictures: one for each call, or a list or tuple of several.
+            batch: pictures that a backend may take at a time; twice as many are under way.
+            progress: whether to show a bar on stderr where that is a terminal.
+            backend: as of `run`.
+            weights: as of `run`.
+            device: as of `run`.
+            seed: as of `run`.
+            args: the tool's own arguments, the same for all.
+
+        Raises:
+            ToolError: wrong arguments.
+            WeightsError: a learned backend was asked for and its weights cannot be used.
+            UsageError: as `run`, or a batch of less than 1.
+        """
+        if batch < 1:
+            raise UsageError(f"batch={batch}: at least 1")
+        service = self._service(backend, weights, device)
+        try:
+            self.tool.parse(args)
+        except ToolError:
+            service.close()
+            raise
+        return self._results(service, pictures, batch, args, seed, progress=progress)
+
+    def _results(
+        self,
+        service: CachedTools,
+        pictures: Iterable[ImageInput | Sequence[ImageInput]],
+        batch: int,
+        args: Mapping[str, Json],
+        seed: int,
+        *,
+        progress: bool,
+    ) -> Iterator[ShownFinding | FailedCall]:
+        from tqdm import tqdm
+
+        total = len(pictures) if isinstance(pictures, Sized) else None
+        # None: shown in a terminal alone.
+        hidden = None if progress else True
+        name = self.tool.card.name
+        with closing(service), _loop_in_thread() as loop, tqdm(total=total, desc=name, disable=hidden) as bar:
+            waiting: deque[Future[ShownFinding | FailedCall]] = deque()
+            for place, item in enumerate(pictures):
+                images = tuple(item) if isinstance(item, list | tuple) else (item,)
+                call = self._call_or_failure(service, place, images, args, seed)
+                waiting.append(asyncio.run_coroutine_threadsafe(call, loop))
+                if len(waiting) >= 2 * batch:
+                    yield waiting.popleft().result()
+                    bar.update()
+            while waiting:
+                yield waiting.popleft().result()
+                bar.update()
+
+    def _service(self, backend: Literal["auto", "learned", "classical"], weights: Any, device: str) -> CachedTools:
+        """A service for calls of the tool. Raises `UsageError` for weights that no tool would load."""
+        with python_errors():
+            by_tool = weights_from_python(weights, [self.tool])
+        store = ImageStore(home() / "images")
+        options = ServiceOptions(backend=backend, weights=by_tool, device=device, pictures="png")
+        return CachedTools(store, FindingCache(home() / "findings", store), options)
+
+    async def _call(
+        self, service: CachedTools, images: Sequence[ImageInput], args: Mapping[str, Json], seed: int
+    ) -> ShownFinding:
+        # In a thread: images are decoded, and other calls go on meanwhile.
+        stored = [await asyncio.to_thread(stored_image, service.store, image) for image in images]
+        refs = [ImageRef(f"img:{place}", image) for place, image in enumerate(stored, 1)]
+        finding = await service.call(self.tool, self.tool.parse(args), refs, seed)
+        return show_finding(finding, service.store, service.notices)
+
+    async def _call_or_failure(
+        self, service: CachedTools, place: int, images: Sequence[ImageInput], args: Mapping[str, Json], seed: int
+    ) -> ShownFinding | FailedCall:
+        try:
+            return await self._call(service, images, args, seed)
+        except WeightsError:
+            # No other picture would be answered either.
+            raise
+        except HybridError as error:
+            return FailedCall(place, describe_error(error), error)
 
 
 def show_finding(finding: Finding, store: ImageStore, notes: Sequence[str]) -> ShownFinding:
@@ -139,6 +254,28 @@ def stored_image(store: ImageStore, image: ImageInput) -> StoredImage:
     if isinstance(image, Image.Image):
         return store.put_pixels(np.array(to_rgb(ImageOps.exif_transpose(image))))
     return store.put_pixels(image)
+
+
+@contextmanager
+def _loop_in_thread() -> Iterator[asyncio.AbstractEventLoop]:
+    """An event loop that turns in a thread of its own; what is still under way in the end is cancelled."""
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever, name="calls of a tool", daemon=True)
+    thread.start()
+
+    async def cancel_all() -> None:
+        tasks = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    try:
+        yield loop
+    finally:
+        asyncio.run_coroutine_threadsafe(cancel_all(), loop).result()
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()
 
 
 def wait_for(work: Coroutine[Any, Any, R]) -> R:

@@ -169,6 +169,12 @@ def add_search_path(places: Sequence[Path], option: str) -> None:
         _NAMED[root] = entries
 
 
+def add_path(path: str | Path | Sequence[str | Path]) -> None:
+    """As `add_search_path`, for the argument `path` of a function. Raises `UsageError`."""
+    places = [path] if isinstance(path, str | Path) else path
+    add_search_path([Path(place) for place in places], "path=")
+
+
 def origin_facts(pairs: Iterable[tuple[str, str]]) -> dict[str, dict[str, Any]]:
     """Describe, by `folder/name`, the origin of those plug-ins that come from outside of the project.
 
@@ -552,10 +558,19 @@ def loaded(package: str, name: str) -> Any:
     """Return the export of an already imported plug-in, else None; does not access the disk."""
     export = INNER[package] if package in INNER else BY_PACKAGE[package].export
     if (module := sys.modules.get(f"{package}.{name}")) is not None:
-        return getattr(module, export, None)
+        return _exported(package, name, module, export)
     entries = () if package in INNER else entry_points(BY_PACKAGE[package].group)
     entry = next((entry for entry in entries if entry.name == name), None)
-    return None if entry is None else getattr(sys.modules.get(entry.module), entry.attr or export, None)
+    return None if entry is None else _exported(package, name, sys.modules.get(entry.module), entry.attr or export)
+
+
+def _exported(package: str, name: str, module: object, export: str) -> Any:
+    """What a module exports: the attribute `export`; else its tool of that name, as `@tool` makes one; else None."""
+    value = getattr(module, export, None)
+    if value is None and package == TOOLS:
+        value = getattr(module, name, None)
+        value = value if hasattr(value, "card") else None
+    return value
 
 
 def refuse_unknown(package: str, name: str) -> None:
@@ -604,9 +619,9 @@ def load(package: str, name: str, *, in_process: bool = False) -> Any:
         location = _line_of(error) or (describe_entry(entry) if entry else name)
         raise UsageError(f"{location}: cannot be imported: {message}") from error
     export = (entry.attr if entry else "") or (INNER[package] if package in INNER else BY_PACKAGE[package].export)
-    if not hasattr(module, export):
-        raise UsageError(f"{module.__file__} must define {export}")
-    value = getattr(module, export)
+    if (value := _exported(package, name, module, export)) is None:
+        alternative = f", or a function {name} under @tool" if package == TOOLS else ""
+        raise UsageError(f"{module.__file__} must define {export}{alternative}")
     if foreign or package == TOOLS:
         _refuse_other(BY_PACKAGE[package], name, value, f"{module.__file__}: {export}")
     return value

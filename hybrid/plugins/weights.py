@@ -145,7 +145,7 @@ def no_directory(source: str) -> str:
         return f"there is no directory {source}; a repository of the hub is named OWNER/NAME"
     if path.suffix == ".safetensors":
         return f"{source} is a file; give the folder that it lies in, with its configuration beside it"
-    return f"{source} is a file; weights are a folder with .safetensors files: safetensors.torch.save_file writes one"
+    return f"{source} is a file; `hybrid tools import-weights {source} DIR` writes it as a folder of weights"
 
 
 def unfetched(error: Exception) -> str:

@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from hybrid.benchmarks.base import Benchmark
+from hybrid.benchmarks.base import Benchmark, Source
 from hybrid.config import DEFAULT_SOLVERS, LOCAL, REPLAY_SOLVERS, RunConfig, folder_name
 from hybrid.core.errors import UsageError, install_extra
 from hybrid.core.images import ImageStore, home
@@ -45,6 +45,7 @@ from hybrid.serving.service import CachedTools
 from hybrid.solving.budgets import RunMeter
 from hybrid.solving.context import NOTHING, SuppliedTexts, read_supplied, refuse_missing
 from hybrid.solving.controls import Oracle, OracleWords, ToolCondition, partners
+from hybrid.solving.rules import rules_in_order, table
 from hybrid.solving.session import AskSetup
 from hybrid.solving.solver import Solver
 from hybrid.solving.styles import Style, style_of
@@ -109,6 +110,12 @@ class ResolvedRun:
 
 
 def prepare(config: RunConfig, *, dry: bool = False, forks: bool = False) -> ResolvedRun:
+    """As `_prepare`, with the rules of tools in the order of `--tools`."""
+    with rules_in_order(config.tools, config.objects.tools.values()):
+        return _prepare(config, dry=dry, forks=forks)
+
+
+def _prepare(config: RunConfig, *, dry: bool, forks: bool) -> ResolvedRun:
     """Resolve everything that can be resolved without asking.
 
     With `dry`, an unavailable model or device is listed in `missing` instead of raising. With `forks`, another process
@@ -134,8 +141,7 @@ def prepare(config: RunConfig, *, dry: bool = False, forks: bool = False) -> Res
     choice = choose_tools(config, benchmark.card)
     with closing(_reading(config, benchmark, store, forks=forks)) as reading:
         mounted: Mounted = next(reading)
-        # None if unknown. Weights of tools for other routes are not needed.
-        routes = mounted.source.tasks if benchmark.card.routes_are_tasks else benchmark.card.routes or None
+        routes = _routes(benchmark, mounted.source)
         tools = tools_in_use(solvers, benchmark.card.name, choice, config.service, routes)
         permissions = _permitted(config, benchmark, mounted, tools)
         _check_protocol(config, benchmark, mounted, model)
@@ -154,6 +160,18 @@ def prepare(config: RunConfig, *, dry: bool = False, forks: bool = False) -> Res
     resources = _resources(config, benchmark, (model, captioner), service, question_set, tools, trust, context, style)
     fields = (benchmark, mounted, question_set, solvers, resources, identity, tools, folder)
     return ResolvedRun(*fields, tuple(missing), permissions, without_text)
+
+
+def _routes(benchmark: Benchmark, source: Source) -> frozenset[str] | None:
+    """The routes of a run's questions, None where they are not known: tools for other routes are not wanted.
+
+    A task under which only the project has a rule counts for none (`RuleTable.rules_for`).
+    """
+    if (routes := benchmark.routes(source)) is None:
+        return None
+    rules = table()
+    tasks = (task for task in benchmark.task_routes(source) if task not in rules.rules or task in rules.outside)
+    return frozenset({*routes, *tasks})
 
 
 def _reading(config: RunConfig, benchmark: Benchmark, store: ImageStore, *, forks: bool) -> Generator[Any, None, None]:

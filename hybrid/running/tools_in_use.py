@@ -80,11 +80,13 @@ class ToolsInUse:
     foreign: ForeignTools = field(default_factory=ForeignTools)
     # Reasons why tools that would be offered cannot be imported.
     left_out: tuple[str, ...] = ()
-    # Rules replaced by plug-in tools, tools whose rules are missing, and libraries that weight-free backends need and
-    # lack.
+    # Rules of tools from outside that are asked before the project's or never, the tools whose rules are missing, and
+    # libraries that weight-free backends need and that are not installed.
     notes: tuple[str, ...] = ()
     # The tools passed in by Python code, called or not.
     objects: Mapping[str, Tool] = field(default_factory=dict)
+    # The tools from outside whose rules share a route, in the order in which they are asked.
+    rule_order: tuple[str, ...] = ()
 
     def metadata(self, solver: str) -> dict[str, Json]:
         """Return the tools of a solver as in the manifest: backend and code hash by name."""
@@ -247,8 +249,10 @@ def tools_in_use(
     used = {name: tool for name, tool in tools.items() if name in called_names}
     answer = {name: backend for name, backend in backends.items() if name in called_names}
     menu = tuple(tools[name] for name in offered_tools)
-    notes = (*(table().notes if any(required.values()) else ()), *([without] if without else []))
-    return ToolsInUse(menu, used, answer, by_solver, choice.foreign, left_out, notes, choice.objects)
+    rules = table()
+    notes = (*(rules.notes_for(routes) if any(required.values()) else ()), *([without] if without else []))
+    order = rules.order_of(routes)
+    return ToolsInUse(menu, used, answer, by_solver, choice.foreign, left_out, notes, choice.objects, order)
 
 
 def _required(name: str, solver: Solver, benchmark: str, routes: Collection[str] | None) -> frozenset[str]:

@@ -144,7 +144,7 @@ def _cases(benchmark: Benchmark, question: Question, attempt: Attempt, exchange:
             )
             guess = benchmark.card.prior_accuracy.guess(prompt)
             claimed = claimed_by(_tool(tool), backend, stated, guess, on_card=on_card)
-            key = (tool, backend, counted_route(prompt))
+            key = (tool, backend, counted_route(prompt, tool))
             yield CountedAnswer(question.id, question.unit, key, confidence, value, claimed)
 
 

@@ -38,10 +38,11 @@ from hybrid.scoring.traces import TracedCall, calls_of
 from hybrid.solving.call_arguments import AS_READ
 from hybrid.solving.coordinates import CoordinateSystem
 from hybrid.solving.image_registry import ImageRegistry
-from hybrid.solving.rules import table
+from hybrid.solving.rules import rules_in_order, table
 from hybrid.solving.solver import Log, Meter, SolverContext
 from hybrid.solving.trust import Trust
 from hybrid.tool import Tool
+from hybrid.tool.rules import Rule
 
 # Verdict on the answer that the tool output leads to. `none`: it leads to no answer. `unread`: it cannot be known.
 Verdict = Literal["right", "wrong", "none", "unread"]
@@ -94,11 +95,12 @@ def heard(scored: Scored) -> Mapping[str, Heard]:
     benchmark: Benchmark = load("hybrid.benchmarks", scored.benchmark)
     recorded = None if is_imported(scored) else scored.folder.recorded(scored.recorded)
     lost_rules = find_lost_rules(scored.folder)
+    order = scored.folder.manifest.get("solvers", {}).get(scored.recorded, {}).get("rule_order", ())
     cache = _kept(str(scored.folder.path.resolve()), scored.recorded)
 
     async def all_of() -> dict[str, Heard]:
         # Each question asks for the table of rules, several times.
-        with scanned_once():
+        with rules_in_order(order), scanned_once():
             return {score.id: await verdict_on(score) for score in scored.scores if not score.outcome.failed}
 
     async def verdict_on(score: Score) -> Heard:
@@ -136,7 +138,9 @@ async def _heard(recorded: Recorded, benchmark: Benchmark, question: Question, l
         return Heard((), False, "unread", unread=DAMAGED)
     # The built-in rule for the same kind of question would not understand the output of a tool whose rule is lost.
     calls = _called(attempt)
-    needed = [call.tool for call in calls] + [f"{ROUTE}{exchange.prompt.route}" for exchange in attempt.exchanges]
+    prompts = [exchange.prompt for exchange in attempt.exchanges]
+    routes = {route for prompt in prompts for route in (prompt.task_route, prompt.route, prompt.fallback_route)}
+    needed = [*(call.tool for call in calls), *(f"{ROUTE}{route}" for route in sorted(routes))]
     if calls and (missing := next((name for name in needed if name in lost_rules), None)):
         return Heard(calls, False, "unread", unread=lost_rules[missing])
     try:
@@ -155,17 +159,15 @@ async def hear(benchmark: Benchmark, question: Question, attempt: Attempt) -> He
     """
     calls = _called(attempt)
     to_the_point = any(
-        step.kind == "tool" and step.name in rule.tools
+        step.kind == "tool" and step.name in tool_names
         for exchange in attempt.exchanges
-        if (rule := table().asked_of(exchange.prompt)[1]) is not None
+        if (tool_names := table().tools_for(exchange.prompt))
         for step in exchange.reply.steps
     )
     if not calls:
         return Heard((), False, "none")
     of_its_kind = [exchange for exchange in attempt.exchanges if exchange.prompt.kind is question.kind]
-    if all(
-        exchange.prompt.route not in table().rules and _specialist_answer(exchange) is None for exchange in of_its_kind
-    ):
+    if all(not table().rules_for(exchange.prompt) and _specialist_answer(exchange) is None for exchange in of_its_kind):
         routes = ", ".join(dict.fromkeys(repr(exchange.prompt.route) for exchange in of_its_kind))
         return Heard(calls, False, "unread", unread=f"there is no rule for {routes or 'its asks'}")
     answered = list(attempt.exchanges)
@@ -215,11 +217,19 @@ def _specialist_answer(exchange: Exchange) -> str | None:
 
 
 async def recorded_answer(prompt: Prompt, calls: Sequence[TracedCall]) -> str | None:
-    """Return the rule's answer to a prompt from recorded calls; None if it abstains or there is no rule."""
-    rule = table().rules.get(prompt.route)
-    if rule is None:
-        return None
-    context = SolverContext(
+    """Return the rules' answer to a prompt from recorded calls; None if all abstain or there is no rule."""
+    for entry in table().rules_for(prompt):
+        try:
+            answer = await entry.rule(prompt, _recorded_context(prompt, entry.rule, calls))
+        except ToolError:
+            return None
+        if answer is not None:
+            return answer.answer
+    return None
+
+
+def _recorded_context(prompt: Prompt, rule: Rule, calls: Sequence[TracedCall]) -> SolverContext:
+    return SolverContext(
         model=_no_model,
         tool=recorded_tools(rule.tools, calls),
         tools_offered=(),
@@ -233,11 +243,6 @@ async def recorded_answer(prompt: Prompt, calls: Sequence[TracedCall]) -> str | 
         show="both",
         seed=0,
     )
-    try:
-        specialist_answer = await rule(prompt, context)
-    except ToolError:
-        return None
-    return None if specialist_answer is None else specialist_answer.answer
 
 
 async def _no_model(messages: Sequence[Message], tools: Sequence[Tool] = ()) -> AssistantMessage:

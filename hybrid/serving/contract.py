@@ -2,11 +2,12 @@
 
     breaches("brightness", load("tools", "brightness"), ServiceOptions("classical"))       # () if nothing is breached
 
-The card is complete. Equal calls give byte-identical output. Unusual images (one pixel, grey, transparent, 16 bits per
-channel, very wide, rotated by EXIF), empty and repeated arguments, and coordinates outside the image give an output or
-a clearly worded refusal. The text is short, the confidence in 0..1, and every number in `data` is finite and has its
-unit in a key on its path (`UNITS`). Numbers without a unit are counts and indices (`COUNTS`, integers only) or
-dimensionless (`PURE`: ratios, cosines, scores, logarithms). Text and booleans need no unit.
+The card is complete. The same question has the same finding to the byte. Odd images (of one pixel, grey, transparent,
+16 bits a channel, very wide, turned by EXIF), empty and repeated arguments, and places outside of the image get a
+finding or a refusal in clear words. A text is short, a confidence in 0..1, every number in `data` is finite and has
+its unit in a key on the way to it (`UNITS`); numbers without a unit are counts and indices (`COUNTS`, or a name that
+ends in `_count` or `_index`; integers only) or pure numbers (`PURE`: ratios, cosines, scores, logarithms). Text and
+booleans need none. The data have the keys and types that the tool declares (`Tool.output`).
 """
 
 from __future__ import annotations
@@ -25,16 +26,18 @@ from typing import Any
 import numpy as np
 
 from hybrid.config import ServiceOptions
-from hybrid.core.errors import HybridError, ToolError
+from hybrid.core.errors import HybridError, ToolError, did_you_mean
 from hybrid.core.images import ImageStore
 from hybrid.core.types import Finding, ImageRef, Json
+from hybrid.plugins.registry import TOOLS, load
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.service import CachedTools
 from hybrid.tool import Pixels, Tool
+from hybrid.tool.output_schema import UNITS, data_mismatch
 
-# Pixels of the input, a share or relative value in 0..1, degrees, milliseconds, metres, a unit vector, grey levels,
-# L*a*b* units.
-UNITS = ("_px", "_0_1", "_deg", "_ms", "_m", "_unit", "_grey", "_lab")
+MEASURED_ENDS = tuple(UNITS)
+# Ends of further names of counts and indices.
+COUNT_ENDS = ("_count", "_index")
 COUNTS = frozenset(
     {"inliers", "off_plane", "matches", "rank", "count", "counts", "parts", "image", "best", "synthetic", "votes"}
     | {"photograph", "best_index", "nearer_index", "darker_index", "returns"}
@@ -74,8 +77,8 @@ def complaints(finding: Finding, refs: Sequence[ImageRef]) -> list[str]:
         wrong.append(f"confidence {finding.confidence}")
     wrong += [f"{'.'.join(path)} is {value}" for path, value in numbers(finding.data) if not math.isfinite(value)]
     for path, value in numbers(finding.data):
-        measures = any(key.endswith(UNITS) or key in PURE or key.endswith(PURE_ENDS) for key in path)
-        counts = isinstance(value, int) and not COUNTS.isdisjoint(path)
+        measures = any(key.endswith(MEASURED_ENDS) or key in PURE or key.endswith(PURE_ENDS) for key in path)
+        counts = isinstance(value, int) and any(key in COUNTS or key.endswith(COUNT_ENDS) for key in path)
         wrong += [] if measures or counts else [f"{'.'.join(path)} has no unit"]
     if not wrong:
         json.dumps(finding.data, allow_nan=False)
@@ -113,9 +116,22 @@ def card_complaints(name: str, tool: Tool) -> list[str]:
             f"{of} nothing is known of its default weights {backend.weights}": not backend.weights
             or backend.weights in {provenance.weights for provenance in backend.provenances},
         }
+    owed |= dict.fromkeys(_need_complaints(tool), False)
     for field, schema in tool.args.model_json_schema().get("properties", {}).items():
         owed[f"the argument {field} has no description for the model"] = bool(schema.get("description"))
     return [complaint for complaint, is_met in owed.items() if not is_met]
+
+
+def _need_complaints(tool: Tool) -> Iterator[str]:
+    """The values that a tool reads of the output of a needed tool, and that this does not declare."""
+    needed: Mapping[str, Mapping[str, Any]] = getattr(tool, "needed", {})
+    for name, wanted in needed.items():
+        declared = load(TOOLS, name).output
+        available = [] if declared is None else list(declared.get("properties", {}))
+        for key in wanted.get("properties", {}) if declared is not None else ():
+            if key not in available:
+                hint = did_you_mean(key, available)
+                yield f"{name} has no value {key!r}{hint}; it has: {', '.join(available)}"
 
 
 def scene(width: int, height: int) -> Pixels:
@@ -252,7 +268,9 @@ class _Probe:
         except ToolError as error:
             broke = any(words in str(error) for words in WRAPPED)
             return error, [f"{about}: {error}"] if broke else []
-        return finding, [f"{about}: {wrong}" for wrong in complaints(finding, refs)]
+        mismatch = None if self.tool.output is None else data_mismatch(self.tool.output, finding.data)
+        all_wrong = [*complaints(finding, refs), *filter(None, [mismatch])]
+        return finding, [f"{about}: {wrong}" for wrong in all_wrong]
 
 
 def _refs(images: Sequence[Any]) -> list[ImageRef]:

@@ -100,7 +100,7 @@ def tool_of(response: ImportResponse, next_step: NextStep) -> Tool | None:
     checks = tuple(made_of(check, KnownAnswer, CodeElsewhere()) for check in response.checks)
     rules = {route: DescribedRule(card.name, route, tools, next_step) for route, tools in response.rules.items()}
     args = args_of_schema(response.schema, partial(_completed, response.schema))
-    return Tool(card, args, checks, rules=rules, code=response.code)
+    return Tool(card, args, checks, rules=rules, output=response.output, code=response.code)
 
 
 def _completed(schema: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
@@ -115,4 +115,4 @@ def description_of(number: int, tool: Tool, code: str) -> ImportResponse:
     """Describe a tool imported in this process, without its functions; `code` is the hash of its code."""
     rules = {route: tuple(rule.tools) for route, rule in tool.rules.items()}
     card, checks = as_data(tool.card), tuple(map(as_data, tool.checks))
-    return ImportResponse(number, card, checks, rules, tool.args.model_json_schema(), code)
+    return ImportResponse(number, card, checks, rules, tool.args.model_json_schema(), code, tool.output)

@@ -56,7 +56,7 @@ def ask_empty(tool: Tool, backend: Backend[Any]) -> list[EmptyAnswer]:
 def _ask(tool: Tool, backend: Backend[Any], name: str, case: CheckCase) -> EmptyAnswer:
     started, claim, refusal = time.perf_counter(), None, None
     try:
-        (evidence,) = backend.run([Request(case.images, tool.parse(case.args))])
+        (evidence,) = backend.run([Request(case.images, tool.parse(case.args), case.needs)])
         claim = claim_of(tool.claims, evidence)
     except ToolError as error:
         refusal = str(error)
@@ -113,7 +113,8 @@ def _pose_of(tool: Tool) -> Callable[[Draw], CheckCase]:
 
 def _plain(tool: Tool) -> Callable[[Draw], CheckCase]:
     count = max(1, tool.card.images[0])
-    return lambda draw: CheckCase(tuple(draw(*PLAIN_PX) for _ in range(count)), {}, lambda _: None)
+    needs = tool.checks[0].pose().needs if tool.checks else {}
+    return lambda draw: CheckCase(tuple(draw(*PLAIN_PX) for _ in range(count)), {}, lambda _: None, needs=needs)
 
 
 def _flat(level: int, height: int, width: int) -> Pixels:

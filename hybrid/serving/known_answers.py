@@ -24,7 +24,8 @@ from hybrid.plugins.weights import weights_sha256
 from hybrid.serving.cache import key_of
 from hybrid.serving.sources import code_of
 from hybrid.serving.threads import one_opencv_thread
-from hybrid.tool import Backend, CheckSeries, KnownAnswer, Request, Stages, Tool
+from hybrid.tool import Backend, CheckSeries, Evidence, KnownAnswer, Request, Stages, Tool
+from hybrid.tool.output_schema import data_mismatch
 
 
 @dataclass(frozen=True)
@@ -119,14 +120,19 @@ def _series(checked: Sequence[Checked]) -> list[CheckSeries]:
     return list(dict.fromkeys(result.series for result in checked if result.series is not None))
 
 
+def _schema_fault(tool: Tool, evidence: Evidence) -> str | None:
+    """How the data of an evidence differ from those that the tool declares; None if they do not."""
+    return None if tool.output is None else data_mismatch(tool.output, evidence.data)
+
+
 def _run(tool: Tool, backend: Backend[Any], check: KnownAnswer) -> Checked:
     check_case = check.pose()
-    request = Request(check_case.images, tool.args.model_validate(check_case.args))
+    request = Request(check_case.images, tool.args.model_validate(check_case.args), check_case.needs)
     start = time.perf_counter()
     try:
         if check_case.output is None or not isinstance(backend, Stages):
             (evidence,) = backend.run([request])
-            wrong = check_case.wrong(evidence)
+            wrong = _schema_fault(tool, evidence) or check_case.wrong(evidence)
         else:
             # Check the network's raw output before it is processed.
             prepared = backend.prepare(request)

@@ -167,6 +167,8 @@ class ImportResponse:
     # JSON schema of its arguments.
     schema: Mapping[str, Json] = field(default_factory=dict)
     code: str = ""
+    # Of the data of its outputs, as `Tool.output`.
+    output: Mapping[str, Json] | None = None
     notices: tuple[str, ...] = ()
 
 

@@ -195,7 +195,8 @@ def code_of(tool: Tool) -> str:
     own_packages = package_of("tools", tool.card.name)
     elsewhere = (name for name in modules if name.partition(".")[0] not in (*PACKAGES, *own_packages))
     files = ((name, getattr(sys.modules.get(name), "__file__", None)) for name in elsewhere)
-    others_files = tuple((name, Path(file)) for name, file in files if file is not None)
+    # What is typed into an interpreter has the name of no file.
+    others_files = tuple((name, Path(file)) for name, file in files if file is not None and Path(file).is_file())
     sources = _installed(folders("tools"), tuple(own_packages.items()), others_files)
     facts: list[Json] = [*shown_by(tool), sources.sha256(modules), needed]
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
@@ -223,7 +224,9 @@ def made_by(tool: Tool) -> tuple[Callable[..., Any], ...]:
     """Return the classes and functions that make up a tool: its arguments, backends, needs and checks."""
     factories: list[Callable[..., Any]] = [tool.args, *(card.make for card in tool.card.backends)]
     factories += [call for need in _needs(tool) for call in (need.args, need.given) if call is not None]
-    return (*factories, *(check.pose for check in tool.checks))
+    factories += [check.pose for check in tool.checks]
+    # What stands for a function of the user's says so.
+    return tuple(getattr(factory, "__wrapped__", factory) for factory in factories)
 
 
 def _module(factory: Callable[..., Any]) -> str:

@@ -27,6 +27,7 @@ from hybrid.solving.budgets import timed
 from hybrid.solving.controls import AskedQuestion, ToolCondition
 from hybrid.solving.coordinates import CoordinateSystem
 from hybrid.solving.image_registry import ImageRegistry
+from hybrid.solving.rules import handed_in_tool
 from hybrid.solving.solver import Log, Meter
 from hybrid.tool import Tool
 
@@ -161,7 +162,8 @@ class ToolCalls:
 
     async def _find(self, name: str, images: Sequence[str], args: Mapping[str, Json], spent: CallTime) -> Finding:
         refs = self._refs(images)
-        tool = next((tool for tool in self._tools_offered if tool.card.name == name), loaded("tools", name))
+        known = handed_in_tool(name) or loaded("tools", name)
+        tool = next((tool for tool in self._tools_offered if tool.card.name == name), known)
         if not isinstance(tool, Tool):
             # The first use of a tool imports it; a thread keeps other questions running meanwhile.
             tool = await asyncio.to_thread(find_tool, name)

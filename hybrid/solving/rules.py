@@ -1,94 +1,187 @@
 """The rules of the specialists by route: those of the tools, and those in `tools/rules/` that combine several.
 
-    rule = table().rules.get(prompt.route)
+    for entry in table().rules_for(prompt):
+        answer = await entry.rule(prompt, ctx)
 
-A plug-in tool takes precedence: its rule replaces the project's rule for the same route, and `notes` says so. If two
-plug-in tools have a rule for a route, neither answers: `refuse_two` names them.
+Several rules of a route are asked in order until one answers: those of tools from outside of the project, in the order
+of `--tools`, then the project's own. The rows of a file of questions have further routes (`RuleTable.rules_for`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any
+from typing import Any, Final
 
-from hybrid.core.errors import UsageError
+from hybrid.core.errors import UsageError, did_you_mean
 from hybrid.core.types import Prompt
-from hybrid.plugins.registry import TOOLS, is_outside, load, names, place_of, state
+from hybrid.plugins.registry import TOOLS, is_outside, load, names, state
 from hybrid.tool import Tool
 from hybrid.tool.rules import Rule, RuleByText
 
 
 @dataclass(frozen=True)
-class RuleTable:
-    """One rule per route."""
+class RuleEntry:
+    """A rule, the route that it was found under, and the tool from outside that brings it (empty: the project)."""
 
-    rules: Mapping[str, Rule]
-    # By route, the plug-in tools that have a rule for it.
-    outside: Mapping[str, tuple[str, ...]]
-    # Which of the project's rules are replaced, and which tools could not be imported, so that their rules are missing.
-    notes: tuple[str, ...]
+    rule: Rule
+    route: str
+    owner: str = ""
 
-    def asked_of(self, prompt: Prompt) -> tuple[str, Rule | None]:
-        """Return the route under which answers to a prompt are counted, and the rule for the prompt.
+    def resolve(self, prompt: Prompt) -> tuple[str, Rule]:
+        """The rule for what a prompt asks, and the route that its answers are counted under.
 
-        The route is the prompt's own, extended by what the text asks if the rule goes by the text: "by_text/depth". So
-        `hybrid calibrate` and the arbiter do not mix several kinds of questions.
+        Where the rule goes by the text, the route also names what the text asks: "by_text/depth". So `hybrid calibrate`
+        and the arbiter do not mix questions of several kinds.
         """
-        rule = self.rules.get(prompt.route)
-        name = rule.name_of(prompt)[0] if isinstance(rule, RuleByText) else None
-        if not isinstance(rule, RuleByText) or name is None:
-            return prompt.route, rule
-        return f"{prompt.route}/{name}", rule.rules[name]
-
-    def refuse_two(self, routes: Collection[str] | None) -> None:
-        """Raise `UsageError` if two plug-in tools have a rule for one of these routes (None: any)."""
-        for route, tools in self.outside.items():
-            if len(tools) > 1 and (routes is None or route in routes):
-                places = ", ".join(f"{name} ({place_of(TOOLS, name)})" for name in tools)
-                raise UsageError(f"more than one tool has a rule for {route!r}: {places}; leave all but one out")
+        name = self.rule.name_of(prompt)[0] if isinstance(self.rule, RuleByText) else None
+        if not isinstance(self.rule, RuleByText) or name is None:
+            return self.route, self.rule
+        return f"{self.route}/{name}", self.rule.rules[name]
 
 
-def counted_route(prompt: Prompt) -> str:
-    """Return the route under which answers to a prompt are counted, see `RuleTable.asked_of`."""
-    return table().asked_of(prompt)[0]
+@dataclass(frozen=True)
+class RuleTable:
+    """The rules of the project and those of tools from outside, by route."""
+
+    # The project's, one per route.
+    rules: Mapping[str, Rule]
+    # By route and tool, in the order in which they are asked.
+    outside: Mapping[str, Mapping[str, Rule]] = field(default_factory=dict)
+    # Tools that could not be imported, so that their rules are missing.
+    notes: tuple[str, ...] = ()
+
+    def rules_for(self, prompt: Prompt) -> tuple[RuleEntry, ...]:
+        """The rules to ask about a prompt, in order.
+
+        A row's task may be the name of another benchmark's route by coincidence: under it the rules from outside are
+        asked alone.
+        """
+        routes = tuple(dict.fromkeys((prompt.route, prompt.fallback_route)))
+        entries: list[RuleEntry] = []
+        if prompt.task_route and prompt.task_route not in routes:
+            entries += self._outside_rules(prompt.task_route)
+        for route in routes:
+            entries += self._outside_rules(route)
+            if route in self.rules:
+                entries.append(RuleEntry(self.rules[route], route))
+        return tuple(entries)
+
+    def _outside_rules(self, route: str) -> Iterator[RuleEntry]:
+        return (RuleEntry(rule, route, owner) for owner, rule in self.outside.get(route, {}).items())
+
+    def counted_route(self, prompt: Prompt, tool: str | None = None) -> str:
+        """The route that answers to a prompt are counted under: that of the first rule, which may ask this tool."""
+        for entry in self.rules_for(prompt):
+            if tool is None or tool in entry.rule.tools:
+                return entry.resolve(prompt)[0]
+        return prompt.route
+
+    def tools_for(self, prompt: Prompt) -> frozenset[str]:
+        """The tools that the rules for what a prompt asks may call."""
+        return frozenset(tool for entry in self.rules_for(prompt) for tool in entry.resolve(prompt)[1].tools)
+
+    def tools_asked(self, routes: Collection[str] | None = None) -> frozenset[str]:
+        """The tools that rules for some routes may call, and those from outside that bring them; None: any route."""
+        builtin = {tool for route, rule in self.rules.items() if _is_among(route, routes) for tool in rule.tools}
+        external = {
+            tool
+            for route, rules in self.outside.items()
+            if _is_among(route, routes)
+            for owner, rule in rules.items()
+            for tool in (owner, *rule.tools)
+        }
+        return frozenset(builtin | external)
+
+    def order_of(self, routes: Collection[str] | None = None) -> tuple[str, ...]:
+        """The tools from outside with a rule for a route that another has too, in the order in which they are asked."""
+        shared = (rules for route, rules in self.outside.items() if _is_among(route, routes) and len(rules) > 1)
+        return tuple(dict.fromkeys(owner for rules in shared for owner in rules))
+
+    def notes_for(self, routes: Collection[str] | None) -> tuple[str, ...]:
+        """What a user must know of the rules of a run: those before the project's, and those that nothing asks."""
+        notes = list(self.notes)
+        for route, rules in self.outside.items():
+            owners = ", then ".join(rules)
+            if routes is not None and route not in routes:
+                hint = did_you_mean(route, routes)
+                available = ", ".join(sorted(routes)) or "none"
+                notes.append(
+                    f"{owners}: no question has the route {route!r} of its rule{hint}; there are: {available:.500}"
+                )
+            elif route in self.rules:
+                notes.append(f"{owners}: asked about {route!r} before the project's rule")
+        return tuple(notes)
+
+
+def _is_among(route: str, routes: Collection[str] | None) -> bool:
+    return routes is None or route in routes
+
+
+@dataclass(frozen=True)
+class RuleOrder:
+    """What of a run decides which rules are asked first: the tools that it names, and those that Python handed in."""
+
+    named: tuple[str, ...] = ()
+    objects: tuple[Tool, ...] = ()
+
+
+NO_ORDER: Final = RuleOrder()
+_ORDER: ContextVar[RuleOrder] = ContextVar("the order of the rules of tools from outside", default=NO_ORDER)
+
+
+@contextmanager
+def rules_in_order(named: Collection[str], objects: Collection[Tool] = ()) -> Iterator[None]:
+    """Within the body, ask the rules of these tools first and in this order, those of tool objects among them."""
+    token = _ORDER.set(RuleOrder(tuple(named), tuple(objects)))
+    try:
+        yield
+    finally:
+        _ORDER.reset(token)
+
+
+def counted_route(prompt: Prompt, tool: str | None = None) -> str:
+    """The route that answers to a prompt are counted under: see `RuleTable.counted_route`."""
+    return table().counted_route(prompt, tool)
+
+
+def handed_in_tool(name: str) -> Tool | None:
+    """The tool of that name that Python handed in to the run, or None."""
+    return next((tool for tool in _ORDER.get().objects if tool.card.name == name), None)
 
 
 def table() -> RuleTable:
-    """Return the rules of all available tools. Raises `ValueError` for a route with two rules in the project."""
-    tool_names = names("tools")
-    return _table(tool_names, state())
+    """The rules of everything that can be found now. Raises `ValueError` for a route with two rules in the project."""
+    tool_names = names(TOOLS)
+    return _table(tool_names, _ORDER.get(), state())
 
 
-@lru_cache(maxsize=4)
-def _table(tool_names: tuple[str, ...], cache_key: tuple[Any, ...]) -> RuleTable:
-    """Return the table for the tools of these names; `cache_key` changes with anything else that `load` depends on."""
+@lru_cache(maxsize=16)
+def _table(tool_names: tuple[str, ...], order: RuleOrder, cache_key: tuple[Any, ...]) -> RuleTable:
+    """The table of the tools of these names; `cache_key` is what `load` depends on besides."""
     del cache_key
     modules = [(f"tools/rules/{name}.py", load("tools.rules", name)) for name in names("tools.rules")]
-    modules += [(f"tools/{name}", load("tools", name).rules) for name in tool_names if not is_outside(TOOLS, name)]
+    modules += [(f"tools/{name}", load(TOOLS, name).rules) for name in tool_names if not is_outside(TOOLS, name)]
     builtin: dict[str, Rule] = {}
     for location, rules in modules:
         for route, rule in rules.items():
             if builtin.setdefault(route, rule) is not rule:
                 raise ValueError(f"{location}: there is another rule for {route!r} elsewhere")
-    outside: dict[str, tuple[str, ...]] = {}
-    external: dict[str, Rule] = {}
+    external: dict[str, Tool] = {tool.card.name: tool for tool in order.objects}
     notes = []
     for name in tool_names:
-        if not is_outside(TOOLS, name):
+        if name in external or not is_outside(TOOLS, name):
             continue
         try:
-            tool: Tool = load("tools", name)
+            external[name] = load(TOOLS, name)
         except UsageError as error:
             notes.append(f"its rules are not asked: {error}")
-            continue
-        for route, rule in tool.rules.items():
-            external[route] = rule
-            outside[route] = (*outside.get(route, ()), name)
-    single = {route: rule for route, rule in external.items() if len(outside[route]) == 1}
-    notes += [
-        f"{outside[route][0]} answers {route!r} instead of the project's rule" for route in single if route in builtin
-    ]
-    builtin_kept = {route: rule for route, rule in builtin.items() if route not in outside}
-    return RuleTable({**builtin_kept, **single}, outside, tuple(notes))
+    ranks = {name: rank for rank, name in enumerate(order.named)}
+    outside: dict[str, dict[str, Rule]] = {}
+    for name in sorted(external, key=lambda name: (ranks.get(name, len(ranks)), name)):
+        for route, rule in external[name].rules.items():
+            outside.setdefault(route, {})[name] = rule
+    return RuleTable(builtin, outside, tuple(notes))

@@ -39,6 +39,7 @@ from hybrid.solving.controls import AskedQuestion, ToolCondition
 from hybrid.solving.coordinates import CoordinateSystem
 from hybrid.solving.image_forms import Parts, shown_parts
 from hybrid.solving.image_registry import ImageRegistry
+from hybrid.solving.rules import rules_in_order
 from hybrid.solving.self_consistency import voted
 from hybrid.solving.solver import Log, Meter, Solver, SolverContext
 from hybrid.solving.styles import PLAIN, Style
@@ -120,9 +121,10 @@ class Session:
 
     async def ask(self, prompt: Prompt) -> Reply:
         """Put one prompt to the solver. Raises `Outage`; every other end is an outcome of the reply."""
-        log, usage_before = Log(), self.meter.used
+        log, usage_before, config = Log(), self.meter.used, self._shared.config
         try:
-            reply = await self._reply(prompt, log)
+            with rules_in_order(config.tools, config.objects.tools.values()):
+                reply = await self._reply(prompt, log)
         except tuple(OUTCOME_OF_ERROR) as error:
             outcome = next(end for kind, end in OUTCOME_OF_ERROR.items() if isinstance(error, kind))
             log.note(Step("rule", outcome.value, str(error)))

@@ -2,9 +2,10 @@
 
     answer = await ask_specialists(prompt, ctx)      # a SpecialistAnswer, or None for an abstention
 
-`ask_specialists` looks up the prompt's route (`hybrid/solving/rules.py`), calls the tools of that rule and turns their
-`data` (never their text) into a reply of the prompt's kind. A rule names the tools that it may call: a run sets up only
-these (`tools_asked`). A route without a rule, or an undecided tool output, is an abstention.
+`ask_specialists` looks up the prompt's routes (`hybrid/solving/rules.py`), asks their rules in order until one answers;
+a rule calls tools and turns their `data` (never their text) into a reply of the prompt's kind. It names the tools that
+it may ask: a run sets up these and no others (`tools_asked`). A route without a rule, or a finding that does not
+decide, is an abstention.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from hybrid.core.types import LETTERS, Finding, Json, Kind, Prompt
 from hybrid.plugins.registry import load
 from hybrid.solving.answer_confidence import AnswerConfidence
 from hybrid.solving.controls import ORACLE, ORACLE_ANSWER
-from hybrid.solving.rules import table
+from hybrid.solving.rules import RuleEntry, handed_in_tool, table
 from hybrid.solving.solver import SolverContext
 from hybrid.solving.trust import claimed_by
 from hybrid.tool import Tool
@@ -26,47 +27,45 @@ from hybrid.tool.rules import SpecialistAnswer
 
 
 def has_rule(prompt: Prompt) -> bool:
-    """Return whether a rule exists for the prompt's route."""
-    return prompt.route in table().rules
+    """Whether `ask_specialists` would ask a tool about a prompt of this route."""
+    return bool(table().rules_for(prompt))
 
 
 def tools_asked(routes: Collection[str] | None = None) -> frozenset[str]:
     """Return the names of the tools that may be called for prompts of some routes; None for all routes.
 
-    A route without a rule adds nothing. Tools of plug-ins are included if their rule applies.
-
-    Raises:
-        UsageError: two plug-in tools have a rule for the same route.
+    A route that no rule is for adds nothing. A tool from outside whose rule is asked is one of them.
     """
-    rules_table = table()
-    rules_table.refuse_two(routes)
-    return frozenset(
-        tool
-        for route, rule in rules_table.rules.items()
-        if routes is None or route in routes
-        for tool in (*rule.tools, *rules_table.outside.get(route, ()))
-    )
+    return table().tools_asked(routes)
 
 
 async def ask_specialists(prompt: Prompt, ctx: SolverContext) -> SpecialistAnswer | None:
-    """Return the specialists' answer, or None for an abstention.
+    """The answer of the first rule that gives one, or None for an abstention.
 
     A tool that has neither weights nor a weight-free backend is an abstention, not a fault.
 
     Raises:
-        ToolError: a tool cannot answer.
-        LookupError: the rule calls a tool that it does not name.
+        ToolError: a tool cannot answer; no further rule is asked.
+        LookupError: a rule asks a tool that it does not name.
     """
-    rules_table = table()
-    rule = rules_table.rules.get(prompt.route)
-    if rule is None:
-        return None
+    entries = table().rules_for(prompt)
+    for place, entry in enumerate(entries, 1):
+        if (answer := await _ask_rule(entry, prompt, ctx)) is not None:
+            return answer
+        if place < len(entries):
+            owner = f"that of {entry.owner}" if entry.owner else "the project's"
+            ctx.rule("passed on", f"the rule for {entry.route!r}, {owner}, gives no answer")
+    return None
+
+
+async def _ask_rule(entry: RuleEntry, prompt: Prompt, ctx: SolverContext) -> SpecialistAnswer | None:
+    """The answer of one rule. Raises as `ask_specialists`."""
 
     async def call(name: str, images: Sequence[str], args: Mapping[str, Json]) -> Finding:
-        """Call a tool of the context, if the rule names it. An oracle's answer ends the rule."""
-        if name not in rule.tools:
-            allowed = ", ".join(rule.tools) or "none"
-            raise LookupError(f"the rule for {prompt.route!r} asks {name}, and names only {allowed}")
+        """The context's tools, limited to those of the rule. An oracle's answer ends the rule."""
+        if name not in entry.rule.tools:
+            allowed = ", ".join(entry.rule.tools) or "none"
+            raise LookupError(f"the rule for {entry.route!r} asks {name}, and names only {allowed}")
         finding = await ctx.tool(name, images, args)
         answer = finding.data.get(ORACLE_ANSWER)
         if finding.backend == ORACLE and isinstance(answer, str):
@@ -74,7 +73,7 @@ async def ask_specialists(prompt: Prompt, ctx: SolverContext) -> SpecialistAnswe
         return finding
 
     try:
-        return await rule(prompt, replace(ctx, tool=call))
+        return await entry.rule(prompt, replace(ctx, tool=call))
     except _OracleSpoke as spoke:
         letter = re.search(r"\(([A-Z])\)", spoke.answer) if prompt.kind is Kind.CHOICE else None
         place = LETTERS.index(letter[1]) if letter else None
@@ -83,11 +82,10 @@ async def ask_specialists(prompt: Prompt, ctx: SolverContext) -> SpecialistAnswe
         ctx.rule("no backend", str(error))
         return None
     except Exception as error:
-        # An error in a plug-in tool's rule fails only its own answer.
-        if isinstance(error, HybridError) or prompt.route not in rules_table.outside:
+        # Code of a tool from outside of the project costs its own answer.
+        if isinstance(error, HybridError) or not entry.owner:
             raise
-        owner = rules_table.outside[prompt.route][0]
-        raise ToolError(f"{owner}, its rule for {prompt.route!r}: {type(error).__name__}: {error}") from error
+        raise ToolError(f"{entry.owner}, its rule for {entry.route!r}: {type(error).__name__}: {error}") from error
 
 
 def claimed(specialist_answer: SpecialistAnswer, prompt: Prompt, guess: float) -> AnswerConfidence:
@@ -98,7 +96,7 @@ def claimed(specialist_answer: SpecialistAnswer, prompt: Prompt, guess: float) -
     """
     if specialist_answer.finding.backend == ORACLE:
         return AnswerConfidence(1.0)
-    tool: Tool = load("tools", specialist_answer.tool)
+    tool: Tool = handed_in_tool(specialist_answer.tool) or load("tools", specialist_answer.tool)
     confidence = None if prompt.kind is Kind.SCANPATH else specialist_answer.confidence
     return claimed_by(tool, specialist_answer.finding.backend, confidence, guess, on_card=specialist_answer.on_card)
 

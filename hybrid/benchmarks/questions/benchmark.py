@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -12,7 +13,7 @@ from hybrid.benchmarks._shared.rows import check_one, lost
 from hybrid.benchmarks._shared.scores import score_of
 from hybrid.benchmarks.base import AS_PAPERS, Benchmark, ScoreOptions, Source, show, unanswered
 from hybrid.benchmarks.questions import scoring
-from hybrid.benchmarks.questions.reading import QuestionReader, folder_of
+from hybrid.benchmarks.questions.reading import ROUTE, QuestionReader, folder_of
 from hybrid.core.errors import DataError
 from hybrid.core.types import Ask, BrokenQuestion, Exchange, Kind, Outcome, Prompt, Question, Score
 
@@ -52,6 +53,23 @@ class TableBenchmark(Benchmark):
             *(task for task in present if task not in card_tasks),
         )
 
+    def routes(self, source: Source) -> tuple[str, ...]:
+        """`by_text`, and what the column `route` of the chosen tasks says."""
+        return (ROUTE, *(route for route in self._row_routes(source) if route != ROUTE))
+
+    def task_routes(self, source: Source) -> tuple[str, ...]:
+        """The chosen tasks."""
+        return source.tasks
+
+    def _row_routes(self, source: Source) -> dict[str, None]:
+        routes: dict[str, None] = {}
+        for path in self.tables(source):
+            # A table that cannot be read is told of when its questions are.
+            with suppress(DataError):
+                by_task = self.reader(source, path).index.routes
+                routes |= dict.fromkeys(route for task in source.tasks for route in by_task.get(task, ()))
+        return routes
+
     def files(self, source: Source) -> tuple[Path, ...]:
         """Return the tables."""
         return tuple(path for path in self.tables(source) if inside(folder_of(source), path))
@@ -68,8 +86,15 @@ class TableBenchmark(Benchmark):
                     yield lost(task, folder_of(source), str(path), error)
 
     async def dialogue(self, question: Question, ask: Ask) -> tuple[Exchange, ...]:
-        """Ask once: the images, then the text, as in VLMEvalKit (image_base.py, build_prompt)."""
-        prompt = Prompt((*show(question.images), question.text), question.kind, question.choices, route=question.route)
+        """One ask: the images, then the text, as VLMEvalKit puts them (image_base.py, build_prompt)."""
+        prompt = Prompt(
+            (*show(question.images), question.text),
+            question.kind,
+            question.choices,
+            route=question.route,
+            task_route=question.task_route,
+            fallback_route=question.fallback_route,
+        )
         return (Exchange(prompt, await ask(prompt)),)
 
     def score(self, question: Question, exchanges: Sequence[Exchange], options: ScoreOptions) -> Score:

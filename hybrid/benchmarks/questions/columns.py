@@ -36,6 +36,7 @@ class Columns:
     choices: tuple[str, ...] = ()
     kind: str = ""
     task: str = ""
+    route: str = ""
     hint: str = ""
     tolerance: str = ""
     cluster: str = ""
@@ -51,7 +52,7 @@ class Columns:
     def indexed(self) -> tuple[str, ...]:
         """Columns that the first pass over a table needs."""
         content = (self.question, *self.choices) if self.circular else ()
-        return tuple(dict.fromkeys(name for name in (self.id, self.task, self.cluster, *content) if name))
+        return tuple(dict.fromkeys(name for name in (self.id, self.task, self.route, self.cluster, *content) if name))
 
 
 def resolve(names: Sequence[str], layout: Layout, location: str) -> Columns:

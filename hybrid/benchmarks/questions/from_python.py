@@ -44,6 +44,8 @@ class Question:
     id: str = ""
     kind: str = ""
     task: str = ""
+    # The route of the rules that are asked first; the task where it is empty.
+    route: str = ""
     hint: str = ""
     tolerance: float | str | None = None
     group: Mapping[str, str] = field(default_factory=dict)
@@ -82,7 +84,7 @@ def _row(number: int, question: object, files: dict[str, bytes]) -> dict[str, ob
         files[name] = data
         names.append(name)
     row: dict[str, object] = {"id": question.id or str(number), "image": names, "question": question.question}
-    further = {name: getattr(question, name) for name in ("kind", "task", "hint", "tolerance", "cluster")}
+    further = {name: getattr(question, name) for name in ("kind", "task", "route", "hint", "tolerance", "cluster")}
     return {
         **row,
         **({"choices": list(question.choices)} if question.choices else {}),

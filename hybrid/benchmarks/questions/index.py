@@ -39,6 +39,8 @@ class Index:
     number: Mapping[int, int]
     # Hash of the question and options of a row whose id may be that of a rotation or its base, by its line.
     content: Mapping[int, int] = field(default_factory=dict)
+    # By task what its rows say in the column `route`.
+    routes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def tasks(self) -> tuple[str, ...]:
@@ -94,10 +96,13 @@ def _index(folder: Path, path: Path, stamp: tuple[int, int], columns: Columns, t
     by_task: dict[str, list[At]] = {}
     units: dict[int, int] = {}
     content: dict[int, int] = {}
+    routes: dict[str, dict[str, None]] = {}
     for number, (at, row, task_name, identity) in enumerate(_rows(table, columns, task)):
         if number > MAX_ROWS:
             raise DataError(f"{path} has more than {MAX_ROWS:,} rows")
         by_task.setdefault(task_name, []).append(at)
+        if columns.route and (route := _name(row, columns.route)):
+            routes.setdefault(task_name, {})[route] = None
         if identity is not None:
             first.setdefault(hashed(identity), at)
         if rows > 1:
@@ -112,7 +117,9 @@ def _index(folder: Path, path: Path, stamp: tuple[int, int], columns: Columns, t
                 content[at.line] = _content(row, columns)
         if unit:
             units[at.line] = hashed(unit)
-    return Index({name: _together(places, units) for name, places in by_task.items()}, first, numbers, content)
+    places_by_task = {name: _together(places, units) for name, places in by_task.items()}
+    routes_by_task = {name: tuple(values) for name, values in routes.items()}
+    return Index(places_by_task, first, numbers, content, routes_by_task)
 
 
 def _content(row: DataRow, columns: Columns) -> int:

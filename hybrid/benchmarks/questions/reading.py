@@ -160,8 +160,10 @@ class QuestionReader:
         # pandas, with which VLMEvalKit reads its tables, treats these words as an empty cell.
         hint = None if hint in ("nan", "NaN") else hint
         listed_choices = choices if kind in (Kind.CHOICE, Kind.ORDER) else ()
-        facts = (self._text(stem, listed_choices, hint or ""), kind, listed_choices, target, ROUTE, self._groups(row))
-        return Question(identity, task, (), *facts, cluster=cluster)
+        route = name_in(row, columns.route) if columns.route else None
+        facts = (self._text(stem, listed_choices, hint or ""), kind, listed_choices, target)
+        routes = {"route": route, "fallback_route": ROUTE} if route else {"route": ROUTE, "task_route": task}
+        return Question(identity, task, (), *facts, groups=self._groups(row), cluster=cluster, **routes)
 
     def _target_in_pixels(self, row: DataRow, question: Question) -> Any:
         """Convert a question's box or point to pixels of its picture. Raises `DataError` if it is outside."""

@@ -34,7 +34,7 @@ KINDS: Final = (Kind.CHOICE, Kind.YES_NO, Kind.INTEGER, Kind.NUMBER, Kind.TEXT, 
 # Roles of columns, and those that several columns can have.
 COLUMNS: Final = (
     *("id", "image", "question", "choices", "answer"),
-    *("kind", "task", "group", "hint", "tolerance", "cluster"),
+    *("kind", "task", "route", "group", "hint", "tolerance", "cluster"),
 )
 SEVERAL: Final = frozenset({"image", "choices", "group"})
 

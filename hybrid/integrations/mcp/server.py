@@ -36,6 +36,7 @@ from hybrid.core.images import PNG
 from hybrid.core.secrets import redact
 from hybrid.integrations.pictures import MAX_BYTES
 from hybrid.integrations.toolbox import COORDINATES, Toolbox
+from hybrid.tool import Tool
 from hybrid.version import __version__
 
 ADDRESS = "127.0.0.1"
@@ -57,6 +58,16 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 log = logging.getLogger(__name__)
 
 
+def output_schema(tool: Tool) -> dict[str, Any]:
+    """JSON schema of the structured content of a tool, with that of its data where it declares one."""
+    if tool.output is None:
+        return STRUCTURE
+    # References of the data's schema are looked up from the root.
+    data = {key: value for key, value in tool.output.items() if key != "$defs"}
+    schema = {**STRUCTURE, "properties": {**STRUCTURE["properties"], "data": data}}
+    return {**schema, "$defs": tool.output["$defs"]} if "$defs" in tool.output else schema
+
+
 def mcp_server(toolbox: Toolbox) -> Server[Any, Any]:
     """Return a server for the toolbox, which is not connected yet."""
     by_name = "" if toolbox.folder is None else " or as the path of a file from the allowed folder on"
@@ -72,7 +83,7 @@ def mcp_server(toolbox: Toolbox) -> Server[Any, Any]:
                 name=name,
                 description=toolbox.describe(name),
                 inputSchema=toolbox.schema(name),
-                outputSchema=STRUCTURE,
+                outputSchema=output_schema(toolbox.tools[name]),
                 annotations=protocol.ToolAnnotations(readOnlyHint=True, openWorldHint=False),
             )
             for name in toolbox.tools

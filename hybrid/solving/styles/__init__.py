@@ -13,7 +13,7 @@ import json
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -123,7 +123,10 @@ class Style:
     def dressed(self, tools: Sequence[Tool]) -> tuple[Tool, ...]:
         """Return the tools in the form for the model."""
         return tuple(
-            PublishedTool(**{**vars(tool), "card": replace(tool.card, name=self.tool_name), "function": self.function})
+            PublishedTool(
+                **{item.name: getattr(tool, item.name) for item in fields(Tool)}
+                | {"card": replace(tool.card, name=self.tool_name), "function": self.function}
+            )
             if tool.card.name == self.runs
             else tool
             for tool in tools

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from hybrid.core.errors import BudgetSpent, ToolError, UsageError
-from hybrid.core.types import ImageRef, Kind, Prompt, StoredImage
+from hybrid.core.errors import BudgetSpent, ToolError
+from hybrid.core.types import Finding, ImageRef, Kind, Prompt, StoredImage
 from hybrid.plugins.registry import load
 from hybrid.solving.rules import RuleTable, table
 from hybrid.tool.rules import Rule, RuleInWords, SpecialistAnswer, choose
 from tools import rules
-from tools.rules import ask_specialists, tools_asked
+from tools.rules import ask_specialists
 
 
 def test_a_route_with_two_rules_in_the_project_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -35,8 +35,9 @@ def rule_of(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 
     def install_rule(answered: Callable[[Prompt, Any], Awaitable[SpecialistAnswer | None]], *outside: str) -> None:
         rule: Rule = RuleInWords(answered, ("depth", "ocr"))
-        rule_table = RuleTable({"mine": rule, "other": RuleInWords(answered, ("crop",))}, {"mine": outside}, ())
-        monkeypatch.setattr(rules, "table", lambda: rule_table if outside else replace(rule_table, outside={}))
+        payload = {"other": RuleInWords(answered, ("crop",)), **({} if outside else {"mine": rule})}
+        rule_table = RuleTable(payload, {"mine": dict.fromkeys(outside, rule)})
+        monkeypatch.setattr(rules, "table", lambda: rule_table)
 
     return install_rule
 
@@ -74,10 +75,79 @@ async def test_an_error_of_a_rule_from_outside_names_its_tool(fakes: Any, rule_o
         await ask_specialists(prompt("mine"), fakes.context_of(prompt("mine")))
 
 
-def test_two_rules_from_outside_are_refused_where_they_may_be_asked(rule_of: Any, monkeypatch: Any) -> None:
-    monkeypatch.setattr("hybrid.solving.rules.place_of", lambda _, name: f"at {name}")
-    rule_of(depth_says, "theirs", "others")
-    for routes in (None, ["mine"]):
-        with pytest.raises(UsageError, match="more than one tool has a rule for 'mine': theirs"):
-            tools_asked(routes)
-    assert tools_asked(["other"]) == {"crop"}
+def choosing(place: int | None, *tools: str) -> Rule:
+    """A rule that chooses this place after a call of its first tool, or abstains without a call."""
+
+    async def answered(prompt: Prompt, ctx: Any) -> SpecialistAnswer | None:
+        return None if place is None else choose(place, tools[0], await ctx.tool(tools[0], ("img:1",), {}))
+
+    return RuleInWords(answered, tools)
+
+
+ROUTED = RuleTable(
+    {"by_text": choosing(0, "depth"), "Jigsaw": choosing(1, "jigsaw")},
+    {
+        "light": {"lamp": choosing(1, "ocr")},
+        "by_text": {"silent": choosing(None, "crop"), "lamp": choosing(0, "ocr")},
+        "Jigsaw": {"silent": choosing(None, "crop")},
+    },
+)
+FILE = {"route": "by_text"}
+
+
+@pytest.mark.parametrize(
+    ("routes", "names"),
+    [
+        # A row of a file: rules for its task, then those for by_text, the project's last.
+        ({**FILE, "task_route": "light"}, ["light lamp", "by_text silent", "by_text lamp", "by_text "]),
+        ({**FILE, "task_route": "none"}, ["by_text silent", "by_text lamp", "by_text "]),
+        ({**FILE, "task_route": "by_text"}, ["by_text silent", "by_text lamp", "by_text "]),
+        # A task that is a route of another benchmark by its name does not ask the project's rule for that.
+        ({**FILE, "task_route": "Jigsaw"}, ["Jigsaw silent", "by_text silent", "by_text lamp", "by_text "]),
+        # The column `route` may name any.
+        (
+            {"route": "Jigsaw", "fallback_route": "by_text"},
+            ["Jigsaw silent", "Jigsaw ", "by_text silent", "by_text lamp", "by_text "],
+        ),
+        ({"route": "Jigsaw"}, ["Jigsaw silent", "Jigsaw "]),
+        ({"route": "unknown"}, []),
+    ],
+)
+def test_the_rules_of_a_prompt_in_order(routes: dict[str, str], names: list[str]) -> None:
+    routed = replace(prompt(""), **routes)
+    assert [f"{entry.route} {entry.owner}" for entry in ROUTED.rules_for(routed)] == names
+
+
+async def test_rules_are_asked_until_one_answers(fakes: Any, monkeypatch: Any) -> None:
+    monkeypatch.setattr(rules, "table", lambda: ROUTED)
+    finding = Finding("", {}, 1.0, "classical", "1")
+    ctx = fakes.context_of(prompt("by_text"), findings=[finding])
+    assert (answer := await ask_specialists(prompt("by_text"), ctx)) is not None
+    assert (answer.tool, answer.choice) == ("ocr", 0)
+    passed = [step.text for step in ctx.log.steps if step.name == "passed on"]
+    assert passed == ["the rule for 'by_text', that of silent, gives no answer"]
+
+
+def test_the_tools_that_rules_may_ask_are_set_up_with_those_that_bring_them() -> None:
+    assert ROUTED.tools_asked(["light"]) == {"lamp", "ocr"}
+    assert ROUTED.tools_asked(["by_text"]) == {"depth", "silent", "crop", "lamp", "ocr"}
+    assert ROUTED.order_of(["by_text", "light"]) == ("silent", "lamp")
+    assert ROUTED.order_of(["light", "Jigsaw"]) == ()
+
+
+def test_answers_are_counted_under_the_route_of_the_rule_that_may_ask_the_tool() -> None:
+    routed = replace(prompt("Jigsaw"), fallback_route="by_text")
+    by_name = {tool: ROUTED.counted_route(routed, tool) for tool in ("jigsaw", "crop", "depth", "unknown")}
+    assert by_name == {"jigsaw": "Jigsaw", "crop": "Jigsaw", "depth": "by_text", "unknown": "Jigsaw"}
+
+
+def test_a_rule_that_nothing_asks_is_named_with_the_routes_there_are() -> None:
+    assert ROUTED.notes_for({"by_text", "ligth"}) == (
+        "lamp: no question has the route 'light' of its rule (did you mean 'ligth'?); there are: by_text, ligth",
+        "silent, then lamp: asked about 'by_text' before the project's rule",
+        "silent: no question has the route 'Jigsaw' of its rule; there are: by_text, ligth",
+    )
+    assert ROUTED.notes_for(None) == (
+        "silent, then lamp: asked about 'by_text' before the project's rule",
+        "silent: asked about 'Jigsaw' before the project's rule",
+    )

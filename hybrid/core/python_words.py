@@ -1,0 +1,60 @@
+"""Messages about options of commands in the words of Python: `--tool-output blank` is `tool_output="blank"` there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from hybrid.core.errors import UsageError
+
+# What stands in backquotes, or begins with the program's name, is a command line, and stays one.
+_COMMAND = re.compile(r"`[^`]*`|\bhybrid (?:run|tools|data|compare|score|study)\b[^,;]*")
+# A value is a word with more than lower-case letters (DIR, openai:gpt-4o, 3), or one right before a colon.
+_VALUE = r"(?=\S*[A-Z0-9:/.=_])[\w./:~=-]*[\w/]|[a-z]+(?=:)"
+_OPTION = re.compile(rf"--(?P<name>[a-z][a-z-]*)(?:[= ](?P<value>{_VALUE}))?(?P<colon>:)?")
+# Options that Python has under another name.
+_RENAMED = {"solver": "solvers", "args": "arguments"}
+
+
+def python_words(message: str) -> str:
+    """The message with each option as an argument of Python; command lines stay as they are."""
+    parts: list[str] = []
+    end = 0
+    for command in _COMMAND.finditer(message):
+        parts += [_OPTION.sub(_argument, message[end : command.start()]), command[0]]
+        end = command.end()
+    return "".join([*parts, _OPTION.sub(_argument, message[end:])])
+
+
+def _argument(match: re.Match[str]) -> str:
+    name = match["name"].replace("-", "_")
+    name = _RENAMED.get(name, name)
+    colon = match["colon"] or ""
+    if match["value"] is None:
+        return f"{name}{colon}" if colon else f"{name}="
+    key, equals, value = match["value"].partition("=")
+    if equals:
+        return f'{name}={{"{key}": "{value}"}}{colon}'
+    return f"{name}={match['value'] if _is_plain(match['value']) else _quoted(match['value'])}{colon}"
+
+
+def _is_plain(value: str) -> bool:
+    """Whether a value is a number, or stands for one of the user's."""
+    return re.fullmatch(r"[0-9.]+|[A-Z_]+", value) is not None
+
+
+def _quoted(value: str) -> str:
+    return f'"{value}"'
+
+
+@contextmanager
+def python_errors() -> Iterator[None]:
+    """Raise a `UsageError` of the body with the words of Python."""
+    try:
+        yield
+    except UsageError as error:
+        message = python_words(str(error))
+        if message == str(error):
+            raise
+        raise type(error)(message) from error

@@ -1,0 +1,371 @@
+"""The seam of a specialist tool: a card, typed arguments, and backends that turn requests into evidence.
+
+A module `tools.NAME` holds one `TOOL = Tool(...)`; see `tools/jigsaw/` for the shortest complete one. A backend gets
+decoded images and returns `Evidence`; the service adds backend and version, stores pictures and makes it a `Finding`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar
+
+from hybrid.core.coordinates import Place, unmarked
+from hybrid.core.errors import ToolError
+from hybrid.core.types import Box, Fault, Finding, Json, Pixels
+from hybrid.tool.networks import Network
+from hybrid.tool.rules import Rule
+
+if TYPE_CHECKING:
+    from hybrid.tool.args import Args
+
+BackendName = Literal["learned", "classical"]
+
+A_co = TypeVar("A_co", bound="Args", covariant=True)
+
+
+@dataclass(frozen=True)
+class Request(Generic[A_co]):
+    """One call. `needs` holds the findings of the tools this one names in its card, by tool name."""
+
+    images: tuple[Pixels, ...]
+    args: A_co
+    # Per needed tool one finding for each image, in the order of `images`.
+    needs: Mapping[str, tuple[Finding, ...]] = field(default_factory=dict)
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A picture a tool made. Without `box` it is an overlay the size of input `of`; with it a derived image.
+
+    `of` counts inputs from 0; `box` is in pixels of that input; `scale` is pixels here per pixel there. An overlay
+    given as a function is drawn only where a model or a person looks at it.
+    """
+
+    made: Pixels | Callable[[], Pixels]
+    of: int = 0
+    box: Box | None = None
+    scale: float = 1.0
+
+    @cached_property
+    def pixels(self) -> Pixels:
+        """Shape (H, W, 3), values 0..255; drawn now where a function was given."""
+        return self.made() if callable(self.made) else self.made
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """The answer of a backend to one request: see `hybrid.core.types.Finding` for the fields.
+
+    Numbers in `text` that belong to a picture are marked (`hybrid.core.coordinates`): a model may speak another frame.
+    """
+
+    text: str
+    data: Mapping[str, Json]
+    confidence: float
+    pictures: tuple[Picture, ...] = ()
+    # Read out of the text's marks.
+    places: tuple[Place, ...] = ()
+
+    def __post_init__(self) -> None:
+        text, places = unmarked(self.text) if isinstance(self.text, str) else (self.text, ())
+        if places:
+            object.__setattr__(self, "text", text)
+            object.__setattr__(self, "places", places)
+
+
+A_contra = TypeVar("A_contra", bound="Args", contravariant=True)
+
+
+class Backend(Protocol[A_contra]):
+    """One way to answer. Built without work; `setup` loads weights once; `run` is called from a worker thread."""
+
+    def setup(self, device: str, weights: str | None) -> None:
+        """Load what is needed onto `device` from `weights` (a directory or hub id). Raises `WeightsError`."""
+
+    def run(self, requests: Sequence[Request[A_contra]]) -> list[Evidence]:
+        """One evidence a request, in order. Raises `ToolError` when a request cannot be answered."""
+
+
+A = TypeVar("A", bound="Args")
+P = TypeVar("P")
+R = TypeVar("R")
+
+
+class Stages(ABC, Generic[A, P, R]):
+    """A backend in three stages, so that the device computes one batch while others are prepared and drawn.
+
+    `prepare` and `finish` need no device and change nothing in the backend: they run in any thread, several at once.
+    `compute` is the network over a batch, in the thread of the device and nothing else.
+    """
+
+    @abstractmethod
+    def setup(self, device: str, weights: str | None) -> None:
+        """As `Backend.setup`."""
+
+    @property
+    def networks(self) -> Sequence[Network]:
+        """The networks that `setup` has loaded, for checks of weights; none for a backend without any."""
+        return ()
+
+    @abstractmethod
+    def prepare(self, request: Request[A]) -> P:
+        """The input of the network, in host memory. Raises `ToolError` for a request that cannot be answered."""
+
+    def batch_key(self, prepared: P) -> Hashable:
+        """Equal for inputs that one pass can take together, such as the shape of a tensor; here all are."""
+        del prepared
+        return None
+
+    @abstractmethod
+    def compute(self, prepared: Sequence[P]) -> list[R]:
+        """One output a request, in order, in host memory; as few forward passes as their shapes allow."""
+
+    @abstractmethod
+    def finish(self, request: Request[A], prepared: P, output: R) -> Evidence:
+        """The evidence of one request. Raises `ToolError` where the output is none."""
+
+    def run(self, requests: Sequence[Request[A]]) -> list[Evidence]:
+        """One evidence a request, in order. Raises `ToolError` as the stages do."""
+        prepared = [self.prepare(request) for request in requests]
+        outputs = self.compute(prepared) if prepared else []
+        return [self.finish(*item) for item in zip(requests, prepared, outputs, strict=True)]
+
+
+@dataclass(frozen=True)
+class Bin:
+    """How often a tool was right when its confidence was at least `confidence` (and below the next bin's)."""
+
+    confidence: float
+    right: int
+    n: int
+
+
+# By tool name one finding for each image.
+Found = Mapping[str, tuple[Finding, ...]]
+
+
+@dataclass(frozen=True)
+class Need:
+    """Another tool whose finding is wanted first on every image, and the arguments to call it with.
+
+    `args` makes them from the caller's own arguments; None means that it is not wanted for these. `given` does the same
+    with the findings of the needs before this one at hand, and is asked instead of `args` where it is set.
+    """
+
+    tool: str
+    args: Callable[[Any], Mapping[str, Json] | None]
+    given: Callable[[Any, Found], Mapping[str, Json] | None] | None = None
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """Licence and training data of one set of published weights; another size of the same network is another set."""
+
+    # The hub id, or the Python package that brings them.
+    weights: str
+    licence: str
+    # Collections of images, as `hybrid.tool.image_sets` names them; empty where they were not published.
+    trained_on: tuple[str, ...]
+    non_commercial: bool = False
+
+
+@dataclass(frozen=True)
+class ReducedPrecision:
+    """How the answers of a learned backend differ from those in float32 when its network computes in fewer bits.
+
+    Measured on the tool's own generated questions (`bench/tools.py --dtypes`). A decision is all of a finding's `data`
+    that is no measured number: words, truth values, chosen indices, lengths of lists.
+    """
+
+    dtype: Literal["bfloat16", "float16"]
+    # Questions of which a decision changed, of `questions`.
+    changed: int
+    questions: int
+    # The largest difference of a measured number in `data`, in its own unit, where no decision changed.
+    largest: float
+    # The field of `data` with that difference.
+    of: str
+    # As `Provenance.weights` where they were trained.
+    weights: str
+    # Whether the weights were trained. What random ones decide says little about what trained ones would.
+    trained: bool = False
+    device: str = "cpu"
+    # The largest difference of that number that is of no consequence.
+    tolerated: float = 0.0
+
+    @property
+    def harmless(self) -> bool:
+        """Whether trained weights changed no decision, and numbers within what is tolerated.
+
+        `--tool-dtype auto` takes it on CUDA with these weights.
+        """
+        return self.trained and self.questions > 0 and self.changed == 0 and self.largest <= self.tolerated
+
+
+class _Tuples:
+    """Fields that are tuples are given as tuples: a comma that was forgotten in `(VALUE,)` is told where it is."""
+
+    def __post_init__(self) -> None:
+        for item in fields(self):  # type: ignore[arg-type]
+            value = getattr(self, item.name)
+            if str(item.type).startswith("tuple[") and not isinstance(value, tuple):
+                raise TypeError(f"{item.name} must be a tuple and is a {type(value).__name__}: one value is (VALUE,)")
+
+
+@dataclass(frozen=True)
+class BackendCard(_Tuples):
+    """Facts about one backend that a user must know before believing it."""
+
+    name: BackendName
+    version: str
+    make: Callable[[], Backend[Any]]
+    summary: str
+    # Default hub id; None where nothing is loaded.
+    weights: str | None = None
+    # The weights that something is known of, those loaded by default among them; all others count as unknown.
+    provenances: tuple[Provenance, ...] = ()
+    # How often answers of each confidence were right; what the arbiter believes without `--trust`.
+    reliability: tuple[Bin, ...] = ()
+    batch: int = 1
+    # Largest difference of a number in `data` between a batched and a single run.
+    learned_tolerance: float = 0.0
+    # Tools that this backend alone needs, besides those of the card. A learned backend without weights of its own
+    # answers where those that it needs have theirs.
+    needs: tuple[Need, ...] = ()
+    # Python package that brings weights of its own: it answers where none are named and it is installed.
+    package: str | None = None
+    # Package, as it is imported, without which a weight-free backend does not answer.
+    library: str | None = None
+    # Measured changes of answers in fewer bits than float32.
+    reduced: tuple[ReducedPrecision, ...] = ()
+    # The pictures that `reliability` was counted on, never those of a benchmark, and the command that counts them.
+    counted_on: str = ""
+
+
+@dataclass(frozen=True)
+class Card(_Tuples):
+    """The card of a tool: `summary` and `limits` for a model, the rest (backends, licences, measurements) for a person.
+
+    A model reads what the tool does and where it fails: no benchmark, no measurement, nothing of our own.
+    """
+
+    name: str
+    summary: str
+    limits: str
+    backends: tuple[BackendCard, ...]
+    # Fewest and most images of one call.
+    images: tuple[int, int] = (1, 1)
+    needs: tuple[Need, ...] = ()
+    # Measurements, on which data, and gaps, for people: `hybrid tools show` prints them, no model reads them.
+    measured: str = ""
+
+    def backend(self, name: BackendName) -> BackendCard | None:
+        """The backend of that name, or None where the tool has none."""
+        return next((card for card in self.backends if card.name == name), None)
+
+
+@dataclass(frozen=True)
+class CheckCase:
+    """A question to a tool whose answer is known: images, arguments, and what is wrong with an evidence (None: right).
+
+    The arguments and `needs` are complete: no other tool is asked first.
+    """
+
+    images: tuple[Pixels, ...]
+    args: Mapping[str, Json]
+    wrong: Callable[[Evidence], str | None]
+    # The fault of an output of `Stages.compute`, None where it is right; asked before `wrong` where a backend has
+    # stages: an answer may be right although much of what it rests on is not.
+    output: Callable[[Any], str | None] | None = None
+    # As of `Request`.
+    needs: Mapping[str, tuple[Finding, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class CheckSeries:
+    """Known answers of one kind that count together: a sound backend gives at least `least` of them.
+
+    Several instances make chance rare without asking of real weights that they never err on a drawn picture.
+    """
+
+    name: str
+    least: int
+
+
+@dataclass(frozen=True)
+class KnownAnswer:
+    """One check of loaded weights, made when it is asked for: any sound backend must pass it, a flipped sign not.
+
+    One that belongs to a `series` may be missed as long as enough others of that series are right.
+    """
+
+    name: str
+    pose: Callable[[], CheckCase]
+    series: CheckSeries | None = None
+
+
+@dataclass(frozen=True)
+class Claims(_Tuples):
+    """What a tool states of its pictures, and how to ask it a question to which they hold no answer.
+
+    `hybrid tools check` puts such questions (`hybrid/serving/empty_questions.py`).
+    """
+
+    # Fields of `data` that are null, false or empty if the pictures tell no answer. Without any the tool states nothing
+    # that a picture could fail to show, and is not asked.
+    fields: tuple[str, ...]
+    # The argument that lists the points or boxes that are compared: if all lie at one place, there is no answer.
+    compares: str | None = None
+    # Whether there is no answer if all pictures are the same.
+    same_pictures: bool = False
+    # The question with pictures of (height, width) px from the given function; None: the first known answer with its
+    # pictures replaced, or no arguments.
+    pose: Callable[[Callable[[int, int], Pixels]], CheckCase] | None = None
+
+
+@dataclass(frozen=True)
+class Tool(_Tuples):
+    """A specialist: the card, the type of its arguments, and images with known answers for weights new to this home."""
+
+    card: Card
+    args: type[Args]
+    checks: tuple[KnownAnswer, ...] = ()
+    # A question of which every network sees the given picture (H, W, 3), at least 400 px a side, or large parts of it:
+    # what reaches the network is compared with what the picture should become. None: the arguments of the known
+    # answers, or none at all, with the picture in the place of every image.
+    probe: Callable[[Pixels], CheckCase] | None = None
+    # What it states; None: whatever it says with a confidence above a half.
+    claims: Claims | None = None
+    # By route of a question how this tool answers it without an MLLM.
+    rules: Mapping[str, Rule] = field(default_factory=dict, hash=False)
+    # JSON schema of the `data` of its outputs (`hybrid.tool.outputs.schema_of`); None where it declares none.
+    output: Mapping[str, Json] | None = field(default=None, hash=False)
+    # The hash of its code where that was imported in another process alone (`hybrid/serving/described.py`): it can be
+    # described and asked for by name, and its functions cannot be called here.
+    code: str = ""
+
+    def backend(self, name: BackendName) -> BackendCard | None:
+        """The backend of that name, or None where the tool has none."""
+        return self.card.backend(name)
+
+    @property
+    def looked_into(self) -> bool:
+        """Whether weights new to this home are asked known answers before they answer."""
+        return bool(self.checks)
+
+    def parse(self, args: Mapping[str, Json]) -> Args:
+        """Typed arguments. Raises `ToolError` that says, for each wrong one, what was expected."""
+        from pydantic import ValidationError
+
+        try:
+            return self.args.model_validate(dict(args))
+        except ValidationError as error:
+            wrong = "; ".join(
+                f"{'.'.join(str(place) for place in item['loc']) or 'arguments'}: {item['msg']}"
+                for item in error.errors()
+            )
+            raise ToolError(f"wrong arguments for {self.card.name}: {wrong}"[:500], Fault.BAD_ARGUMENTS) from error
