@@ -84,7 +84,7 @@ def _power(values: Spectrum) -> Spectrum:
 
 Logits = npt.NDArray[np.float64]
 
-# Score from which a single image is called synthetic.
+# Minimum score at which a single image is called synthetic.
 SYNTHETIC = 0.5
 MAX_CERTAINTY = 0.85
 # Confidence of a tool output that does not decide.

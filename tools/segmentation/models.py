@@ -35,7 +35,7 @@ MIN_SIDE_PX = 4
 MAX_SIDE_PX = 2048
 # Images per pass: SAM 2 resizes each to 1024 px.
 MAX_AT_ONCE = 8
-# Probability from which a pixel matches the words and, with SAM 3, from which an object does.
+# Minimum probability at which a pixel matches the words and, with SAM 3, an object.
 PRESENT = 0.5
 ABSENT_LOGIT = -20.0
 
