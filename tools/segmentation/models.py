@@ -61,7 +61,7 @@ class PlacedInput(NamedTuple):
 class MaskOutput(NamedTuple):
     """Logits (h, w) of a mask on the network's grid, and the network's estimate of its IoU, 0..1, if it gives one.
 
-    `size` (H, W) is that to which the mask is enlarged before thresholding at 0; None: the image's own.
+    The mask is enlarged to `size` (H, W), by default the size of the image, before thresholding at 0.
     """
 
     logits: Logits
