@@ -3,7 +3,7 @@
 `hybrid tools run forensics one.jpg two.jpg three.jpg four.jpg --weights DIR --args '{}'`
 
 Only the learned backend decides: a supervised detector (`models.py`) scores every image and the highest score wins. The
-weight-free one shows statistics of noise and spectrum (`cues.py`) and never decides.
+weight-free one shows statistics of noise and spectrum and never decides.
 """
 
 from __future__ import annotations

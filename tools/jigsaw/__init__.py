@@ -5,7 +5,7 @@
 Costs of a seam (Pomeranz, Shemesh and Ben-Shahar 2011; Gallagher 2012) are compared in CIE L*a*b*: the last line of
 the reference outside the hole against the first line of the candidate, for the upper and the left seam. Nothing is
 fitted; three costs vote. If the vote is undecided, the learned backend compares features of a vision transformer on
-both sides of the seams (`seam_features.py`); a decided vote is never overruled.
+both sides of the seams; a decided vote is never overruled.
 """
 
 from __future__ import annotations
