@@ -116,7 +116,7 @@ class BoxFit(WeightFree[LocalizationArgs]):
     """The weight-free backend: compares colours in the common area of the boxes with colours outside all of them."""
 
     def answer(self, request: Request[LocalizationArgs]) -> Evidence:
-        """Judge the boxes of a request. Raises `ToolError` as `candidates_of`."""
+        """Judge the boxes of a request. Raises `ToolError` like `candidates_of`."""
         candidates, pixels = candidates_of(request), request.images[0]
         boxes = [candidate.box for candidate in candidates]
         common = cut_shared(remove_marks(pixels, drawn_marks(request)), boxes) if len(boxes) > 1 else None
@@ -173,7 +173,7 @@ class DetectedFit(WeightFree[LocalizationArgs]):
     """The learned backend: the overlap of each box with what the detection tool found for the name."""
 
     def answer(self, request: Request[LocalizationArgs]) -> Evidence:
-        """Judge the boxes of a request. Raises `ToolError` as `candidates_of`."""
+        """Judge the boxes of a request. Raises `ToolError` like `candidates_of`."""
         candidates, findings = candidates_of(request), request.needs.get("detection", ())
         if len(candidates) > 1 and not findings:
             raise ToolError("localization: the detection tool was not asked")

@@ -91,7 +91,7 @@ class Prediction:
 
 @dataclass(frozen=True)
 class PredictedRow:
-    """One recorded reply, with what its file says about the question.
+    """One recorded reply, with the facts about the question in its file.
 
     `id` is one of the benchmark's own ids. `task` is a name that contains the task's. `place` counts from 1 within the
     task in the order of the benchmark's data; `index` only gives the order. `answer` is the gold answer; a foreign
@@ -179,7 +179,7 @@ class Benchmark(ABC):
         return same
 
     def reworded(self, replacement: Path) -> Benchmark:
-        """Return the benchmark with its texts replaced by a file (`--prompts`). Raises `UsageError` as `read_texts`."""
+        """Return the benchmark with its texts replaced by a file (`--prompts`). Raises what `read_texts` does."""
         return type(self)(read_texts(self.texts_file, replacement))
 
     @abstractmethod

@@ -31,7 +31,7 @@ COMMANDS: Final[Mapping[str, str]] = tomllib.loads(Path(__file__).with_name("com
 COMPLETE = "_HYBRID_COMPLETE"
 # Number of new objects after which garbage collection runs.
 GARBAGE_AFTER = 50_000
-# Similarity from which one variable is taken for a misspelling of another: all begin alike.
+# Minimum similarity at which one variable is taken for a misspelling of another: all begin alike.
 ALIKE = 0.8
 
 

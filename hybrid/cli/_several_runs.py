@@ -53,7 +53,7 @@ def program() -> tuple[str, ...]:
 
 
 def prepared(config: RunConfig, *, dry: bool = False) -> ResolvedRun:
-    """Resolve the run. Raises `UsageError` and `DataError` as `prepare` does, and for unreadable files."""
+    """Resolve the run. Raises `UsageError` and `DataError` like `prepare`, and for unreadable files."""
     from hybrid.core.images import home
     from hybrid.running.resolve import prepare
 
@@ -239,7 +239,7 @@ def run_matrix(variants: Sequence[Variant]) -> int:
     """Check every run before asking, then ask them one after the other and compare; return the exit code.
 
     Raises:
-        UsageError: two runs are equal, the answers of one are hidden, or as `prepare`.
+        UsageError: two runs are equal, the answers of one are hidden, or like `prepare`.
     """
     from hybrid.running.cost_estimate import ManyEstimate
     from hybrid.running.estimate import estimate

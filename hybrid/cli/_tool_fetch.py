@@ -222,7 +222,7 @@ def keep(reference: str, folder: Path) -> None:
     The snapshot is named by its content, because the commit cannot be determined from the files.
 
     Raises:
-        WeightsError: as `look_through`, or the folder contains no weights.
+        WeightsError: like `look_through`, or the folder contains no weights.
     """
     from huggingface_hub import constants
 

@@ -58,7 +58,7 @@ NOT_IDENTITY: Final = None
 
 @dataclass(frozen=True)
 class Option:
-    """How a field is set from outside."""
+    """The names and forms under which a field can be set from outside."""
 
     # `--max-turns`, or a key if it has a `parent`.
     name: str

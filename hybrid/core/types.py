@@ -1,7 +1,8 @@
 """The shared values: Question, Prompt, Reply, Exchange, Attempt, Score, Metric, Finding.
 
-All are frozen and without behaviour; `ctx.py` and `tool.py` define the protocols that pass them around. Coordinates are
-pixels of the original image, origin top-left, x right, y down; boxes are (x0, y0, x1, y1) with x1, y1 exclusive.
+All are frozen and without behaviour; `hybrid/solving/solver.py` and `hybrid/tool` define the protocols that use them.
+Coordinates are pixels of the original image, origin top-left, x right, y down; boxes are (x0, y0, x1, y1) with
+x1, y1 exclusive.
 """
 
 from __future__ import annotations

@@ -28,9 +28,9 @@ CHANNELS: tuple[BoxColor, ...] = ("red", "green", "blue")
 
 # Ridge heights in grey levels from which a line is followed: faint lines on smooth pictures, clear ones in noise.
 STEPS = (20.0, 60.0, 120.0)
-# Ridge height in grey levels from which a line of one colour covers the other's.
+# Minimum ridge height in grey levels at which a line of one colour covers the other's.
 COVERING_STEP = 60.0
-# Excess of a colour in grey levels from which a pixel has this colour, even near lines of the other one.
+# Minimum excess of a colour in grey levels at which a pixel has this colour, even near lines of the other one.
 MIN_EXCESS = 40.0
 # Distance from the middle of a line up to which it, and the colour that JPEG spreads, extend.
 COVERING_PX = 2

@@ -47,25 +47,25 @@ MarkKind = Literal["point", "box", "any"]
 # Distance from a ring's outer edge to its letter's centre in BLINK's drawings; used if no letter shows it.
 BLINK_LABEL_OFFSET_PX = 16.0
 BLINK_LETTER_PX = 11.0
-# Score from which a ring without a readable letter is reported.
+# Minimum score at which a ring without a readable letter is reported.
 RING_ALONE = 0.55
-# Sum of ring and letter score from which a mark is accepted without another one of its style.
+# Minimum sum of ring and letter score at which a mark is accepted without another one of its style.
 CLEAR_ALONE = 1.3
 # Letters that are drawn only after earlier ones: alone on a picture they are chance, however clear.
 LATER = ("C", "D")
-# Confidence from which a mark raises that of others in its picture, and the limit to which it raises them.
+# Minimum confidence at which a mark raises that of others in its picture, and the limit to which it raises them.
 COMPANION = 0.8
-# Correlation from which a letter counts as drawn like that of a clear mark; largest difference of their radii.
+# Minimum correlation at which a letter counts as drawn like that of a clear mark; largest difference of their radii.
 READ_LETTER = 0.8
 ALIKE_PX = 1.5
 # Lowest confidence of a mark that is drawn like a clear one.
 MIN_TOGETHER = 0.6
 MAX_RING_PX = 46
-# Score from which a box without a readable letter is reported.
+# Minimum score at which a box without a readable letter is reported.
 BOX_ALONE = 0.85
 # Score margin of a box over another one for its letter; with less, the lines allow both.
 MIN_LEAD = 0.03
-# Score from which two named boxes are accepted without a search for rings.
+# Minimum score at which two named boxes are accepted without a search for rings.
 BOX_SURE = 0.7
 
 

@@ -34,7 +34,7 @@ MIN_WHITE = 175
 MAX_BLACK = 22
 # Smallest part of a letter or word from which it can be read if the border cuts it.
 MIN_SHOWN = 0.3
-# Ratio of width to height from which adjacent letters form a word: "EF" if the border cuts the R off.
+# Minimum ratio of width to height at which adjacent letters form a word: "EF" if the border cuts the R off.
 MIN_WORD = 1.2
 MAX_CANDIDATES = 40
 # Rows and columns of the frame for candidates and templates.
@@ -230,7 +230,7 @@ def _read(padded: Grey, bounds: tuple[int, int, int, int], frame: str) -> Letter
 
 
 def _cut_fits(patch: Grey, side: str) -> dict[str, float]:
-    """Return correlations with the labels as cut by the image's border on one side; less for mostly hidden ones."""
+    """Return correlations with labels cut by the image border on one side; reduced for mostly hidden labels."""
     height, width = patch.shape
     best: dict[str, float] = {}
     for label in LABELS:

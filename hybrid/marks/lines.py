@@ -30,7 +30,7 @@ MAX_LINES = 20
 CLEAR_STEP = 160.0
 # Rows on each side of a line that belong to it.
 APART_PX = 3
-# Ridge at a pixel, relative to the side's median, from which the pixel counts as painted.
+# Minimum ridge at a pixel, relative to the side's median, at which the pixel counts as painted.
 MIN_PART = 0.2
 # Ridge height in grey levels below which nothing counts as painted.
 MIN_STEP = 12.0

@@ -17,17 +17,17 @@ from hybrid.marks.rings import ASIDE_COST, MID_RADII, FieldWindow, Ring, RingFie
 
 MIN_LETTER = 0.45
 MIN_RING = 0.3
-# Sum of ring and letter score from which they form a mark; chance pairs in photographs stay below.
+# Minimum sum of ring and letter score at which they form a mark; chance pairs in photographs stay below.
 ACCEPT = 1.0
-# Ring score, relative to the clearest ring's, from which another one of the same style is accepted.
+# Minimum ring score, relative to the clearest ring's, at which another one of the same style is accepted.
 ALIKE = 0.5
 # Correlation margin required of a label that was not requested over one that was.
 UNEXPECTED = 0.05
 # Largest difference in correlation between a letter's best label and another plausible one.
 UNCLEAR = 0.15
-# Correlation from which a complete letter that was not requested is accepted.
+# Minimum correlation at which a complete letter that was not requested is accepted.
 LEGIBLE = 0.6
-# Correlation from which a letter is not a chance match inside a ring.
+# Minimum correlation at which a letter is not a chance match inside a ring.
 CLEAR_LETTER = 0.9
 LETTERS_PER_LABEL = 3
 MAX_STYLES = 4

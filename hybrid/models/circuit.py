@@ -135,7 +135,7 @@ class Circuit:
         self._line: deque[asyncio.Future[bool | Outage]] = deque()
         self._in_flight = InFlight(name)
         self._over: HybridError | None = None
-        # Time since when no reply has arrived, and whether a line has explained it.
+        # Time since which no reply has arrived, and whether a message has explained the wait.
         self._silent_since: float | None = None
         self._wait_noted = False
 
@@ -255,7 +255,7 @@ class Circuit:
 
         Raises:
             ServerDown: the server has been down for too long.
-            ModelRefused: the server is not that of a model.
+            ModelRefused: the server does not serve a model.
             Outage: it has been down for too long, but only few questions failed, which may themselves be the reason.
         """
         if failed.status in TOO_MANY_REQUESTS and not self._limits.in_batches:

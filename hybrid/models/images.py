@@ -229,7 +229,7 @@ class ImageEncoder:
     def is_in_memory(self, image: StoredImage) -> bool:
         """Return whether `encoded` needs no slow work; a small file that needs no conversion is loaded by this call.
 
-        Raises `DataError` as `encoded`.
+        Raises `DataError` like `encoded`.
         """
         if image.sha256 not in self._texts:
             if image.sha256 in self._converted or self._is_other_form(image):

@@ -1,4 +1,4 @@
-"""Rough token counts of texts and tools for `--dry-run`; those of images are in `providers.py`."""
+"""Rough token counts of texts and tools for `--dry-run`; for images see `providers.image_tokens`."""
 
 from __future__ import annotations
 

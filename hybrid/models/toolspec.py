@@ -101,7 +101,7 @@ class ToolsOffered:
         self._made: dict[tuple[int, ...], tuple[tuple[Tool, ...], list[dict[str, Any]]]] = {}
 
     def specs(self, tools: Sequence[Tool]) -> list[dict[str, Any]]:
-        """Return `spec` of each tool; do not change the list. Raises `DataError` as `spec`."""
+        """Return `spec` of each tool; do not change the list. Raises `DataError` like `spec`."""
         key = tuple(id(tool) for tool in tools)
         cached = self._made.get(key)
         if cached is None:

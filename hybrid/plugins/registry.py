@@ -76,7 +76,7 @@ class PluginKind:
 _FILE: Final = Path(__file__).with_name("kinds.toml")
 KINDS: Final = read_card(_FILE, Mapping[str, tuple[PluginKind, ...]])["kind"]  # type: ignore[type-abstract]
 BY_PACKAGE: Final[Mapping[str, PluginKind]] = {kind.package: kind for kind in KINDS}
-# The package that a folder without the project's subfolders belongs to.
+# The package of plug-ins in a folder without the project's subfolders.
 TOOLS: Final = "tools"
 
 # Modules that are not plug-ins: interfaces of benchmarks and exports, benchmark cards, rules of the specialist solver.

@@ -39,7 +39,7 @@ def find_weights(source: str, *, download: bool, command: str = "`hybrid tools f
         command: the command that an error suggests (`fetch_command`).
 
     Raises:
-        WeightsError: the directory is missing, the id is not on disk and cannot be downloaded, or as `look_through`.
+        WeightsError: the directory is missing, the id is not on disk and cannot be downloaded, or like `look_through`.
     """
     if not source:
         raise WeightsError("no weights are named for it")
@@ -247,7 +247,7 @@ def weights_of(tool: Tool, learned: BackendCard, weights: Mapping[str, str], *, 
     That is the case if a package contains them, or if the backend only uses other tools, which must have theirs.
 
     Raises:
-        WeightsError: as `find_weights`, for this tool or for one that it needs.
+        WeightsError: like `find_weights`, for this tool or for one that it needs.
     """
     name = tool.card.name
     if name not in weights and learned.package and importable(learned.package):

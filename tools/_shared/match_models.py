@@ -59,7 +59,7 @@ class LearnedPairs(Learned[A_pair, PreparedPair, Matches, "MatchModel"]):
         return self.model.predict(prepared)
 
     def finish(self, request: Request[A_pair], prepared: PreparedPair, output: Matches) -> Evidence:
-        """Return the tool output. Raises `ToolError` as `solve`."""
+        """Return the tool output. Raises `ToolError` like `solve`."""
         return self.solve(request, prepared.views, output)
 
 
@@ -67,7 +67,7 @@ def open_matcher(weights: str, device: str) -> MatchModel:
     """Open the named weights; if none are named, those of the installed package, else the default ones.
 
     Raises:
-        WeightsError: as `MatchModel`, and if the files of the package are not the published ones.
+        WeightsError: like `MatchModel`, and if the files of the package are not the published ones.
     """
     if not weights:
         weights = str(converted()) if package_folder() is not None else DEFAULT_WEIGHTS

@@ -17,7 +17,7 @@ from hybrid.core.types import Box
 from hybrid.marks.marks import Marks
 from tools._shared.view_matches import Matches, MatchView, Views, match_views, to_frame
 
-# Number of matches on one epipolar geometry from which no mirrored view is tried.
+# Minimum number of matches on one epipolar geometry at which no mirrored view is tried.
 VERIFIED = 250
 # Number of matches on one epipolar geometry below which a mirrored view is rejected.
 MIN_REFLECTED = 20

@@ -138,7 +138,7 @@ class TransformersMatcher:
     """A matching network with the processor of its checkpoint, on a device."""
 
     def __init__(self, weights: str, device: str) -> None:
-        """Load the network. Raises `WeightsError` as `load_verified` does."""
+        """Load the network. Raises `WeightsError` like `load_verified`."""
         self.checkpoint = load_verified("AutoModelForKeypointMatching", weights, device=device, model_types=FAMILIES)
         self.version = self.checkpoint.version
         self._efficient = self.checkpoint.model_type == EFFICIENT

@@ -110,7 +110,7 @@ class TextScorer:
         return [float(share) for share in shares], [float(np.clip(cosine, -1, 1)) for cosine in comparison.cosines]
 
 
-# Score from which a single text counts as a match.
+# Minimum score at which a single text counts as a match.
 FITS = 0.5
 MAX_CERTAINTY = 0.9
 LISTED = 4

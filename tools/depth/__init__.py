@@ -176,7 +176,7 @@ class LearnedDepth(Learned[DepthArgs, SpottedImage, DepthValues, DepthModel]):
     load = DepthModel
 
     def prepare(self, request: Request[DepthArgs]) -> SpottedImage:
-        """Return the points and the unmarked image. Raises `ToolError` as `spots_of`, or for an elongated image."""
+        """Return the points and the unmarked image. Raises `ToolError` like `spots_of`, or for an elongated image."""
         spots, image = spots_of(request), clean_image(request, USEFUL_SIDE_PX)
         return spots, self.model.prepare(image), shows_something(image)
 

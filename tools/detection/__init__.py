@@ -130,7 +130,7 @@ def _list_detections(names: Sequence[str], selected: Sequence[Detection], unknow
 NAME = "stop sign"
 # Everyday classes, at least one of which is in every closed set.
 PROBE_NAMES = ("person", NAME)
-# Intersection over union from which a box matches a sign.
+# Minimum intersection over union at which a box matches a sign.
 MIN_OVERLAP = 0.5
 # Share of the signs of an image that must be found.
 MIN_FOUND = 0.75

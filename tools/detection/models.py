@@ -35,7 +35,7 @@ class DetectorFamily(NamedTuple):
     """Properties of a family; models.toml explains them."""
 
     kind: Literal["queries", "sentence", "closed"]
-    # Score from which a box counts.
+    # Minimum score at which a box counts.
     threshold: float
     pads: bool = False
     smooths: bool = False
@@ -51,7 +51,7 @@ MIN_SIDE_PX = 4
 MAX_ELONGATION = 20.0
 # 0.5 of 255.
 GREY = 128
-# Intersection over union from which two boxes of one name are the same object.
+# Minimum intersection over union at which two boxes of one name are the same object.
 SAME_OBJECT = 0.6
 
 

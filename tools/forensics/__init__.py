@@ -3,7 +3,7 @@
 `hybrid tools run forensics one.jpg two.jpg three.jpg four.jpg --weights DIR --args '{}'`
 
 Only the learned backend decides: a supervised detector (`models.py`) scores every image and the highest score wins. The
-weight-free one shows statistics of noise and spectrum (`cues.py`) and never decides.
+weight-free one shows statistics of noise and spectrum and never decides.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def _power(values: Spectrum) -> Spectrum:
 
 Logits = npt.NDArray[np.float64]
 
-# Score from which a single image is called synthetic.
+# Minimum score at which a single image is called synthetic.
 SYNTHETIC = 0.5
 MAX_CERTAINTY = 0.85
 # Confidence of a tool output that does not decide.

@@ -5,7 +5,7 @@
 Costs of a seam (Pomeranz, Shemesh and Ben-Shahar 2011; Gallagher 2012) are compared in CIE L*a*b*: the last line of
 the reference outside the hole against the first line of the candidate, for the upper and the left seam. Nothing is
 fitted; three costs vote. If the vote is undecided, the learned backend compares features of a vision transformer on
-both sides of the seams (`seam_features.py`); a decided vote is never overruled.
+both sides of the seams; a decided vote is never overruled.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ DARK_FRACTION = 0.98
 MARGIN_SCALE = 0.06
 # Factor on the confidence gain if one of the three costs prefers another candidate.
 SPLIT_VOTE = 0.75
-# Confidence from which the vote needs no second opinion: it is above 0.97 on all 75 val items, trimmed or not.
+# Minimum confidence at which the vote needs no second opinion: it is above 0.97 on all 75 val items, trimmed or not.
 DECIDED = 0.8
 
 
@@ -252,7 +252,7 @@ class SecondOpinion(Learned[JigsawArgs, PuzzleInput, list[FeatureGrid], DenseFea
     load = staticmethod(partial(DenseFeatures, tool="jigsaw"))
 
     def prepare(self, request: Request[JigsawArgs]) -> PuzzleInput:
-        """Return the vote and the network's input. Raises `ToolError` as `vote`, or for an elongated image."""
+        """Return the vote and the network's input. Raises `ToolError` like `vote`, or for an elongated image."""
         model, images = self.model, request.images
         puzzle = vote(images, request.args.trim_px)
         undecided = puzzle[0] if puzzle[1].confidence < DECIDED else ()
@@ -318,7 +318,7 @@ def vote(images: Sequence[Pixels], trim_px: int = 0) -> Puzzle:
 
 
 def solve(images: Sequence[Pixels], trim_px: int = 0) -> Evidence:
-    """Build the tool output from the seams alone, as `report`. Raises `ToolError` as `vote`."""
+    """Build the tool output from the seams alone, as `report`. Raises `ToolError` like `vote`."""
     return report(images, vote(images, trim_px))
 
 

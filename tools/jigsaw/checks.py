@@ -1,9 +1,9 @@
 """Known answers of jigsaw: the piece that continues the image, also behind an edge that fits all pieces.
 
 For the second opinion, all pieces of an image have the same dark line at their seams and equal colours; only their
-patterns differ (`_shared/patterns.py`). Dense features of self-supervised networks are known to recognise one texture
-on both sides of a line: k-means and nearest neighbours of DINO's patches segment textures and objects (Caron et al.
-2021, section 4.2.2; Oquab et al. 2024, section 7.4).
+patterns differ (`_shared/known_answers.py`). Dense features of self-supervised networks are known to recognise one
+texture on both sides of a line: k-means and nearest neighbours of DINO's patches segment textures and objects (Caron et
+al. 2021, section 4.2.2; Oquab et al. 2024, section 7.4).
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from hybrid.marks.letters import BANK_FONTS, MAX_CANDIDATES, Grey, LetterReading
 
 # Letter heights in pixels of the enlarged image: a letter of 11 px halved has 11 there, at 0.6 to 0.75 times 13 to 17.
 HEIGHTS_PX = (10, 11, 13, 15, 17)
-# Correlation from which a box is a candidate.
+# Minimum correlation at which a box is a candidate.
 LEAST = 0.6
 # Highest grey level of a black pixel, smallest share of black pixels in a square of 7 px, and lowest grey level of the
 # brightest pixel in its centre. In rendered boxes, even brightened ones, the share is 0.16; their letters reach 128.

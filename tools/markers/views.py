@@ -25,7 +25,7 @@ MAX_SIDE_PX = 1536
 MIN_SIDE_PX = 12
 # If every mark has this confidence, no other view is searched.
 SURE = 0.9
-# Correlation from which a letter counts for a view.
+# Minimum correlation at which a letter counts for a view.
 LEGIBLE = 0.7
 # Maximum number of views searched in addition to the image itself; each takes the same time again.
 MAX_VIEWS = 2

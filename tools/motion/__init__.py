@@ -45,7 +45,7 @@ STILL = 1.0
 TURN_ONLY = 1.5
 # Minimum share of the motion along x to count as left or right.
 SIDEWAYS = 0.1
-# Share of the motion along an axis from which its direction is reported if left or right is unsure.
+# Minimum share of the motion along an axis at which its direction is reported if left or right is unsure.
 MAINLY = 0.5
 # Confidence with many inliers off a plane, a sideways motion and a consistent rotation; set on generated orbits.
 MAX_CERTAINTY = 0.97

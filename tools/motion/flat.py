@@ -23,7 +23,7 @@ NOISE = 1.25
 DATA_DIMENSIONS = 4
 # Squared error above which a match is off the homography: GRIC's cost is constant beyond it.
 REACH = 2 * (DATA_DIMENSIONS - 2) * NOISE**2
-# Share of the inliers off the homography from which the motion is accepted although GRIC prefers the homography.
+# Minimum share of the inliers off the homography at which the motion is accepted although GRIC prefers the homography.
 MIN_OFF_SHARE = 0.1
 # Median distance from a shift or a zoom below which a homography counts as one.
 ALIKE = 1.5

@@ -278,7 +278,7 @@ class LearnedAlbedo(Learned[ReflectanceArgs, AlbedoInput, Albedo, IntrinsicModel
     load = IntrinsicModel
 
     def prepare(self, request: Request[ReflectanceArgs]) -> AlbedoInput:
-        """Return the spots and the image without marks. Raises `ToolError` as `spots_of`."""
+        """Return the spots and the image without marks. Raises `ToolError` like `spots_of`."""
         return spots_of(request), clean_image(request), request.seed
 
     def compute(self, prepared: Sequence[AlbedoInput]) -> list[Albedo]:

@@ -23,7 +23,7 @@ WORK_PX = 480
 GAMMA = 2.2
 # Weights of linear red, green and blue (ITU-R BT.709).
 LUMINANCE = (0.2126, 0.7152, 0.0722)
-# Gradient per px, relative to the brightness, from which a pixel belongs to an edge and not to a segment.
+# Minimum gradient per px, relative to the brightness, at which a pixel belongs to an edge and not to a segment.
 EDGE = 0.03
 # Blur in px before edge detection: the next value is tried if the segments cover less than `COVERED`.
 SMOOTHING = (1.2, 3.0, 6.0)
@@ -37,7 +37,7 @@ REACH_PX, NEAR_PX = 16, 7.0
 SAME_BRIGHTNESS = 0.25
 # Standard deviation of one paint's chromaticity, in log ratios.
 SPREAD = 0.07
-# Mean linear level from which a channel counts as overexposed: its chromaticity then counts a tenth.
+# Minimum mean linear level at which a channel counts as overexposed: its chromaticity then counts a tenth.
 CLIPPED = 0.93
 QUANTILES = (0.05, 0.15, 0.3, 0.5, 0.7, 0.85, 0.95, 0.99)
 # Edges of the bins of log luminance.

@@ -20,7 +20,7 @@ from tools._shared.question_words import MAX_NAMES, asked_question, asks_for_tex
 from tools.detection.rules import all_seen
 from tools.rules._shared.options_in_words import one_of
 
-# Saliency relative to the first object from which an object selects its part.
+# Minimum saliency relative to the first object at which an object selects its part.
 STANDS_OUT: Final = 0.5
 # Confidence in parts chosen only by saliency.
 GUESSED: Final = 0.2

@@ -35,7 +35,7 @@ MIN_PIECE = 0.2
 MAX_BOX = 0.7
 # Number of thresholds for splitting an object, between its own and its highest value.
 STEPS = 8
-# Share of its box inside another object's from which an object is part of it.
+# Minimum share of its box inside another object's at which an object is part of it.
 WITHIN = 0.7
 
 

@@ -32,7 +32,7 @@ RIM: Final = 0.1
 # has smoothed a large window already.
 BLUR: Final = 0.012
 LEAST_BLUR: Final = 0.8
-# Share of the object's own difference from which a cell belongs to it.
+# Minimum share of the object's own difference at which a cell belongs to it.
 BELONGS: Final = 0.45
 # Smallest ratio of the object's difference to that inside the rim (its 95th percentile).
 CLEAR: Final = 2.5

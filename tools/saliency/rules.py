@@ -26,7 +26,7 @@ PATH_SURE = 0.55
 GAZE_SHARE: Final = 0.04
 # Relative prominences closer than this are tied: rounding of a map in 0..1.
 TIE: Final = 0.001
-# Intersection over union from which a detected object is the one in the queried box.
+# Minimum intersection over union at which a detected object is the one in the queried box.
 SAME_THING: Final = 0.3
 
 

@@ -35,7 +35,7 @@ MIN_SIDE_PX = 4
 MAX_SIDE_PX = 2048
 # Images per pass: SAM 2 resizes each to 1024 px.
 MAX_AT_ONCE = 8
-# Probability from which a pixel matches the words and, with SAM 3, from which an object does.
+# Minimum probability at which a pixel matches the words and, with SAM 3, an object.
 PRESENT = 0.5
 ABSENT_LOGIT = -20.0
 
@@ -61,7 +61,7 @@ class PlacedInput(NamedTuple):
 class MaskOutput(NamedTuple):
     """Logits (h, w) of a mask on the network's grid, and the network's estimate of its IoU, 0..1, if it gives one.
 
-    `size` (H, W) is that to which the mask is enlarged before thresholding at 0; None: the image's own.
+    The mask is enlarged to `size` (H, W), by default the size of the image, before thresholding at 0.
     """
 
     logits: Logits

@@ -117,7 +117,7 @@ class DenseMatch(Learned[SemanticArgs, SpottedPair, list[FeatureGrid], FeatureMo
     load = staticmethod(feature_model)
 
     def prepare(self, request: Request[SemanticArgs]) -> SpottedPair:
-        """Points and images without marks. Raises `ToolError` as `read_spots`, or for an elongated image."""
+        """Return points and images without marks. Raises `ToolError` like `read_spots`, or for an elongated image."""
         reference, candidates = read_spots(request)
         if reference is None or len(candidates) < 2:
             return SpottedPair(reference, tuple(candidates), ())

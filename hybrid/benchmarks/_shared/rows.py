@@ -241,7 +241,7 @@ def rows(folder: Path, path: Path, columns: Sequence[str], groups: Container[int
 
     `columns` are required; if `groups` is given, only the rows of these row groups are read.
 
-    Raises `DataError` as `opened` does.
+    Raises `DataError` like `opened`.
     """
     with opened(folder, path, columns) as file:
         import pyarrow as pa

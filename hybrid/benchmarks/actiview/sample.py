@@ -226,7 +226,7 @@ def write(
 ) -> tuple[Path, ...]:
     """Write `asset/*.json`, `images/` and `images_split/`; the same call gives the same bytes on one machine.
 
-    Raises `UsageError` as `check_request` does; nothing is written then.
+    Raises `UsageError` like `check_request`; nothing is written then.
     """
     check_request(tasks, MAKERS, per_task, seed)
     rows: list[dict[str, object]] = []

@@ -68,7 +68,7 @@ def letter(task: str, index: int, seed: int, purpose: Purpose = "sample") -> int
     """Return the index of the right choice of row `index` (from 0), for a purpose (`seeds.py`).
 
     The rows form blocks of as many rows as the task has choices; each block contains every letter once, in an
-    independent order. Raises `UsageError` as `item` does.
+    independent order. Raises `UsageError` like `item`.
     """
     check_item(task, TASKS, index, seed)
     return dealt(TASKS[task].choices, index, purpose, seed, zlib.crc32(task.encode()))
@@ -86,7 +86,7 @@ def item(task: str, index: int, seed: int, purpose: Purpose = "sample") -> Item:
 
 
 def row(task: str, index: int, seed: int, purpose: Purpose = "sample") -> SampleRow:
-    """Make row `index` (from 0; its idx counts from 1, as BLINK's does). Raises `UsageError` as `item` does."""
+    """Make row `index` (from 0; its idx counts from 1, as BLINK's does). Raises `UsageError` like `item`."""
     generated = item(task, index, seed, purpose)
     options = "\n".join(f"({LETTERS[number]}) {choice}" for number, choice in enumerate(generated.choices))
     return SampleRow(
@@ -115,7 +115,7 @@ def write(
 ) -> tuple[Path, ...]:
     """Write `TASK/val-00000-of-00001.parquet` for every task; the same call gives the same bytes on one machine.
 
-    Raises `UsageError` as `check_request` does; nothing is written then.
+    Raises `UsageError` like `check_request`; nothing is written then.
     """
     task_names = tuple(tasks)
     check_request(task_names, TASKS, per_task, seed)

@@ -31,7 +31,7 @@ SCANPATH_TASKS: Final = ("Q9", "Q12")
 # The first four columns of MultiMatch under the names of the metrics; the paper prints m_dir and m_pos.
 DIMENSIONS: Final = ("m_shape", "m_dir", "m_len", "m_pos")
 
-# Ends of the scale of some dimensions by question type: a random guess and people.
+# Ends of the scale of some dimensions by question type: the scores of a random guess and of people.
 PUBLISHED_ENDS: Final[Mapping[str, Mapping[str, Sequence[float]]]] = FACTS["published_ends"]
 
 # Mean true count of Q2, which replaces a reply without a number (section 3.3).

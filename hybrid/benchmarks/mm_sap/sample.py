@@ -130,7 +130,7 @@ def write(
 ) -> tuple[Path, ...]:
     """Write `data/SET-00000-of-00001.parquet` for each set; the same call gives the same bytes on one machine.
 
-    Raises `UsageError` as `check_request` does; nothing is written then.
+    Raises `UsageError` like `check_request`; nothing is written then.
     """
     check_request(tasks, SETS, per_task, seed)
     columns = ("text", "question"), ("texts", "options"), ("text", "answer"), ("image", "image"), ("text", "type")

@@ -51,7 +51,7 @@ class PairQuestion:
 def write(folder: Path, tasks: Sequence[str], per_task: int, seed: int, purpose: Purpose = "sample") -> None:
     """Write question files and images of enough pairs to give every task at least `per_task` rows.
 
-    Raises `UsageError` as `check_request` does; nothing is written then.
+    Raises `UsageError` like `check_request`; nothing is written then.
     """
     check_request(tasks, TASKS, per_task, seed)
     plain: list[dict[str, object]] = []

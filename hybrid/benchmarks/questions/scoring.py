@@ -24,7 +24,7 @@ from hybrid.benchmarks.questions.statistics import SAID_YES, YES
 from hybrid.core.errors import DataError
 from hybrid.core.types import LETTERS, Box, Kind, Outcome, Point, Question, Score
 
-# Intersection over union from which a box is right.
+# Minimum intersection over union at which a box is right.
 RIGHT_BOX: Final = 0.5
 
 

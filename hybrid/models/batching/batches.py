@@ -29,7 +29,7 @@ from hybrid.models.batch_apis import BatchApi, dumped
 from hybrid.models.batching.follow import LOST, LOST_TWICE, Follower
 from hybrid.models.batching.ticket import BatchItem, Live, Said
 
-FOLDER = "batches"  # Of a run: requests until they are sent.
+FOLDER = "batches"  # Folder in a run for requests that are not sent yet.
 TOO_LARGE = 413
 _LIVE: ContextVar[Live | None] = ContextVar("the question that is being asked", default=None)
 

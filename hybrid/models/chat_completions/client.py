@@ -193,7 +193,7 @@ class ChatCompletionsClient:
 
 
 def with_switch(request_options: Mapping[str, Json], switch: Mapping[str, Json]) -> Mapping[str, Json]:
-    """Merge the keys of `switch` into `extra_body` of the options; keys that the user set there win."""
+    """Merge the keys of `switch` into `extra_body` of the options; keys set by the user have priority."""
     if not switch:
         return request_options
     extra_body = request_options.get("extra_body")

@@ -156,7 +156,7 @@ class HuggingFaceChat:
 
         Raises:
             ValueError: fewer than two options, or equal ones.
-            WeightsError, Outage: as `chat`.
+            WeightsError, Outage: like `chat`.
         """
         if len(options) < 2 or len(set(options)) < len(options):
             raise ValueError(f"options {list(options)}: at least two, all different")

@@ -127,7 +127,7 @@ def httpx_arguments(base_url: str | None) -> dict[str, Any]:
             """Do nothing: no synchronous connection was opened."""
 
         async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-            """Send a request, unless a batch has its reply. Raises as httpx."""
+            """Send a request, unless a batch has its reply. Raises what httpx raises."""
             await request.aread()
             return _in_batch(request) or await super().handle_async_request(request)
 
@@ -141,7 +141,7 @@ def anthropic_pool(client: Any, timeout_s: float) -> Any:
 
     class Pool(anthropic.DefaultAsyncHttpxClient):
         async def send(self, request: Any, **options: Any) -> Any:
-            """Send a request, unless a batch has its reply. Raises as httpx."""
+            """Send a request, unless a batch has its reply. Raises what httpx raises."""
             return _in_batch(request) or await super().send(request, **options)
 
     pool = Pool(timeout=timeout_s, proxy=client.anthropic_proxy, event_hooks=HOOKS)
@@ -157,7 +157,7 @@ def openai_pool(timeout_s: float) -> Any:
     # openai chooses the package of the client's requests and responses.
     class Pool(openai.DefaultAsyncHttpxClient):
         async def send(self, request: Any, **options: Any) -> Any:
-            """Send a request, unless a batch has its reply. Raises as httpx."""
+            """Send a request, unless a batch has its reply. Raises what httpx raises."""
             response = _in_batch(request) or await super().send(request, **options)
             if response.is_stream_consumed and (content := coerce_arguments(response.content)) is not response.content:
                 headers = {"content-type": response.headers.get("content-type", "application/json")}

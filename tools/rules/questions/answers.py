@@ -141,7 +141,7 @@ async def _marks(
     return finding
 
 
-# Degree from which a relation of two boxes holds, as in the relation tool.
+# Minimum degree at which a relation of two boxes holds, as in the relation tool.
 CLEARLY: Final = 0.6
 # Distance from a border between parts, as a share of the image's side, within which the part is undecided.
 EDGE: Final = 0.05

@@ -2,7 +2,7 @@
 
     Nearest((Thing("desk", "red"), Thing("shelf", "blue")), "nearest")      # or an `Unclear` with the reason
 
-Every wording is listed explicitly (those of positions in `forms.py`). If none matches the full sentence, or the choices
+Every wording is listed here (those of positions in `values.py`). If none matches the full sentence, or the choices
 do not fit, the question is unclear: a confident wrong answer is worse than an abstention.
 """
 

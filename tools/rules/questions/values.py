@@ -176,7 +176,7 @@ class RelationQuestion(NamedTuple):
 
 
 class PositionQuestion(NamedTuple):
-    """A question which part of the image contains an object, or whether this one does."""
+    """A question about the part of the image with an object: which one it is, or whether it is `part`."""
 
     thing: Thing
     part: PicturePart | None = None
