@@ -11,8 +11,8 @@ from runs import Files, Process, Questions, number_of, words
 from tests.ended import Command
 from tests.tool_source import tool_source
 
-# Running time of a question, after which a tool that hangs is given up. It counts calls of the model too, so that a busy
-# machine needs many times what a question takes; below the 30 s after which a silent worker is killed.
+# Running time of a question, after which a tool that hangs is given up: many times what a question takes on a busy
+# machine, and less than the 30 s after which a silent worker is killed.
 BUDGET_S = "20"
 HEAD = """import ctypes
 import math
