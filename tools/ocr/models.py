@@ -329,9 +329,7 @@ def _mostly_vertical(lines: Sequence[TextLine]) -> bool:
     return sum(len(line.text) * (1 if _is_vertical(line) else -1) for line in lines) > 0
 
 
-def _on_upright_page(
-    lines: Sequence[TextLine], step: Callable[[Sequence[TextLine]], list[TextLine]]
-) -> list[TextLine]:
+def _on_upright_page(lines: Sequence[TextLine], step: Callable[[Sequence[TextLine]], list[TextLine]]) -> list[TextLine]:
     """Apply a step for lines that run across; if most run up or down, on the page turned by 90 degrees."""
     if not _mostly_vertical(lines):
         return step(lines)
