@@ -17,6 +17,7 @@ from hybrid.scoring.compare import Comparison, ComparisonOptions, SolverPair, co
 from hybrid.scoring.conclusion import Sentence, cases, conclusion
 from hybrid.scoring.conclusion_rows import ConclusionRows
 from hybrid.scoring.headline import headline_tables
+from hybrid.scoring.overlap import Overlap
 from hybrid.scoring.rendering import tables_of
 from hybrid.scoring.reports import compare_paths
 from hybrid.scoring.score import Counted, Scored, metrics_of
@@ -93,6 +94,7 @@ def test_the_sentences_of_a_case(name: str, made_up_runs: Any, tmp_path: Path) -
     sentences = conclusion(compare_row(made_up_runs, tmp_path, message))
     assert 1 <= len(sentences) <= 5
     text = {item.id: item.text for item in sentences}
+    assert "nothing.answered" not in text or len(sentences) == 1
     # One task is the whole: nothing more is said of it.
     assert len(next(iter(message.real.values()))) > 1 or not {"tasks.shown", "tasks.none"} & set(text)
     for case, words in message.cases.items():
@@ -401,12 +403,54 @@ def test_faults_of_a_tool_limit_the_claim(made_up_runs: Any, tmp_path: Path, fai
     """From one call in twenty on that fails."""
 
     def call(solver: str, question: Question, reply: Reply) -> Reply:
-        called = made_up_runs.calling(solver, question, reply)
+        run_path = made_up_runs.calling(solver, question, reply)
         is_lost = int(question.id.rsplit("_", 1)[1]) <= failed
-        steps = [replace(step, fault=Fault.TOOL_ERROR if is_lost else None) for step in called.steps]
-        return replace(called, steps=tuple(steps))
+        steps = [replace(step, fault=Fault.TOOL_ERROR if is_lost else None) for step in run_path.steps]
+        return replace(run_path, steps=tuple(steps))
 
     answers = {name: {"Jigsaw": "rw" * 20} for name in ("controller", "mllm")}
     run = made_up_runs.from_letters(tmp_path / "run", answers, costing=call)
     limits = conclusion(compare(compare_paths([run.path]).solvers))[-1].text
     assert (f"controller called jigsaw: {failed} of 40 calls ended in faults" in limits) is is_said
+
+
+def test_no_mean_over_tasks_is_told_while_questions_are_open(made_up_runs: Any, tmp_path: Path) -> None:
+    by_task = {"Counting": letters("20r 20w"), "Jigsaw": letters("30r 10w")}
+    answers = dict.fromkeys(("controller", "mllm", "specialist"), by_task)
+    run = made_up_runs.from_letters(tmp_path / "real", answers, costing=made_up_runs.calling)
+    blank = made_up_runs.from_letters(tmp_path / "blank", {"controller": by_task}, tool_output="blank")
+    solvers = compare_paths([run.path, blank.path]).solvers
+    waiting = [replace(solver, open=3) if solver.solver == "controller" else solver for solver in solvers]
+    sentences = {sentence.id: sentence for sentence in conclusion(compare(waiting))}
+    assert {"gain.waiting", "specialists.waiting", "content.waiting"} <= set(sentences)
+    words = "What tools bring is not told, as 3 questions are not finished yet: ask again as before"
+    assert sentences["gain.waiting"].text == words
+    assert "not finished yet: controller 3 of 83" in sentences["limits"].text
+    alone = [replace(solver, open=2) for solver in solvers if solver.solver == "mllm"]
+    (first, *_) = conclusion(compare(alone))
+    assert first.id == "solvers.waiting"
+    assert "as 2 questions are not finished yet" in first.text
+
+
+def test_a_metric_of_other_units_is_not_tested(full: Comparison, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Overlap, "untested", lambda self, metrics=None: "units")
+    sentences = conclusion(compare(full.solvers))
+    assert {"gain.units", "specialists.units", "content.units"} <= ids(sentences)
+    assert "not tested, as accuracy_macro does not count the same units for both" in sentences[0].text
+
+
+def test_a_blank_run_of_other_questions_is_not_compared(made_up_runs: Any, tmp_path: Path) -> None:
+    answers = {name: {"Jigsaw": letters("20r 20w")} for name in ("controller", "mllm")}
+    run = made_up_runs.from_letters(tmp_path / "real", answers, costing=made_up_runs.calling)
+    other = {"controller": {"Counting": letters("20r 20w")}}
+    blank = made_up_runs.from_letters(tmp_path / "blank", other, tool_output="blank")
+    sentences = {
+        sentence.id: sentence.text for sentence in conclusion(compare_paths([run.path, blank.path]).comparison)
+    }
+    assert sentences["content.apart"].endswith("are not compared: they share no question.")
+
+
+@pytest.mark.parametrize(("model", "is_said"), [("replay:folder", True), ("openai:gpt-4o", False)])
+def test_recorded_answers_limit_the_claim(full: Comparison, model: str, is_said: bool) -> None:
+    solvers = [replace(solver, model=model) for solver in full.solvers]
+    assert ("the model's answers are recordings" in conclusion(compare(solvers))[-1].text) is is_said
