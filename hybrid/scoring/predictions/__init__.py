@@ -1,8 +1,8 @@
 """Predictions in formats that belong to no single benchmark: `hybrid score FILE --benchmark blink --data DIR`.
 
-Each format has one module: `vlmevalkit` (sheets, tsv and xlsx), `lmms_eval` (sample logs, jsonl), `inspect` (logs,
-eval and json), `every_eval_ever`, `flat` (ids and answers). Each recognises its files by columns or fields, not by
-name. `join` matches the rows to the benchmark's questions; to add a format, add a module to `READERS`.
+Each format has one module: `vlmevalkit` (sheets, tsv, xlsx and csv), `lmms_eval` (sample logs, jsonl), `inspect` (logs, eval
+and json), `every_eval_ever`, `flat` (ids and answers). Each recognises its files by their columns or fields, not by
+their names. `join` matches the rows to the benchmark's questions; to add a format, add a module to `READERS`.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from hybrid.scoring.predictions.base import Recognised
 READERS = (vlmevalkit.read, lmms_eval.read, inspect.read, every_eval_ever.read, flat.read)
 
 FORMATS = (
-    "VLMEvalKit sheets (.tsv, .xlsx), lmms-eval sample logs (.jsonl), Inspect logs (.eval, .json), files of Every Eval "
-    "Ever and answers by id (.json)"
+    "VLMEvalKit sheets (.tsv, .xlsx, .csv), lmms-eval sample logs (.jsonl), Inspect logs (.eval, .json), files of "
+    "Every Eval Ever and answers by id (.json)"
 )
 
 

@@ -1,4 +1,4 @@
-"""Sheets of VLMEvalKit: `MODEL_DATASET.tsv` or `.xlsx`, one row per question.
+"""Sheets of VLMEvalKit: `MODEL_DATASET.tsv`, `.xlsx` or `.csv`, one row per question.
 
 Columns: `index` (unique; an integer or a name), `question`, the options `A`, `B`, ... (empty if there are fewer),
 `answer` (a letter), `category`, `task` or `split`, and `prediction` (the model's full text). A column `idx` or `id`
@@ -48,22 +48,34 @@ def read(path: Path) -> Recognised | None:
         UsageError: the folder holds several sheets.
     """
     files = [path] if not path.is_dir() else sorted(file for file in path.iterdir() if not file.name.startswith("~$"))
-    sheets = [file for file in files if file.suffix.lower() in (".tsv", ".xlsx")]
+    sheets = [file for file in files if file.suffix.lower() in (".tsv", ".xlsx") or _is_csv_sheet(file)]
     if not sheets:
         return None
     if len(sheets) > 1:
         raise UsageError(f"{path} holds {len(sheets)} sheets ({', '.join(s.name for s in sheets)}): give one of them")
     (sheet,) = sheets
-    lines = _tsv(sheet) if sheet.suffix.lower() == ".tsv" else _xlsx(sheet)
+    suffix = sheet.suffix.lower()
+    lines = _xlsx(sheet) if suffix == ".xlsx" else _separated(sheet, "," if suffix == ".csv" else "\t")
     rows = tuple(_row(cells, location) for cells, location in _records(sheet, lines))
     seen: dict[int | str | None, str] = {}
     for row in rows:
         key = row.id if row.index is None else row.index
         if key in seen:
-            raise DataError(f"{row.where}, column index: {key} also stands in {seen[key]}")
+            raise DataError(f"{row.where}, column index: {key} also stands in {seen[key]}; keep one of the two rows")
         seen[key] = row.where
-    notes = tuple(_notes(rows, is_workbook=sheet.suffix.lower() == ".xlsx"))
-    return Recognised(f"VLMEvalKit sheet ({sheet.suffix.lower()[1:]}, {how_many(len(rows), 'row')})", rows, notes)
+    notes = tuple(_notes(rows, is_workbook=suffix == ".xlsx"))
+    return Recognised(f"VLMEvalKit sheet ({suffix[1:]}, {how_many(len(rows), 'row')})", rows, notes)
+
+
+def _is_csv_sheet(path: Path) -> bool:
+    """Whether a .csv file, which may hold anything, has the columns of a sheet."""
+    if path.suffix.lower() != ".csv" or not path.is_file():
+        return False
+    try:
+        names = Separated(path, ",").columns()
+    except DataError:
+        return False
+    return {name.lower() for name in names}.issuperset(NEEDED)
 
 
 def _notes(rows: Sequence[PredictedRow], *, is_workbook: bool) -> Iterator[str]:
@@ -82,10 +94,10 @@ def _notes(rows: Sequence[PredictedRow], *, is_workbook: bool) -> Iterator[str]:
         )
 
 
-def _tsv(path: Path) -> Iterator[Sequence[str]]:
+def _separated(path: Path, delimiter: str) -> Iterator[Sequence[str]]:
     from hybrid.scoring.rendering import named  # imports what imports this module
 
-    sheet = Separated(path, "\t")
+    sheet = Separated(path, delimiter)
     yield (names := sheet.columns())
     # Sheets from `hybrid export`, which have this column, escape cells that would be formulas; undo that.
     plain = named if OURS in names else str

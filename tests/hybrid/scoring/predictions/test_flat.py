@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from hybrid.benchmarks.blink.outputs import read_outputs
+from hybrid.core.errors import DataError
 from hybrid.scoring.predictions.flat import read
 
 
@@ -38,3 +39,14 @@ def test_outputs_about_generated_questions_belong_to_their_task(tmp_path: Path) 
     rows = read_outputs(tmp_path)
     assert rows is not None
     assert [(result.id, result.task) for result in rows] == [("generated_val_Jigsaw_1", "Jigsaw")]
+
+
+def test_a_letter_counts_in_either_case_and_an_id_once(tmp_path: Path) -> None:
+    file = tmp_path / "a.json"
+    file.write_text('{"val_Jigsaw_1": "b", "val_Jigsaw_2": "(b)", "val_Jigsaw_3": "(z)", "val_Jigsaw_4": "a cat"}')
+    parsed = read(file)
+    assert parsed is not None
+    assert [row.stored for row in parsed.rows] == ["B", "(B)", "", "a cat"]
+    file.write_text('{"val_Jigsaw_1": "A", "val_Jigsaw_1": "B"}')
+    with pytest.raises(DataError, match="val_Jigsaw_1 is there twice; keep one"):
+        read(file)

@@ -166,3 +166,14 @@ def test_an_encrypted_workbook_is_one_line(tmp_path: Path) -> None:
     path.write_bytes(data)
     with pytest.raises(DataError, match=r"is not a workbook .*encrypted"):
         read(path)
+
+
+def test_a_csv_file_with_the_columns_of_a_sheet_is_one(tmp_path: Path) -> None:
+    sheet, other = tmp_path / "a.csv", tmp_path / "b.csv"
+    sheet.write_bytes(b'\xef\xbb\xbfindex,question,prediction\n1.0,"Which, left?",A\n')
+    other.write_text("id,answer\n1,A\n")
+    assert read(other) is None
+    found = read(sheet)
+    assert found is not None
+    assert [(row.index, row.text, row.reply) for row in found.rows] == [(1, "Which, left?", "A")]
+    assert found.format == "VLMEvalKit sheet (csv, 1 row)"
