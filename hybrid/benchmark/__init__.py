@@ -5,24 +5,52 @@
 `docs/in-the-tree.md` shows a benchmark that imports nothing else.
 """
 
-from hybrid.benchmarks.base import AS_PAPERS, Benchmark, ScoreOptions, Source, accuracy, unanswered
-from hybrid.benchmarks.card import BenchmarkCard, MetricCard
-from hybrid.core.types import LETTERS, Exchange, Kind, Metric, Outcome, Question, Score
+from hybrid.answers import parse
+from hybrid.benchmarks.base import AS_PAPERS, Benchmark, ScoreOptions, Source, accuracy, show, unanswered
+from hybrid.benchmarks.card import BenchmarkCard, MetricCard, metric_of
+from hybrid.core.errors import DataError
+from hybrid.core.types import (
+    LETTERS,
+    Ask,
+    Box,
+    BrokenQuestion,
+    Cell,
+    Exchange,
+    Kind,
+    Metric,
+    Outcome,
+    Point,
+    Prompt,
+    Question,
+    Reply,
+    Score,
+)
 
 __all__ = [
     "AS_PAPERS",
     "LETTERS",
+    "Ask",
     "Benchmark",
     "BenchmarkCard",
+    "Box",
+    "BrokenQuestion",
+    "Cell",
+    "DataError",
     "Exchange",
     "Kind",
     "Metric",
     "MetricCard",
     "Outcome",
+    "Point",
+    "Prompt",
     "Question",
+    "Reply",
     "Score",
     "ScoreOptions",
     "Source",
     "accuracy",
+    "metric_of",
+    "parse",
+    "show",
     "unanswered",
 ]

@@ -11,7 +11,7 @@ import click
 from hybrid.cli._options import options
 from hybrid.cli._templates import filled, write
 from hybrid.core.errors import UsageError
-from hybrid.plugins.registry import folders, is_word, no_word
+from hybrid.plugins.registry import KINDS, TOOLS, folders, is_word, no_word
 
 # Code with which a test in the same folder finds its tool.
 BESIDE: Final = (", add_search_path", "add_search_path([Path(__file__).parent], __file__)\n\n")
@@ -36,7 +36,11 @@ def new(name: str, folder: Path | None, *, learned: bool, module: bool) -> int:
     if module and not learned:
         raise UsageError("--module says which network: add --learned")
     tools_folder = Path(folders("tools")[0])
-    option = "" if folder is None else f" --path {shlex.quote(str(folder))}"
+    path = folder
+    # A folder laid out like the project has its tools in `tools/`, and those beside it are not looked for.
+    if folder is not None and any((folder / kind.folder).is_dir() for kind in KINDS):
+        folder /= TOOLS
+    option = "" if path is None else f" --path {shlex.quote(str(path))}"
     target = (folder or tools_folder) / f"{name}.py"
     test = (tools_folder.parent / "tests" / "tools" if folder is None else folder) / f"test_{name}.py"
     # A tool with the name of one in the project would be ignored.

@@ -88,7 +88,7 @@ def _known_answers(name: str, tool: Tool, options: BackendChoice) -> int:
     """Print a line for each known answer. Return the exit code."""
     from hybrid.serving.empty_questions import ask_empty
     from hybrid.serving.input_check import run_probes
-    from hybrid.serving.known_answers import failures, questions, run_checks
+    from hybrid.serving.known_answers import failures, questions, run_checks, series_counts
     from hybrid.serving.loader import Loader
 
     loader = Loader(options)
@@ -111,6 +111,8 @@ def _known_answers(name: str, tool: Tool, options: BackendChoice) -> int:
         verdict = answer.wrong or (f"not asked ({answer.unasked})" if answer.unasked else "right")
         mark = "ok" if answer.wrong is None else "WRONG" if answer.series is None else "missed"
         click.echo(f"{mark:6} {answer.name:32} {answer.seconds:6.2f} s  {verdict}")
+    for line in series_counts(checked):
+        click.echo(line)
     for check in seen:
         click.echo(
             f"{'ok' if check.wrong is None else 'WRONG':6} {'colours of its input':32} {check.wrong or check.network}"

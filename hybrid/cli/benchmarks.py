@@ -88,7 +88,8 @@ def _facts(card: BenchmarkCard) -> Iterator[str]:
     yield "\ntasks"
     yield from (f"  {task:28} {count or 'unknown':>7}" for task, count in card.tasks.items())
     if not card.tasks:
-        yield "  those that the data say"
+        yield "  those that the data say" + (":" if card.sample_tasks else "")
+        yield from (f"  {task:28} generated" for task in card.sample_tasks)
 
 
 def _settings_and_metrics(card: BenchmarkCard) -> Iterator[str]:

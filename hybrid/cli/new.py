@@ -1,7 +1,8 @@
-"""`hybrid new`: create a plug-in repository or a recipe."""
+"""`hybrid new`: create a plug-in repository, a benchmark, or a recipe."""
 
 from __future__ import annotations
 
+import shlex
 from importlib.util import find_spec
 from keyword import iskeyword
 from pathlib import Path
@@ -17,7 +18,7 @@ from hybrid.plugins.registry import folders, is_word, no_word
 
 @click.group("new")
 def command() -> None:
-    """Begin a repository of one's own, or a recipe."""
+    """Create a plug-in repository, a benchmark, or a recipe."""
 
 
 @command.command()
@@ -43,6 +44,30 @@ def plugin(name: str, out: Path | None) -> int:
     files |= {f"{name}/tools/{tool}.py": about[f"{tool}.py"], f"tests/test_{tool}.py": about[f"test_{tool}.py"]}
     write({place / path: text for path, text in files.items()})
     click.echo(f"wrote {place}\nnext: cd {place} && uv run pytest")
+    return 0
+
+
+@command.command()
+@options("new benchmark")
+def benchmark(name: str, folder: Path) -> int:
+    """Write a benchmark that runs as it stands, in one file, and a test of it (docs/add-a-benchmark.md).
+
+    Its questions show two pictures and are answered by a point; it draws questions, and has a metric of its own.
+
+    \b
+    Example:
+      hybrid new benchmark changes
+    """
+    if not is_word(name):
+        raise UsageError(f"{name!r}: {no_word('benchmark')}, and begins with a letter")
+    place = folder / "benchmarks"
+    files = filled("benchmark", {" --path my_benchmarks": f" --path {shlex.quote(str(folder))}", "my_benchmark": name})
+    write({place / path: text for path, text in files.items()})
+    click.echo(
+        f"wrote {place / f'{name}.py'}\nwrote {place / f'test_{name}.py'}\n"
+        f"next: pytest {place / f'test_{name}.py'}\n"
+        f"      hybrid run {name} --data sample --limit 4 --solver chance --path {shlex.quote(str(folder))}"
+    )
     return 0
 
 

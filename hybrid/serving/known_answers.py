@@ -111,6 +111,20 @@ def failures(checked: Sequence[Checked]) -> list[str]:
     return lines
 
 
+def series_counts(checked: Sequence[Checked]) -> list[str]:
+    """A line for each series: how many of its questions were asked and right, and how many must be."""
+    lines = []
+    for series in _series(checked):
+        of_series = [result for result in checked if result.series == series]
+        asked = [result for result in of_series if result.unasked is None]
+        right = sum(result.wrong is None for result in asked)
+        lines.append(
+            f"series {series.name}: {right} of {len(asked)} asked are right, at least {series.least} wanted "
+            f"({len(of_series)} in the series, which counts as one)"
+        )
+    return lines
+
+
 def questions(checked: Sequence[Checked]) -> int:
     """Return the number of possible failures: single answers and series."""
     return sum(result.series is None for result in checked) + len(_series(checked))

@@ -1,8 +1,8 @@
 """Predictions in formats that belong to no single benchmark: `hybrid score FILE --benchmark blink --data DIR`.
 
-Each format has one module: `vlmevalkit` (sheets, tsv, xlsx and csv), `lmms_eval` (sample logs, jsonl), `inspect` (logs, eval
-and json), `every_eval_ever`, `flat` (ids and answers). Each recognises its files by their columns or fields, not by
-their names. `join` matches the rows to the benchmark's questions; to add a format, add a module to `READERS`.
+Each format has one module: `vlmevalkit` (sheets, tsv, xlsx and csv), `lmms_eval` (sample logs, jsonl), `inspect` (logs,
+eval and json), `every_eval_ever`, `flat` (ids and answers). Each recognises its files by columns or fields, not by
+name. `join` matches the rows to the benchmark's questions; to add a format, add a module to `READERS`.
 """
 
 from __future__ import annotations

@@ -38,13 +38,24 @@ def filters() -> torch.Tensor:
     return torch.stack(waves)[:, None].repeat(1, 3, 1, 1)
 
 
+def is_example() -> bool:
+    """Whether `network()` is still that of the example, whose filters can be set by hand."""
+    from tools.my_tool import network
+
+    shapes = {name: tuple(tensor.shape) for name, tensor in network().state_dict().items()}
+    return shapes == {"filters.weight": (16, 3, 7, 7)}
+
+
 def save_tiny(folder: Path, seed: int | None = None) -> None:
-    """A network as the tool loads it and its processor: with the filters above, or random weights of a seed."""
+    """A network as the tool loads it and its processor: with the filters above, or random weights of a seed.
+
+    Another network than the example's has random weights in any case.
+    """
     torch.manual_seed(seed or 0)
     from tools.my_tool import network
 
     module = network()
-    if seed is None:
+    if seed is None and is_example():
         module.load_state_dict({"filters.weight": filters()})
     folder.mkdir(parents=True, exist_ok=True)
     save_file(module.state_dict(), folder / "model.safetensors")
@@ -60,8 +71,9 @@ def weights(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def loaded(weights: Path) -> LoadedBackend:
-    return Loader(BackendChoice("learned", {"my_tool": str(weights)})).load(load("tools", "my_tool"))
+def loaded(weights: Path, *, unchecked: bool = False) -> LoadedBackend:
+    choice = BackendChoice("learned", {"my_tool": str(weights)}, unchecked=unchecked)
+    return Loader(choice).load(load("tools", "my_tool"))
 
 
 def test_it_keeps_the_contract(weights: Path) -> None:
@@ -70,6 +82,10 @@ def test_it_keeps_the_contract(weights: Path) -> None:
 
 
 def test_the_known_answers_accept_weights_that_know_them(weights: Path) -> None:
+    if not is_example():
+        pytest.skip(
+            "another network knows its answers by trained weights alone: hybrid tools check my_tool --weights DIR"
+        )
     assert loaded(weights).weights == weights
 
 
@@ -81,7 +97,7 @@ def test_the_known_answers_refuse_random_weights(seed: int, tmp_path: Path) -> N
 
 
 def test_the_network_is_given_what_the_processor_of_its_weights_makes(weights: Path) -> None:
-    backend: Any = loaded(weights).backend
+    backend: Any = loaded(weights, unchecked=True).backend
     assert [probe.wrong for probe in run_probes(load("tools", "my_tool"), backend)] == [None]
     processor = transformers.AutoImageProcessor.from_pretrained(weights, local_files_only=True)
     picture = chart(300, 400)
@@ -95,7 +111,7 @@ def test_a_tensor_that_no_file_holds_is_refused(weights: Path, tmp_path: Path) -
     damaged = tmp_path / "damaged"
     shutil.copytree(weights, damaged)
     tensors = load_file(damaged / "model.safetensors")
-    tensors.pop(min(name for name in tensors if name.endswith("weight")))
+    tensors.pop(min(tensors))
     save_file(tensors, damaged / "model.safetensors", {"format": "pt"})
     with pytest.raises(WeightsError, match="missing"):
         loaded(damaged)

@@ -10,6 +10,7 @@ from PIL import Image as Pillow
 
 import hybrid
 from hybrid.core.errors import ToolError, UsageError
+from hybrid.integrations.langchain import langchain_tools
 from hybrid.tool import Image, ToolOutput, tool
 from tests.ended import Command
 
@@ -86,6 +87,7 @@ def two(image: Image) -> ToolOutput:
 '''
 
 
+@pytest.mark.system
 def test_every_picture_is_saved(tmp_path: Path, command: Command, tools_as_they_were: None) -> None:
     (tmp_path / "tools").mkdir()
     (tmp_path / "tools" / "two.py").write_text(TWO)
@@ -97,3 +99,20 @@ def test_every_picture_is_saved(tmp_path: Path, command: Command, tools_as_they_
     assert f"wrote {tmp_path / 'out-2.png'}" in ended.err
     values = [np.asarray(Pillow.open(tmp_path / name)).max() for name in ("out.png", "out-2.png")]
     assert values == [155, 50]
+
+
+DARK = TWO.replace("two", "dark")
+
+
+def test_langchain_takes_tools_of_ones_own_as_objects_and_from_a_folder(
+    tmp_path: Path, tools_as_they_were: None
+) -> None:
+    (tmp_path / "dark.py").write_text(DARK)
+    served = langchain_tools([light, "dark"], path=tmp_path)
+    assert [item.name for item in served] == ["light", "dark"]
+    call = {"type": "tool_call", "id": "1", "name": "light", "args": {"image": grey(255)}}
+    assert served[0].invoke(call).artifact["data"] == {"mean_grey": 255.0, "light": True}
+    with pytest.raises(UsageError, match="two tools 'light'"):
+        langchain_tools([light, tool(limits="x")(light.source)])
+    with pytest.raises(UsageError, match="path=DIR finds one of your own"):
+        langchain_tools(["depht"])

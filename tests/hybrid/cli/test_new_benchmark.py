@@ -1,0 +1,34 @@
+"""`hybrid new benchmark` writes a benchmark that runs and passes its own test; where tools of a folder are begun."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.ended import Command
+
+
+@pytest.mark.system
+def test_the_benchmark_passes_its_own_test(tmp_path: Path, command: Command, tools_as_they_were: None) -> None:
+    mine = tmp_path / "mine"
+    ended = command("new", "benchmark", "changes", "--path", mine, code=0)
+    assert f"wrote {mine / 'benchmarks' / 'changes.py'}" in ended.out
+    listed = command("benchmarks", "show", "changes", "--path", mine, code=0).out
+    assert "  difference " in listed
+    words = [sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", str(mine / "benchmarks")]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert "5 passed" in done.stdout, done.stdout
+    assert "is there already" in command("new", "benchmark", "changes", "--path", mine, code=2).err
+    assert "lower-case letters" in command("new", "benchmark", "Changes", "--path", mine, code=2).err
+
+
+def test_a_tool_of_a_folder_laid_out_like_the_project_is_begun_where_it_is_found(
+    tmp_path: Path, command: Command
+) -> None:
+    (tmp_path / "mine" / "benchmarks").mkdir(parents=True)
+    command("tools", "new", "glow", "--path", tmp_path / "mine", code=0)
+    assert (tmp_path / "mine" / "tools" / "glow.py").is_file()
+    assert f"--path {tmp_path / 'mine'}`" in (tmp_path / "mine" / "tools" / "glow.py").read_text()
+    command("tools", "new", "glow", "--path", tmp_path / "plain", code=0)
+    assert (tmp_path / "plain" / "glow.py").is_file()
