@@ -78,7 +78,7 @@ class Overview:
     solvers: tuple[SolverCard, ...] = ()
     pairs: tuple[tuple[str, str], ...] = ()  # The pairs a, b of solvers for which helped and harmed can be asked for
     sections: tuple[OverviewSection, ...] = ()
-    conclusion: tuple[str, ...] = ()  # At most six sentences
+    conclusion: tuple[str, ...] = ()  # At most ten sentences
     # The charts of the first screen: the parts of the gain, each solver's value, differences (or values) by task.
     front: tuple[Chart, ...] = ()
     # The numbers of these charts, also for readers without scripts: a line a solver, a line a task.

@@ -1,12 +1,12 @@
-"""The conclusion of a comparison: at most six sentences with numbers and intervals, read from the result table.
+"""The conclusion of a comparison: at most ten sentences with numbers and intervals, read from the result table.
 
     for sentence in conclusion(compare(solvers)):
         sentence.id, sentence.text          # "gain.more", "Accuracy is 0.960 with tools (controller), 0.420 alone ..."
 
 In order: a hybrid solver next to its model alone and to the specialists alone, what of the difference blank tools bring
-and what the tools say, what the form of the tools comes to where a study has that of the model's training, which tasks
-are worse, and what limits the claim. `conclusion_cases.py` has the condition and the words of each sentence; nothing is
-tested here that `hybrid compare` does not print.
+and what the tools say, what the form of the tools comes to where a study has that of the model's training, what a
+reviewer asks next (`conclusion_review.py`), which tasks are worse, and what limits the claim. `conclusion_cases.py` has
+the condition and the words of each sentence; nothing is tested here that `hybrid compare` does not print.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from hybrid.display.terminal import clipped, how_many
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.conclusion_cases import worded
 from hybrid.scoring.conclusion_limits import limits_of
+from hybrid.scoring.conclusion_review import review_sentences
 from hybrid.scoring.conclusion_rows import (
     CI,
     COUNTS,
@@ -59,7 +60,7 @@ class Sentence:
 
 
 def conclusion(comparison: Comparison, *, limits: bool = True) -> tuple[Sentence, ...]:
-    """At most six sentences; at least one where there is a solver.
+    """At most ten sentences; at least one where there is a solver.
 
     Without `limits` the last sentence is left out, whose simulation of power can take seconds.
     """
@@ -118,6 +119,7 @@ class _Conclusion:
         else:
             yield self._parts(group, group.blank)
         yield from self._as_trained(group)
+        yield from (Sentence(*sentence) for sentence in review_sentences(self._rows, group))
         yield from self._tasks(group)
 
     def _next_to_specialists(self, specialist: Scored, hybrid: Scored) -> Sentence:

@@ -26,7 +26,7 @@ from hybrid.scoring.table import answered
 from hybrid.scoring.tally import OTHER
 
 # The sections that a conclusion reads.
-SECTIONS = ("metrics", "differences", "helped", "gain", "effects", "outcomes", "answered")
+SECTIONS = ("metrics", "differences", "helped", "gain", "effects", "outcomes", "answered", "equivalence")
 NAME_WIDTH = 30
 NAMED = 3  # So many solvers or tasks are named in a list
 COUNTS: Mapping[UnansweredRule, str] = {"guess": "as a guess", "wrong": "as wrong"}

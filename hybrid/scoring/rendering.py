@@ -152,7 +152,8 @@ def _families(rows: Sequence[Result]) -> list[str]:
 def _heading(extra: str, rows: Sequence[Result]) -> str:
     """Heading of what a number has besides its value; an adjusted p value names its family."""
     if extra != "p_holm":
-        return {"interval": "95 %"}.get(extra, extra)
+        levels = sorted({row.level for row in rows if row.low is not None})
+        return {"interval": " or ".join(f"{100 * level:.0f} %" for level in levels)}.get(extra, extra)
     families = _families(rows)
     return f"p (Holm, {families[0]})" if len(families) == 1 else "p (Holm in family)"
 

@@ -202,7 +202,7 @@ class ComparisonReport(Report):
     @cached_property
     @described_by(describer)
     def conclusion(self) -> tuple[Sentence, ...]:
-        """At most six sentences on what the tools bring."""
+        """At most ten sentences on what the tools bring."""
         return conclusion(self.comparison) if self.solvers else ()
 
     @property

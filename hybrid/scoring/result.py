@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 FRACTION, OWN_UNIT, QUESTIONS = "fraction", "the metric's own", "questions"
 
 LEVEL = 0.05  # Two-sided error of a test
+COVERAGE = 0.95  # Of an interval, where a row names no other
+
+USUAL = ("level", COVERAGE)  # The field that JSON leaves out, as nearly every row has it
 
 # How a page draws a section: dots with intervals around 0, bars by task, counts in a grid that open their questions,
 # parts that add up, one quantity by another, steps from the accuracy of `a` to that of `b`.
@@ -37,9 +40,9 @@ class Result:
 
     `quantity` names it (`difference`, `kappa`, `over-trust rate`) in `unit`. `a` and `b` are the solvers that it is of
     (a difference is b minus a), `metric` is what was measured, `group` the task or value of `--by`, empty for all.
-    `low` and `high` are the ends of the 95 % interval, `p` is two-sided, `p_holm` adjusted within its `family`. `n`
-    says how many units the number is over; `none` is what a question without a readable answer counts, empty where that
-    makes no difference. `note` says in words what limits it; `ids` are the questions behind a count.
+    `low` and `high` are the ends of the interval (95 %, or `level`), `p` is two-sided, `p_holm` adjusted within its
+    `family`. `n` says how many units the number is over; `none` is what a question without a readable answer counts,
+    empty where that makes no difference. `note` says in words what limits it; `ids` are the questions behind a count.
     """
 
     section: str
@@ -60,6 +63,8 @@ class Result:
     note: str = ""
     ids: tuple[str, ...] = ()
     detail: bool = False  # Whether tables leave it out; JSON and csv have every row
+    # Coverage of the interval: 0.9 in `equivalence`, whose two tests at 5 % it is the same as.
+    level: float = COVERAGE
 
     def as_json(self) -> dict[str, Json]:
         """The fields with a value; `section`, `quantity`, `unit` and `value` always."""
@@ -69,7 +74,7 @@ class Result:
             # Not `asdict`, which copies every value deeply: a comparison has thousands of rows.
             for name, value in ((name, getattr(self, name)) for name in self.__dataclass_fields__)
             # A 0 is a value: an interval may begin there, and a p value may be one.
-            if name in always or not (value is None or value is False or value in ("", ()))
+            if name in always or not (value is None or value is False or value in ("", ()) or (name, value) == USUAL)
         }
 
     def noted(self, *notes: str) -> Result:

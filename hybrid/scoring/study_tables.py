@@ -15,7 +15,7 @@ from hybrid.display.tables import NONE, Column, Table, accuracy, p_value, signed
 from hybrid.display.terminal import how_many
 from hybrid.scoring.rendering import printed
 from hybrid.scoring.result import Result, Section, SectionResult
-from hybrid.scoring.sections import decomposition, effects, gain, knowledge, tool_only, unchanged
+from hybrid.scoring.sections import decomposition, effects, equivalence, gain, knowledge, tool_only, unchanged
 
 PART_COLUMNS = (
     Column("part", "left"),
@@ -47,6 +47,7 @@ def study_tables(sections: Iterable[SectionResult]) -> tuple[Table, ...]:
     return (
         *map(decomposition_table, by_solver.values()),
         *_effects([*rows.get(gain.NAME, ()), *rows.get(effects.NAME, ())]),
+        *_equal(rows.get(equivalence.NAME, ())),
         *_counted("only with tools, only without", tool_only.SECTION, rows.get(tool_only.NAME, ())),
         *_counted("calls that changed nothing", unchanged.SECTION, rows.get(unchanged.NAME, ())),
         *_counted("what one part alone knows", knowledge.SECTION, rows.get(knowledge.NAME, ())),
@@ -91,6 +92,21 @@ def _effects(rows: Sequence[Result]) -> Iterator[Table]:
             tuple(lines),
             tuple(dict.fromkeys(row.note for row in selected if row.note)),
         )
+
+
+def _equal(rows: Sequence[Result]) -> Iterator[Table]:
+    """A line an effect: its 90 % interval, and whether it is equal within the margin."""
+    if rows:
+        names = ("n", "difference", "90 %", "p", "p (Holm)")
+        columns = (Column("effect", "left"), *map(Column, names), Column("verdict", "left"))
+        lines = [
+            (
+                *(row.quantity, str(row.n), signed(row.value), _ends(row, "+.3f")),
+                *(p_value(row.p), p_value(row.p_holm), row.note.split(";")[0]),
+            )
+            for row in rows
+        ]
+        yield Table("equal within the margin?", columns, tuple(lines))
 
 
 def _counted(title: str, section: Section, rows: Iterable[Result]) -> Iterator[Table]:

@@ -29,6 +29,7 @@ from hybrid.stats.planning import (
     sample_size,
 )
 from hybrid.stats.scatter import SKEWED_T
+from hybrid.stats.tost import Equivalence, equivalence
 
 __all__ = [
     "EXACT",
@@ -39,12 +40,14 @@ __all__ = [
     "TYPICAL_DISCORDANT",
     "Contrast",
     "Design",
+    "Equivalence",
     "Interval",
     "combine",
     "contrast",
     "detectable",
     "detectable_difference",
     "ends_of",
+    "equivalence",
     "holm",
     "interval",
     "mcnemar",

@@ -171,6 +171,10 @@ class Scatter:
         """One-sided: how likely a difference so great, or a greater one, is at this truth."""
         return self._beyond(self.error.distance(self.value, truth))
 
+    def p_below(self, truth: float) -> float:
+        """One-sided: how likely a difference so small, or a smaller one, is at this truth."""
+        return self._beyond(-self.error.distance(self.value, truth))
+
     def _beyond(self, distance: float) -> float:
         from scipy.special import stdtr  # slow to import, and only comparisons need it
 
