@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -49,6 +49,12 @@ class DrawnSolver:
         names = [f"img:{n + 1}" for n in range(len(question.images))]
         data: dict[str, Json] = {"images": names, "args": {}, "data": found, "confidence": confidence}
         return Step("tool", "jigsaw", "a finding", 0.1, data={**data, "backend": "classical", "version": "drawn"})
+
+
+def puzzles(size: int) -> list[Question]:
+    """Puzzles with two pieces, of which the rule of the puzzle tool reads its output."""
+    pieces = ("the second image", "the third image")
+    return [replace(question, images=question.images * 3, choices=pieces) for question in questions(size)]
 
 
 def write_world(
@@ -99,7 +105,58 @@ def few_questions_are_not_equal(folder: Path, rng: np.random.Generator) -> bool:
     return "equal.shown" in sentences_of(comparison_of(folder, questions(40), real=solvers))
 
 
+def outputs_that_decide_are_not_ignored(folder: Path, rng: np.random.Generator) -> bool:
+    """The model answers as the output says, and perfect output makes it right: it is not said to ignore them."""
+    called, alone, found = np.ones(120, bool), rng.random(120) < 0.4, rng.random(120) < 0.8
+    real = {"controller": DrawnSolver(found, called, found), "mllm": DrawnSolver(alone)}
+    blank, oracle = ({"controller": DrawnSolver(right, called, found)} for right in (alone, called))
+    told = sentences_of(comparison_of(folder, puzzles(120), real=real, blank=blank, oracle=oracle))
+    return "used.shown" in told
+
+
+def ignored_outputs_are_counted(folder: Path, rng: np.random.Generator) -> bool:
+    """The model answers as it does alone, whatever tools say: the sentence counts the outputs that it needed."""
+    called, alone, found = np.ones(200, bool), rng.random(200) < 0.4, rng.random(200) < 0.8
+    solvers = {"controller": DrawnSolver(alone, called, found)}
+    real = {**solvers, "mllm": DrawnSolver(alone)}
+    told = sentences_of(comparison_of(folder, puzzles(200), real=real, blank=solvers, oracle=solvers))
+    needed = int((found & ~alone).sum())
+    text = told.get("used.shown", "")
+    return f"f {needed} right tool outputs that the model needed it used 0 (" not in text or "Even perfect" not in text
+
+
+def calls_by_chance_are_not_misplaced(folder: Path, rng: np.random.Generator) -> bool:
+    """Calls that know nothing of what is right alone: a difference is asserted in at most about 5 %."""
+    called, alone = rng.random(120) < 0.5, rng.random(120) < 0.5
+    solvers = {"controller": DrawnSolver(alone, called), "mllm": DrawnSolver(alone)}
+    return "used.shown" in sentences_of(comparison_of(folder, puzzles(120), real=solvers))
+
+
+def a_model_without_room_gains_nothing(folder: Path, rng: np.random.Generator) -> bool:
+    """A model that is right on all: the conclusion says that no gain could show, and no other world does."""
+    sure, unsure = np.ones(60, bool), rng.random(60) < 0.5
+    told = []
+    for name, alone in (("sure", sure), ("unsure", unsure)):
+        solvers = {"controller": DrawnSolver(rng.random(60) < 0.9, sure), "mllm": DrawnSolver(alone)}
+        told.append("room.none" in sentences_of(comparison_of(folder / name, puzzles(60), real=solvers)))
+    return told != [True, False]
+
+
+def specialists_alike_everywhere_are_not_weak(folder: Path, rng: np.random.Generator) -> bool:
+    """Specialists that are right on 0.7 with and without a call: a difference is asserted in at most about 5 %."""
+    called, alone = rng.random(120) < 0.5, rng.random(120) < 0.5
+    specialist = DrawnSolver(rng.random(120) < 0.7)
+    real = {"controller": DrawnSolver(alone, called), "mllm": DrawnSolver(alone), "specialist": specialist}
+    told = sentences_of(comparison_of(folder, puzzles(120), real=real))
+    return any(case.startswith("calls.") for case in told)
+
+
 REVIEW_WORLDS: Mapping[str, World] = {
     "a gain of the margin is called equal (5 % expected)": a_gain_of_the_margin_is_not_equal,
     "40 questions are called equal": few_questions_are_not_equal,
+    "outputs that decide are called ignored": outputs_that_decide_are_not_ignored,
+    "ignored outputs are counted otherwise": ignored_outputs_are_counted,
+    "no room, said otherwise": a_model_without_room_gains_nothing,
+    "specialists alike are called weak (5 % expected)": specialists_alike_everywhere_are_not_weak,
+    "calls by chance are called misplaced (5 % expected)": calls_by_chance_are_not_misplaced,
 }

@@ -8,16 +8,29 @@ Each reads the rows of one section and is left out where that section decides no
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
+from hybrid.display.terminal import how_many
 from hybrid.scoring.conclusion_cases import worded
-from hybrid.scoring.conclusion_rows import NO_CLAIM, ConclusionRows, ends_of, signed
+from hybrid.scoring.conclusion_rows import CI, NO_CLAIM, ConclusionRows, ends_of, signed, size_of
 from hybrid.scoring.groups import ComparisonGroup
+from hybrid.scoring.result import Result
+from hybrid.scoring.score import Scored
+from hybrid.scoring.sections.called import DIFFERENCE, WHERE_CALLED, WHERE_NOT
 from hybrid.scoring.sections.equivalence import is_equal
+from hybrid.scoring.sections.headroom import LEAST, ROOM
+from hybrid.scoring.sections.selection import CALLED, NOT_CALLED, SELECTION, WHERE_RIGHT, WHERE_WRONG
+from hybrid.scoring.sections.used import ADOPTED, PERFECT, changes_nothing
 from hybrid.scoring.tool_effects import GAIN, OFFERING, OUTPUT
 
 # A sentence: its case in `conclusion_cases.toml`, and its text.
 Said = tuple[str, str]
+# Outputs are called ignored where the model uses fewer than this share of those that it needs.
+IGNORED = 0.5
+# Of fewer outputs that were needed nothing is said.
+LEAST_NEEDED = 10
+# Below this share of questions with a call their own effect is said beside that over all questions.
+SELDOM = 0.5
 # What is equal, by quantity of the section.
 EQUAL_PAIRS = {
     GAIN: "with tools and alone",
@@ -28,7 +41,15 @@ EQUAL_PAIRS = {
 
 def review_sentences(rows: ConclusionRows, group: ComparisonGroup) -> Iterator[Said]:
     """The sentences about one solver with tools, in the order printed."""
+    yield from _room(rows, group)
     yield from _equal(rows, group)
+    yield from _used(rows, group)
+    yield from _calls(rows, group)
+
+
+def rows_about(rows: ConclusionRows, section: str, hybrid: Scored) -> dict[str, Result]:
+    """The rows of a section about one solver with tools, over all questions, by quantity."""
+    return {row.quantity: row for row in rows.of(section) if row.b == hybrid.solver and not row.group}
 
 
 def _equal(rows: ConclusionRows, group: ComparisonGroup) -> Iterator[Said]:
@@ -48,6 +69,68 @@ def _equal(rows: ConclusionRows, group: ComparisonGroup) -> Iterator[Said]:
             parts.append(f"{EQUAL_PAIRS[quantity]} ({signed(row)}, 90% CI {ends_of(row)})")
     if parts:
         yield _said("equal.shown", margin=f"{100 * rows.found.options.margin:g}", parts="; ".join(parts))
+
+
+def _room(rows: ConclusionRows, group: ComparisonGroup) -> Iterator[Said]:
+    """That no gain could show, as the model alone leaves less to gain than these questions can show."""
+    of = rows_about(rows, "headroom", group.hybrid)
+    room, least = of.get(ROOM), of.get(f"{LEAST}{GAIN}")
+    if group.alone is None or room is None or room.value is None or room.low is None:
+        return
+    pair = rows.pair(group.alone, group.hybrid)
+    if abs(room.value) < 1e-9:
+        yield _said("room.none", n=how_many(pair.n))
+    elif least is not None and least.value is not None and room.value < least.value and pair.state == "open":
+        yield _said("room.small", room=size_of(room), least=size_of(least))
+
+
+def _calls(rows: ConclusionRows, group: ComparisonGroup) -> Iterator[Said]:
+    """That the model calls tools where they are weaker, or stronger, than elsewhere."""
+    of = rows_about(rows, "called", group.hybrid)
+    difference = of.get(DIFFERENCE)
+    if difference is None or not difference.holds or not difference.excludes_zero:
+        return
+    shares = {
+        name: f"{100 * (of[key].value or 0.0):.0f}%"
+        for name, key in (("called", WHERE_CALLED), ("elsewhere", WHERE_NOT))
+    }
+    case = "weak" if (difference.high or 0.0) < 0 else "strong"
+    yield _said(f"calls.{case}", size=signed(difference), ends=f"{CI} {ends_of(difference)}", **shares)
+
+
+def _used(rows: ConclusionRows, group: ComparisonGroup) -> Iterator[Said]:
+    """What keeps tools from helping: output that is ignored, or calls where none is needed."""
+    used, calls = (rows_about(rows, section, group.hybrid) for section in ("used", "selection"))
+    parts = []
+    if (perfect := used.get(PERFECT)) is not None and changes_nothing(perfect):
+        parts.append(worded("used.perfect", size=signed(perfect), ends=f"90% CI {ends_of(perfect)}"))
+    adopted = used.get(ADOPTED)
+    many = adopted is not None and (adopted.n or 0) >= LEAST_NEEDED
+    if adopted is not None and many and adopted.high is not None and adopted.high < IGNORED:
+        parts.append(worded("used.ignored", n=adopted.n, count=len(adopted.ids), ends=_percent(adopted)))
+    selection = calls.get(SELECTION)
+    if selection is not None and selection.holds and (selection.high or 0.0) < 0:
+        shares = (f"{100 * (calls[name].value or 0.0):.0f}%" for name in (WHERE_WRONG, WHERE_RIGHT))
+        fields = dict(zip(("wrong", "right"), shares, strict=True))
+        parts.append(worded("used.misplaced", size=signed(selection), ends=f"{CI} {ends_of(selection)}", **fields))
+    if parts:
+        text = "; ".join(parts)
+        yield _said("used.shown", parts=f"{text[0].upper()}{text[1:]}")
+    called = calls.get(CALLED)
+    if called is not None and called.holds and called.low is not None and (called.n or 0) < SELDOM * _asked(calls):
+        case = "more" if called.low > 0 else "less"
+        ends = f"{CI} {ends_of(called, cost=case == 'less')}"
+        yield _said(f"selection.{case}", n=called.n, size=size_of(called), ends=ends)
+
+
+def _asked(calls: Mapping[str, Result]) -> int:
+    """How many questions there are with a call and without."""
+    return sum(row.n or 0 for name in (CALLED, NOT_CALLED) if (row := calls.get(name)) is not None)
+
+
+def _percent(row: Result) -> str:
+    """The interval of a share in percent: `95% CI 0 to 5%`."""
+    return f"{CI} {100 * (row.low or 0.0):.0f} to {100 * (row.high or 0.0):.0f}%"
 
 
 def _said(case: str, **fields: object) -> Said:

@@ -15,7 +15,19 @@ from hybrid.display.tables import NONE, Column, Table, accuracy, p_value, signed
 from hybrid.display.terminal import how_many
 from hybrid.scoring.rendering import printed
 from hybrid.scoring.result import Result, Section, SectionResult
-from hybrid.scoring.sections import decomposition, effects, equivalence, gain, knowledge, tool_only, unchanged
+from hybrid.scoring.sections import (
+    called,
+    decomposition,
+    effects,
+    equivalence,
+    gain,
+    headroom,
+    knowledge,
+    selection,
+    tool_only,
+    unchanged,
+    used,
+)
 
 PART_COLUMNS = (
     Column("part", "left"),
@@ -50,6 +62,10 @@ def study_tables(sections: Iterable[SectionResult]) -> tuple[Table, ...]:
         *_equal(rows.get(equivalence.NAME, ())),
         *_counted("only with tools, only without", tool_only.SECTION, rows.get(tool_only.NAME, ())),
         *_counted("calls that changed nothing", unchanged.SECTION, rows.get(unchanged.NAME, ())),
+        *_counted("room, and what can be detected", headroom.SECTION, rows.get(headroom.NAME, ())),
+        *_counted("calls by need", selection.SECTION, rows.get(selection.NAME, ())),
+        *_counted("tool output where it is needed", used.SECTION, rows.get(used.NAME, ())),
+        *_counted("the specialists where tools are called", called.SECTION, rows.get(called.NAME, ())),
         *_counted("what one part alone knows", knowledge.SECTION, rows.get(knowledge.NAME, ())),
     )
 
@@ -113,7 +129,9 @@ def _counted(title: str, section: Section, rows: Iterable[Result]) -> Iterator[T
     """A line a quantity: its value, its interval, and of how many questions it is."""
     selected = [row for row in rows if not row.detail]
     if selected:
-        columns = (Column("quantity", "left"), Column("value"), Column("95 %"), Column("of"))
+        levels = sorted({row.level for row in selected if row.low is not None})
+        interval = " or ".join(f"{100 * level:.0f} %" for level in levels) or "95 %"
+        columns = (Column("quantity", "left"), Column("value"), Column(interval), Column("of"))
         lines = [(row.quantity, printed(section, row), _ends(row), str(row.n)) for row in selected]
         yield Table(title, columns, tuple(lines), tuple(dict.fromkeys(row.note for row in selected if row.note)))
 

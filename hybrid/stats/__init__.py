@@ -7,6 +7,7 @@ independent.
 `docs/statistics.md` says how often the intervals hold the truth; `python -m bench.coverage` measures it.
 """
 
+from hybrid.stats.apart import difference_apart, mean_interval
 from hybrid.stats.contrasts import (
     EXACT,
     FEW,
@@ -46,11 +47,13 @@ __all__ = [
     "contrast",
     "detectable",
     "detectable_difference",
+    "difference_apart",
     "ends_of",
     "equivalence",
     "holm",
     "interval",
     "mcnemar",
+    "mean_interval",
     "measured_design",
     "noninferiority",
     "power_of",

@@ -113,7 +113,7 @@ PART_OF = {
 # Cases with a test of their own below.
 # Those of `limits.partial` are in tests/hybrid/benchmarks, of `limits.predicted` in predictions/test_join.py, of
 # `trained` in test_as_trained.py.
-REVIEW = {"equal", "used", "room", "selection", "called", "price", "place", "wording"}
+REVIEW = {"equal", "used", "room", "selection", "calls", "price", "place", "wording", "pooled"}
 BY_HAND = {
     *["gain.units", "gain.waiting", "specialists.units", "specialists.waiting", "solvers.waiting"],
     *["gain.uneven", "specialists.uneven", "solvers.no_interval"],

@@ -90,7 +90,13 @@ def test_section(compared: Compared, name: str) -> None:
     runs, report = compared
     if (runs.benchmark, name) == ("mvp_bench", "answered"):
         pytest.skip("so few pairs of pictures are whole in a part that the test is exact, which is not recomputed")
-    same_rows(runs, [row for row in report["results"] if row["section"] == name], RECOMPUTED[name](runs))
+    rows = [row for row in report["results"] if row["section"] == name]
+    if name == "selection":
+        rows = [row for row in rows if not row["quantity"].startswith("effect of output") or row["n"] >= 30]
+    if name == "headroom":
+        # tests/hybrid/scoring/test_conclusion_review.py simulates these.
+        rows = [row for row in rows if not row["quantity"].startswith("least detectable")]
+    same_rows(runs, rows, RECOMPUTED[name](runs))
 
 
 def test_models(made_up_runs: Any, tmp_path_factory: pytest.TempPathFactory) -> None:
