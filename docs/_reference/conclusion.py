@@ -10,6 +10,7 @@ INTRODUCTION = """# The conclusion
 `hybrid quickstart`, `hybrid run`, `hybrid score`, `hybrid compare`, `hybrid study` and the report begin with the same
 sentences, at most ten, made from the rows that `hybrid compare --json` prints, where they stand as `conclusion`:
 
+0. of several models, what tools bring over all of them (`pooled`);
 1. the metric with tools and alone, their difference with its 95 % interval, and how seldom a tool was called (`gain`);
 2. the difference to the specialists alone (`specialists`);
 3. what of it blank tools bring or cost already, what the tools say adds or costs, or the command that runs the blank

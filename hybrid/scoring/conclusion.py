@@ -20,7 +20,7 @@ from hybrid.display.terminal import clipped, how_many
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.conclusion_cases import worded
 from hybrid.scoring.conclusion_limits import limits_of
-from hybrid.scoring.conclusion_review import review_sentences
+from hybrid.scoring.conclusion_review import pooled_sentences, review_sentences
 from hybrid.scoring.conclusion_rows import (
     CI,
     COUNTS,
@@ -237,6 +237,7 @@ class _Conclusion:
 
     def _of_several(self) -> Iterator[Sentence]:
         groups, rows = self._groups, self._rows
+        yield from (Sentence(*sentence) for sentence in pooled_sentences(rows))
         gains = [rows.pair(group.alone, group.hybrid) for group in groups if group.alone is not None]
         calls_note = self._called([group.hybrid for group in groups])
         if gains:

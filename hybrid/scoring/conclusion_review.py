@@ -12,13 +12,25 @@ from collections.abc import Iterator, Mapping
 
 from hybrid.display.terminal import how_many
 from hybrid.scoring.conclusion_cases import worded
-from hybrid.scoring.conclusion_rows import CI, NO_CLAIM, ConclusionRows, ends_of, signed, size_of
+from hybrid.scoring.conclusion_rows import (
+    CI,
+    NO_CLAIM,
+    ConclusionRows,
+    ends_of,
+    number,
+    shown,
+    signed,
+    size_of,
+    unit_of,
+)
 from hybrid.scoring.groups import ComparisonGroup
 from hybrid.scoring.result import Result
 from hybrid.scoring.score import Scored
 from hybrid.scoring.sections.called import DIFFERENCE, WHERE_CALLED, WHERE_NOT
-from hybrid.scoring.sections.equivalence import is_equal
+from hybrid.scoring.sections.equivalence import HANGS, is_equal
 from hybrid.scoring.sections.headroom import LEAST, ROOM
+from hybrid.scoring.sections.pooled import I2, TAU
+from hybrid.scoring.sections.price import MAJORITY, RATES, SAMPLES, TOO_FEW
 from hybrid.scoring.sections.selection import CALLED, NOT_CALLED, SELECTION, WHERE_RIGHT, WHERE_WRONG
 from hybrid.scoring.sections.used import ADOPTED, PERFECT, changes_nothing
 from hybrid.scoring.tool_effects import GAIN, OFFERING, OUTPUT
@@ -45,6 +57,21 @@ def review_sentences(rows: ConclusionRows, group: ComparisonGroup) -> Iterator[S
     yield from _equal(rows, group)
     yield from _used(rows, group)
     yield from _calls(rows, group)
+    yield from _price(rows, group)
+
+
+def pooled_sentences(rows: ConclusionRows) -> Iterator[Said]:
+    """The gain over all models, the first sentence where there are several."""
+    row = next((row for row in rows.of("pooled") if row.quantity == GAIN), None)
+    if row is None or row.low is None:
+        return
+    more = {each.quantity: each.value or 0.0 for each in rows.of("pooled")}
+    tau, i2 = more[f"{GAIN}: {TAU}"], more[f"{GAIN}: {I2}"]
+    state = shown(row) if row.holds else "open"
+    case = "rule" if HANGS in row.note else state
+    spread = f"tau {number(tau, row.unit)}{unit_of(row)}, I2 {100 * i2:.0f}%"
+    size = size_of(row) if case in ("more", "less") else signed(row)
+    yield _said(f"pooled.{case}", n=row.n, size=size, ends=f"{CI} {ends_of(row, cost=case == 'less')}", spread=spread)
 
 
 def rows_about(rows: ConclusionRows, section: str, hybrid: Scored) -> dict[str, Result]:
@@ -96,6 +123,24 @@ def _calls(rows: ConclusionRows, group: ComparisonGroup) -> Iterator[Said]:
     }
     case = "weak" if (difference.high or 0.0) < 0 else "strong"
     yield _said(f"calls.{case}", size=signed(difference), ends=f"{CI} {ends_of(difference)}", **shares)
+
+
+def _price(rows: ConclusionRows, group: ComparisonGroup) -> Iterator[Said]:
+    """What tools bring beyond samples of the model alone at the same price, or without samples what a gain costs."""
+    of = rows_about(rows, "price", group.hybrid)
+    over = of.get(MAJORITY)
+    if over is not None and over.low is not None and TOO_FEW not in over.note:
+        state = shown(over) if over.holds else "open"
+        size = signed(over) if state == "open" else size_of(over)
+        ends = f"{CI} {ends_of(over, cost=state == 'less')}"
+        yield _said(f"price.{state}", samples=f"{of[SAMPLES].value:.0f}", size=size, ends=ends)
+        return
+    rate = next((row for name in RATES if (row := of.get(name)) is not None and row.excludes_zero), None)
+    gained = group.alone is not None and rows.pair(group.alone, group.hybrid).claim == "more"
+    if rate is not None and gained and (rate.low or 0.0) > 0:
+        yield _said(
+            "price.rate", rate=f"{rate.value:.2g} {rate.quantity}", ends=f"{CI} {rate.low:.2g} to {rate.high:.2g}"
+        )
 
 
 def _used(rows: ConclusionRows, group: ComparisonGroup) -> Iterator[Said]:

@@ -184,6 +184,8 @@ def printed(section: Section, row: Result) -> str:
             return f"{value:z.2f}"
         case "probability":
             return p_value(value)
+        case "points per tokens" | "points per seconds":
+            return f"{value:+.3g}"
     return signed(value) if section.signed(row.quantity) else accuracy(value)
 
 

@@ -23,6 +23,8 @@ from hybrid.scoring.sections import (
     gain,
     headroom,
     knowledge,
+    pooled,
+    price,
     selection,
     tool_only,
     unchanged,
@@ -57,6 +59,7 @@ def study_tables(sections: Iterable[SectionResult]) -> tuple[Table, ...]:
         if not row.metric:
             by_solver[row.b].append(row)
     return (
+        *_counted("over all models", pooled.SECTION, rows.get(pooled.NAME, ())),
         *map(decomposition_table, by_solver.values()),
         *_effects([*rows.get(gain.NAME, ()), *rows.get(effects.NAME, ())]),
         *_equal(rows.get(equivalence.NAME, ())),
@@ -66,6 +69,7 @@ def study_tables(sections: Iterable[SectionResult]) -> tuple[Table, ...]:
         *_counted("calls by need", selection.SECTION, rows.get(selection.NAME, ())),
         *_counted("tool output where it is needed", used.SECTION, rows.get(used.NAME, ())),
         *_counted("the specialists where tools are called", called.SECTION, rows.get(called.NAME, ())),
+        *_counted("the price of a gain", price.SECTION, rows.get(price.NAME, ())),
         *_counted("what one part alone knows", knowledge.SECTION, rows.get(knowledge.NAME, ())),
     )
 

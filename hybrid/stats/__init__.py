@@ -29,6 +29,7 @@ from hybrid.stats.planning import (
     power_of,
     sample_size,
 )
+from hybrid.stats.pooling import Pooled, pooled_effect
 from hybrid.stats.scatter import SKEWED_T
 from hybrid.stats.tost import Equivalence, equivalence
 
@@ -43,6 +44,7 @@ __all__ = [
     "Design",
     "Equivalence",
     "Interval",
+    "Pooled",
     "combine",
     "contrast",
     "detectable",
@@ -56,6 +58,7 @@ __all__ = [
     "mean_interval",
     "measured_design",
     "noninferiority",
+    "pooled_effect",
     "power_of",
     "ratio_interval",
     "sample_size",

@@ -61,9 +61,12 @@ def lead(_: Comparison, section_rows: Sequence[Result]) -> str:
     least = {row.b: row.value for row in section_rows if row.quantity == f"{LEAST}{GAIN}"}
     sentences = []
     for name, room in rooms.items():
-        size = least.get(name)
-        shown = "no gain" if size is None else f"a gain of {100 * size:.0f} points"
-        sentences.append(f"{name}: {100 * (room.value or 0):.0f} points are left to gain; {shown} can be shown.")
+        sentence = f"{name}: {100 * (room.value or 0):.0f} points are left to gain"
+        if name in least:
+            size = least[name]
+            shown = "no gain" if size is None else f"a gain of {100 * size:.0f} points"
+            sentence += f"; {shown} can be shown"
+        sentences.append(f"{sentence}.")
     return " ".join(sentences)
 
 

@@ -13,11 +13,15 @@ from hybrid.scoring.compare import Comparison, ComparisonOptions, compare
 from hybrid.scoring.conclusion import conclusion
 from hybrid.scoring.reports import compare_paths
 from hybrid.scoring.sections.called import SECTION as CALLED
+from hybrid.scoring.sections.differences import SECTION as DIFFERENCES
 from hybrid.scoring.sections.equivalence import SECTION as EQUIVALENCE
 from hybrid.scoring.sections.headroom import SECTION as HEADROOM
+from hybrid.scoring.sections.pooled import SECTION as POOLED
+from hybrid.scoring.sections.price import SECTION as PRICE
+from hybrid.scoring.sections.price import majority
 from hybrid.scoring.sections.selection import SECTION as SELECTION
 from hybrid.scoring.sections.used import SECTION as USED
-from hybrid.stats import contrast, difference_apart
+from hybrid.stats import contrast, difference_apart, pooled_effect
 from tests.hybrid.scoring.sections.rows import by_quantity
 
 
@@ -267,3 +271,86 @@ def test_calls_where_the_specialists_are_weak(made_up_runs: Any, tmp_path: Path)
     assert rows["overconfidence where called"].value == pytest.approx(0.3)
     assert rows["overconfidence where not called"].value == pytest.approx(-0.4)
     assert rows["Brier score where called"].value == pytest.approx(0.25)
+
+
+def models(made_up_runs: Any, folder: Path, *gains: int) -> Comparison:
+    """Several models on the same 100 questions, each of which gains so many with tools."""
+    paths = []
+    for place, gain in enumerate(gains):
+        answers = {
+            "controller": {"Jigsaw": letters(f"{40 + gain}r {60 - gain}w")},
+            "mllm": {"Jigsaw": letters("40r 60w")},
+        }
+        made = made_up_runs.from_letters(folder / str(place), answers, costing=made_up_runs.calling)
+        identity = {**made.manifest["identity"], "model": {"model": f"made:{place}"}}
+        made.write_manifest({**made.manifest, "identity": identity})
+        paths.append(made.path)
+    return compare(compare_paths(paths).solvers)
+
+
+def test_the_gain_over_several_models_comes_first(made_up_runs: Any, tmp_path: Path) -> None:
+    found = models(made_up_runs, tmp_path, 20, 22, 18)
+    first = conclusion(found, limits=False)[0]
+    assert (first.id, first.text[:43]) == ("pooled.more", "Over 3 models tools bring 20 points (95% CI")
+    (row,) = (row for row in POOLED.rows(found) if row.quantity == "gain")
+    differences = [row for row in DIFFERENCES.rows(found) if row.quantity == "difference" and not row.group]
+    own = [row for row in differences if row.metric == found.headline and row.a[4:] == row.b[10:]]
+    assert len({row.b for row in own}) == len(own) == 3
+    errors = [((row.high or 0) - (row.low or 0)) / 2 / 1.959963984540054 for row in own]
+    expected = pooled_effect([row.value or 0.0 for row in own], errors)
+    assert expected.interval is not None
+    assert (row.value, row.low) == pytest.approx((expected.value, expected.interval.low))
+
+
+def test_models_that_differ_have_no_common_effect(made_up_runs: Any, tmp_path: Path) -> None:
+    told = sentences(models(made_up_runs, tmp_path, 40, -30, 35, -35))
+    assert "Over 4 models tools have no significant effect" in told["pooled.open"]
+    assert "I2 9" in told["pooled.open"]
+
+
+def test_one_model_is_not_pooled(made_up_runs: Any, tmp_path: Path) -> None:
+    assert not [case for case in sentences(models(made_up_runs, tmp_path, 20)) if case.startswith("pooled")]
+
+
+def costing(solver: str, question: Question, reply: Reply) -> Reply:
+    """A question alone takes 100 tokens, one with tools 300 to 302."""
+    tokens = 300 + int(question.id.rsplit("_", 1)[1]) % 3 if solver.startswith("controller") else 100
+    return replace(reply, usage=Usage(1, input_tokens=tokens - 10, output_tokens=10, seconds=tokens / 100))
+
+
+def test_the_price_of_a_point(compared: Any) -> None:
+    found = compared(costing=costing, real={"controller": "70r 30w", "mllm": "40r 60w"})
+    rows = by_quantity(tuple(PRICE.rows(found)))
+    # 30 right answers more for 200.99 tokens more in each of 100 questions.
+    assert rows["points per 1,000 tokens"].value == pytest.approx(100 * 1000 * 30 / 20100)
+    assert rows["points per second"].value == pytest.approx(100 * 30 / 201)
+    assert (rows["samples at the same price"].value, len(rows)) == (3.0, 3)
+    assert sentences(found)["price.rate"].startswith("The gain comes to 149 points per 1,000 tokens")
+
+
+def test_a_majority_of_samples_at_the_same_price(made_up_runs: Any, tmp_path: Path) -> None:
+    # Each sample is right on 60 of 90, wrong on another third each time: the majority is right on all.
+    thirds = {"mllm": "30w 60r", "mllm@2": "30r 30w 30r", "mllm@3": "60r 30w", "controller": "70r 20w"}
+    answers = {solver: {"Jigsaw": letters(own)} for solver, own in thirds.items()}
+    run = made_up_runs.from_letters(tmp_path / "run", answers, costing=costing)
+    found = compare(compare_paths([run.path]).solvers)
+    row = by_quantity(tuple(PRICE.rows(found)))["gain over samples at the same price"]
+    assert row.value == pytest.approx(-20 / 90)
+    assert sentences(found)["price.less"].startswith(
+        "At the same price the majority of 3 samples of the model alone is ahead of tools by 22 points ("
+    )
+
+
+def test_a_majority_by_brute_force() -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        samples, n = int(rng.integers(2, 6)), int(rng.integers(1, 20))
+        answers = [[(None, "A", "B", "C")[k] for k in rng.integers(0, 4, n)] for _ in range(samples)]
+        right = [np.array([float(answer == "A") for answer in own]) for own in answers]
+        expected = []
+        for place in range(n):
+            given = [own[place] for own in answers]
+            counts = [(-given.count(answer), given.index(answer)) for answer in set(given) - {None}]
+            first = min(counts)[1] if counts else 0
+            expected.append(float(given[first] == "A"))
+        assert majority(answers, right).tolist() == expected

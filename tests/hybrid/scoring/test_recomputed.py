@@ -30,6 +30,8 @@ from tests.recomputed.sections import RECOMPUTED
 from tests.recomputed.sums import interval, value
 from tests.recomputed.traces import CLASS, cases
 
+# Sections with tests of their own: these runs are of one model and have no cells of a study.
+ELSEWHERE = {"models", "effects", "pooled", "price"}
 Compared = tuple[Runs, JsonObject]
 
 
@@ -81,11 +83,10 @@ def test_the_runs_have_what_is_recomputed(compared: Compared) -> None:
 
 def test_no_section_is_without_its_recomputation(compared: Compared) -> None:
     assert set(names("hybrid.scoring.sections")) == set(RECOMPUTED)
-    # These runs are of one model and have no cells of a study: sections with tests of their own.
-    assert {row["section"] for row in compared[1]["results"]} == set(RECOMPUTED) - {"models", "effects"}
+    assert {row["section"] for row in compared[1]["results"]} == set(RECOMPUTED) - ELSEWHERE
 
 
-@pytest.mark.parametrize("name", [name for name in RECOMPUTED if name not in ("models", "effects")])
+@pytest.mark.parametrize("name", [name for name in RECOMPUTED if name not in ELSEWHERE])
 def test_section(compared: Compared, name: str) -> None:
     runs, report = compared
     if (runs.benchmark, name) == ("mvp_bench", "answered"):

@@ -51,3 +51,18 @@ def test_it_holds_the_truth_where_it_is_given(way: float, share: float) -> None:
         held += found is not None and found.low <= share <= found.high
     assert given == 400
     assert 0.92 <= held / given <= 0.98
+
+
+@pytest.mark.parametrize(("n", "gain", "cost"), [(60, 0.2, 400.0), (200, 0.05, 900.0), (400, 0.0, 50.0)])
+def test_the_interval_of_points_by_cost_holds_the_truth_in_any_unit(n: int, gain: float, cost: float) -> None:
+    held = 0
+    for seed in range(400):
+        rng = np.random.default_rng([seed, n])
+        above = rng.choice([-1.0, 0.0, 1.0], n, p=[0.1, 0.8 - gain, 0.1 + gain])
+        below = rng.gamma(4.0, cost / 4, n)
+        found, scaled = (ratio_interval(above, below * by, range(n), share=False) for by in (1.0, 1000.0))
+        assert found is not None
+        assert scaled is not None
+        assert (scaled.low * 1000, scaled.high * 1000) == pytest.approx((found.low, found.high))
+        held += found.low <= gain / cost <= found.high
+    assert held >= 0.925 * 400
