@@ -16,8 +16,8 @@ sentences, at most ten, made from the rows that `hybrid compare --json` prints, 
 3. what of it blank tools bring or cost already, what the tools say adds or costs, or the command that runs the blank
    control (`content`);
 4. what a reviewer asks next, where it decides something: whether a gain could show (`room`), what is equal within the
-   margin (`equal`), whether tool output is used (`used`), what it brings where a tool is called (`selection`), and
-   whether tools are called where they are right (`calls`);
+   margin (`equal`), whether tool output is used (`used`), what it brings where a tool is called (`selection`), whether
+   tools are called where they are right (`calls`), and what a gain costs (`price`);
 5. on which tasks it is worse or better (`tasks`);
 6. what limits the claim (`limits`).
 

@@ -138,9 +138,13 @@ def _price(rows: ConclusionRows, group: ComparisonGroup) -> Iterator[Said]:
     rate = next((row for name in RATES if (row := of.get(name)) is not None and row.excludes_zero), None)
     gained = group.alone is not None and rows.pair(group.alone, group.hybrid).claim == "more"
     if rate is not None and gained and (rate.low or 0.0) > 0:
-        yield _said(
-            "price.rate", rate=f"{rate.value:.2g} {rate.quantity}", ends=f"{CI} {rate.low:.2g} to {rate.high:.2g}"
-        )
+        value, low, high = (_rounded(end or 0.0) for end in (rate.value, rate.low, rate.high))
+        yield _said("price.rate", rate=f"{value} {rate.quantity}", ends=f"{CI} {low} to {high}")
+
+
+def _rounded(value: float) -> str:
+    """Two digits, or a whole number from 10 on."""
+    return f"{value:,.0f}" if abs(value) >= 10 else f"{value:.2g}"
 
 
 def _used(rows: ConclusionRows, group: ComparisonGroup) -> Iterator[Said]:
