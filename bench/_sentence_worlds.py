@@ -194,7 +194,9 @@ def fieller_holds_the_share(folder: Path, rng: np.random.Generator) -> bool:
     return expected_values is not None and not expected_values.low <= 0.6 <= expected_values.high
 
 
-WORLDS: Mapping[str, Callable[[Path, np.random.Generator], bool]] = {
+World = Callable[[Path, np.random.Generator], bool]
+
+WORLDS: Mapping[str, World] = {
     "refused, by default": refusing_raises_nobody,
     "one verdict of a task on a page": a_page_has_one_verdict,
     "rules of a tool from outside, lost": lost_rules_are_no_zeros,
@@ -207,10 +209,10 @@ WORLDS: Mapping[str, Callable[[Path, np.random.Generator], bool]] = {
 }
 
 
-def false_in(name: str, draws: int, seed: int) -> int:
-    """In how many draws of a world the output is false."""
+def false_in(name: str, draws: int, seed: int, known: Mapping[str, World] = WORLDS) -> int:
+    """In how many draws of one of these worlds the output is false."""
     count = 0
     for draw in range(seed, seed + draws):
         with tempfile.TemporaryDirectory() as folder:
-            count += WORLDS[name](Path(folder), np.random.default_rng([draw, *map(ord, name)]))
+            count += known[name](Path(folder), np.random.default_rng([draw, *map(ord, name)]))
     return count

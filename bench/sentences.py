@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 
 from bench._frame import options
 from bench._quick_claims import Answers, claims_of
+from bench._review_worlds import REVIEW_WORLDS
 from bench._runs import write_run
 from bench._sentence_worlds import WORLDS, false_in
 from bench._simulations import rejected
@@ -353,11 +354,12 @@ def plan(draws: int, seed: int) -> Iterator[str]:
 
 
 def worlds(draws: int, seed: int) -> Iterator[str]:
-    """Of each world of `_sentence_worlds` in how many draws the output is false."""
+    """Of each world of `_sentence_worlds` and `_review_worlds` in how many draws the output is false."""
     yield f"| world, {draws} draws | false |"
     yield "| :--- | ---: |"
-    for name in WORLDS:
-        yield f"| {name} | {false_in(name, draws, seed)} |"
+    payload = {**WORLDS, **REVIEW_WORLDS}
+    for name in payload:
+        yield f"| {name} | {false_in(name, draws, seed, payload)} |"
 
 
 def coverage(draws: int, seed: int) -> Iterator[str]:

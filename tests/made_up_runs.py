@@ -221,11 +221,14 @@ def from_letters(
     tool_output: str = "real",
     show: str | None = None,
     costing: Callable[[str, Question, Reply], Reply] = lambda solver, question, reply: reply,
+    *,
+    puzzles: bool = False,
 ) -> RunFolder:
     """A run of BLINK with a letter for each answer, by solver and task: `{"mllm": {"Jigsaw": "rwauf"}}`.
 
     `r` is right, `w` wrong, `a` abstained, `u` unreadable, `f` not finished; the question `val_Jigsaw_2` is Jigsaw's
-    second. Every question has two choices. `costing` adds to each solver's reply what it cost.
+    second. Every question has two choices. `costing` adds to each solver's reply what it cost. Of `puzzles` the choices
+    are pieces, which the rule of the puzzle tool reads.
     """
     tasks = next(iter(said_by.values()))
     questions = [
@@ -233,6 +236,8 @@ def from_letters(
         for task, letters in tasks.items()
         for n in range(1, len(letters) + 1)
     ]
+    if puzzles:
+        questions = [replace(each, images=each.images * 3, choices=CHOICES["Jigsaw"]) for each in questions]
     replies = {
         "r": Reply("Answer: (A)"),
         "w": Reply("Answer: (B)"),

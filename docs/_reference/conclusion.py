@@ -8,21 +8,26 @@ from hybrid.scoring.conclusion import cases
 INTRODUCTION = """# The conclusion
 
 `hybrid quickstart`, `hybrid run`, `hybrid score`, `hybrid compare`, `hybrid study` and the report begin with the same
-sentences, at most six, made from the rows that `hybrid compare --json` prints, where they stand as `conclusion`:
+sentences, at most ten, made from the rows that `hybrid compare --json` prints, where they stand as `conclusion`:
 
+0. of several models, what tools bring over all of them (`pooled`);
 1. the metric with tools and alone, their difference with its 95 % interval, and how seldom a tool was called (`gain`);
 2. the difference to the specialists alone (`specialists`);
 3. what of it blank tools bring or cost already, what the tools say adds or costs, or the command that runs the blank
    control (`content`);
-4. on which tasks it is worse or better (`tasks`);
-5. what limits the claim (`limits`).
+4. what a reviewer asks next, where it decides something: whether a gain could show (`room`), what is equal within the
+   margin (`equal`), whether tool output is used (`used`), what it brings where a tool is called (`selection`), whether
+   tools are called where they are right (`calls`), and what a gain costs (`price`);
+5. on which tasks it is worse or better (`tasks`);
+6. what limits the claim (`limits`).
 
 Without a solver that gives a model tools, the first two name the solver with the highest value (`solvers`) and those
 that it is ahead of (`ahead`).
 
 A difference is said to be one only where its paired 95 % interval excludes 0; of blank tools and of what the tools say
 only where it holds after adjustment (Holm) within the family of the claim, of tasks over the tasks of the pair. "No
-significant difference" is not equality. A difference that comes from answering more questions, that hangs on how
+significant difference" is not equality; "equal within 5 points" is said where two one-sided tests show it. A
+difference that comes from answering more questions, that hangs on how
 unanswered questions count, or whose sign over all questions is another one, is no gain and no loss: see
 [Statistics](../statistics.md#questions-that-one-solver-leaves-unanswered). Numbers of right answers are said where
 they are the metric, not under a mean over tasks of

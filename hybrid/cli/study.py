@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 OWN = frozenset({"benchmark", "config", "solver", "out", "as_json", "verbose", "quiet", "debug", "tool_output", "show"})
 DEFAULT_SOLVER = "controller"
 # Options shown only by `--help-all`, in addition to the rare ones of `hybrid run`.
-RARE = frozenset({"setting", "max_tokens", "model_arg", "weights", "path", "max_turns", "concurrency", "device"}) | {
-    f"form_{form}" for form in FORMS if form != "json"
-}
+RARE = frozenset(
+    {"margin", "setting", "max_tokens", "model_arg", "weights", "path", "max_turns", "concurrency", "device"}
+) | {f"form_{form}" for form in FORMS if form != "json"}
 
 
 @click.command("study", cls=Grouped, rare=RARE)
@@ -121,9 +121,8 @@ def ask_cells(cells: Sequence[PlannedRun], config: RunConfig, options: Mapping[s
         ]
         if not answered_folders:
             return results.lines
-        report = compare_paths(
-            answered_folders, unanswered=options.get("unanswered"), allow_failed=options["allow_failed"]
-        )
+        chosen = {"unanswered": options.get("unanswered"), "margin": options.get("margin")}
+        report = compare_paths(answered_folders, **chosen, allow_failed=options["allow_failed"])
         show(report, answered_folders)
         # Questions that failed permanently, for example ones missing from a recording; after an outage they are asked
         # again.

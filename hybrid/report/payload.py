@@ -79,7 +79,7 @@ class Overview:
     # The pairs a, b of solvers for which helped and harmed questions can be shown
     pairs: tuple[tuple[str, str], ...] = ()
     sections: tuple[OverviewSection, ...] = ()
-    conclusion: tuple[str, ...] = ()  # At most six sentences
+    conclusion: tuple[str, ...] = ()  # At most ten sentences
     # The charts of the first screen: parts of the gain, each solver's value, differences (or values) by task.
     front: tuple[Chart, ...] = ()
     # The numbers of these charts, also for readers without scripts: a line per solver, a line per task.

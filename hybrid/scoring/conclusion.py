@@ -1,12 +1,12 @@
-"""The conclusion of a comparison: at most six sentences with numbers and intervals, read from the result table.
+"""The conclusion of a comparison: at most ten sentences with numbers and intervals, read from the result table.
 
     for sentence in conclusion(compare(solvers)):
         sentence.id, sentence.text          # "gain.more", "Accuracy is 0.960 with tools (controller), 0.420 alone ..."
 
 In order: a hybrid solver next to its model alone and to the specialists alone, what of the difference blank tools bring
-and what the tools say, what the form of the tools comes to where a study has that of the model's training, which tasks
-are worse, and what limits the claim. Each case, with its condition and its words, is beside the code that chooses it;
-nothing is tested here that `hybrid compare` does not print.
+and what the tools say, what the form of the tools comes to where a study has that of the model's training, what a
+reviewer asks next (`conclusion_review.py`), which tasks are worse, and what limits the claim. Each case, with its
+condition and words, is beside the code that chooses it; nothing is tested here that `hybrid compare` does not print.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from hybrid.display.terminal import clipped, how_many
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.conclusion_cases import DECLARED, Case, case
 from hybrid.scoring.conclusion_limits import limits_of
+from hybrid.scoring.conclusion_review import pooled_sentences, review_sentences
 from hybrid.scoring.conclusion_rows import (
     CI,
     COUNTS,
@@ -61,7 +62,7 @@ class Sentence:
 
 
 def conclusion(comparison: Comparison, *, limits: bool = True) -> tuple[Sentence, ...]:
-    """At most six sentences; at least one where there is a solver.
+    """At most ten sentences; at least one where there is a solver.
 
     Without `limits` the last sentence is left out, whose simulation of power can take seconds.
     """
@@ -324,6 +325,7 @@ class _Conclusion:
         else:
             yield self._parts(group, group.blank)
         yield from self._as_trained(group)
+        yield from (Sentence(*sentence) for sentence in review_sentences(self._rows, group))
         yield from self._tasks(group)
 
     def _next_to_specialists(self, specialist: Scored, hybrid: Scored, named: str) -> Sentence:
@@ -443,6 +445,7 @@ class _Conclusion:
 
     def _of_several(self) -> Iterator[Sentence]:
         groups, rows = self._groups, self._rows
+        yield from (Sentence(*sentence) for sentence in pooled_sentences(rows))
         gains = [rows.pair(group.alone, group.hybrid) for group in groups if group.alone is not None]
         calls_note = self._called([group.hybrid for group in groups])
         if gains:

@@ -26,8 +26,9 @@ from hybrid.scoring.sections.answered import ANSWERING, BETTER, BOTH, SILENT, SP
 from hybrid.scoring.table import answered
 from hybrid.scoring.tally import OTHER
 
-# The sections that a conclusion reads.
-SECTIONS = ("metrics", "differences", "helped", "gain", "effects", "outcomes", "answered")
+# The sections that a conclusion reads; those of `conclusion_review.py` are the last.
+REVIEW = ("headroom", "equivalence", "used", "selection", "called", "pooled", "price")
+SECTIONS = ("metrics", "differences", "helped", "gain", "effects", "outcomes", "answered", *REVIEW)
 NAME_WIDTH = 30
 NAMED = 3  # So many solvers or tasks are named in a list
 COUNTS: Mapping[UnansweredRule, str] = {"guess": "as a guess", "wrong": "as wrong"}

@@ -152,7 +152,8 @@ def _families(rows: Sequence[Result]) -> list[str]:
 def _heading(extra: str, rows: Sequence[Result]) -> str:
     """Return the heading of an extra column; an adjusted p value names its family."""
     if extra != "p_holm":
-        return {"interval": "95 %"}.get(extra, extra)
+        levels = sorted({row.level for row in rows if row.low is not None})
+        return {"interval": " or ".join(f"{100 * level:.0f} %" for level in levels)}.get(extra, extra)
     families = _families(rows)
     return f"p (Holm, {families[0]})" if len(families) == 1 else "p (Holm in family)"
 
@@ -183,6 +184,8 @@ def printed(section: Section, row: Result) -> str:
             return f"{value:z.2f}"
         case "probability":
             return p_value(value)
+        case "points per tokens" | "points per seconds":
+            return f"{value:+.3g}"
     return signed(value) if section.signed(row.quantity) else accuracy(value)
 
 

@@ -202,7 +202,7 @@ class ComparisonReport(Report):
     @cached_property
     @described_by(describer)
     def conclusion(self) -> tuple[Sentence, ...]:
-        """At most six sentences on the effect of the tools."""
+        """At most ten sentences on the effect of the tools."""
         return conclusion(self.comparison) if self.solvers else ()
 
     @property

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 FRACTION, OWN_UNIT, QUESTIONS = "fraction", "the metric's own", "questions"
 
 LEVEL = 0.05  # Two-sided significance level of a test
+COVERAGE = 0.95  # Coverage of an interval, unless its row names another
+
+USUAL = ("level", COVERAGE)  # The field that JSON leaves out, as nearly every row has it
 
 # How a page draws a section: dots with intervals around 0, bars by task, counts in a grid that link to their questions,
 # parts that add up, one quantity against another, steps from the accuracy of `a` to that of `b`.
@@ -37,9 +40,10 @@ class Result:
 
     `quantity` names it (`difference`, `kappa`, `over-trust rate`), `unit` is its unit. `a` and `b` are the solvers that
     it describes (a difference is b minus a), `metric` is the measured metric, `group` the task or value of `--by`,
-    empty for all. `low` and `high` are the ends of the 95 % interval, `p` is two-sided, `p_holm` is adjusted within its
-    `family`. `n` is the number of units behind the number; `none` is the rule for questions without a readable answer,
-    empty if it makes no difference. `note` says what limits the number; `ids` are the questions behind a count.
+    empty for all. `low` and `high` are the ends of the interval (95 %, or `level`), `p` is two-sided, `p_holm` is
+    adjusted within its `family`. `n` is the number of units behind the number; `none` is the rule for questions without
+    a readable answer, empty if it makes no difference. `note` says what limits the number; `ids` are the questions
+    behind a count.
     """
 
     section: str
@@ -60,6 +64,8 @@ class Result:
     note: str = ""
     ids: tuple[str, ...] = ()
     detail: bool = False  # Whether tables omit the row; JSON and csv have every row
+    # Coverage of the interval; 0.9 in `equivalence`, which is the same as its two tests at 5 %.
+    level: float = COVERAGE
 
     def as_json(self) -> dict[str, Json]:
         """Return the fields that have a value; `section`, `quantity`, `unit` and `value` always."""
@@ -69,7 +75,7 @@ class Result:
             # `asdict` would copy every value deeply, and a comparison has thousands of rows.
             for name, value in ((name, getattr(self, name)) for name in self.__dataclass_fields__)
             # A 0 is a value: an interval may begin at 0, and a p value may be 0.
-            if name in always or not (value is None or value is False or value in ("", ()))
+            if name in always or not (value is None or value is False or value in ("", ()) or (name, value) == USUAL)
         }
 
     def noted(self, *notes: str) -> Result:

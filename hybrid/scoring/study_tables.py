@@ -15,7 +15,21 @@ from hybrid.display.tables import NONE, Column, Table, accuracy, p_value, signed
 from hybrid.display.terminal import how_many
 from hybrid.scoring.rendering import printed
 from hybrid.scoring.result import Result, Section, SectionResult
-from hybrid.scoring.sections import decomposition, effects, gain, knowledge, tool_only, unchanged
+from hybrid.scoring.sections import (
+    called,
+    decomposition,
+    effects,
+    equivalence,
+    gain,
+    headroom,
+    knowledge,
+    pooled,
+    price,
+    selection,
+    tool_only,
+    unchanged,
+    used,
+)
 
 PART_COLUMNS = (
     Column("part", "left"),
@@ -45,10 +59,17 @@ def study_tables(sections: Iterable[SectionResult]) -> tuple[Table, ...]:
         if not row.metric:
             by_solver[row.b].append(row)
     return (
+        *_counted("over all models", pooled.SECTION, rows.get(pooled.NAME, ())),
         *map(decomposition_table, by_solver.values()),
         *_effects([*rows.get(gain.NAME, ()), *rows.get(effects.NAME, ())]),
+        *_equal(rows.get(equivalence.NAME, ())),
         *_counted("only with tools, only without", tool_only.SECTION, rows.get(tool_only.NAME, ())),
         *_counted("calls that changed nothing", unchanged.SECTION, rows.get(unchanged.NAME, ())),
+        *_counted("room, and what can be detected", headroom.SECTION, rows.get(headroom.NAME, ())),
+        *_counted("calls by need", selection.SECTION, rows.get(selection.NAME, ())),
+        *_counted("tool output where it is needed", used.SECTION, rows.get(used.NAME, ())),
+        *_counted("the specialists where tools are called", called.SECTION, rows.get(called.NAME, ())),
+        *_counted("the price of a gain", price.SECTION, rows.get(price.NAME, ())),
         *_counted("what one part alone knows", knowledge.SECTION, rows.get(knowledge.NAME, ())),
     )
 
@@ -93,11 +114,28 @@ def _effects(rows: Sequence[Result]) -> Iterator[Table]:
         )
 
 
+def _equal(rows: Sequence[Result]) -> Iterator[Table]:
+    """A line an effect: its 90 % interval, and whether it is equal within the margin."""
+    if rows:
+        names = ("n", "difference", "90 %", "p", "p (Holm)")
+        columns = (Column("effect", "left"), *map(Column, names), Column("verdict", "left"))
+        lines = [
+            (
+                *(row.quantity, str(row.n), signed(row.value), _ends(row, "+.3f")),
+                *(p_value(row.p), p_value(row.p_holm), row.note.split(";")[0]),
+            )
+            for row in rows
+        ]
+        yield Table("equal within the margin?", columns, tuple(lines))
+
+
 def _counted(title: str, section: Section, rows: Iterable[Result]) -> Iterator[Table]:
     """Yield a table with a line per quantity: value, interval, and number of questions."""
     selected = [row for row in rows if not row.detail]
     if selected:
-        columns = (Column("quantity", "left"), Column("value"), Column("95 %"), Column("of"))
+        levels = sorted({row.level for row in selected if row.low is not None})
+        interval = " or ".join(f"{100 * level:.0f} %" for level in levels) or "95 %"
+        columns = (Column("quantity", "left"), Column("value"), Column(interval), Column("of"))
         lines = [(row.quantity, printed(section, row), _ends(row), str(row.n)) for row in selected]
         yield Table(title, columns, tuple(lines), tuple(dict.fromkeys(row.note for row in selected if row.note)))
 

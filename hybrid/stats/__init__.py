@@ -7,6 +7,7 @@ are not independent. `docs/statistics.md` reports how often the intervals cover 
 measures it.
 """
 
+from hybrid.stats.apart import difference_apart, mean_interval
 from hybrid.stats.contrasts import (
     EXACT,
     FEW,
@@ -28,7 +29,9 @@ from hybrid.stats.planning import (
     power_of,
     sample_size,
 )
+from hybrid.stats.pooling import Pooled, pooled_effect
 from hybrid.stats.scatter import SKEWED_T
+from hybrid.stats.tost import Equivalence, equivalence
 
 __all__ = [
     "EXACT",
@@ -39,17 +42,23 @@ __all__ = [
     "TYPICAL_DISCORDANT",
     "Contrast",
     "Design",
+    "Equivalence",
     "Interval",
+    "Pooled",
     "combine",
     "contrast",
     "detectable",
     "detectable_difference",
+    "difference_apart",
     "ends_of",
+    "equivalence",
     "holm",
     "interval",
     "mcnemar",
+    "mean_interval",
     "measured_design",
     "noninferiority",
+    "pooled_effect",
     "power_of",
     "ratio_interval",
     "sample_size",

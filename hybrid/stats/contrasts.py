@@ -172,6 +172,10 @@ class Scatter:
         """Return the one-sided probability of a difference this large or larger, given this true difference."""
         return self._beyond(self.error.distance(self.value, truth))
 
+    def p_below(self, truth: float) -> float:
+        """One-sided: how likely a difference so small, or a smaller one, is at this truth."""
+        return self._beyond(-self.error.distance(self.value, truth))
+
     def _beyond(self, distance: float) -> float:
         from scipy.special import stdtr  # slow to import, and only comparisons need it
 

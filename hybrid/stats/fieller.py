@@ -16,7 +16,9 @@ FIELLER = "Fieller"
 _ROUNDING = 1e-12
 
 
-def ratio_interval(above: Floats, below: Floats, clusters: Sequence[object], level: float = 0.95) -> Interval | None:
+def ratio_interval(
+    above: Floats, below: Floats, clusters: Sequence[object], level: float = 0.95, *, share: bool = True
+) -> Interval | None:
     """Return Fieller's interval of `sum(above) / sum(below)`; None if the denominator's interval includes 0.
 
     The ends are the ratios r for which Student's t just does not reject the sum over clusters of `above - r * below`
@@ -30,6 +32,7 @@ def ratio_interval(above: Floats, below: Floats, clusters: Sequence[object], lev
         below: (n,) their denominators, of any sign; zeros count too.
         clusters: (n,) cluster names.
         level: two-sided coverage.
+        share: whether the ratio is one of like amounts, to which the two clusters are added; not of points by tokens.
 
     Raises `ValueError` for a level outside 0..1.
     """
@@ -40,6 +43,7 @@ def ratio_interval(above: Floats, below: Floats, clusters: Sequence[object], lev
     x, y = summed(place, above, count), summed(place, below, count)
     total = float(y.sum())
     size = float(y @ y) / float(np.abs(y).sum()) if y.any() else 0.0
+    size *= share
     squared = quantile_of(count - 1, tail) ** 2
     a = total**2 - squared * (_variance(y, y) + 2 * size**2)
     b = float(x.sum()) * total - squared * (_variance(x, y) + size**2)

@@ -19,10 +19,10 @@ def test_its_ends_are_the_ratios_that_a_t_test_just_does_not_reject() -> None:
     assert result is not None
     assert result.method == FIELLER
     for end in (result.low, result.high):
-        residual, size = np.array(above) - end * np.array(below), sum(y * y for y in below) / sum(below)
-        variance = len(residual) * residual.var(ddof=1) + size**2 * ((1 - end) ** 2 + end**2)
-        assert abs(residual.sum()) / math.sqrt(variance) == pytest.approx(
-            student.ppf(0.975, len(residual) - 1), rel=1e-9
+        remaining, size = np.array(above) - end * np.array(below), sum(y * y for y in below) / sum(below)
+        variance = len(remaining) * remaining.var(ddof=1) + size**2 * ((1 - end) ** 2 + end**2)
+        assert abs(remaining.sum()) / math.sqrt(variance) == pytest.approx(
+            student.ppf(0.975, len(remaining) - 1), rel=1e-9
         )
     assert result.low < sum(above) / sum(below) < result.high
 
@@ -55,3 +55,18 @@ def test_it_holds_the_truth_where_it_is_given(way: float, share: float) -> None:
         stored += result is not None and result.low <= share <= result.high
     assert options == 400
     assert 0.92 <= stored / options <= 0.98
+
+
+@pytest.mark.parametrize(("n", "gain", "cost"), [(60, 0.2, 400.0), (200, 0.05, 900.0), (400, 0.0, 50.0)])
+def test_the_interval_of_points_by_cost_holds_the_truth_in_any_unit(n: int, gain: float, cost: float) -> None:
+    stored = 0
+    for seed in range(400):
+        rng = np.random.default_rng([seed, n])
+        above = rng.choice([-1.0, 0.0, 1.0], n, p=[0.1, 0.8 - gain, 0.1 + gain])
+        below = rng.gamma(4.0, cost / 4, n)
+        result, scaled = (ratio_interval(above, below * by, range(n), share=False) for by in (1.0, 1000.0))
+        assert result is not None
+        assert scaled is not None
+        assert (scaled.low * 1000, scaled.high * 1000) == pytest.approx((result.low, result.high))
+        stored += result.low <= gain / cost <= result.high
+    assert stored >= 0.925 * 400

@@ -67,7 +67,7 @@ def test_the_tables_of_a_study_fit_eighty_columns(cells: Comparison) -> None:
     from hybrid.scoring.sections import results
 
     tables = study_tables(results(cells))
-    assert [table.title.split(" ")[0] for table in tables] == ["gain", "effects", "only"]
+    assert [table.title.split(" ")[0] for table in tables] == ["gain", "effects", "equal", "only", "room,", "tool"]
     assert all(len(line) <= 80 for table in tables for line in RENDERERS["narrow"](table).splitlines())
 
 

@@ -1,0 +1,162 @@
+"""Worlds of known truth for the sections and sentences that answer a reviewer: `python -m bench.sentences --worlds`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bench._runs import written
+from bench._sentence_worlds import Right, World, questions
+from hybrid.core.types import Attempt, Exchange, ImageRef, Json, Prompt, Question, Reply, Step, Usage
+from hybrid.log.folder import RunFolder
+from hybrid.scoring.compare import Comparison, compare
+from hybrid.scoring.conclusion import conclusion
+from hybrid.scoring.reports import compare_paths
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class DrawnSolver:
+    """Answers of one solver: which are right, and of each question whether a tool was called and what it found.
+
+    `found` is whether the tool output leads to the right answer, `confidence` the tool's own, `tokens` what the reply
+    took. Without `called` no tool was called.
+    """
+
+    right: Right
+    called: Right | None = None
+    found: Right | None = None
+    confidence: Floats | None = None
+    tokens: Floats | None = None
+
+    def reply(self, question: Question, place: int) -> Reply:
+        """The reply to the question at this place."""
+        tokens = 0 if self.tokens is None else int(self.tokens[place])
+        is_called = self.called is not None and bool(self.called[place])
+        usage = Usage(1, int(is_called), input_tokens=tokens, output_tokens=int(tokens > 0), seconds=1.0 + is_called)
+        text = f"Answer: ({'A' if self.right[place] else 'B'})"
+        return Reply(text, usage=usage, steps=(self.step(question, place),) if is_called else ())
+
+    def step(self, question: Question, place: int) -> Step:
+        """A call of the puzzle tool, whose rule answers (A) where `best` is 0."""
+        confidence = 0.9 if self.confidence is None else float(self.confidence[place])
+        found: Json = {} if self.found is None else {"best": 0 if self.found[place] else 1}
+        names = [f"img:{n + 1}" for n in range(len(question.images))]
+        data: dict[str, Json] = {"images": names, "args": {}, "data": found, "confidence": confidence}
+        return Step("tool", "jigsaw", "a finding", 0.1, data={**data, "backend": "classical", "version": "drawn"})
+
+
+def puzzles(size: int) -> list[Question]:
+    """Puzzles with two pieces, of which the rule of the puzzle tool reads its output."""
+    pieces = ("the second image", "the third image")
+    return [replace(question, images=question.images * 3, choices=pieces) for question in questions(size)]
+
+
+def write_world(
+    path: Path, asked: Sequence[Question], solvers: Mapping[str, DrawnSolver], **identity: Json
+) -> RunFolder:
+    """A run folder of these solvers."""
+
+    def attempt(solver: DrawnSolver, place: int, question: Question) -> Attempt:
+        parts = (question.text, *(ImageRef(f"img:{n + 1}", image) for n, image in enumerate(question.images)))
+        prompt = Prompt(parts, question.kind, question.choices, route=question.route)
+        return Attempt(question.id, (Exchange(prompt, solver.reply(question, place)),), 0.5, started=0.0)
+
+    attempts = {name: [attempt(own, *row) for row in enumerate(asked)] for name, own in solvers.items()}
+    facts: dict[str, Json] = {"model": {"model": "drawn"}, "tool_output": "real", **identity}
+    return written(path, asked, attempts, facts)
+
+
+def comparison_of(folder: Path, asked: Sequence[Question], **runs: Mapping[str, DrawnSolver]) -> Comparison:
+    """The comparison of runs named by their tool output."""
+    paths = [write_world(folder / name, asked, solvers, tool_output=name).path for name, solvers in runs.items()]
+    return compare(compare_paths(paths).solvers)
+
+
+def sentences_of(comparison: Comparison) -> dict[str, str]:
+    """The sentences of a conclusion by case, without its limits."""
+    return {sentence.id: sentence.text for sentence in conclusion(comparison, limits=False)}
+
+
+def changed(rng: np.random.Generator, before: Right, up: float, down: float) -> Right:
+    """Answers of which `up` of all become right and `down` of all become wrong, where they can."""
+    draws, share = rng.random(len(before)), float(before.mean())
+    return np.where(before, draws >= down / max(share, 1e-9), draws < up / max(1 - share, 1e-9))
+
+
+def a_gain_of_the_margin_is_not_equal(folder: Path, rng: np.random.Generator) -> bool:
+    """A true gain of 5 points at a margin of 5 points: equality is asserted in at most about 5 %."""
+    alone = np.arange(400) % 2 == 0
+    tools = changed(rng, alone, 0.1, 0.05)
+    solvers = {"controller": DrawnSolver(tools, np.ones(400, bool)), "mllm": DrawnSolver(alone)}
+    return "equal.shown" in sentences_of(comparison_of(folder, questions(400), real=solvers))
+
+
+def few_questions_are_not_equal(folder: Path, rng: np.random.Generator) -> bool:
+    """Of 40 questions 2 or 3 change: no difference is shown, and no equality within 5 points."""
+    alone = rng.random(40) < 0.5
+    tools = alone ^ (rng.random(40) < 0.06)
+    solvers = {"controller": DrawnSolver(tools, np.ones(40, bool)), "mllm": DrawnSolver(alone)}
+    return "equal.shown" in sentences_of(comparison_of(folder, questions(40), real=solvers))
+
+
+def outputs_that_decide_are_not_ignored(folder: Path, rng: np.random.Generator) -> bool:
+    """The model answers as the output says, and perfect output makes it right: it is not said to ignore them."""
+    called, alone, found = np.ones(120, bool), rng.random(120) < 0.4, rng.random(120) < 0.8
+    real = {"controller": DrawnSolver(found, called, found), "mllm": DrawnSolver(alone)}
+    blank, oracle = ({"controller": DrawnSolver(right, called, found)} for right in (alone, called))
+    told = sentences_of(comparison_of(folder, puzzles(120), real=real, blank=blank, oracle=oracle))
+    return "used.shown" in told
+
+
+def ignored_outputs_are_counted(folder: Path, rng: np.random.Generator) -> bool:
+    """The model answers as it does alone, whatever tools say: the sentence counts the outputs that it needed."""
+    called, alone, found = np.ones(200, bool), rng.random(200) < 0.4, rng.random(200) < 0.8
+    solvers = {"controller": DrawnSolver(alone, called, found)}
+    real = {**solvers, "mllm": DrawnSolver(alone)}
+    told = sentences_of(comparison_of(folder, puzzles(200), real=real, blank=solvers, oracle=solvers))
+    needed = int((found & ~alone).sum())
+    text = told.get("used.shown", "")
+    return f"f {needed} right tool outputs that the model needed it used 0 (" not in text or "Even perfect" not in text
+
+
+def calls_by_chance_are_not_misplaced(folder: Path, rng: np.random.Generator) -> bool:
+    """Calls that know nothing of what is right alone: a difference is asserted in at most about 5 %."""
+    called, alone = rng.random(120) < 0.5, rng.random(120) < 0.5
+    solvers = {"controller": DrawnSolver(alone, called), "mllm": DrawnSolver(alone)}
+    return "used.shown" in sentences_of(comparison_of(folder, puzzles(120), real=solvers))
+
+
+def a_model_without_room_gains_nothing(folder: Path, rng: np.random.Generator) -> bool:
+    """A model that is right on all: the conclusion says that no gain could show, and no other world does."""
+    sure, unsure = np.ones(60, bool), rng.random(60) < 0.5
+    told = []
+    for name, alone in (("sure", sure), ("unsure", unsure)):
+        solvers = {"controller": DrawnSolver(rng.random(60) < 0.9, sure), "mllm": DrawnSolver(alone)}
+        told.append("room.none" in sentences_of(comparison_of(folder / name, puzzles(60), real=solvers)))
+    return told != [True, False]
+
+
+def specialists_alike_everywhere_are_not_weak(folder: Path, rng: np.random.Generator) -> bool:
+    """Specialists that are right on 0.7 with and without a call: a difference is asserted in at most about 5 %."""
+    called, alone = rng.random(120) < 0.5, rng.random(120) < 0.5
+    specialist = DrawnSolver(rng.random(120) < 0.7)
+    real = {"controller": DrawnSolver(alone, called), "mllm": DrawnSolver(alone), "specialist": specialist}
+    told = sentences_of(comparison_of(folder, puzzles(120), real=real))
+    return any(case.startswith("calls.") for case in told)
+
+
+REVIEW_WORLDS: Mapping[str, World] = {
+    "a gain of the margin is called equal (5 % expected)": a_gain_of_the_margin_is_not_equal,
+    "40 questions are called equal": few_questions_are_not_equal,
+    "outputs that decide are called ignored": outputs_that_decide_are_not_ignored,
+    "ignored outputs are counted otherwise": ignored_outputs_are_counted,
+    "no room, said otherwise": a_model_without_room_gains_nothing,
+    "specialists alike are called weak (5 % expected)": specialists_alike_everywhere_are_not_weak,
+    "calls by chance are called misplaced (5 % expected)": calls_by_chance_are_not_misplaced,
+}

@@ -1,0 +1,30 @@
+"""On which questions a solver called a tool that answered.
+
+called = call_share(comparison, hybrid, part.seen.ids)      # 0..1 of each question; nan where no trace says
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from hybrid.scoring.compare import Comparison
+from hybrid.scoring.findings import heard
+from hybrid.scoring.score import Scored
+from hybrid.scoring.table import Floats
+
+
+def call_share(comparison: Comparison, hybrid: Scored, ids: Iterable[str], *, repeated: bool = True) -> Floats:
+    """Of each question the share of repetitions in which a tool answered a call; a call that failed is no call.
+
+    Without `repeated` the first repetition alone is read. nan where no repetition has a readable trace.
+    """
+    repetitions = comparison.repetitions(hybrid) if repeated else (hybrid,)
+    verdicts = [heard(scored) for scored in repetitions]
+
+    def share(identity: str) -> float:
+        traced = [of[identity] for of in verdicts if identity in of and not of[identity].no_trace]
+        return sum(bool(verdict.tools) for verdict in traced) / len(traced) if traced else np.nan
+
+    return np.array([share(identity) for identity in ids], float)

@@ -1,0 +1,314 @@
+"""The sentences of a conclusion that answer a reviewer: what is equal, used, possible, and at what price.
+
+    for case, text in review_sentences(ConclusionRows(comparison), group):
+        case, text      # "equal.shown", "Equal within 5 points: with tools and alone (+0 points, 90% CI -2 to +2)."
+
+Each reads the rows of one section and is left out where that section decides nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from hybrid.display.terminal import how_many
+from hybrid.scoring.conclusion_cases import DECLARED, case
+from hybrid.scoring.conclusion_rows import (
+    CI,
+    NO_CLAIM,
+    ConclusionRows,
+    ends_of,
+    number,
+    shown,
+    signed,
+    size_of,
+    unit_of,
+)
+from hybrid.scoring.groups import ComparisonGroup
+from hybrid.scoring.result import Result
+from hybrid.scoring.score import Scored
+from hybrid.scoring.sections.called import DIFFERENCE, WHERE_CALLED, WHERE_NOT
+from hybrid.scoring.sections.equivalence import HANGS, is_equal
+from hybrid.scoring.sections.headroom import LEAST, ROOM
+from hybrid.scoring.sections.pooled import I2, TAU
+from hybrid.scoring.sections.price import MAJORITY, RATES, SAMPLES, TOO_FEW
+from hybrid.scoring.sections.selection import CALLED, NOT_CALLED, SELECTION, WHERE_RIGHT, WHERE_WRONG
+from hybrid.scoring.sections.used import ADOPTED, PERFECT, changes_nothing
+from hybrid.scoring.tool_effects import GAIN, OFFERING, OUTPUT
+
+# A sentence: the id of its case, and its text.
+Said = tuple[str, str]
+# Outputs are called ignored where the model uses fewer than this share of those that it needs.
+IGNORED = 0.5
+# Of fewer outputs that were needed nothing is said.
+LEAST_NEEDED = 10
+# Below this share of questions with a call their own effect is said beside that over all questions.
+SELDOM = 0.5
+# What is equal, by quantity of the section.
+EQUAL_PAIRS = {
+    GAIN: "with tools and alone",
+    OFFERING: "with blank tools and alone",
+    OUTPUT: "with tools and with blank tools",
+}
+
+# The cases by the sentence that they belong to; the functions below choose among them.
+case(
+    "equal.shown",
+    (
+        "the 90 % interval of a difference is inside the margin, after adjustment (Holm) and by either "
+        "rule for unanswered questions"
+    ),
+    "Equal within {margin} points: {parts}.",
+)
+case(
+    "used.shown",
+    "one of the next three holds",
+    "{parts}.",
+)
+case(
+    "used.perfect",
+    (
+        "part of used.shown: with oracle output the score is that with blank tools (or alone) within the "
+        "margin, after adjustment (Holm)"
+    ),
+    "even perfect tool output changes nothing ({size}, {ends})",
+)
+case(
+    "used.ignored",
+    (
+        "part of used.shown: of 10 or more right outputs where the model is wrong alone fewer than half "
+        "are used (95 % interval)"
+    ),
+    "of {n} right tool outputs that the model needed it used {count} ({ends})",
+)
+case(
+    "used.misplaced",
+    ("part of used.shown: the model calls tools less often where it is wrong alone, after adjustment (Holm)"),
+    ("it calls tools on {wrong} of what it gets wrong alone and on {right} of what it gets right ({size}, {ends})"),
+)
+case(
+    "selection.more",
+    ("a tool was called on fewer than half of the questions, and there output adds, after adjustment (Holm)"),
+    "On the {n} questions with a call tool output adds {size} ({ends}).",
+)
+case(
+    "selection.less",
+    ("a tool was called on fewer than half of the questions, and there output costs, after adjustment (Holm)"),
+    "On the {n} questions with a call tool output costs {size} ({ends}).",
+)
+case(
+    "room.none",
+    "the model alone is right on every question",
+    "The model alone is right on all of {n}: no gain could show.",
+)
+case(
+    "room.small",
+    "no significant gain, and the model alone leaves less to gain than this run can detect",
+    ("The model alone leaves {room} to gain, and this run can detect {least} (80% power): a gain is unlikely to show."),
+)
+case(
+    "calls.weak",
+    ("where the model calls a tool the specialists are right less often than elsewhere, after adjustment (Holm)"),
+    (
+        "It calls tools where they are weak: the specialists are right on {called} of the questions with "
+        "a call and on {elsewhere} of the others ({size}, {ends})."
+    ),
+)
+case(
+    "calls.strong",
+    ("where the model calls a tool the specialists are right more often than elsewhere, after adjustment (Holm)"),
+    (
+        "It calls tools where they are strong: the specialists are right on {called} of the questions "
+        "with a call and on {elsewhere} of the others ({size}, {ends})."
+    ),
+)
+case(
+    "pooled.more",
+    "several models: the random-effects mean of their gains is above 0, after adjustment (Holm)",
+    "Over {n} models tools bring {size} ({ends}; between models {spread}).",
+)
+case(
+    "pooled.less",
+    "several models: the random-effects mean of their gains is below 0, after adjustment (Holm)",
+    "Over {n} models tools cost {size} ({ends}; between models {spread}).",
+)
+case(
+    "pooled.open",
+    "several models: the interval of the random-effects mean holds 0",
+    "Over {n} models tools have no significant effect ({size}, {ends}; between models {spread}).",
+)
+case(
+    "pooled.rule",
+    "several models: whether there is an effect hangs on how unanswered questions count",
+    (
+        "Over {n} models tools change the score by {size} ({ends}; between models {spread}), depending on"
+        " how unanswered questions count."
+    ),
+)
+case(
+    "price.more",
+    (
+        "the model alone was asked as often as tools cost, and the majority of its answers is right less "
+        "often, after adjustment (Holm)"
+    ),
+    ("At the same price the majority of {samples} samples of the model alone falls short of tools by {size} ({ends})."),
+)
+case(
+    "price.less",
+    (
+        "the model alone was asked as often as tools cost, and the majority of its answers is right more "
+        "often, after adjustment (Holm)"
+    ),
+    ("At the same price the majority of {samples} samples of the model alone is ahead of tools by {size} ({ends})."),
+)
+case(
+    "price.open",
+    ("the model alone was asked as often as tools cost, and no difference to the majority of its answers holds"),
+    (
+        "At the same price tools are not significantly different from the majority of {samples} samples "
+        "of the model alone ({size}, {ends})."
+    ),
+)
+case(
+    "price.rate",
+    "a gain, and what tools cost more is known; no samples at the same price",
+    "The gain comes to {rate} ({ends}).",
+)
+
+
+def review_sentences(rows: ConclusionRows, group: ComparisonGroup) -> Iterator[Said]:
+    """The sentences about one solver with tools, in the order printed."""
+    yield from _room(rows, group)
+    yield from _equal(rows, group)
+    yield from _used(rows, group)
+    yield from _calls(rows, group)
+    yield from _price(rows, group)
+
+
+def pooled_sentences(rows: ConclusionRows) -> Iterator[Said]:
+    """The gain over all models, the first sentence where there are several."""
+    row = next((row for row in rows.of("pooled") if row.quantity == GAIN), None)
+    if row is None or row.low is None:
+        return
+    more = {each.quantity: each.value or 0.0 for each in rows.of("pooled")}
+    tau, i2 = more[f"{GAIN}: {TAU}"], more[f"{GAIN}: {I2}"]
+    state = shown(row) if row.holds else "open"
+    which = "rule" if HANGS in row.note else state
+    spread = f"tau {number(tau, row.unit)}{unit_of(row)}, I2 {100 * i2:.0f}%"
+    size = size_of(row) if which in ("more", "less") else signed(row)
+    yield _said(f"pooled.{which}", n=row.n, size=size, ends=f"{CI} {ends_of(row, cost=which == 'less')}", spread=spread)
+
+
+def rows_about(rows: ConclusionRows, section: str, hybrid: Scored) -> dict[str, Result]:
+    """The rows of a section about one solver with tools, over all questions, by quantity."""
+    return {row.quantity: row for row in rows.of(section) if row.b == hybrid.solver and not row.group}
+
+
+def _equal(rows: ConclusionRows, group: ComparisonGroup) -> Iterator[Said]:
+    """What is equal within the margin, unless its parts or the rule for unanswered questions tell another story."""
+    sides = {
+        GAIN: (group.alone, group.hybrid),
+        OFFERING: (group.alone, group.blank),
+        OUTPUT: (group.blank, group.hybrid),
+    }
+    tested = {(row.quantity, row.a, row.b): row for row in rows.of("equivalence")}
+    parts = []
+    for quantity, (a, b) in sides.items():
+        if a is None or b is None:
+            continue
+        row = tested.get((quantity, a.solver, b.solver))
+        if row is not None and is_equal(row) and rows.pair(a, b).claim not in NO_CLAIM:
+            parts.append(f"{EQUAL_PAIRS[quantity]} ({signed(row)}, 90% CI {ends_of(row)})")
+    if parts:
+        yield _said("equal.shown", margin=f"{100 * rows.found.options.margin:g}", parts="; ".join(parts))
+
+
+def _room(rows: ConclusionRows, group: ComparisonGroup) -> Iterator[Said]:
+    """That no gain could show, as the model alone leaves less to gain than these questions can show."""
+    of = rows_about(rows, "headroom", group.hybrid)
+    room, least = of.get(ROOM), of.get(f"{LEAST}{GAIN}")
+    if group.alone is None or room is None or room.value is None or room.low is None:
+        return
+    pair = rows.pair(group.alone, group.hybrid)
+    if abs(room.value) < 1e-9:
+        yield _said("room.none", n=how_many(pair.n))
+    elif least is not None and least.value is not None and room.value < least.value and pair.state == "open":
+        yield _said("room.small", room=size_of(room), least=size_of(least))
+
+
+def _calls(rows: ConclusionRows, group: ComparisonGroup) -> Iterator[Said]:
+    """That the model calls tools where they are weaker, or stronger, than elsewhere."""
+    of = rows_about(rows, "called", group.hybrid)
+    difference = of.get(DIFFERENCE)
+    if difference is None or not difference.holds or not difference.excludes_zero:
+        return
+    shares = {
+        name: f"{100 * (of[key].value or 0.0):.0f}%"
+        for name, key in (("called", WHERE_CALLED), ("elsewhere", WHERE_NOT))
+    }
+    which = "weak" if (difference.high or 0.0) < 0 else "strong"
+    yield _said(f"calls.{which}", size=signed(difference), ends=f"{CI} {ends_of(difference)}", **shares)
+
+
+def _price(rows: ConclusionRows, group: ComparisonGroup) -> Iterator[Said]:
+    """What tools bring beyond samples of the model alone at the same price, or without samples what a gain costs."""
+    of = rows_about(rows, "price", group.hybrid)
+    over = of.get(MAJORITY)
+    if over is not None and over.low is not None and TOO_FEW not in over.note:
+        state = shown(over) if over.holds else "open"
+        size = signed(over) if state == "open" else size_of(over)
+        ends = f"{CI} {ends_of(over, cost=state == 'less')}"
+        yield _said(f"price.{state}", samples=f"{of[SAMPLES].value:.0f}", size=size, ends=ends)
+        return
+    rate = next((row for name in RATES if (row := of.get(name)) is not None and row.excludes_zero), None)
+    gained = group.alone is not None and rows.pair(group.alone, group.hybrid).claim == "more"
+    if rate is not None and gained and (rate.low or 0.0) > 0:
+        value, low, high = (_rounded(end or 0.0) for end in (rate.value, rate.low, rate.high))
+        yield _said("price.rate", rate=f"{value} {rate.quantity}", ends=f"{CI} {low} to {high}")
+
+
+def _rounded(value: float) -> str:
+    """Two digits, or a whole number from 10 on."""
+    return f"{value:,.0f}" if abs(value) >= 10 else f"{value:.2g}"
+
+
+def _used(rows: ConclusionRows, group: ComparisonGroup) -> Iterator[Said]:
+    """What keeps tools from helping: output that is ignored, or calls where none is needed."""
+    used, calls = (rows_about(rows, section, group.hybrid) for section in ("used", "selection"))
+    parts = []
+    if (perfect := used.get(PERFECT)) is not None and changes_nothing(perfect):
+        parts.append(_words("used.perfect", size=signed(perfect), ends=f"90% CI {ends_of(perfect)}"))
+    adopted = used.get(ADOPTED)
+    many = adopted is not None and (adopted.n or 0) >= LEAST_NEEDED
+    if adopted is not None and many and adopted.high is not None and adopted.high < IGNORED:
+        parts.append(_words("used.ignored", n=adopted.n, count=len(adopted.ids), ends=_percent(adopted)))
+    selection = calls.get(SELECTION)
+    if selection is not None and selection.holds and (selection.high or 0.0) < 0:
+        shares = (f"{100 * (calls[name].value or 0.0):.0f}%" for name in (WHERE_WRONG, WHERE_RIGHT))
+        fields = dict(zip(("wrong", "right"), shares, strict=True))
+        parts.append(_words("used.misplaced", size=signed(selection), ends=f"{CI} {ends_of(selection)}", **fields))
+    if parts:
+        text = "; ".join(parts)
+        yield _said("used.shown", parts=f"{text[0].upper()}{text[1:]}")
+    called = calls.get(CALLED)
+    if called is not None and called.holds and called.low is not None and (called.n or 0) < SELDOM * _asked(calls):
+        which = "more" if called.low > 0 else "less"
+        ends = f"{CI} {ends_of(called, cost=which == 'less')}"
+        yield _said(f"selection.{which}", n=called.n, size=size_of(called), ends=ends)
+
+
+def _asked(calls: Mapping[str, Result]) -> int:
+    """How many questions there are with a call and without."""
+    return sum(row.n or 0 for name in (CALLED, NOT_CALLED) if (row := calls.get(name)) is not None)
+
+
+def _percent(row: Result) -> str:
+    """The interval of a share in percent: `95% CI 0 to 5%`."""
+    return f"{CI} {100 * (row.low or 0.0):.0f} to {100 * (row.high or 0.0):.0f}%"
+
+
+def _said(identity: str, **fields: object) -> Said:
+    return identity, _words(identity, **fields)
+
+
+def _words(identity: str, **fields: object) -> str:
+    return DECLARED[identity].fill(**fields)

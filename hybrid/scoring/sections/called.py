@@ -1,0 +1,135 @@
+"""How right are the tools where the model calls them?
+
+The specialists alone, on the questions that they answer: where the model with tools called one, and where it did not.
+overconfidence: above 0, the tools claim more than they get right. p is adjusted (Holm) over all rows of the same
+quantity.
+
+n: questions that the specialists answer, and that neither failed
+source: ours; docs/statistics.md; paired by question, resampled by cluster
+
+- specialists right where called = right / questions with a call that the specialists answer [n: such questions]
+- specialists right where not called = right / questions without a call that the specialists answer [n: such questions]
+- difference where called (-1 to 1) = specialists right where called - specialists right where not called
+- overconfidence where <called|not called> (-1 to 1) = mean of confidence - right, over
+  questions with a call, or without [n: such questions whose answer has a confidence]
+- Brier score where <called|not called> = mean of (confidence - right)^2, over questions with a call, or without [n:
+  such questions whose answer has a confidence]
+
+A call that ended in a fault is no call. The confidence is that of the specialists' last answer in a question, in 0..1;
+that of a calibrated tool is right on average, whether or not it is called. Brier, Monthly Weather Review 78 (1950) 1-3.
+The specialists answer with their own calls, made by a written rule; what they get right is no part of the model's
+conversation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+import numpy as np
+
+from hybrid.core.types import Attempt
+from hybrid.scoring.called_questions import call_share
+from hybrid.scoring.compare import Comparison
+from hybrid.scoring.definitions import statistic
+from hybrid.scoring.groups import is_imported
+from hybrid.scoring.parts import Part, parts
+from hybrid.scoring.result import Family, Result, adjusted
+from hybrid.scoring.score import Scored
+from hybrid.scoring.table import Floats, answered
+from hybrid.stats import difference_apart, ends_of, mean_interval
+
+NAME: Final = "called"
+WHERE_CALLED, WHERE_NOT = "specialists right where called", "specialists right where not called"
+DIFFERENCE: Final = "difference where called"
+OVER, BRIER = "overconfidence", "Brier score"
+
+
+def rows(comparison: Comparison) -> list[Result]:
+    """For each hybrid solver with a trace whose specialists were asked alone, over all and by group."""
+    made = []
+    for group in comparison.groups:
+        if group.specialist is not None and group.hybrid.folder is not None:
+            made += _of_pair(comparison, group.specialist, group.hybrid)
+    return adjusted(made, lambda row: Family(row.quantity, ("task",) if row.group else ()))
+
+
+def _of_pair(comparison: Comparison, specialist: Scored, hybrid: Scored) -> Iterator[Result]:
+    claimed = confidences(specialist)
+    for part in parts(comparison, NAME, specialist, hybrid, repeated=False):
+        called = call_share(comparison, hybrid, part.seen.ids, repeated=False)
+        flags = answered(part.seen.answer[0]) & ~np.isnan(called)
+        known, called = part.only(flags), called[flags]
+        if not len(known) or not (part.row.group or called.any()):
+            if not part.row.group:
+                return
+            continue
+        yield from part.gated(*_accuracy(known, called))
+        if not part.row.group:
+            yield from part.gated(*_calibration(known, called, claimed))
+
+
+def _accuracy(known: Part, called: Floats) -> Iterator[Result]:
+    right = np.nan_to_num(known.seen.correct()[0])
+    for quantity, inside in ((WHERE_CALLED, called), (WHERE_NOT, 1 - called)):
+        if inside.any():
+            yield known.share(quantity, right * inside, inside, none="")
+    test = difference_apart(right, 1 - called, called, known.seen.unit.tolist())
+    if test.difference is not None:
+        low, high = ends_of(test.interval)
+        yield known.number(DIFFERENCE, test.difference, low=low, high=high, p=test.p_value, none="")
+
+
+def _calibration(known: Part, called: Floats, claimed: Mapping[str, float]) -> Iterator[Result]:
+    confidence = np.array([claimed.get(name, np.nan) for name in known.seen.ids], float)
+    for words, inside in (("where called", called == 1), ("where not called", called == 0)):
+        flags = inside & ~np.isnan(confidence)
+        if not flags.any():
+            continue
+        part = known.only(flags)
+        excess = confidence[flags] - np.nan_to_num(part.seen.correct()[0])
+        units = part.seen.unit.tolist()
+        for name, values in ((OVER, excess), (BRIER, excess**2)):
+            low, high = ends_of(mean_interval(values, units))
+            yield part.number(f"{name} {words}", float(values.mean()), low=low, high=high, none="")
+
+
+def confidences(specialist: Scored) -> dict[str, float]:
+    """By question the confidence of the specialists' last answer; none where it has no usable one."""
+    if specialist.folder is None or is_imported(specialist):
+        return {}
+    recorded = specialist.folder.recorded(specialist.recorded)
+    values = {}
+    for score in specialist.scores:
+        if score.id in recorded.by_id and not score.outcome.failed:
+            value = _confidence(recorded.by_id[score.id])
+            if value is not None:
+                values[score.id] = value
+    return values
+
+
+def _confidence(attempt: Attempt) -> float | None:
+    for exchange in reversed(attempt.exchanges):
+        for step in reversed(exchange.reply.steps):
+            answer = step.data.get("specialist_answer")
+            if isinstance(answer, Mapping):
+                value = answer.get("confidence")
+                return float(value) if isinstance(value, int | float) and 0 <= value <= 1 else None
+    return None
+
+
+def lead(comparison: Comparison, section_rows: Sequence[Result]) -> str:
+    """How right the specialists are where each hybrid solver calls, and elsewhere."""
+    sentences = []
+    for group in comparison.groups:
+        of = {row.quantity: row for row in section_rows if row.b == group.hybrid.solver and not row.group}
+        if WHERE_CALLED in of and WHERE_NOT in of:
+            shares = [f"{100 * (of[name].value or 0):.0f} % of {of[name].n}" for name in (WHERE_CALLED, WHERE_NOT)]
+            sentences.append(
+                f"The specialists are right on {shares[0]} where {group.hybrid.solver} calls a tool and on "
+                f"{shares[1]} elsewhere."
+            )
+    return " ".join(sentences)
+
+
+SECTION = statistic(rows, lead, headings={"a": "specialists", "b": "with tools"}, order=151)

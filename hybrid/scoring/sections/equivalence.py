@@ -1,0 +1,79 @@
+"""Are they equal within a margin?
+
+equal: the whole 90 % interval of the difference is inside -margin to margin (two one-sided tests at 5 %); the margin is
+--margin, 0.05 if none is given. "No significant difference" is not that: few questions show no difference either. p is
+the greater of the two, adjusted (Holm) within the family of the claim.
+
+n: questions that both have and neither failed; of the two effects, that all three have
+source: Schuirmann 1987, J. Pharmacokinetics and Biopharmaceutics 15, 657-680; docs/statistics.md
+
+- gain (-1 to 1) = with tools - alone; its interval is the 90 % one
+- effect of offering (-1 to 1) = with blank tools - alone; its interval is the 90 % one
+- effect of output (-1 to 1) = with tools - with blank tools; its interval is the 90 % one
+
+The headline metric of the benchmark, where it is a share. p is the greater p value of the two one-sided tests, "the
+difference is -margin or less" and "the difference is margin or more". It is below 0.05 exactly where the 90 % interval
+is inside the margin. The interval and the statistic are those of `differences.py`, at another level. A difference may
+be significant and still equal within the margin: it is then small.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from hybrid.scoring.compare import Comparison
+from hybrid.scoring.definitions import statistic
+from hybrid.scoring.families import family_of_pair
+from hybrid.scoring.result import Result, adjusted
+from hybrid.scoring.tally import OTHER
+from hybrid.scoring.tool_effects import ToolEffect, tool_effects
+from hybrid.stats import ends_of, equivalence
+
+NAME: Final = "equivalence"
+EQUAL, BEYOND, OPEN = "equal within", "different by more than", "not shown to be equal within"
+HANGS: Final = "hangs on how unanswered questions count"
+LEVEL: Final = 0.9
+
+
+def rows(comparison: Comparison) -> list[Result]:
+    """The gain and the two effects of each hybrid solver with their 90 % intervals; the note has the verdict.
+
+    Raises `UsageError` for a margin that is not above 0.
+    """
+    margin = comparison.options.margin
+    effects = (effect for group in comparison.groups for effect in tool_effects(comparison, group))
+    tested = [_tested(effect, margin) for effect in effects if effect.is_share]
+    return adjusted(tested, lambda row: family_of_pair(comparison, row.a, row.b))
+
+
+def _tested(effect: ToolEffect, margin: float) -> Result:
+    row, (a, b) = effect.row(NAME), effect.metrics
+    if why := effect.why_untested:
+        difference = None if a.value is None or b.value is None else b.value - a.value
+        return replace(row, value=difference).noted(f"{OPEN} {margin:g}", why)
+    test = equivalence(a, b, margin)
+    low, high = ends_of(test.interval)
+    verdict = EQUAL if test.equal else BEYOND if test.beyond else OPEN
+    row = replace(row, value=test.difference, low=low, high=high, p=test.p_value, level=LEVEL)
+    other = equivalence(*effect.by_rule(OTHER[effect.shared.rule]), margin)
+    return row.noted(f"{verdict} {margin:g}", HANGS if other.equal != test.equal else "")
+
+
+def is_equal(row: Result) -> bool:
+    """Whether a row asserts equality: after adjustment, and by either rule for unanswered questions."""
+    return row.note.startswith(EQUAL) and HANGS not in row.note and row.holds
+
+
+def lead(comparison: Comparison, section_rows: Sequence[Result]) -> str:
+    """How many of the differences are equal within the margin."""
+    named = [(f"{row.quantity} of {row.b}", is_equal(row)) for row in section_rows]
+    equal = [name for name, holds in named if holds]
+    margin = f"{100 * comparison.options.margin:g} points"
+    if not equal:
+        return f"Nothing is shown to be equal within {margin}."
+    return f"Equal within {margin}: {', '.join(equal)} ({len(equal)} of {len(named)})."
+
+
+SECTION = statistic(rows, lead, headings={"a": "measured against", "b": "solver"}, order=111)

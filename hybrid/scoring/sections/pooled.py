@@ -1,0 +1,112 @@
+"""What do tools bring over all models?
+
+The random-effects mean over models of each model's own difference: models count as drawn from more like them. tau: how
+far the true effects of models lie apart. one more model: where 95 % of the effects of further such models lie. Several
+solvers with tools of one model count as one, the first.
+
+n: models
+source: Paule and Mandel 1982; Hartung and Knapp 2001; Higgins et al. 2009; hybrid/stats/pooling.py
+
+- gain (-1 to 1) = pooled difference of with tools and alone
+- effect of offering (-1 to 1) = pooled difference of blank tools and alone
+- effect of output (-1 to 1) = pooled difference of with tools and blank tools
+- <gain|effect of offering|effect of output>: tau = standard deviation of the true effects between models
+- <gain|effect of offering|effect of output>: I2 = share of the scatter between models that is no sampling error
+- <gain|effect of offering|effect of output>: p of heterogeneity = chance of as much scatter by sampling alone, by
+  Cochran's Q
+- <gain|effect of offering|effect of output>: one more model (-1 to 1) = the pooled difference; the interval is that of
+  the effect of one more model
+
+The standard error of a model's difference is that of `differences.py`, half the 95 % interval over its quantile of the
+normal distribution. The models answer the same questions: what is easy for all is in all differences, so that the
+interval is about other models on these questions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from statistics import NormalDist
+from typing import Final
+
+from hybrid.core.types import Metric
+from hybrid.scoring.compare import Comparison
+from hybrid.scoring.definitions import statistic
+from hybrid.scoring.result import FRACTION, Family, Result, adjusted
+from hybrid.scoring.sections.equivalence import HANGS
+from hybrid.scoring.tally import OTHER
+from hybrid.scoring.tool_effects import EFFECTS, ToolEffect, tool_effects
+from hybrid.stats import Pooled, contrast, ends_of, pooled_effect
+
+NAME: Final = "pooled"
+TAU, I2, P_Q, NEXT = "tau", "I2", "p of heterogeneity", "one more model"
+
+
+def rows(comparison: Comparison) -> list[Result]:
+    """Each effect that two models or more have; none for a single model."""
+    made = [row for quantity in EFFECTS for row in _pooled(quantity, _effects_of(comparison, quantity))]
+    return adjusted(made, lambda row: Family("pooled effects"))
+
+
+def _effects_of(comparison: Comparison, quantity: str) -> dict[str, ToolEffect]:
+    """By model its effect of this name, of the first solver with tools that has one and can be tested."""
+    by_model: dict[str, ToolEffect] = {}
+    for group in comparison.groups:
+        for effect in tool_effects(comparison, group):
+            if effect.quantity == quantity and effect.is_share and not effect.why_untested and group.hybrid.model:
+                by_model.setdefault(group.hybrid.model, effect)
+    return by_model
+
+
+def _pooled(quantity: str, by_model: dict[str, ToolEffect]) -> Iterator[Result]:
+    known = {model: found for model, effect in by_model.items() if (found := _with_error(*effect.metrics))}
+    if len(known) < 2:
+        return
+    first = by_model[next(iter(known))]
+    found = pooled_effect(*zip(*known.values(), strict=True))
+    row = replace(first.row(NAME), a="", b="", unit=FRACTION, n=len(known)).noted(", ".join(known))
+    low, high = ends_of(found.interval)
+    whole = replace(row, value=found.value, low=low, high=high, p=found.p_value)
+    yield whole.noted("" if _side(_by_other_rule(by_model, known)) == _side(found) else HANGS)
+    yield replace(row, quantity=f"{quantity}: {TAU}", value=found.tau)
+    yield replace(row, quantity=f"{quantity}: {I2}", value=found.i2)
+    yield replace(row, quantity=f"{quantity}: {P_Q}", unit="probability", value=found.p_q)
+    if found.predicted is not None:
+        low, high = ends_of(found.predicted)
+        yield replace(row, quantity=f"{quantity}: {NEXT}", value=found.value, low=low, high=high)
+
+
+def _with_error(a: Metric, b: Metric) -> tuple[float, float] | None:
+    """A difference and its standard error; None where it has none."""
+    test = contrast(a, b)
+    if test.difference is None or test.interval is None or test.interval.high <= test.interval.low:
+        return None
+    return test.difference, (test.interval.high - test.interval.low) / 2 / NormalDist().inv_cdf(0.975)
+
+
+def _by_other_rule(by_model: dict[str, ToolEffect], known: Iterable[str]) -> Pooled | None:
+    """The same if unanswered questions count by the other rule."""
+    effects = (by_model[model] for model in known)
+    others = [_with_error(*effect.by_rule(OTHER[effect.shared.rule])) for effect in effects]
+    pairs = [pair for pair in others if pair is not None]
+    return pooled_effect(*zip(*pairs, strict=True)) if len(pairs) > 1 else None
+
+
+def _side(found: Pooled | None) -> int | None:
+    """The side of 0 on which an effect is shown to be; 0 for none."""
+    if found is None or found.interval is None:
+        return None
+    return int(found.interval.low > 0) - int(found.interval.high < 0)
+
+
+def lead(_: Comparison, section_rows: Sequence[Result]) -> str:
+    """The pooled effects with their intervals."""
+    parts = [
+        f"{row.quantity} {100 * (row.value or 0):+.0f} points [{100 * row.low:.0f}, {100 * row.high:.0f}]"
+        for row in section_rows
+        if row.quantity in EFFECTS and row.low is not None and row.high is not None
+    ]
+    return f"Over {section_rows[0].n} models: {', '.join(parts)}." if parts else ""
+
+
+SECTION = statistic(rows, lead, order=2)

@@ -1,0 +1,146 @@
+"""What does a point of gain cost, and would samples of the model alone bring as much?
+
+points per 1,000 tokens, per second: the gain over all questions / what tools cost more than the model alone. At the
+same price the model alone could be asked several times, and the majority of its answers taken: samples are repetitions
+(--setting repeats=K), in their order; a tie goes to the answer that came first.
+
+n: questions that both have and neither failed, and whose cost is known
+source: ours; docs/statistics.md; Fieller's interval over clusters
+values: no bounds
+
+- points per 1,000 tokens = 100,000 (right with tools - right alone) / (tokens with tools - tokens alone), sums over
+  questions
+- points per second = 100 (right with tools - right alone) / (seconds with tools - seconds alone), sums over questions
+- samples at the same price = cost with tools / cost of one sample alone, rounded down, at least 1; in tokens where they
+  are known, else in seconds
+- gain over samples at the same price (-1 to 1) = with tools - majority of so many samples alone, or of all there are
+
+Gains are questions right, each weighing the same, also where the headline metric is a mean over tasks. A rate is not
+given where what tools cost more does not differ from 0 (95 %). Without repetitions of the model alone there is no
+majority. Seconds are those of model and tools, without queues.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+import numpy as np
+
+from hybrid.core.types import Attempt
+from hybrid.scoring.compare import Comparison
+from hybrid.scoring.definitions import statistic
+from hybrid.scoring.groups import ComparisonGroup, is_imported
+from hybrid.scoring.parts import Part, parts
+from hybrid.scoring.result import FRACTION, Family, Result, adjusted, contrasted
+from hybrid.scoring.score import Scored
+from hybrid.scoring.sections.unchanged import spent
+from hybrid.scoring.table import Floats
+from hybrid.stats import ratio_interval
+
+NAME: Final = "price"
+# By quantity the unit of the cost, and points per how much of it.
+RATES: Final = {"points per 1,000 tokens": ("tokens", 1_000.0), "points per second": ("seconds", 1.0)}
+SAMPLES, MAJORITY = "samples at the same price", "gain over samples at the same price"
+TOO_FEW: Final = "samples were asked and not"
+NEAR_ZERO: Final = "not given: the {} that tools cost do not differ from 0 (95 %)"
+
+
+def rows(comparison: Comparison) -> list[Result]:
+    """For each hybrid solver with an MLLM alone: both rates, and the gain over a majority at the same price."""
+    made = [row for group in comparison.groups if group.alone is not None for row in _of_group(comparison, group)]
+    return adjusted(made, lambda row: Family(row.quantity))
+
+
+def _of_group(comparison: Comparison, group: ComparisonGroup) -> Iterator[Result]:
+    assert group.alone is not None  # noqa: S101 - asked for by `rows`
+    part = next(parts(comparison, NAME, group.alone, group.hybrid, repeated=False))
+    costs = {unit: _costs(part, unit) for unit, _ in RATES.values()}
+    for quantity, (unit, amount) in RATES.items():
+        if (known := costs[unit]) is not None:
+            yield from part.gated(_rate(part, quantity, unit, amount, known))
+    paid = next((known for unit in ("tokens", "seconds") if (known := costs[unit]) is not None), None)
+    if paid is not None and paid[0].sum() > 0:
+        yield from _same_price(comparison, group, float(paid[1].sum() / paid[0].sum()))
+
+
+def _costs(part: Part, unit: str) -> tuple[Floats, Floats] | None:
+    """What each question cost alone and with tools; None where that of one is not known, or nothing was measured."""
+    sides = []
+    for solver in part.seen.solvers:
+        of = _spent(solver, part.seen.ids.tolist(), unit)
+        if of is None:
+            return None
+        sides.append(of)
+    return (sides[0], sides[1]) if len(sides[0]) and all(side.any() for side in sides) else None
+
+
+def _spent(solver: Scored, ids: Sequence[str], unit: str) -> Floats | None:
+    if solver.folder is None or is_imported(solver) or (unit == "seconds" and solver.in_batches):
+        return None
+    attempts: Mapping[str, Attempt] = solver.folder.recorded(solver.recorded).without_steps
+    amounts = [spent(attempts.get(name))[unit] for name in ids]
+    return None if None in amounts else np.array(amounts, float)
+
+
+def _rate(part: Part, quantity: str, unit: str, amount: float, costs: tuple[Floats, Floats]) -> Result:
+    alone, hybrid = map(np.nan_to_num, part.seen.correct())
+    gained, added = hybrid - alone, costs[1] - costs[0]
+    row = part.number(quantity, None, unit=f"points per {unit}")
+    found = ratio_interval(gained, added, part.seen.unit.tolist(), share=False)
+    if found is None:
+        return row.noted(NEAR_ZERO.format(unit))
+    scale = 100 * amount
+    value = scale * float(gained.sum()) / float(added.sum())
+    ends = sorted((scale * found.low, scale * found.high))
+    return part.number(quantity, value, unit=f"points per {unit}", low=ends[0], high=ends[1])
+
+
+def _same_price(comparison: Comparison, group: ComparisonGroup, ratio: float) -> Iterator[Result]:
+    """The number of samples, and the gain over their majority where the model alone was asked more than once."""
+    assert group.alone is not None  # noqa: S101 - asked for by `rows`
+    wanted, repeats = max(1, int(ratio + 1e-9)), comparison.repetitions(group.alone)
+    number = min(wanted, len(repeats))
+    part = next(
+        parts(comparison, NAME, *repeats[:number], group.hybrid, repeated=False, sides=(group.alone, group.hybrid))
+    )
+    note = (
+        "" if number == wanted else f"{len(repeats)} of these {wanted} samples were asked: --setting repeats={wanted}"
+    )
+    yield part.number(SAMPLES, float(wanted), unit="samples").noted(note)
+    if number < 2:
+        return
+    right = majority(part.seen.answer[:number], [np.nan_to_num(one) for one in part.seen.correct()[:number]])
+    hybrid = np.nan_to_num(part.seen.correct()[number])
+    a, b = (part.seen.ratio("accuracy", own) for own in (right, hybrid))
+    row = part.number(MAJORITY, None, unit=FRACTION, n=a.n).noted(note)
+    yield contrasted(row, a, b, part.shared.untested())[0]
+
+
+def majority(answers: Sequence[Sequence[object]], right: Sequence[Floats]) -> Floats:
+    """How right the most frequent answer of the samples is; of a tie the one that came first, of none the first sample.
+
+    Args:
+        answers: of each sample the answer to each question, None for no readable one.
+        right: of each sample how right it is, (n,), 0..1.
+    """
+    chosen = []
+    for place, given in enumerate(zip(*answers, strict=True)):
+        votes = Counter(answer for answer in given if answer is not None)
+        # `Counter` keeps the order in which answers came, and `max` takes the first of equals.
+        winner = max(votes, key=votes.__getitem__, default=None)
+        chosen.append(float(right[given.index(winner)][place]))
+    return np.array(chosen, float)
+
+
+def lead(_: Comparison, section_rows: Sequence[Result]) -> str:
+    """The price of a point for each solver."""
+    return " ".join(
+        f"{row.b}: {row.value:.3g} {row.quantity}."
+        for row in section_rows
+        if row.quantity in RATES and row.value is not None
+    )
+
+
+SECTION = statistic(rows, lead, headings={"a": "alone", "b": "with tools"}, order=291)

@@ -1,0 +1,113 @@
+"""Does the model call tools where it needs them?
+
+selection: above 0, it calls tools more often on what it gets wrong alone than on what it gets right alone. A call that
+ended in a fault is no call. effect of output where called: whether a model calls is decided before a tool answers, so
+that blank tools on the same questions are a fair control. p is adjusted (Holm) over all rows of the same quantity.
+
+n: questions that both have and neither failed
+source: ours; docs/statistics.md; paired by question, resampled by cluster
+
+- called where wrong alone = P(call | wrong alone), over questions [n: questions that are wrong alone]
+- called where right alone = P(call | right alone), over questions [n: questions that are right alone]
+- selection (-1 to 1) = called where wrong alone - called where right alone
+- effect of output where called (-1 to 1) = with tools - with blank tools, on questions with a call with tools [n: such
+  questions that both have and neither failed]
+- effect of output where not called (-1 to 1) = with tools - with blank tools, on questions without a call with tools.
+  No output was seen there: what differs is chance, or what else differs between the runs. [n: such questions that both
+  have and neither failed]
+
+With c = 1 where a tool answered a call and a in 0..1 for how right the MLLM is alone, called where wrong alone is
+sum(c (1 - a)) / sum(1 - a), called where right alone sum(c a) / sum(a); of repetitions c is a mean. Questions weigh the
+same, also where the headline metric is a mean over tasks. The difference of the two shares is linearised over clusters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import numpy as np
+
+from hybrid.scoring.called_questions import call_share
+from hybrid.scoring.compare import Comparison
+from hybrid.scoring.definitions import statistic
+from hybrid.scoring.groups import ComparisonGroup
+from hybrid.scoring.parts import Part, parts
+from hybrid.scoring.result import Family, Result, adjusted, contrasted
+from hybrid.scoring.table import Floats
+from hybrid.stats import difference_apart, ends_of
+
+NAME: Final = "selection"
+WHERE_WRONG, WHERE_RIGHT = "called where wrong alone", "called where right alone"
+SELECTION: Final = "selection"
+CALLED, NOT_CALLED = "effect of output where called", "effect of output where not called"
+
+
+def rows(comparison: Comparison) -> list[Result]:
+    """Over all and by group, for each hybrid solver with a trace and an MLLM alone or a blank control."""
+    made = [
+        row
+        for group in comparison.groups
+        if group.hybrid.folder is not None
+        for row in (*_calls(comparison, group), *_effects(comparison, group))
+    ]
+    return adjusted(made, lambda row: Family(row.quantity, ("task",) if row.group else ()))
+
+
+def _calls(comparison: Comparison, group: ComparisonGroup) -> Iterator[Result]:
+    if group.alone is None:
+        return
+    for part in parts(comparison, NAME, group.alone, group.hybrid):
+        called = call_share(comparison, group.hybrid, part.seen.ids)
+        traced = part.only(~np.isnan(called))
+        if not len(traced):
+            continue
+        called, alone = called[~np.isnan(called)], np.nan_to_num(traced.seen.correct()[0])
+        if not part.row.group and not called.any():
+            return
+        test = difference_apart(called, alone, 1 - alone, traced.seen.unit.tolist())
+        low, high = ends_of(test.interval)
+        if test.difference is not None:
+            row = traced.number(SELECTION, test.difference, low=low, high=high, p=test.p_value)
+            yield from part.gated(row)
+        for quantity, inside in ((WHERE_WRONG, 1 - alone), (WHERE_RIGHT, alone)):
+            if inside.any():
+                yield from part.gated(traced.share(quantity, called * inside, inside))
+
+
+def _effects(comparison: Comparison, group: ComparisonGroup) -> Iterator[Result]:
+    if group.blank is None:
+        return
+    # Over all questions: those with a call in one task are too few.
+    part = next(parts(comparison, NAME, group.blank, group.hybrid))
+    called = call_share(comparison, group.hybrid, part.seen.ids)
+    for quantity, inside in ((CALLED, np.nan_to_num(called)), (NOT_CALLED, np.nan_to_num(1 - called))):
+        if inside.any():
+            yield _weighted_difference(part, quantity, inside)
+
+
+def _weighted_difference(part: Part, quantity: str, inside: Floats) -> Result:
+    """The difference of two solvers on the questions with a weight."""
+    a, b = (
+        part.seen.ratio("accuracy", correct * inside, inside) for correct in map(np.nan_to_num, part.seen.correct())
+    )
+    ids = tuple(part.seen.ids[inside > 0])
+    return contrasted(part.number(quantity, None, n=a.n, ids=ids), a, b, part.shared.untested())[0]
+
+
+def lead(comparison: Comparison, section_rows: Sequence[Result]) -> str:
+    """How often each hybrid solver calls where it is wrong alone and where it is right, and what calls bring."""
+    sentences = []
+    for group in comparison.groups:
+        of = {row.quantity: row for row in section_rows if row.b == group.hybrid.solver and not row.group}
+        if SELECTION in of:
+            shares = (f"{100 * (of[name].value or 0):.0f} %" for name in (WHERE_WRONG, WHERE_RIGHT))
+            sentences.append(
+                "{} calls tools on {} of what it gets wrong alone and on {} of what it gets right.".format(
+                    group.hybrid.solver, *shares
+                )
+            )
+    return " ".join(sentences)
+
+
+SECTION = statistic(rows, lead, headings={"a": "measured against", "b": "with tools"}, order=116)

@@ -1,0 +1,53 @@
+"""The difference of a share between two groups of questions, such as those right and those wrong without tools."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from hybrid.core.types import Cell, Metric
+from hybrid.stats.contrasts import Contrast, contrast
+from hybrid.stats.intervals import Interval, combine, interval
+from hybrid.stats.linearised import Floats
+
+
+def difference_apart(
+    values: Floats, in_a: Floats, in_b: Floats, clusters: Sequence[object], level: float = 0.95
+) -> Contrast:
+    """The weighted mean of `values` over group b minus that over group a, with interval and p value.
+
+    A cluster may have questions in both groups, and a question a part in each. Both means are ratios of sums over the
+    same clusters, and their difference is linearised over these, as `contrast` does with two solvers; where a group has
+    no question, nothing is compared.
+
+    Args:
+        values: (n,) in 0..1.
+        in_a: (n,) how much of each question is in group a, 0..1.
+        in_b: (n,) the same of group b.
+        clusters: (n,) the names of what belongs together.
+        level: two-sided coverage of the interval.
+
+    Raises `ValueError` for a level outside 0..1.
+    """
+    a, b = (_metric(values * part, part, clusters) for part in (in_a, in_b))
+    return contrast(a, b, level)
+
+
+def mean_interval(values: Floats, clusters: Sequence[object], level: float = 0.95) -> Interval | None:
+    """The interval of the mean of numbers, resampled by cluster; None from a single cluster.
+
+    Student's t over clusters, longer on the side to which they are skewed (`interval` of a metric that is no share).
+    """
+    cells = _cells(values, np.ones(len(values)), clusters)
+    return interval(Metric("mean", combine(cells, "ratio"), len(cells), "ratio", cells, share=False), level)
+
+
+def _metric(above: Floats, below: Floats, clusters: Sequence[object]) -> Metric:
+    cells = _cells(above, below, clusters)
+    return Metric("share", combine(cells, "ratio"), int(np.count_nonzero(below)), "ratio", cells)
+
+
+def _cells(above: Floats, below: Floats, clusters: Sequence[object]) -> tuple[Cell, ...]:
+    pairs = zip(clusters, above.tolist(), below.tolist(), strict=True)
+    return tuple(Cell("", str(cluster), *pair) for cluster, *pair in pairs)
