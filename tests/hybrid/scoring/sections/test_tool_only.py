@@ -23,3 +23,7 @@ def test_where_nothing_is_solved_there_is_no_share(tmp_path: Path, made_up_runs:
     rows, lead = compute_section(tmp_path / "run", made_up_runs, {"controller": "ww", "mllm": "rw"})
     assert "solved without tools too" not in rows
     assert (rows["tool-only lost"].value, lead) == (1.0, "")
+
+
+def test_without_a_model_alone_nothing_is_told(tmp_path: Path, made_up_runs: Any) -> None:
+    assert made(tmp_path / "run", made_up_runs, {"controller": "rw"}) == ({}, "")
