@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from bench._runs import written
+from bench._runs import write_run
 from bench._sentence_worlds import Right, World, questions
 from hybrid.core.types import Attempt, Exchange, ImageRef, Json, Prompt, Question, Reply, Step, Usage
 from hybrid.log.folder import RunFolder
@@ -45,9 +45,9 @@ class DrawnSolver:
     def step(self, question: Question, place: int) -> Step:
         """A call of the puzzle tool, whose rule answers (A) where `best` is 0."""
         confidence = 0.9 if self.confidence is None else float(self.confidence[place])
-        found: Json = {} if self.found is None else {"best": 0 if self.found[place] else 1}
+        results: Json = {} if self.found is None else {"best": 0 if self.found[place] else 1}
         names = [f"img:{n + 1}" for n in range(len(question.images))]
-        data: dict[str, Json] = {"images": names, "args": {}, "data": found, "confidence": confidence}
+        data: dict[str, Json] = {"images": names, "args": {}, "data": results, "confidence": confidence}
         return Step("tool", "jigsaw", "a finding", 0.1, data={**data, "backend": "classical", "version": "drawn"})
 
 
@@ -58,7 +58,7 @@ def puzzles(size: int) -> list[Question]:
 
 
 def write_world(
-    path: Path, asked: Sequence[Question], solvers: Mapping[str, DrawnSolver], **identity: Json
+    path: Path, request: Sequence[Question], solvers: Mapping[str, DrawnSolver], **identity: Json
 ) -> RunFolder:
     """A run folder of these solvers."""
 
@@ -67,14 +67,14 @@ def write_world(
         prompt = Prompt(parts, question.kind, question.choices, route=question.route)
         return Attempt(question.id, (Exchange(prompt, solver.reply(question, place)),), 0.5, started=0.0)
 
-    attempts = {name: [attempt(own, *row) for row in enumerate(asked)] for name, own in solvers.items()}
+    attempts = {name: [attempt(current, *row) for row in enumerate(request)] for name, current in solvers.items()}
     facts: dict[str, Json] = {"model": {"model": "drawn"}, "tool_output": "real", **identity}
-    return written(path, asked, attempts, facts)
+    return write_run(path, request, attempts, facts)
 
 
-def comparison_of(folder: Path, asked: Sequence[Question], **runs: Mapping[str, DrawnSolver]) -> Comparison:
+def comparison_of(folder: Path, request: Sequence[Question], **runs: Mapping[str, DrawnSolver]) -> Comparison:
     """The comparison of runs named by their tool output."""
-    paths = [write_world(folder / name, asked, solvers, tool_output=name).path for name, solvers in runs.items()]
+    paths = [write_world(folder / name, request, solvers, tool_output=name).path for name, solvers in runs.items()]
     return compare(compare_paths(paths).solvers)
 
 
@@ -83,10 +83,10 @@ def sentences_of(comparison: Comparison) -> dict[str, str]:
     return {sentence.id: sentence.text for sentence in conclusion(comparison, limits=False)}
 
 
-def changed(rng: np.random.Generator, before: Right, up: float, down: float) -> Right:
+def changed(rng: np.random.Generator, right: Right, up: float, down: float) -> Right:
     """Answers of which `up` of all become right and `down` of all become wrong, where they can."""
-    draws, share = rng.random(len(before)), float(before.mean())
-    return np.where(before, draws >= down / max(share, 1e-9), draws < up / max(1 - share, 1e-9))
+    draws, share = rng.random(len(right)), float(right.mean())
+    return np.where(right, draws >= down / max(share, 1e-9), draws < up / max(1 - share, 1e-9))
 
 
 def a_gain_of_the_margin_is_not_equal(folder: Path, rng: np.random.Generator) -> bool:
@@ -107,48 +107,48 @@ def few_questions_are_not_equal(folder: Path, rng: np.random.Generator) -> bool:
 
 def outputs_that_decide_are_not_ignored(folder: Path, rng: np.random.Generator) -> bool:
     """The model answers as the output says, and perfect output makes it right: it is not said to ignore them."""
-    called, alone, found = np.ones(120, bool), rng.random(120) < 0.4, rng.random(120) < 0.8
-    real = {"controller": DrawnSolver(found, called, found), "mllm": DrawnSolver(alone)}
-    blank, oracle = ({"controller": DrawnSolver(right, called, found)} for right in (alone, called))
-    told = sentences_of(comparison_of(folder, puzzles(120), real=real, blank=blank, oracle=oracle))
-    return "used.shown" in told
+    values, alone, result = np.ones(120, bool), rng.random(120) < 0.4, rng.random(120) < 0.8
+    real = {"controller": DrawnSolver(result, values, result), "mllm": DrawnSolver(alone)}
+    blank, oracle = ({"controller": DrawnSolver(right, values, result)} for right in (alone, values))
+    text = sentences_of(comparison_of(folder, puzzles(120), real=real, blank=blank, oracle=oracle))
+    return "used.shown" in text
 
 
 def ignored_outputs_are_counted(folder: Path, rng: np.random.Generator) -> bool:
     """The model answers as it does alone, whatever tools say: the sentence counts the outputs that it needed."""
-    called, alone, found = np.ones(200, bool), rng.random(200) < 0.4, rng.random(200) < 0.8
-    solvers = {"controller": DrawnSolver(alone, called, found)}
+    values, alone, result = np.ones(200, bool), rng.random(200) < 0.4, rng.random(200) < 0.8
+    solvers = {"controller": DrawnSolver(alone, values, result)}
     real = {**solvers, "mllm": DrawnSolver(alone)}
-    told = sentences_of(comparison_of(folder, puzzles(200), real=real, blank=solvers, oracle=solvers))
-    needed = int((found & ~alone).sum())
-    text = told.get("used.shown", "")
+    message = sentences_of(comparison_of(folder, puzzles(200), real=real, blank=solvers, oracle=solvers))
+    needed = int((result & ~alone).sum())
+    text = message.get("used.shown", "")
     return f"f {needed} right tool outputs that the model needed it used 0 (" not in text or "Even perfect" not in text
 
 
 def calls_by_chance_are_not_misplaced(folder: Path, rng: np.random.Generator) -> bool:
     """Calls that know nothing of what is right alone: a difference is asserted in at most about 5 %."""
-    called, alone = rng.random(120) < 0.5, rng.random(120) < 0.5
-    solvers = {"controller": DrawnSolver(alone, called), "mllm": DrawnSolver(alone)}
+    calls, alone = rng.random(120) < 0.5, rng.random(120) < 0.5
+    solvers = {"controller": DrawnSolver(alone, calls), "mllm": DrawnSolver(alone)}
     return "used.shown" in sentences_of(comparison_of(folder, puzzles(120), real=solvers))
 
 
 def a_model_without_room_gains_nothing(folder: Path, rng: np.random.Generator) -> bool:
     """A model that is right on all: the conclusion says that no gain could show, and no other world does."""
-    sure, unsure = np.ones(60, bool), rng.random(60) < 0.5
-    told = []
-    for name, alone in (("sure", sure), ("unsure", unsure)):
-        solvers = {"controller": DrawnSolver(rng.random(60) < 0.9, sure), "mllm": DrawnSolver(alone)}
-        told.append("room.none" in sentences_of(comparison_of(folder / name, puzzles(60), real=solvers)))
-    return told != [True, False]
+    values, unsure = np.ones(60, bool), rng.random(60) < 0.5
+    results = []
+    for name, alone in (("sure", values), ("unsure", unsure)):
+        solvers = {"controller": DrawnSolver(rng.random(60) < 0.9, values), "mllm": DrawnSolver(alone)}
+        results.append("room.none" in sentences_of(comparison_of(folder / name, puzzles(60), real=solvers)))
+    return results != [True, False]
 
 
 def specialists_alike_everywhere_are_not_weak(folder: Path, rng: np.random.Generator) -> bool:
     """Specialists that are right on 0.7 with and without a call: a difference is asserted in at most about 5 %."""
-    called, alone = rng.random(120) < 0.5, rng.random(120) < 0.5
+    calls, alone = rng.random(120) < 0.5, rng.random(120) < 0.5
     specialist = DrawnSolver(rng.random(120) < 0.7)
-    real = {"controller": DrawnSolver(alone, called), "mllm": DrawnSolver(alone), "specialist": specialist}
-    told = sentences_of(comparison_of(folder, puzzles(120), real=real))
-    return any(case.startswith("calls.") for case in told)
+    real = {"controller": DrawnSolver(alone, calls), "mllm": DrawnSolver(alone), "specialist": specialist}
+    text = sentences_of(comparison_of(folder, puzzles(120), real=real))
+    return any(case.startswith("calls.") for case in text)
 
 
 REVIEW_WORLDS: Mapping[str, World] = {

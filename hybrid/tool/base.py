@@ -262,6 +262,8 @@ class Card(_Tuples):
     needs: tuple[Need, ...] = ()
     # Measurements, on which data, and gaps, for people: `hybrid tools show` prints them, no model reads them.
     measured: str = ""
+    # Whether the answer depends on `Request.seed`. If not, calls with different seeds share one cache entry.
+    uses_seed: bool = True
 
     def backend(self, name: BackendName) -> BackendCard | None:
         """The backend of that name, or None where the tool has none."""

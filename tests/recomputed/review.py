@@ -30,20 +30,20 @@ EFFECTS = {
 }
 
 
-def ninety(how: str, a: Sequence[Cell], b: Sequence[Cell]) -> tuple[float, float]:
+def ninety(mode: str, a: Sequence[Cell], b: Sequence[Cell]) -> tuple[float, float]:
     """The 90 % interval of a difference of shares."""
     from scipy.special import stdtrit
 
-    around, found = scatter(how, a, b), value(how, b) - value(how, a)
+    around, output = scatter(mode, a, b), value(mode, b) - value(mode, a)
     q = float(stdtrit(around.freedom, 0.95))
     down, up = max(0.0, -around.skew) * q * q / 2, max(0.0, around.skew) * q * q / 2
     low, high = ((shift**2 + q * q * around.kept) ** 0.5 + shift for shift in (down, up))
-    return max(-1.0, found - low), min(1.0, found + high)
+    return max(-1.0, output - low), min(1.0, output + high)
 
 
-def tost(how: str, a: Sequence[Cell], b: Sequence[Cell], margin: float = MARGIN) -> float:
+def tost(mode: str, a: Sequence[Cell], b: Sequence[Cell], margin: float = MARGIN) -> float:
     """The greater of both one-sided p values: of b worse by the margin, and of a worse by it."""
-    return max(loss_of(margin, how, a, b), loss_of(margin, how, b, a))
+    return max(loss_of(margin, mode, a, b), loss_of(margin, mode, b, a))
 
 
 def effects_of(runs: Runs) -> Iterator[tuple[str, JsonObject, str | None, str, list[Cell], list[Cell]]]:
@@ -51,38 +51,38 @@ def effects_of(runs: Runs) -> Iterator[tuple[str, JsonObject, str | None, str, l
     head = HEADLINE[runs.benchmark]
     for quantity, (names, places) in EFFECTS.items():
         rows = aligned(runs, names)
-        (how, a), (_, b) = (metrics(runs.benchmark, column(rows, place), runs.rule)[head] for place in places)
+        (mode, a), (_, b) = (metrics(runs.benchmark, column(rows, place), runs.rule)[head] for place in places)
         sides = dict(zip("ab", (names[place] for place in places), strict=True))
-        yield quantity, {**sides, "metric": head, "n": len(a), "none": runs.rule}, withheld(rows, rows), how, a, b
+        yield quantity, {**sides, "metric": head, "n": len(a), "none": runs.rule}, withheld(rows, rows), mode, a, b
 
 
 def equivalence(runs: Runs) -> list[JsonObject]:
     """The gain and the two effects, by the 90 % interval and a margin of 0.05."""
-    made = []
+    results = []
     other = list(effects_of(runs._replace(rule="wrong" if runs.rule == "guess" else "guess")))
-    for (quantity, of, why, how, a, b), (*_, other_a, other_b) in zip(effects_of(runs), other, strict=True):
-        difference = value(how, b) - value(how, a)
-        if why:
+    for (quantity, of, reason, mode, a, b), (*_, other_a, other_b) in zip(effects_of(runs), other, strict=True):
+        difference = value(mode, b) - value(mode, a)
+        if reason:
             reasons = {"failed": "more than 1 % of the questions failed (--allow-failed tests all the same)"}
-            note = f"not shown to be equal within 0.05; not tested: {reasons[why]}"
-            made.append(result("equivalence", quantity, "fraction", difference, **of, note=note))
+            note = f"not shown to be equal within 0.05; not tested: {reasons[reason]}"
+            results.append(result("equivalence", quantity, "fraction", difference, **of, note=note))
             continue
-        (low, high), (other_low, other_high) = ninety(how, a, b), ninety(how, other_a, other_b)
+        (low, high), (other_low, other_high) = ninety(mode, a, b), ninety(mode, other_a, other_b)
         note = "not shown to be equal within 0.05"
         if low > MARGIN or high < -MARGIN:
             note = "different by more than 0.05"
         equal, other_equal = (max(-ends[0], ends[1]) < MARGIN for ends in ((low, high), (other_low, other_high)))
         note = "equal within 0.05" if equal else note
         note += "; hangs on how unanswered questions count" if equal is not other_equal else ""
-        row = {**of, "low": low, "high": high, "level": 0.9, "note": note, "p": tost(how, a, b)}
-        made.append(result("equivalence", quantity, "fraction", difference, **row))
-    return with_holm(made, lambda row: family(row, HEADLINE[runs.benchmark]))
+        row = {**of, "low": low, "high": high, "level": 0.9, "note": note, "p": tost(mode, a, b)}
+        results.append(result("equivalence", quantity, "fraction", difference, **row))
+    return with_holm(results, lambda row: family(row, HEADLINE[runs.benchmark]))
 
 
 def selection(runs: Runs) -> list[JsonObject]:
     """Calls by whether the MLLM alone is right, then outputs against blank tools by calls, over all and by task."""
-    made = [*_calls_by_right(runs), *_by_calls(runs)]
-    return with_holm(made, lambda row: (row["quantity"], "group" in row))
+    values = [*_calls_by_right(runs), *_by_calls(runs)]
+    return with_holm(values, lambda row: (row["quantity"], "group" in row))
 
 
 def _tasks(rows: Sequence[tuple[JsonObject, ...]]) -> dict[str, Sequence[tuple[JsonObject, ...]]]:
@@ -91,23 +91,27 @@ def _tasks(rows: Sequence[tuple[JsonObject, ...]]) -> dict[str, Sequence[tuple[J
 
 def _called(runs: Runs) -> dict[str, float]:
     """By question 1 where a tool answered a call of the hybrid."""
-    return {name: float(any(call["fault"] is None for call in own)) for name, own in calls(runs, HYBRID).items()}
+    return {
+        name: float(any(call["fault"] is None for call in current)) for name, current in calls(runs, HYBRID).items()
+    }
 
 
-def _lost(whole: Sequence[tuple[JsonObject, ...]], task: str) -> dict[str, str]:
-    lost = sum(failed(row[0]) for row in whole)
-    return {"note": f"left out: {lost} that one of them failed"} if lost and not task else {}
+def _lost(rows: Sequence[tuple[JsonObject, ...]], task: str) -> dict[str, str]:
+    total = sum(failed(row[0]) for row in rows)
+    return {"note": f"left out: {total} that one of them failed"} if total and not task else {}
 
 
 def _calls_by_right(runs: Runs) -> Iterator[JsonObject]:
-    whole, called = aligned(runs, (ALONE, HYBRID)), _called(runs)
-    for task, rows in _tasks(whole).items():
-        kept = [(unit(row[0]), called[row[0]["id"]], credit(row[0], runs.rule)) for row in rows if not failed(row[0])]
-        of = {"a": ALONE, "b": HYBRID, "group": task, "none": runs.rule, **_lost(whole, task)}
+    aligned_rows, called_name = aligned(runs, (ALONE, HYBRID)), _called(runs)
+    for task, rows in _tasks(aligned_rows).items():
+        pairs = [
+            (unit(row[0]), called_name[row[0]["id"]], credit(row[0], runs.rule)) for row in rows if not failed(row[0])
+        ]
+        of = {"a": ALONE, "b": HYBRID, "group": task, "none": runs.rule, **_lost(aligned_rows, task)}
         sides = [
             [
                 Cell("", cluster, call * (alone if is_right else 1 - alone), alone if is_right else 1 - alone)
-                for cluster, call, alone in kept
+                for cluster, call, alone in pairs
             ]
             for is_right in (True, False)
         ]
@@ -117,119 +121,123 @@ def _calls_by_right(runs: Runs) -> Iterator[JsonObject]:
             difference = value("ratio", sides[1]) - value("ratio", sides[0])
             low, high = around.ends(difference)
             row = {**of, "low": max(-1.0, low), "high": min(1.0, high), "p": 2 * around.beyond(difference)}
-            yield _gated(result("selection", "selection", "fraction", difference, **row, n=len(kept)), whole, rows)
+            yield _gated(
+                result("selection", "selection", "fraction", difference, **row, n=len(pairs)), aligned_rows, rows
+            )
         for quantity, side in (("called where wrong alone", wrong), ("called where right alone", right)):
             if side:
                 row = measured(result("selection", quantity, "fraction", None, **of), ("ratio", side))
-                yield _gated(row, whole, rows)
+                yield _gated(row, aligned_rows, rows)
 
 
 def _by_calls(runs: Runs) -> Iterator[JsonObject]:
-    whole, called = aligned(runs, (BLANK, HYBRID)), _called(runs)
-    for quantity, wanted in (("effect of output where called", 1.0), ("effect of output where not called", 0.0)):
-        kept = [row for row in whole if not failed(row[0]) and called[row[0]["id"]] == wanted]
+    aligned_rows, called_name = aligned(runs, (BLANK, HYBRID)), _called(runs)
+    for quantity, number in (("effect of output where called", 1.0), ("effect of output where not called", 0.0)):
+        rows = [row for row in aligned_rows if not failed(row[0]) and called_name[row[0]["id"]] == number]
         # The exact test of fewer is not recomputed.
-        if len(kept) >= 30:
-            sides = [("ratio", accuracy(column(kept, place), runs.rule)) for place in (0, 1)]
-            ids = [row[0]["id"] for row in kept]
-            row = {"a": BLANK, "b": HYBRID, "none": runs.rule, "ids": ids, **_lost(whole, "")}
+        if len(rows) >= 30:
+            sides = [("ratio", accuracy(column(rows, place), runs.rule)) for place in (0, 1)]
+            ids = [row[0]["id"] for row in rows]
+            row = {"a": BLANK, "b": HYBRID, "none": runs.rule, "ids": ids, **_lost(aligned_rows, "")}
             row = result("selection", quantity, "fraction", None, **row)
-            yield compared(row, sides[0], sides[1], withheld(whole, whole))
+            yield compared(row, sides[0], sides[1], withheld(aligned_rows, aligned_rows))
 
 
 def _gated(
-    row: JsonObject, whole: Sequence[tuple[JsonObject, ...]], rows: Sequence[tuple[JsonObject, ...]]
+    row: JsonObject, pairs: Sequence[tuple[JsonObject, ...]], rows: Sequence[tuple[JsonObject, ...]]
 ) -> JsonObject:
-    found = gated(row, why := withheld(whole, rows))
-    return {name: field for name, field in found.items() if why is None or name != "p"}
+    output = gated(row, reason := withheld(pairs, rows))
+    return {name: field for name, field in output.items() if reason is None or name != "p"}
 
 
 def used(runs: Runs) -> list[JsonObject]:
     """Right outputs where the MLLM alone is wrong: right with tools, and with blank tools. There is no oracle here."""
-    made = []
+    results = []
     verdicts = {case.row["id"]: case for case in cases(runs)}
     for names in ((HYBRID, ALONE), (HYBRID, ALONE, BLANK)):
-        whole = aligned(runs, names, repeated=False)
+        aligned_rows = aligned(runs, names, repeated=False)
         needed = [
             row
-            for row in whole
+            for row in aligned_rows
             if not failed(row[0]) and not verdicts[row[0]["id"]].alone and verdicts[row[0]["id"]].finding == "right"
         ]
-        right = [[Cell("", unit(row[0]), float(one["correct"] == 1)) for one in row] for row in needed]
+        right = [[Cell("", unit(row[0]), float(item["correct"] == 1)) for item in row] for row in needed]
         if not needed:
             continue
         columns = [list(column) for column in zip(*right, strict=True)]
         of = {"a": ALONE, "b": HYBRID}
         if len(names) == 2:
-            ids = [row[0]["id"] for row, own in zip(needed, columns[0], strict=True) if own.above]
+            ids = [row[0]["id"] for row, current in zip(needed, columns[0], strict=True) if current.above]
             row = measured(result("used", "right outputs used", "fraction", None, **of, ids=ids), ("ratio", columns[0]))
-            made.append(_gated(row, whole, whole))
+            results.append(_gated(row, aligned_rows, aligned_rows))
             continue
         row = measured(result("used", "right outputs, blank tools", "fraction", None, **of), ("ratio", columns[2]))
-        made.append(_gated(row, whole, whole))
+        results.append(_gated(row, aligned_rows, aligned_rows))
         row = result("used", "use of right outputs", "fraction", None, a=BLANK, b=HYBRID)
-        made.append(compared(row, ("ratio", columns[2]), ("ratio", columns[0]), withheld(whole, whole)))
-    return with_holm(made, lambda row: (row["quantity"], ()))
+        results.append(
+            compared(row, ("ratio", columns[2]), ("ratio", columns[0]), withheld(aligned_rows, aligned_rows))
+        )
+    return with_holm(results, lambda row: (row["quantity"], ()))
 
 
 def headroom(runs: Runs) -> Iterator[JsonObject]:
     """The room above the MLLM alone; the least detectable sizes are simulated in test_conclusion_review.py."""
-    for quantity, of, why, how, a, _ in effects_of(runs):
+    for quantity, of, effect, mode, a, _ in effects_of(runs):
         if quantity == "gain":
             row = result("headroom", "room above the model alone", "fraction", None, **of)
-            found = measured(row, (how, a))
-            low, high = (None, None) if why else (1 - found["high"], 1 - found["low"])
-            row = {**row, "value": 1 - found["value"], "n": found["n"]}
-            yield row if why else {**row, "low": low, "high": high}
+            measurement = measured(row, (mode, a))
+            low, high = (None, None) if effect else (1 - measurement["high"], 1 - measurement["low"])
+            row = {**row, "value": 1 - measurement["value"], "n": measurement["n"]}
+            yield row if effect else {**row, "low": low, "high": high}
 
 
 def called(runs: Runs) -> list[JsonObject]:
     """The specialist where the hybrid called a tool and where not, on the questions that the specialist answers."""
-    whole, with_call = aligned(runs, (SPECIALIST, HYBRID), repeated=False), _called(runs)
+    aligned_rows, with_call = aligned(runs, (SPECIALIST, HYBRID), repeated=False), _called(runs)
     claimed = {
         row["id"]: step["data"]["specialist_answer"]["confidence"]
         for row in runs.attempts(SPECIALIST)
-        for each in row["exchanges"]
-        for step in each["reply"]["steps"]
+        for item in row["exchanges"]
+        for step in item["reply"]["steps"]
         if (step.get("data") or {}).get("specialist_answer")
     }
-    made = []
-    for task, rows in _tasks(whole).items():
-        kept = [row for row in rows if not failed(row[0]) and row[0]["answer"] is not None]
-        facts = [(unit(row[0]), float(row[0]["correct"] == 1), with_call[row[0]["id"]], row[0]["id"]) for row in kept]
-        of = {"a": SPECIALIST, "b": HYBRID, "group": task, **_lost(whole, task)}
+    results = []
+    for task, rows in _tasks(aligned_rows).items():
+        values = [row for row in rows if not failed(row[0]) and row[0]["answer"] is not None]
+        facts = [(unit(row[0]), float(row[0]["correct"] == 1), with_call[row[0]["id"]], row[0]["id"]) for row in values]
+        of = {"a": SPECIALIST, "b": HYBRID, "group": task, **_lost(aligned_rows, task)}
         sides = [
             [Cell("", cluster, right * (call == side), float(call == side)) for cluster, right, call, _ in facts]
             for side in (0.0, 1.0)
         ]
-        others, there = ([cell for cell in side if cell.below] for side in sides)
-        for words, side in (("called", there), ("not called", others)):
+        others, target_points = ([cell for cell in side if cell.below] for side in sides)
+        for words, side in (("called", target_points), ("not called", others)):
             if side:
                 row = result("called", f"specialists right where {words}", "fraction", None, **of)
-                made.append(_gated(measured(row, ("ratio", side)), whole, rows))
-        if there and others:
+                results.append(_gated(measured(row, ("ratio", side)), aligned_rows, rows))
+        if target_points and others:
             difference, around = value("ratio", sides[1]) - value("ratio", sides[0]), scatter("ratio", *sides)
             low, high = around.ends(difference)
             more = {"low": max(-1.0, low), "high": min(1.0, high), "p": 2 * around.beyond(difference), "n": len(facts)}
             row = result("called", "difference where called", "fraction", difference, **of, **more)
-            made.append(_gated(row, whole, rows))
+            results.append(_gated(row, aligned_rows, rows))
         if not task:
-            for words, wanted in (("called", 1.0), ("not called", 0.0)):
-                excess = [(cluster, claimed[i] - right) for cluster, right, call, i in facts if call == wanted]
+            for words, expected in (("called", 1.0), ("not called", 0.0)):
+                excess = [(cluster, claimed[i] - right) for cluster, right, call, i in facts if call == expected]
                 for name, power in (("overconfidence", 1), ("Brier score", 2)):
                     cells = [Cell("", cluster, number**power) for cluster, number in excess]
                     low, high = _around(cells)
                     row = {**of, "low": low, "high": high, "n": len(cells)}
                     row = result("called", f"{name} where {words}", "fraction", value("ratio", cells), **row)
-                    made.append(_gated(row, whole, rows))
-    return with_holm(made, lambda row: (row["quantity"], "group" in row))
+                    results.append(_gated(row, aligned_rows, rows))
+    return with_holm(results, lambda row: (row["quantity"], "group" in row))
 
 
 def _around(cells: Sequence[Cell]) -> tuple[float, float]:
     """The interval of a mean of numbers; of numbers that are not below 0 neither is its end."""
-    found = linear("ratio", cells)
-    whole = sum(share**2 for share in found.shares.values()) * found.unit
-    low, high = skewed(found.shares.values(), whole, found.unit, found.freedom).ends(value("ratio", cells))
+    output = linear("ratio", cells)
+    full = sum(share**2 for share in output.shares.values()) * output.unit
+    low, high = skewed(output.shares.values(), full, output.unit, output.freedom).ends(value("ratio", cells))
     return (max(0.0, low) if all(cell.above >= 0 for cell in cells) else low), high
 
 

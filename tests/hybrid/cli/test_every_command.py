@@ -194,7 +194,7 @@ class _Interrupting:
 
     def __init__(self) -> None:
         self.below: str | None = None
-        sys.addaudithook(self._heard)
+        sys.addaudithook(self._audit)
 
     def _audit(self, event: str, args: tuple[Any, ...]) -> None:
         if self.below is not None and event == "open" and str(args[0]).startswith(self.below):

@@ -33,12 +33,12 @@ def test_names_are_changed_by_the_table_and_all_tensors_written(
 
     names = table(tmp_path, '# Old names to new ones.\nRENAME = {r"^module\\.": "", r"^head\\.(\\w+)": r"last.\\1"}\n')
     out = tmp_path / "weights" / "net"
-    ended = command(
+    result = command(
         *("tools", "import-weights", checkpoint, out, "--rename", names, "--size", "32"),
         *("--mean", "0.5,0.4,0.3", "--resample", "bicubic"),
         code=0,
     )
-    assert "last.weight  float32 [2, 3]  (was module.head.weight)" in ended.out
+    assert "last.weight  float32 [2, 3]  (was module.head.weight)" in result.out
     tensors = load_file(out / "model.safetensors")
     assert {name: tuple(tensor.shape) for name, tensor in tensors.items()} == {
         "conv.weight": (2, 3),
@@ -53,8 +53,8 @@ def test_names_are_changed_by_the_table_and_all_tensors_written(
 
 def test_a_dry_run_writes_nothing_and_an_old_folder_is_kept(checkpoint: Path, tmp_path: Path, command: Command) -> None:
     out = tmp_path / "weights"
-    ended = command("tools", "import-weights", checkpoint, out, "--dry-run", code=0)
-    assert "module.conv.weight  float32 [2, 3]\n" in ended.out
+    result = command("tools", "import-weights", checkpoint, out, "--dry-run", code=0)
+    assert "module.conv.weight  float32 [2, 3]\n" in result.out
     assert not out.exists()
     out.mkdir()
     (out / "mine.txt").write_text("kept")

@@ -49,16 +49,16 @@ def test_outputs_and_failures_come_in_the_order_of_the_pictures() -> None:
 
 
 def test_pictures_are_read_as_they_are_needed() -> None:
-    taken = []
+    results = []
 
     def pictures() -> Iterator[Any]:
         for level in range(1000):
-            taken.append(level)
+            results.append(level)
             yield grey(level % 5)
 
     outputs = hybrid.tool(light).map(pictures(), batch=3, progress=False)
     next(outputs)
-    assert len(taken) == 6
+    assert len(results) == 6
     outputs.close()  # type: ignore[attr-defined]
 
 
@@ -94,9 +94,9 @@ def test_every_picture_is_saved(tmp_path: Path, command: Command, tools_as_they_
     Pillow.fromarray(grey(100)).save(tmp_path / "photo.png")
     target = tmp_path / "out.png"
     words = ("tools", "run", "two", tmp_path / "photo.png", "--picture", target, "--path", tmp_path / "tools")
-    ended = command(*words, code=0)
-    assert f"wrote {target}" in ended.err
-    assert f"wrote {tmp_path / 'out-2.png'}" in ended.err
+    result = command(*words, code=0)
+    assert f"wrote {target}" in result.err
+    assert f"wrote {tmp_path / 'out-2.png'}" in result.err
     values = [np.asarray(Pillow.open(tmp_path / name)).max() for name in ("out.png", "out-2.png")]
     assert values == [155, 50]
 

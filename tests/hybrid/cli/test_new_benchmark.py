@@ -12,13 +12,13 @@ from tests.ended import Command
 @pytest.mark.system
 def test_the_benchmark_passes_its_own_test(tmp_path: Path, command: Command, tools_as_they_were: None) -> None:
     mine = tmp_path / "mine"
-    ended = command("new", "benchmark", "changes", "--path", mine, code=0)
-    assert f"wrote {mine / 'benchmarks' / 'changes.py'}" in ended.out
-    listed = command("benchmarks", "show", "changes", "--path", mine, code=0).out
-    assert "  difference " in listed
+    result = command("new", "benchmark", "changes", "--path", mine, code=0)
+    assert f"wrote {mine / 'benchmarks' / 'changes.py'}" in result.out
+    out = command("benchmarks", "show", "changes", "--path", mine, code=0).out
+    assert "  difference " in out
     words = [sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", str(mine / "benchmarks")]
-    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert "5 passed" in done.stdout, done.stdout
+    process = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert "5 passed" in process.stdout, process.stdout
     assert "is there already" in command("new", "benchmark", "changes", "--path", mine, code=2).err
     assert "lower-case letters" in command("new", "benchmark", "Changes", "--path", mine, code=2).err
 

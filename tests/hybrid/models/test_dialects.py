@@ -155,7 +155,7 @@ def test_the_calls_of_one_reply_are_bounded(tools: tuple[Tool, ...]) -> None:
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_arguments_are_repaired_where_nothing_is_invented", list))
-def test_arguments_are_repaired_where_nothing_is_invented(write_call: Any, read_as: Any, repairs: list[str]) -> None:
-    args, error, built = read_object(write_call)
+def test_arguments_are_repaired_where_nothing_is_invented(written: Any, read_as: Any, repairs: list[str]) -> None:
+    args, error, built = read_object(written)
     assert (args, [*built]) == (read_as, repairs)
     assert bool(error) is (read_as is None)

@@ -10,18 +10,18 @@ from hybrid.running.open_files import allow_open_files
 @pytest.fixture(autouse=True)
 def limits(monkeypatch: pytest.MonkeyPatch) -> dict[str, tuple[int, int]]:
     """The limits of this process, which stay as they are: what is set is kept here."""
-    kept = {"files": (1024, 4096)}
+    payload = {"files": (1024, 4096)}
 
     def change(_: int, pair: tuple[int, int]) -> None:
-        kept["files"] = pair
+        payload["files"] = pair
 
-    monkeypatch.setattr(resource, "getrlimit", lambda _: kept["files"])
+    monkeypatch.setattr(resource, "getrlimit", lambda _: payload["files"])
     monkeypatch.setattr(resource, "setrlimit", change)
-    return kept
+    return payload
 
 
 @pytest.mark.parametrize(
-    ("before", "concurrency", "after", "is_told"),
+    ("numbers", "concurrency", "after", "is_told"),
     [
         ((1024, 4096), 8, (1024, 4096), False),
         ((1024, 4096), 1000, (2256, 4096), False),
@@ -33,16 +33,16 @@ def limits(monkeypatch: pytest.MonkeyPatch) -> dict[str, tuple[int, int]]:
     ],
 )
 def test_the_limit_rises_as_far_as_it_may(
-    before: tuple[int, int],
+    numbers: tuple[int, int],
     concurrency: int,
     after: tuple[int, int],
     is_told: bool,
     limits: dict[str, tuple[int, int]],
 ) -> None:
-    limits["files"], told = before, list[str]()
-    allow_open_files(concurrency, told.append)
+    limits["files"], text = numbers, list[str]()
+    allow_open_files(concurrency, text.append)
     assert limits["files"] == after
-    assert [("ulimit -n" in line and "--concurrency 1920" in line) for line in told] == [True] * is_told
+    assert [("ulimit -n" in line and "--concurrency 1920" in line) for line in text] == [True] * is_told
 
 
 def test_a_system_that_allows_less_than_it_says(
@@ -52,8 +52,8 @@ def test_a_system_that_allows_less_than_it_says(
         raise ValueError(pair)
 
     monkeypatch.setattr(resource, "setrlimit", refuse)
-    told: list[str] = []
-    allow_open_files(1000, told.append)
+    names: list[str] = []
+    allow_open_files(1000, names.append)
     assert limits["files"] == (1024, 4096)
-    assert "allows 1,024" in told[0]
-    assert "--concurrency 384" in told[0]
+    assert "allows 1,024" in names[0]
+    assert "--concurrency 384" in names[0]

@@ -39,7 +39,7 @@ def compared(made_up_runs: Any, tmp_path: Path) -> Any:
     ) -> Comparison:
         paths = []
         for output, answers in runs.items():
-            by_solver = {solver: {"Jigsaw": letters(own)} for solver, own in answers.items()}
+            by_solver = {solver: {"Jigsaw": letters(answer)} for solver, answer in answers.items()}
             folder = tmp_path / str(len(list(tmp_path.iterdir())))
             run = made_up_runs.from_letters(folder, by_solver, output, costing=costing, puzzles=True)
             paths.append(run.path)
@@ -54,8 +54,8 @@ def sentences(comparison: Comparison) -> dict[str, str]:
 
 def test_what_is_equal_within_the_margin(compared: Any) -> None:
     same = "500r 500w"
-    found = compared(real={"controller": same, "mllm": same}, blank={"controller": "495r 505w"})
-    assert sentences(found)["equal.shown"] == (
+    result = compared(real={"controller": same, "mllm": same}, blank={"controller": "495r 505w"})
+    assert sentences(result)["equal.shown"] == (
         "Equal within 5 points: with tools and alone (+0 points, 90% CI -0.2 to +0.2); with blank tools and alone "
         "(-1 points, 90% CI -1 to -0.07); with tools and with blank tools (+1 points, 90% CI 0.07 to 1)."
     )
@@ -70,37 +70,37 @@ def test_a_narrower_margin_and_fewer_questions_show_less(compared: Any) -> None:
 
 def test_equality_that_hangs_on_the_rule_is_not_asserted(compared: Any) -> None:
     # A fifth is unanswered with tools: worth nothing or half, and equal by one of the rules alone.
-    found = compared(real={"controller": "490r 200a 310w", "mllm": "500r 500w"})
-    (row,) = EQUIVALENCE.rows(found)
+    result = compared(real={"controller": "490r 200a 310w", "mllm": "500r 500w"})
+    (row,) = EQUIVALENCE.rows(result)
     assert row.note.endswith("hangs on how unanswered questions count")
-    assert "equal.shown" not in sentences(found)
+    assert "equal.shown" not in sentences(result)
 
 
 def test_an_equality_that_two_opposite_parts_make_is_not_asserted(compared: Any) -> None:
     # With tools 60 more of those answered are right, and 120 are left unanswered: nothing is equal.
     alone, tools = "500r 500w", "440r 120a 60r 380w"
-    found = compared(real={"controller": tools, "mllm": alone})
-    assert "equal.shown" not in sentences(found)
+    result = compared(real={"controller": tools, "mllm": alone})
+    assert "equal.shown" not in sentences(result)
 
 
 def test_failures_and_other_units_are_no_equality(compared: Any) -> None:
-    found = compared(real={"controller": "30f 470r 500w", "mllm": "500r 500w"})
-    (row,) = EQUIVALENCE.rows(found)
+    result = compared(real={"controller": "30f 470r 500w", "mllm": "500r 500w"})
+    (row,) = EQUIVALENCE.rows(result)
     assert (row.low, row.p) == (None, None)
     assert row.note.startswith("not shown to be equal within 0.05; left out") or "not tested" in row.note
-    allowed = replace(found.options, allow_failed=True)
-    assert [row.low is not None for row in EQUIVALENCE.rows(compare(found.solvers, allowed))] == [True]
+    allowed = replace(result.options, allow_failed=True)
+    assert [row.low is not None for row in EQUIVALENCE.rows(compare(result.solvers, allowed))] == [True]
 
 
-def calling(called: str, found: str) -> Any:
+def calling(calls: str, text: str) -> Any:
     """A `costing` by letters: where `c` is called, and where the output of the call leads to the right answer (`r`)."""
 
     def call(solver: str, question: Question, reply: Reply) -> Reply:
         place = int(question.id.rsplit("_", 1)[1]) - 1
-        if not solver.startswith("controller") or called[place] != "c":
+        if not solver.startswith("controller") or calls[place] != "c":
             return reply
         images = [f"img:{n + 1}" for n in range(len(question.images))]
-        data: dict[str, Any] = {"images": images, "args": {}, "data": {"best": 0 if found[place] == "r" else 1}}
+        data: dict[str, Any] = {"images": images, "args": {}, "data": {"best": 0 if text[place] == "r" else 1}}
         step = Step(
             "tool",
             "jigsaw",
@@ -116,12 +116,12 @@ def calling(called: str, found: str) -> Any:
 def test_right_outputs_that_are_ignored(compared: Any) -> None:
     calls = calling("c" * 100, "r" * 100)
     answers = {"controller": "30r 70w", "mllm": "30r 70w"}
-    found = compared(costing=calls, real=answers, blank={"controller": "30r 70w"}, oracle={"controller": "30r 70w"})
-    assert sentences(found)["used.shown"] == (
+    result = compared(costing=calls, real=answers, blank={"controller": "30r 70w"}, oracle={"controller": "30r 70w"})
+    assert sentences(result)["used.shown"] == (
         "Even perfect tool output changes nothing (+0 points, 90% CI -2 to +2); of 70 right tool outputs that the "
         "model needed it used 0 (95% CI 0 to 5%)."
     )
-    rows = by_quantity(tuple(USED.rows(found)))
+    rows = by_quantity(tuple(USED.rows(result)))
     assert {name: row.value for name, row in rows.items()} == {
         "right outputs used": 0.0,
         "right outputs, blank tools": 0.0,
@@ -134,9 +134,9 @@ def test_right_outputs_that_are_ignored(compared: Any) -> None:
 def test_right_outputs_that_are_used(compared: Any) -> None:
     calls = calling("c" * 100, "r" * 100)
     answers = {"controller": "95r 5w", "mllm": "30r 70w"}
-    found = compared(costing=calls, real=answers, blank={"controller": "40r 60w"}, oracle={"controller": "100r"})
-    assert "used.shown" not in sentences(found)
-    rows = by_quantity(tuple(USED.rows(found)))
+    result = compared(costing=calls, real=answers, blank={"controller": "40r 60w"}, oracle={"controller": "100r"})
+    assert "used.shown" not in sentences(result)
+    rows = by_quantity(tuple(USED.rows(result)))
     assert {name: (round(70 * (row.value or 0)), row.n) for name, row in rows.items() if "perfect" not in name} == {
         "right outputs used": (65, 70),
         "right outputs, blank tools": (10, 70),
@@ -148,16 +148,16 @@ def test_right_outputs_that_are_used(compared: Any) -> None:
 def test_perfect_output_cannot_change_what_is_right_already(compared: Any) -> None:
     calls = calling("c" * 400, "r" * 400)
     answers = {"controller": "395r 5w", "mllm": "395r 5w"}
-    found = compared(costing=calls, real=answers, blank=answers | {}, oracle={"controller": "395r 5w"})
-    assert "used.shown" not in sentences(found)
+    result = compared(costing=calls, real=answers, blank=answers | {}, oracle={"controller": "395r 5w"})
+    assert "used.shown" not in sentences(result)
 
 
 def test_calls_where_none_is_needed(compared: Any) -> None:
     # 48 are right alone and 52 wrong; it calls on 42 and on 2 of these.
-    called = "c" * 42 + "-" * 6 + "c" * 2 + "-" * 50
+    calls = "c" * 42 + "-" * 6 + "c" * 2 + "-" * 50
     answers = {"controller": "48r 52w", "mllm": "48r 52w"}
-    found = compared(costing=calling(called, "w" * 100), real=answers)
-    assert sentences(found)["used.shown"] == (
+    result = compared(costing=calling(calls, "w" * 100), real=answers)
+    assert sentences(result)["used.shown"] == (
         "It calls tools on 4% of what it gets wrong alone and on 88% of what it gets right (-84 points, "
         "95% CI -95 to -69)."
     )
@@ -172,23 +172,33 @@ def test_the_effect_of_output_where_a_tool_was_called(compared: Any) -> None:
     # 40 of 100 have a call; 30 of them are gained, and elsewhere nothing changes.
     calls = calling("c" * 40 + "-" * 60, "r" * 100)
     real, blank = {"controller": "35r 5w 30r 30w", "mllm": "5r 35w 30r 30w"}, {"controller": "5r 35w 30r 30w"}
-    found = compared(costing=calls, real=real, blank=blank)
-    assert sentences(found)["selection.more"].startswith("On the 40 questions with a call tool output adds 75 points (")
-    rows = by_quantity(tuple(SELECTION.rows(found)))
-    called, others = rows["effect of output where called"], rows["effect of output where not called"]
-    assert (called.value, called.n, others.value, others.n) == (0.75, 40, 0.0, 60)
-    assert len(called.ids) == 40
+    result = compared(costing=calls, real=real, blank=blank)
+    assert sentences(result)["selection.more"].startswith(
+        "On the 40 questions with a call tool output adds 75 points ("
+    )
+    rows = by_quantity(tuple(SELECTION.rows(result)))
+    effect_of_output_where_called, others = (
+        rows["effect of output where called"],
+        rows["effect of output where not called"],
+    )
+    assert (effect_of_output_where_called.value, effect_of_output_where_called.n, others.value, others.n) == (
+        0.75,
+        40,
+        0.0,
+        60,
+    )
+    assert len(effect_of_output_where_called.ids) == 40
 
 
 def test_selection_is_the_difference_of_two_shares_on_random_tables() -> None:
     rng = np.random.default_rng(0)
     for _ in range(200):
         n = int(rng.integers(10, 200))
-        alone, called = rng.random(n) < rng.uniform(0.1, 0.9), rng.random(n) < rng.uniform(0, 1)
+        alone, calls = rng.random(n) < rng.uniform(0.1, 0.9), rng.random(n) < rng.uniform(0, 1)
         if alone.all() or not alone.any():
             continue
-        shares = [called[alone == side].mean() for side in (True, False)]
-        test = difference_apart(called.astype(float), alone.astype(float), 1.0 - alone, range(n))
+        shares = [calls[alone == side].mean() for side in (True, False)]
+        test = difference_apart(calls.astype(float), alone.astype(float), 1.0 - alone, range(n))
         assert test.difference == pytest.approx(shares[1] - shares[0])
         # Welch's interval, as wide up to what two added clusters and small groups bring.
         spread = sum(
@@ -205,26 +215,26 @@ def test_selection_is_the_difference_of_two_shares_on_random_tables() -> None:
 
 @pytest.mark.parametrize(("n", "rows", "right", "wrong"), [(60, 1, 0.5, 0.5), (200, 4, 0.5, 0.6), (400, 1, 0.87, 0.04)])
 def test_the_interval_of_selection_holds_the_truth(n: int, rows: int, right: float, wrong: float) -> None:
-    held = 0
+    stored = 0
     for seed in range(400):
         rng = np.random.default_rng([seed, n])
         alone = rng.random(n) < 0.6
         draws = np.repeat(rng.random(n // rows), rows)
-        called = (draws < np.where(alone, right, wrong)).astype(float)
-        test = difference_apart(called, alone.astype(float), 1.0 - alone, np.arange(n) // rows)
+        values = (draws < np.where(alone, right, wrong)).astype(float)
+        test = difference_apart(values, alone.astype(float), 1.0 - alone, np.arange(n) // rows)
         assert test.interval is not None
-        held += test.interval.low <= wrong - right <= test.interval.high
-    assert held >= 0.92 * 400
+        stored += test.interval.low <= wrong - right <= test.interval.high
+    assert stored >= 0.92 * 400
 
 
 def test_a_model_that_is_right_on_all_leaves_no_room(compared: Any) -> None:
-    found = compared(real={"controller": "38r 2w", "mllm": "40r"})
-    assert sentences(found)["room.none"] == "The model alone is right on all of 40 questions: no gain could show."
+    result = compared(real={"controller": "38r 2w", "mllm": "40r"})
+    assert sentences(result)["room.none"] == "The model alone is right on all of 40 questions: no gain could show."
 
 
 def test_less_room_than_can_be_detected(compared: Any) -> None:
-    told = sentences(compared(real={"controller": "39r 1w", "mllm": "38r 2w"}))
-    assert told["room.small"].startswith("The model alone leaves 5 points to gain, and this run can detect ")
+    text = sentences(compared(real={"controller": "39r 1w", "mllm": "38r 2w"}))
+    assert text["room.small"].startswith("The model alone leaves 5 points to gain, and this run can detect ")
     assert not [case for case in sentences(compared(real={"controller": "40r", "mllm": "20r 20w"})) if "room" in case]
 
 
@@ -235,18 +245,18 @@ def test_the_least_detectable_sizes_are_found_in_four_of_five_draws(compared: An
         f"least detectable {name}" for name in ("gain", "effect of offering", "effect of output")
     }
     gain = rows["least detectable gain"].value or 0.0
-    rng, found, discordant = np.random.default_rng(0), 0, 0.15
+    rng, result, discordant = np.random.default_rng(0), 0, 0.15
     for _ in range(400):
-        draws, both = rng.random(200), rng.random(200) < 0.5
+        draws, pair = rng.random(200), rng.random(200) < 0.5
         up = (discordant + gain) / 2
         better, worse = draws < up, (draws >= up) & (draws < discordant)
         sides = [
-            tuple(Cell("", str(n), float(one), 1.0) for n, one in enumerate(side | (both & ~other)))
+            tuple(Cell("", str(n), float(item), 1.0) for n, item in enumerate(side | (pair & ~other)))
             for side, other in ((worse, better), (better, worse))
         ]
         a, b = (Metric("accuracy", None, 200, "ratio", cells) for cells in sides)
-        found += (contrast(a, b).p_value or 1.0) < 0.05
-    assert 0.7 < found / 400 < 0.92
+        result += (contrast(a, b).p_value or 1.0) < 0.05
+    assert 0.7 < result / 400 < 0.92
 
 
 def test_calls_where_the_specialists_are_weak(made_up_runs: Any, tmp_path: Path) -> None:
@@ -260,14 +270,14 @@ def test_calls_where_the_specialists_are_weak(made_up_runs: Any, tmp_path: Path)
         return replace(reply, steps=(step,))
 
     answers = {"controller": "50r 50w", "mllm": "50r 50w", "specialist": "10r 40w 45r 5w"}
-    by_solver = {solver: {"Jigsaw": letters(own)} for solver, own in answers.items()}
+    by_solver = {solver: {"Jigsaw": letters(answer)} for solver, answer in answers.items()}
     run = made_up_runs.from_letters(tmp_path / "run", by_solver, costing=cost, puzzles=True)
-    found = compare(compare_paths([run.path]).solvers)
-    assert sentences(found)["calls.weak"].startswith(
+    comparison = compare(compare_paths([run.path]).solvers)
+    assert sentences(comparison)["calls.weak"].startswith(
         "It calls tools where they are weak: the specialists are right on 20% of the questions with a call and on 90% "
         "of the others (-70 points, "
     )
-    rows = by_quantity(tuple(CALLED.rows(found)))
+    rows = by_quantity(tuple(CALLED.rows(comparison)))
     assert rows["overconfidence where called"].value == pytest.approx(0.3)
     assert rows["overconfidence where not called"].value == pytest.approx(-0.4)
     assert rows["Brier score where called"].value == pytest.approx(0.25)
@@ -281,31 +291,31 @@ def models(made_up_runs: Any, folder: Path, *gains: int) -> Comparison:
             "controller": {"Jigsaw": letters(f"{40 + gain}r {60 - gain}w")},
             "mllm": {"Jigsaw": letters("40r 60w")},
         }
-        made = made_up_runs.from_letters(folder / str(place), answers, costing=made_up_runs.calling)
-        identity = {**made.manifest["identity"], "model": {"model": f"made:{place}"}}
-        made.write_manifest({**made.manifest, "identity": identity})
-        paths.append(made.path)
+        run = made_up_runs.from_letters(folder / str(place), answers, costing=made_up_runs.calling)
+        identity = {**run.manifest["identity"], "model": {"model": f"made:{place}"}}
+        run.write_manifest({**run.manifest, "identity": identity})
+        paths.append(run.path)
     return compare(compare_paths(paths).solvers)
 
 
 def test_the_gain_over_several_models_comes_first(made_up_runs: Any, tmp_path: Path) -> None:
-    found = models(made_up_runs, tmp_path, 20, 22, 18)
-    first = conclusion(found, limits=False)[0]
+    result = models(made_up_runs, tmp_path, 20, 22, 18)
+    first = conclusion(result, limits=False)[0]
     assert (first.id, first.text[:43]) == ("pooled.more", "Over 3 models tools bring 20 points (95% CI")
-    (row,) = (row for row in POOLED.rows(found) if row.quantity == "gain")
-    differences = [row for row in DIFFERENCES.rows(found) if row.quantity == "difference" and not row.group]
-    own = [row for row in differences if row.metric == found.headline and row.a[4:] == row.b[10:]]
-    assert len({row.b for row in own}) == len(own) == 3
-    errors = [((row.high or 0) - (row.low or 0)) / 2 / 1.959963984540054 for row in own]
-    expected = pooled_effect([row.value or 0.0 for row in own], errors)
+    (row,) = (row for row in POOLED.rows(result) if row.quantity == "gain")
+    differences = [row for row in DIFFERENCES.rows(result) if row.quantity == "difference" and not row.group]
+    values = [row for row in differences if row.metric == result.headline and row.a[4:] == row.b[10:]]
+    assert len({row.b for row in values}) == len(values) == 3
+    errors = [((row.high or 0) - (row.low or 0)) / 2 / 1.959963984540054 for row in values]
+    expected = pooled_effect([row.value or 0.0 for row in values], errors)
     assert expected.interval is not None
     assert (row.value, row.low) == pytest.approx((expected.value, expected.interval.low))
 
 
 def test_models_that_differ_have_no_common_effect(made_up_runs: Any, tmp_path: Path) -> None:
-    told = sentences(models(made_up_runs, tmp_path, 40, -30, 35, -35))
-    assert "Over 4 models tools have no significant effect" in told["pooled.open"]
-    assert "I2 9" in told["pooled.open"]
+    text = sentences(models(made_up_runs, tmp_path, 40, -30, 35, -35))
+    assert "Over 4 models tools have no significant effect" in text["pooled.open"]
+    assert "I2 9" in text["pooled.open"]
 
 
 def test_one_model_is_not_pooled(made_up_runs: Any, tmp_path: Path) -> None:
@@ -319,24 +329,24 @@ def costing(solver: str, question: Question, reply: Reply) -> Reply:
 
 
 def test_the_price_of_a_point(compared: Any) -> None:
-    found = compared(costing=costing, real={"controller": "70r 30w", "mllm": "40r 60w"})
-    rows = by_quantity(tuple(PRICE.rows(found)))
+    result = compared(costing=costing, real={"controller": "70r 30w", "mllm": "40r 60w"})
+    rows = by_quantity(tuple(PRICE.rows(result)))
     # 30 right answers more for 200.99 tokens more in each of 100 questions.
     assert rows["points per 1,000 tokens"].value == pytest.approx(100 * 1000 * 30 / 20100)
     assert rows["points per second"].value == pytest.approx(100 * 30 / 201)
     assert (rows["samples at the same price"].value, len(rows)) == (3.0, 3)
-    assert sentences(found)["price.rate"].startswith("The gain comes to 149 points per 1,000 tokens")
+    assert sentences(result)["price.rate"].startswith("The gain comes to 149 points per 1,000 tokens")
 
 
 def test_a_majority_of_samples_at_the_same_price(made_up_runs: Any, tmp_path: Path) -> None:
     # Each sample is right on 60 of 90, wrong on another third each time: the majority is right on all.
     thirds = {"mllm": "30w 60r", "mllm@2": "30r 30w 30r", "mllm@3": "60r 30w", "controller": "70r 20w"}
-    answers = {solver: {"Jigsaw": letters(own)} for solver, own in thirds.items()}
+    answers = {solver: {"Jigsaw": letters(third)} for solver, third in thirds.items()}
     run = made_up_runs.from_letters(tmp_path / "run", answers, costing=costing)
-    found = compare(compare_paths([run.path]).solvers)
-    row = by_quantity(tuple(PRICE.rows(found)))["gain over samples at the same price"]
+    comparison = compare(compare_paths([run.path]).solvers)
+    row = by_quantity(tuple(PRICE.rows(comparison)))["gain over samples at the same price"]
     assert row.value == pytest.approx(-20 / 90)
-    assert sentences(found)["price.less"].startswith(
+    assert sentences(comparison)["price.less"].startswith(
         "At the same price the majority of 3 samples of the model alone is ahead of tools by 22 points ("
     )
 
@@ -346,11 +356,11 @@ def test_a_majority_by_brute_force() -> None:
     for _ in range(200):
         samples, n = int(rng.integers(2, 6)), int(rng.integers(1, 20))
         answers = [[(None, "A", "B", "C")[k] for k in rng.integers(0, 4, n)] for _ in range(samples)]
-        right = [np.array([float(answer == "A") for answer in own]) for own in answers]
+        right = [np.array([float(answer == "A") for answer in current]) for current in answers]
         expected = []
         for place in range(n):
-            given = [own[place] for own in answers]
-            counts = [(-given.count(answer), given.index(answer)) for answer in set(given) - {None}]
+            values = [own_rows[place] for own_rows in answers]
+            counts = [(-values.count(answer), values.index(answer)) for answer in set(values) - {None}]
             first = min(counts)[1] if counts else 0
-            expected.append(float(given[first] == "A"))
+            expected.append(float(values[first] == "A"))
         assert majority(answers, right).tolist() == expected

@@ -41,10 +41,10 @@ def test_each_tool_is_counted_by_route(tmp_path: Path, monkeypatch: pytest.Monke
 
     with rules_in_order(["lamp"], [lamp]):
         (scored,) = scored_at(out, {})
-        (counted,) = tool_metrics(scored)
-    assert (counted.solver, counted.tool, counted.route) == ("specialist", "lamp", "light")
-    assert (counted.questions, counted.calls, counted.faults) == (5, 5, 1)
-    assert (counted.right, counted.wrong, counted.abstained, counted.unknown) == (2, 1, 2, 0)
-    table = metrics_table(RunFolder.existing(out), [counted])
+        (counts,) = tool_metrics(scored)
+    assert (counts.solver, counts.tool, counts.route) == ("specialist", "lamp", "light")
+    assert (counts.questions, counts.calls, counts.faults) == (5, 5, 1)
+    assert (counts.right, counts.wrong, counts.abstained, counts.unknown) == (2, 1, 2, 0)
+    table = metrics_table(RunFolder.existing(out), [counts])
     assert table.rows[0][:4] == ("specialist", "lamp", "light", "5")
     assert metrics_table(RunFolder.existing(out), []).notes == ("No tool was called.",)

@@ -26,10 +26,10 @@ def read(tool: str, args: dict[str, Any], images: int = 1, frame: Any = "pixels"
     return read_arguments(load("tools", tool), args, CoordinateSystem(frame), registry(images))
 
 
-@pytest.mark.parametrize(*cases(__file__, "test_images_are_found_by_name_and_number", list, names=tuple))
-def test_images_are_found_by_name_and_number(args: dict[str, Any], count: int, names: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(*cases(__file__, "test_images_are_found_by_name_and_number", list, meant=tuple))
+def test_images_are_found_by_name_and_number(args: dict[str, Any], count: int, meant: tuple[str, ...]) -> None:
     images, rest, repairs = read("forensics", args, count)
-    assert (images, rest) == (names, {})
+    assert (images, rest) == (meant, {})
     assert set(repairs) <= {"image name", "image left out", "JSON as text", "arguments in arguments"}
 
 

@@ -10,8 +10,8 @@ from tests.recomputed.review import ninety, tost
 from tests.recomputed.runs import Cell as PlainCell
 
 
-def metric(cells: list[Cell], how: str = "ratio") -> Metric:
-    return Metric("accuracy", combine(cells, how), len(cells), how, tuple(cells))  # type: ignore[arg-type]
+def metric(cells: list[Cell], mode: str = "ratio") -> Metric:
+    return Metric("accuracy", combine(cells, mode), len(cells), mode, tuple(cells))  # type: ignore[arg-type]
 
 
 def answers(right: list[float], strata: list[str] | None = None, clusters: list[str] | None = None) -> list[Cell]:
@@ -22,24 +22,24 @@ def answers(right: list[float], strata: list[str] | None = None, clusters: list[
 def test_two_hundred_random_tables_agree_with_a_second_implementation() -> None:
     rng, equal = np.random.default_rng(0), 0
     for _ in range(200):
-        n, kept = int(rng.integers(30, 400)), rng.uniform(0.5, 1)
+        n, selected = int(rng.integers(30, 400)), rng.uniform(0.5, 1)
         a = rng.random(n) < rng.uniform(0.2, 0.95)
-        b = np.where(rng.random(n) < kept, a, rng.random(n) < a.mean())
+        b = np.where(rng.random(n) < selected, a, rng.random(n) < a.mean())
         macro = rng.random() < 0.5
         strata = [f"task {number % 3}" if macro else "" for number in range(n)]
         clusters = [str(number // int(rng.integers(1, 3))) for number in range(n)]
         margin = float(rng.uniform(0.02, 0.2))
         sides = [answers(side.astype(float).tolist(), strata, clusters) for side in (a, b)]
-        how = "mean_of_ratios" if macro else "ratio"
-        found = equivalence(*(metric(side, how) for side in sides), margin)
-        if len(set(clusters)) < 30 or found.interval is None:
+        text = "mean_of_ratios" if macro else "ratio"
+        result = equivalence(*(metric(side, text) for side in sides), margin)
+        if len(set(clusters)) < 30 or result.interval is None:
             continue
         plain = [[PlainCell(cell.stratum, cell.cluster, cell.numerator) for cell in side] for side in sides]
         word = "macro" if macro else "ratio"
-        assert (found.interval.low, found.interval.high) == pytest.approx(ninety(word, *plain))
-        assert found.p_value == pytest.approx(tost(word, *plain, margin), abs=1e-9)
-        assert found.equal == (found.p_value < 0.05)
-        equal += found.equal
+        assert (result.interval.low, result.interval.high) == pytest.approx(ninety(word, *plain))
+        assert result.p_value == pytest.approx(tost(word, *plain, margin), abs=1e-9)
+        assert result.equal == (result.p_value < 0.05)
+        equal += result.equal
     assert 40 < equal < 160, "tables on both sides of the margin"
 
 
@@ -50,13 +50,13 @@ def test_a_difference_of_the_margin_is_called_equal_in_at_most_one_of_twenty(
 ) -> None:
     rng, errors = np.random.default_rng([int(100 * discordant), *sizes]), 0
     strata = [str(task) for task, size in enumerate(sizes) for _ in range(size)]
-    how = "mean_of_ratios" if len(sizes) > 1 else "ratio"
+    text = "mean_of_ratios" if len(sizes) > 1 else "ratio"
     for _ in range(400):
         draws = rng.random(len(strata))
-        up, both = (discordant + truth) / 2, rng.random(len(strata)) < 0.5
+        up, pair = (discordant + truth) / 2, rng.random(len(strata)) < 0.5
         better, worse = draws < up, (draws >= up) & (draws < discordant)
         sides = [
-            metric(answers((side | (both & ~other)).astype(float).tolist(), strata), how)
+            metric(answers((side | (pair & ~other)).astype(float).tolist(), strata), text)
             for side, other in ((worse, better), (better, worse))
         ]
         errors += equivalence(*sides, abs(truth)).equal
@@ -68,8 +68,8 @@ def test_the_margin_decides_and_no_difference_of_few_is_not_equality() -> None:
     same = metric(answers([1.0, 0.0] * 100))
     assert equivalence(same, same, 0.05).equal
     few = metric(answers([1.0, 0.0] * 5))
-    found = equivalence(few, few, 0.05)
-    assert (found.difference, found.equal, found.beyond) == (0.0, False, False)
+    result = equivalence(few, few, 0.05)
+    assert (result.difference, result.equal, result.beyond) == (0.0, False, False)
     other = metric(answers([1.0, 0.0, 1.0, 0.0, 1.0, 1.0, 1.0, 1.0] * 25))
     assert equivalence(same, other, 0.05).beyond
     assert not equivalence(same, other, 0.25).beyond

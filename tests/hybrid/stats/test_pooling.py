@@ -15,12 +15,12 @@ def plain(y: list[float], errors: list[float]) -> tuple[float, float, float]:
 
     def mean_and_scatter(tau2: float) -> tuple[float, float, float]:
         weights = [1 / (error**2 + tau2) for error in errors]
-        mean = sum(w * each for w, each in zip(weights, y, strict=True)) / sum(weights)
-        return mean, sum(w * (each - mean) ** 2 for w, each in zip(weights, y, strict=True)), sum(weights)
+        mean = sum(w * item for w, item in zip(weights, y, strict=True)) / sum(weights)
+        return mean, sum(w * (entry - mean) ** 2 for w, entry in zip(weights, y, strict=True)), sum(weights)
 
     k, tau2 = len(y), 0.0
     if mean_and_scatter(0.0)[1] > k - 1:
-        tau2 = float(brentq(lambda own: mean_and_scatter(own)[1] - (k - 1), 0, 1e3, xtol=1e-14))
+        tau2 = float(brentq(lambda current: mean_and_scatter(current)[1] - (k - 1), 0, 1e3, xtol=1e-14))
     mean, scatter, total = mean_and_scatter(tau2)
     return mean, float(t.ppf(0.975, k - 1)) * math.sqrt(max(1.0, scatter / (k - 1)) / total), tau2
 
@@ -31,11 +31,13 @@ def test_two_hundred_random_sets_agree_with_a_second_implementation() -> None:
         k = int(rng.integers(2, 9))
         errors = rng.uniform(0.01, 0.08, k).tolist()
         y = (rng.normal(0.05, rng.uniform(0, 0.1), k) + rng.normal(0, errors)).tolist()
-        found, (mean, half, tau2) = pooled_effect(y, errors), plain(y, errors)
-        assert found.interval is not None
-        assert (found.value, found.interval.low, found.interval.high) == pytest.approx((mean, mean - half, mean + half))
-        assert found.tau**2 == pytest.approx(tau2, abs=1e-9)
-        assert (found.p_value < 0.05) == (not found.interval.low <= 0 <= found.interval.high)  # type: ignore[operator]
+        result, (mean, half, tau2) = pooled_effect(y, errors), plain(y, errors)
+        assert result.interval is not None
+        assert (result.value, result.interval.low, result.interval.high) == pytest.approx(
+            (mean, mean - half, mean + half)
+        )
+        assert result.tau**2 == pytest.approx(tau2, abs=1e-9)
+        assert (result.p_value < 0.05) == (not result.interval.low <= 0 <= result.interval.high)  # type: ignore[operator]
 
 
 def test_equal_effects_have_no_heterogeneity_and_opposite_ones_do() -> None:
@@ -53,14 +55,14 @@ def test_equal_effects_have_no_heterogeneity_and_opposite_ones_do() -> None:
 
 @pytest.mark.parametrize(("k", "tau"), [(3, 0.0), (5, 0.05), (8, 0.1)])
 def test_the_interval_holds_the_mean_of_all_models(k: int, tau: float) -> None:
-    held = 0
+    stored = 0
     for seed in range(400):
         rng = np.random.default_rng([seed, k])
         errors = rng.uniform(0.02, 0.06, k)
         interval = pooled_effect(rng.normal(0.05, np.hypot(tau, errors)), errors).interval
         assert interval is not None
-        held += interval.low <= 0.05 <= interval.high
-    assert held >= 0.92 * 400
+        stored += interval.low <= 0.05 <= interval.high
+    assert stored >= 0.92 * 400
 
 
 def test_one_model_has_no_interval_and_bad_errors_are_refused() -> None:

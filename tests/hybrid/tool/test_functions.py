@@ -45,12 +45,12 @@ def light(image: Image, side: Literal["all", "left"] = "all", factor: float = 1.
     return Light(f"Lightness {part.mean() / 255:.2f}.", light_0_1=part.mean() / 255 * factor, side=side)
 
 
-def request(made: Tool, *images: Any, needs: Any = None, seed: int = 0, **args: Any) -> Request[Any]:
-    return Request(images, made.parse(args), needs or {}, seed)
+def request(built: Tool, *images: Any, needs: Any = None, seed: int = 0, **args: Any) -> Request[Any]:
+    return Request(images, built.parse(args), needs or {}, seed)
 
 
-def evidence_of(made: Tool, *images: Any, **options: Any) -> Evidence:
-    (evidence,) = made.card.backends[0].make().run([request(made, *images, **options)])
+def evidence_of(built: Tool, *images: Any, **options: Any) -> Evidence:
+    (evidence,) = built.card.backends[0].make().run([request(built, *images, **options)])
     return evidence
 
 
@@ -102,8 +102,8 @@ def none(words: Annotated[str, "To be said."]) -> ToolOutput: ...
     ],
 )
 def test_the_signature_says_how_many_images(function: Callable[..., Any], images: tuple[int, int]) -> None:
-    made = tool(limits=LIMITS, summary="Says nothing.")(function)
-    assert made.card.images == images
+    built = tool(limits=LIMITS, summary="Says nothing.")(function)
+    assert built.card.images == images
 
 
 def test_images_are_handed_over_in_their_order() -> None:
@@ -157,29 +157,29 @@ def test_the_output_of_another_tool_is_a_parameter_with_typed_values() -> None:
         evidence_of(twice, WHITE, needs={"light": (other,)})
 
 
-def checked(made: FunctionTool) -> list[str]:
-    return failures(run_checks(made, made.card.backends[0].make()))
+def checked(built: FunctionTool) -> list[str]:
+    return failures(run_checks(built, built.card.backends[0].make()))
 
 
 def test_a_known_answer_is_checked_by_its_values() -> None:
-    made = replace(light)
+    variant = replace(light)
 
-    @made.check(expect={"light_0_1": 0.5, "side": "left"}, side="left", factor=0.5)
+    @variant.check(expect={"light_0_1": 0.5, "side": "left"}, side="left", factor=0.5)
     def white_half() -> Image:
         return WHITE
 
-    @made.check(expect={"light_0_1": lambda value: value < 0.1, "side": "all"})
+    @variant.check(expect={"light_0_1": lambda value: value < 0.1, "side": "all"})
     def black() -> Image:
         return BLACK
 
-    assert [check.name for check in made.checks] == ["white half", "black"]
-    assert checked(made) == []
+    assert [check.name for check in variant.checks] == ["white half", "black"]
+    assert checked(variant) == []
 
-    @made.check(expect={"light_0_1": 0.9, "dark": True}, within=0.05)
+    @variant.check(expect={"light_0_1": 0.9, "dark": True}, within=0.05)
     def wrong() -> Image:
         return WHITE
 
-    assert checked(made) == ["wrong: light_0_1 is 1.0, and not 0.9"]
+    assert checked(variant) == ["wrong: light_0_1 is 1.0, and not 0.9"]
     broken = replace(light, checks=(), output={**(light.output or {}), "required": ["light_0_1", "sides"]})
     broken.check(expect={})(white_half)
     assert checked(broken) == ["white half: the value 'sides' of the output's schema is missing"]
@@ -220,29 +220,29 @@ CHOICES = ("a bright one", "a dark one", "3", "30")
     ],
 )
 async def test_a_rule_returns_the_answer_itself(fakes: Any, value: Any, kind: Kind, answer: str | None) -> None:
-    made = replace(light)
+    variant = replace(light)
 
-    @made.rule("Lighting", "by_text")
+    @variant.rule("Lighting", "by_text")
     def judge(output: Light, prompt: Prompt) -> Any:
         assert output.side == "all"
         return value
 
-    shown = ImageRef("img:1", StoredImage("0" * 64, 8, 8, "image/png"))
-    prompt = Prompt((shown, "Which?"), kind, CHOICES if kind is Kind.CHOICE else (), route="Lighting")
+    ref = ImageRef("img:1", StoredImage("0" * 64, 8, 8, "image/png"))
+    prompt = Prompt((ref, "Which?"), kind, CHOICES if kind is Kind.CHOICE else (), route="Lighting")
     finding = Finding("", {"light_0_1": 0.5, "side": "all"}, 0.75, "classical", "1")
-    assert {*made.rules} == {"Lighting", "by_text"}
-    said = await made.rules["by_text"](prompt, fakes.context_of(prompt, findings=[finding]))
-    assert (None if said is None else (said.answer, said.confidence)) == (None if answer is None else (answer, 0.75))
+    assert {*variant.rules} == {"Lighting", "by_text"}
+    text = await variant.rules["by_text"](prompt, fakes.context_of(prompt, findings=[finding]))
+    assert (None if text is None else (text.answer, text.confidence)) == (None if answer is None else (answer, 0.75))
 
 
 async def test_a_rule_makes_the_arguments_of_the_question(fakes: Any) -> None:
-    made = replace(light)
+    variant = replace(light)
 
-    @made.rule("Lighting", args=lambda prompt: {"side": "left"} if "left" in prompt.text else None)
+    @variant.rule("Lighting", args=lambda prompt: {"side": "left"} if "left" in prompt.text else None)
     def judge(output: ToolOutput) -> str:
         return "yes"
 
-    rule = made.rules["Lighting"]
+    rule = variant.rules["Lighting"]
     assert rule.tools == ("light",)
     ctx = fakes.context_of(prompt := Prompt(("Is it bright?",), Kind.YES_NO))
     assert await rule(prompt, ctx) is None
@@ -250,21 +250,21 @@ async def test_a_rule_makes_the_arguments_of_the_question(fakes: Any) -> None:
 
 
 def test_a_rule_of_several_calls_is_added_as_it_is() -> None:
-    made = replace(light)
+    variant = replace(light)
 
-    @made.rule("Lighting")
+    @variant.rule("Lighting")
     @asks("light", "depth")
     async def judge(prompt: Prompt, ctx: Any) -> None:
         return None
 
-    assert made.rules["Lighting"] is judge
+    assert variant.rules["Lighting"] is judge
     assert judge.tools == ("light", "depth")
 
 
 def bare(image) -> ToolOutput: ...  # type: ignore[no-untyped-def]
 def keywords(image: Image, **rest: int) -> ToolOutput: ...
 def numbers(image: Image, *rest: int) -> ToolOutput: ...
-def after_all(images: list[Image], one: Image) -> ToolOutput: ...
+def after_all(images: list[Image], image: Image) -> ToolOutput: ...
 def late_star(image: Image, side: str, *rest: Image) -> ToolOutput: ...
 def single_need(first: Image, second: Image, light: Light) -> ToolOutput: ...
 def unwritable(image: Image, side: Callable[[], int]) -> ToolOutput: ...
@@ -297,9 +297,9 @@ def test_a_function_without_words_for_the_model_is_refused() -> None:
 
 
 def test_what_is_no_output_is_an_error_with_the_form_of_one() -> None:
-    made = tool(limits=LIMITS, summary="Says nothing.")(one)
+    built = tool(limits=LIMITS, summary="Says nothing.")(one)
     with pytest.raises(TypeError, match=r"one must return ToolOutput\(TEXT, .*, and returns a NoneType"):
-        evidence_of(made, WHITE)
+        evidence_of(built, WHITE)
 
 
 @pytest.mark.parametrize(
@@ -372,10 +372,10 @@ def uses_helper(image: Image) -> int:
 
 
 def test_the_version_is_that_of_the_code_and_what_it_names(monkeypatch: pytest.MonkeyPatch) -> None:
-    before = code_version(uses_helper)
-    assert code_version(uses_helper) == before
+    previous = code_version(uses_helper)
+    assert code_version(uses_helper) == previous
     monkeypatch.setitem(globals(), "FACTOR", 3)
-    assert code_version(uses_helper) != before
+    assert code_version(uses_helper) != previous
     assert code_version(one) != code_version(two)
 
 

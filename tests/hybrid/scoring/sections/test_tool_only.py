@@ -26,4 +26,4 @@ def test_where_nothing_is_solved_there_is_no_share(tmp_path: Path, made_up_runs:
 
 
 def test_without_a_model_alone_nothing_is_told(tmp_path: Path, made_up_runs: Any) -> None:
-    assert made(tmp_path / "run", made_up_runs, {"controller": "rw"}) == ({}, "")
+    assert compute_section(tmp_path / "run", made_up_runs, {"controller": "rw"}) == ({}, "")
