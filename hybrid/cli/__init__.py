@@ -187,11 +187,11 @@ def _line_of_usage(error: click.ClickException) -> str:
     while ctx.parent is not None:
         words, ctx = [ctx.info_name or "", *words], ctx.parent
     hints = [f"`hybrid {' '.join(words)}--help` says what it takes"]
-    # A wrong value of an option is listed in its message.
-    param: click.Parameter | None = getattr(error, "param", None)
-    if isinstance(error, click.MissingParameter) or isinstance(param, click.Argument):
+    param = error.param if isinstance(error, click.BadParameter) else None
+    # For a wrong value of an option, the message itself lists the right ones.
+    if param is not None and (isinstance(error, click.MissingParameter) or isinstance(param, click.Argument)):
         parent = error.ctx.parent.info_name if error.ctx.parent else None
-        name = (param and param.name) or ""
+        name = param.name or ""
         listing = parent if name == "name" and parent in COMMANDS else LISTED_BY.get(name)
         hints[:0] = [f"`hybrid {listing} list` shows what there is"] if listing else []
     # Click adds its suggestion as a sentence, with or without parentheses.

@@ -87,6 +87,15 @@ class AskedRuns:
         """A line for each failure."""
         return [f"{question}: {reason}" for question, reason in self.failures.items()]
 
+    def remove_unanswered(self) -> None:
+        """Remove the created folders without an answer, and the default folder if nothing else is in it."""
+        from hybrid.running.resolve import RUNS
+
+        for folder in self.created:
+            folder.remove_unanswered()
+        with suppress(OSError):
+            RUNS.rmdir()
+
     def add(self, run: ResolvedRun, end: RunEnd, name: str) -> None:
         """Record the end of a run; a single run has no name and is listed by its solvers."""
         self.done.append(name)
@@ -119,7 +128,6 @@ def ask_and_show(
         HybridError: a component of a run ended the program.
     """
     from hybrid.running.batching import batches_still_running, left_in
-    from hybrid.running.resolve import RUNS
     from hybrid.running.signals import Interrupted
     from hybrid.solving.budgets import RunMeter
 
@@ -140,12 +148,11 @@ def ask_and_show(
             click.echo(warning, err=True)
         click.echo(f"{interrupted}; what is finished is kept in {places}; to go on: {command}", err=True)
         return interrupted.exit_code
+    except UsageError:
+        results.remove_unanswered()
+        raise
     if isinstance(results.reason, UsageError) and not results.answered:
-        for folder in results.created:
-            folder.remove_unanswered()
-        # The default folder goes too if nothing else is in it.
-        with suppress(OSError):
-            RUNS.rmdir()
+        results.remove_unanswered()
         raise results.reason
     results.waiting = len(runs) - len(results.done) - results.unneeded
     if results.reason is not None and (results.left or results.waiting):

@@ -74,7 +74,7 @@ def the_message(result: Any) -> str:
 
 @pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize("case", SAID)
-def test_a_server_that_is_not_what_it_should_be(asking: Command, sayer: Sayer, case: str) -> None:
+def test_a_server_that_is_not_what_it_should_be(asking: Command, sayer: Sayer, case: str, tmp_path: Path) -> None:
     sayer.status, sayer.body, solver, text = SAID[case]
     sayer.asked = 0
     result = asking("--solver", solver, "--model", "openai:m", "--base-url", f"{sayer.url}/v1", "--concurrency", "4")
@@ -83,6 +83,18 @@ def test_a_server_that_is_not_what_it_should_be(asking: Command, sayer: Sayer, c
     assert text in message
     assert sayer.asked <= 8
     # A model that cannot be asked leaves no run without answers behind.
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_model_that_a_probe_refuses_leaves_no_folder(command: Command, sayer: Sayer, fakes: Any) -> None:
+    data = fakes.blink_folder(Path("blink"))
+    message = {"role": "assistant", "content": "Answer: (A)"}
+    usage = {"prompt_tokens": 10, "completion_tokens": 3, "total_tokens": 13}
+    choices = [{"index": 0, "message": message, "finish_reason": "stop"}]
+    sayer.body = json.dumps({"id": "x", "model": "m", "choices": choices, "usage": usage})
+    words = ("run", "blink", "--data", data, "--solver", "mllm", "--model", "openai:m")
+    result = command(*words, "--base-url", f"{sayer.url}/v1", code=2)
+    assert "does not see" in result.err
     assert not Path("runs").exists()
 
 
