@@ -177,7 +177,7 @@ class FunctionTool(Tool):
         **args: Json,
     ) -> Callable[[Callable[[], Any]], Callable[[], Any]]: ...
 
-    def check(
+    def check(  # type: ignore[misc]  # mypy takes `pose` for one of the keywords of `args`
         self,
         pose: Callable[..., Any] | None = None,
         /,
