@@ -40,7 +40,7 @@ import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import FunctionType, NoneType, UnionType
-from typing import TYPE_CHECKING, Annotated, Any, Final, Union, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Final, Union, get_args, get_origin, get_type_hints, overload
 
 from hybrid.core.errors import ToolError
 from hybrid.core.types import Finding, Json, Kind, Prompt
@@ -164,7 +164,20 @@ class FunctionTool(Tool):
         """What the function returns."""
         return self.source(*args, **kwargs)
 
+    @overload
+    def check(self, pose: Callable[[], Any], /) -> Callable[[], Any]: ...
+
+    @overload
     def check(
+        self,
+        *,
+        expect: Mapping[str, Any] | None = None,
+        within: float = 1e-6,
+        outputs: Mapping[str, ToolOutput | Sequence[ToolOutput]] | None = None,
+        **args: Json,
+    ) -> Callable[[Callable[[], Any]], Callable[[], Any]]: ...
+
+    def check(  # type: ignore[misc]  # mypy takes `pose` for one of the keywords of `args`
         self,
         pose: Callable[..., Any] | None = None,
         /,

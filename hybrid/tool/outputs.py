@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import is_dataclass
-from functools import cache
 from typing import TYPE_CHECKING, Any, Self, get_type_hints
 
 from hybrid.core.errors import ToolError, did_you_mean
@@ -104,10 +103,11 @@ class ToolOutput:
 
 def plain_json(value: Any) -> Any:
     """A value as JSON has it: numpy's numbers and arrays, tuples and dataclasses become numbers, lists and mappings."""
-    if isinstance(value, str | int | float) or value is None:
-        return value.item() if hasattr(value, "dtype") else value
-    if hasattr(value, "tolist") and hasattr(value, "dtype"):
+    # A number of numpy may be one of Python's as well.
+    if hasattr(value, "dtype"):
         return value.tolist()
+    if isinstance(value, str | int | float) or value is None:
+        return value
     if is_dataclass(value) and not isinstance(value, type):
         return {name: plain_json(getattr(value, name)) for name in value.__dataclass_fields__}
     if isinstance(value, Mapping):
@@ -130,7 +130,7 @@ def schema_of(annotation: Any) -> dict[str, Json]:
         return schema
     from pydantic import TypeAdapter
 
-    return _without_titles(TypeAdapter(annotation).json_schema())
+    return dict(_without_titles(TypeAdapter(annotation).json_schema()))
 
 
 def _checked(kind: type[ToolOutput], values: Mapping[str, Json], *, exact: bool = True) -> dict[str, Any]:
@@ -154,9 +154,18 @@ def _checked(kind: type[ToolOutput], values: Mapping[str, Json], *, exact: bool 
     return checked.model_dump(mode="json")
 
 
-@cache
+# By class of outputs the pydantic model of its values.
+_MODELS: dict[type[ToolOutput], type[BaseModel] | None] = {}
+
+
 def _model(kind: type[ToolOutput]) -> type[BaseModel] | None:
     """The pydantic model of the values that a class names; None for none."""
+    if kind not in _MODELS:
+        _MODELS[kind] = _make_model(kind)
+    return _MODELS[kind]
+
+
+def _make_model(kind: type[ToolOutput]) -> type[BaseModel] | None:
     from pydantic import ConfigDict, create_model
 
     hints = get_type_hints(kind, include_extras=True)
@@ -168,7 +177,7 @@ def _model(kind: type[ToolOutput]) -> type[BaseModel] | None:
 
 def model_schema(model: type[BaseModel]) -> dict[str, Json]:
     """JSON schema of a pydantic model, without the titles that repeat its names."""
-    return _without_titles(model.model_json_schema(mode="serialization"))
+    return dict(_without_titles(model.model_json_schema(mode="serialization")))
 
 
 def _without_titles(node: Any) -> Any:

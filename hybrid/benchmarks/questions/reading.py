@@ -161,9 +161,20 @@ class QuestionReader:
         hint = None if hint in ("nan", "NaN") else hint
         listed_choices = choices if kind in (Kind.CHOICE, Kind.ORDER) else ()
         route = name_in(row, columns.route) if columns.route else None
-        facts = (self._text(stem, listed_choices, hint or ""), kind, listed_choices, target)
-        routes = {"route": route, "fallback_route": ROUTE} if route else {"route": ROUTE, "task_route": task}
-        return Question(identity, task, (), *facts, groups=self._groups(row), cluster=cluster, **routes)
+        return Question(
+            identity,
+            task,
+            (),
+            self._text(stem, listed_choices, hint or ""),
+            kind,
+            listed_choices,
+            target,
+            route or ROUTE,
+            self._groups(row),
+            cluster=cluster,
+            task_route="" if route else task,
+            fallback_route=ROUTE if route else "",
+        )
 
     def _target_in_pixels(self, row: DataRow, question: Question) -> Any:
         """Convert a question's box or point to pixels of its picture. Raises `DataError` if it is outside."""

@@ -104,7 +104,7 @@ class MyBenchmark(Benchmark):
         return Score(question.id, question.task, 0.0, Outcome.UNPARSED)
 
     def _judge(self, question: Question, point: Point) -> Score:
-        x0, y0, x1, y1 = question.target  # type: ignore[misc]
+        x0, y0, x1, y1 = box_of(question)
         inside = x0 <= point.x < x1 and y0 <= point.y < y1
         distance = float(np.hypot(point.x - (x0 + x1) / 2, point.y - (y0 + y1) / 2))
         answer = f"({point.x:g}, {point.y:g})"
@@ -125,7 +125,7 @@ class MyBenchmark(Benchmark):
         return f"Answer: {self._middle(question)}"
 
     def _middle(self, question: Question) -> str:
-        x0, y0, x1, y1 = question.target  # type: ignore[misc]
+        x0, y0, x1, y1 = box_of(question)
         return f"({(x0 + x1) / 2:g}, {(y0 + y1) / 2:g})"
 
     def generate(self, folder: Path, tasks: Sequence[str], per_task: int, seed: int, purpose: str = "sample") -> None:
@@ -144,6 +144,13 @@ class MyBenchmark(Benchmark):
             rows.append({"id": str(number), "images": names, "box_px": [x0, y0, x0 + 24, y0 + 24]})
         lines = [json.dumps(row) for row in rows]
         (folder / "questions.jsonl").write_text("\n".join([*lines, ""]), encoding="utf-8")
+
+
+def box_of(question: Question) -> tuple[float, ...]:
+    """Left, top, right and bottom of the box that differs."""
+    if not isinstance(question.target, list | tuple):
+        raise TypeError(f"{question.id}: its target is no box")
+    return tuple(float(side) for side in question.target)
 
 
 BENCHMARK = MyBenchmark()

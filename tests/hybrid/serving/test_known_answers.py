@@ -10,9 +10,9 @@ import pytest
 from hybrid.config import BackendChoice
 from hybrid.core.errors import ToolError, WeightsError
 from hybrid.core.types import Fault
-from hybrid.serving.known_answers import check_once, failures, run_checks
+from hybrid.serving.known_answers import Checked, check_once, failures, run_checks, series_counts
 from hybrid.serving.loader import Loader
-from hybrid.tool import Args, BackendCard, Card, CheckCase, Evidence, KnownAnswer, Request, Tool
+from hybrid.tool import Args, BackendCard, Card, CheckCase, CheckSeries, Evidence, KnownAnswer, Request, Tool
 
 
 class Brightness:
@@ -101,3 +101,16 @@ def test_a_full_device_says_nothing_about_weights(tmp_path: Path, hybrid_home: P
     with pytest.raises(OutOfMemoryError):
         check_once(tool_of(None, known_answer(10)), backend, "1", "cuda:0", None)
     assert not hybrid_home.exists()
+
+
+def test_a_series_says_how_many_were_asked_and_right() -> None:
+    series = CheckSeries("patterns", 2)
+    checked = [
+        Checked("a", None, 0.0, series=series),
+        Checked("b", "it is wrong", 0.0, series=series),
+        Checked("c", None, 0.0, "takes only words", series),
+        Checked("alone", None, 0.0),
+    ]
+    assert series_counts(checked) == [
+        "series patterns: 1 of 2 asked are right, at least 2 wanted (3 in the series, which counts as one)"
+    ]
