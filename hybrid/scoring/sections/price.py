@@ -13,7 +13,8 @@ values: no bounds
 - points per second = 100 (right with tools - right alone) / (seconds with tools - seconds alone), sums over questions
 - samples at the same price = cost with tools / cost of one sample alone, rounded down, at least 1; in tokens where they
   are known, else in seconds
-- gain over samples at the same price (-1 to 1) = with tools - majority of so many samples alone, or of all there are
+- gain over samples at the same price (-1 to 1) = with tools - majority of so many samples alone, or of all there are;
+  of three or more
 
 Gains are questions right, each weighing the same, also where the headline metric is a mean over tasks. A rate is not
 given where what tools cost more does not differ from 0 (95 %). Without repetitions of the model alone there is no
@@ -43,6 +44,7 @@ NAME: Final = "price"
 # By quantity the unit of the cost, and points per how much of it.
 RATES: Final = {"points per 1,000 tokens": ("tokens", 1_000.0), "points per second": ("seconds", 1.0)}
 SAMPLES, MAJORITY = "samples at the same price", "gain over samples at the same price"
+LEAST_SAMPLES: Final = 3
 TOO_FEW: Final = "samples were asked and not"
 NEAR_ZERO: Final = "not given: the {} that tools cost do not differ from 0 (95 %)"
 
@@ -109,7 +111,8 @@ def _same_price(comparison: Comparison, group: ComparisonGroup, ratio: float) ->
         "" if number == wanted else f"{len(repeats)} of these {wanted} samples were asked: --setting repeats={wanted}"
     )
     yield part.number(SAMPLES, float(wanted), unit="samples").noted(note)
-    if number < 2:
+    # Of two samples that differ the first one wins: that is no majority.
+    if number < LEAST_SAMPLES:
         return
     right = majority(part.seen.answer[:number], [np.nan_to_num(one) for one in part.seen.correct()[:number]])
     hybrid = np.nan_to_num(part.seen.correct()[number])
