@@ -120,7 +120,7 @@ def behaviours(path: Path = DATA) -> tuple[Behaviour, ...]:
     results = []
     for row in map(_filled, tomllib.loads(path.read_text())["server"]):
         reply = {key: row.pop(key) for key in Scripted.__dataclass_fields__ if key in row}
-        others = {name: Scripted(**row.pop(name)) for name in ("first", "without_tools") if name in row}
+        others: dict[str, Any] = {name: Scripted(**row.pop(name)) for name in ("first", "without_tools") if name in row}
         results.append(Behaviour(reply=Scripted(**reply), **others, **row))
     return tuple(results)
 

@@ -15,7 +15,7 @@ from hybrid.core.messages import AssistantMessage, End, user_message
 from hybrid.models import CallKey, ModelRefused
 from hybrid.models.answering import is_same_model, other_models
 from hybrid.models.base import PicturesRefused
-from hybrid.models.caller import Caller
+from hybrid.models.caller import Caller, _Tries
 from hybrid.models.chat_completions.client import ChatCompletionsClient
 from hybrid.models.chat_completions.codec import message, readable
 from hybrid.models.chat_completions.stream import Assembly
@@ -381,6 +381,17 @@ async def test_questions_whose_calls_all_fail_do_not_make_a_well_server_one_that
     # At most two requests with tools and one without for each question, and those that found out that it is back.
     assert tools_sent(recorder).count(False) == 24
     await chat.close()
+
+
+@pytest.mark.parametrize(
+    ("failures", "is_last", "expected"), [(1, False, False), (1, True, True), (2, False, True), (0, True, False)]
+)
+def test_one_failure_of_a_server_that_came_back_is_no_malformed_call(
+    failures: int, is_last: bool, expected: bool
+) -> None:
+    """The request without tools may have found out that the server is back: then that with tools is sent again."""
+    tries = _Tries[Any](Any, None, frozenset(), wordless=failures, last=is_last, plain_reply=AssistantMessage("(A)"))
+    assert tries.is_malformed_call() is expected
 
 
 async def test_a_dead_server_is_sent_at_most_one_request_more_for_each_question(
