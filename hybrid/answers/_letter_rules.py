@@ -148,8 +148,6 @@ def _turned_down(reply: LetterReply, name: str, rest: str) -> bool:
     if bare(clause) and not is_list and reply.is_choice(name, clause):
         return False
     rejected = _REJECTED.match(predicate)
-    if rejected and is_list:
-        return True
     if rejected and reply.by_letter.find_labels(predicate[rejected.end() :]) - {name}:
         return bare(clause) not in reply.text_of(name)
     return _TURNED_DOWN.match(predicate) is not None
