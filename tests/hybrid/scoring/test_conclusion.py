@@ -394,7 +394,7 @@ def test_faults_of_a_tool_limit_the_claim(made_up_runs: Any, tmp_path: Path, fai
     """From one call in twenty on that fails."""
 
     def call(solver: str, question: Question, reply: Reply) -> Reply:
-        called = made_up_runs.calling(solver, question, reply)
+        called: Reply = made_up_runs.calling(solver, question, reply)
         is_lost = int(question.id.rsplit("_", 1)[1]) <= failed
         steps = [replace(step, fault=Fault.TOOL_ERROR if is_lost else None) for step in called.steps]
         return replace(called, steps=tuple(steps))
