@@ -138,11 +138,12 @@ def read_openpyxl(path: Path) -> Reading:
 
 
 def read_every_eval_ever(path: Path) -> Reading:
-    """What `every_eval_ever validate` runs, from the folder above `data` and from the root by absolute paths."""
+    """`every_eval_ever validate` of its authors, from the folder above `data` and from the root by absolute paths."""
     files = sorted(path.glob("data/*/*/*/*"))
+    program = Path(sys.executable).with_name("every_eval_ever")
     below = [file.relative_to(path) for file in files]
     for folder, names in ((path, below), (Path("/"), [file.resolve() for file in files])):
-        command = [sys.executable, "-m", "every_eval_ever.validator.cli", "--format", "json", *names]
+        command = [program, "validate", "--format", "json", *names]
         result = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)  # noqa: S603
         if result.returncode:
             raise SystemExit(

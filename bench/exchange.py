@@ -38,15 +38,12 @@ ENVIRONMENTS: Final[Mapping[str, tuple[str, Sequence[str]]]] = {
     # The export is written there too: Inspect asks for older packages than this project's other environments have.
     "inspect": ("3.11", ("-e", f"{HERE.parent}[inspect]", "inspect-ai==0.3.285")),
     "every-eval-ever": ("3.12", ("every-eval-ever==0.3.0",)),
-    # It declares Python 3.12, which `--python-version` lets pass; its check runs on 3.11 too.
-    "every-eval-ever-3.11": ("3.11", ("--python-version", "3.12", "--no-deps", "every-eval-ever==0.3.0")),
     "tables": ("3.11", TABLES),
 }
-# What eval_vanilla and load of VLMEvalKit import, the data frames of Inspect, and the check of Every Eval Ever.
+# What eval_vanilla and load of VLMEvalKit import, and the data frames of Inspect.
 MORE: Final[Mapping[str, Sequence[str]]] = {
     "vlmevalkit": ("pandas==2.3.3", "openpyxl==3.1.5", "validators==0.35.0"),
     "inspect": ("pandas==2.3.3", "pyarrow"),
-    "every-eval-ever-3.11": ("pydantic==2.12.5", "requests==2.32.5", "rich==14.2.0"),
 }
 SOLVER: Final = "mllm"
 # Conversations are of a model that was offered tools.
@@ -69,10 +66,7 @@ OURS: Final = Reader("`hybrid score`", "")
 LMMS: Final = Reader("lmms-eval 0.7.3", "`load_baseline`", "lmms_eval", "lmms-eval")
 KIT: Final = Reader("ms-vlmeval 0.0.20", "`load`, `eval_vanilla`, `report_acc`", "vlmevalkit", "vlmevalkit")
 INSPECT: Final = Reader("inspect-ai 0.3.285", "`read_eval_log`, `samples_df`", "inspect", "inspect")
-EVER: Final = tuple(
-    Reader(f"every-eval-ever 0.3.0, Python {python}", "`validate`, from two folders", "every_eval_ever", environment)
-    for python, environment in (("3.12", "every-eval-ever"), ("3.11", "every-eval-ever-3.11"))
-)
+EVER: Final = Reader("every-eval-ever 0.3.0", "`validate`, from two folders", "every_eval_ever", "every-eval-ever")
 DATASETS: Final = Reader("datasets 4.4.1", "`load_dataset`", "datasets", "tables")
 PANDAS: Final = Reader("pandas 2.3.3", "`read_csv`, `read_parquet`", "pandas", "tables")
 POLARS: Final = Reader("polars 1.35.2", "`read_csv`, `read_parquet`", "polars", "tables")
@@ -92,7 +86,7 @@ EXPORTS: Final[Sequence[tuple[str, str, Sequence[Reader]]]] = (
     ("parquet", "run.parquet", FILES),
     ("table", "table.csv", FILES),
     ("table", "table.parquet", FILES),
-    ("every_eval_ever", "shared", (*EVER, OURS)),
+    ("every_eval_ever", "shared", (EVER, OURS)),
 )
 
 
