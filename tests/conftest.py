@@ -309,9 +309,9 @@ def fakes() -> Any:
 
 
 @pytest.fixture(scope="session")
-def made_up_runs() -> Any:
-    """The module `tests/made_up_runs.py`: runs on disk whose answers are drawn by a seed."""
-    return importlib.import_module("tests.made_up_runs")
+def synthetic_runs() -> Any:
+    """The module `tests/synthetic_runs.py`: runs on disk whose answers are drawn by a seed."""
+    return importlib.import_module("tests.synthetic_runs")
 
 
 @pytest.fixture(scope="session")
@@ -321,9 +321,9 @@ def command_lines() -> Any:
 
 
 @pytest.fixture(scope="session")
-def model_words() -> Any:
-    """The module `tests/model_words.py`: what no text that a model reads may hold."""
-    return importlib.import_module("tests.model_words")
+def forbidden_words() -> Any:
+    """The module `tests/forbidden_words.py`: what no text that a model reads may hold."""
+    return importlib.import_module("tests.forbidden_words")
 
 
 @pytest.fixture(scope="session")

@@ -29,7 +29,7 @@ from hybrid.solving.session import AskSetup
 from hybrid.solving.solver import Log, Meter, SolverContext
 from hybrid.solving.trust import Trust
 from hybrid.tool import Args, BackendCard, BackendName, Card, Evidence, Need, Picture, Pixels, Request, Tool
-from tests.saved import saved
+from tests.image_bytes import saved
 
 if TYPE_CHECKING:
     from hybrid.core.images import ImageStore

@@ -10,7 +10,7 @@ tools. The last two share the questions of all three solvers, so that they add u
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from hybrid.benchmarks.base import UnansweredRule
@@ -59,10 +59,9 @@ class ToolEffect:
 
     def row(self, section: str, quantity: str = "") -> Result:
         """An empty row of this effect."""
-        metric = self.metrics[0]
-        names = {"a": self.a.solver, "b": self.b.solver, "metric": metric.name}
-        unit = unit_of(self.metrics)
-        return Result(section, quantity or self.quantity, unit, None, n=metric.n, none=self.shared.rule, **names)
+        metric, unit = self.metrics[0], unit_of(self.metrics)
+        row = Result(section, quantity or self.quantity, unit, None, self.a.solver, self.b.solver, metric.name)
+        return replace(row, n=metric.n, none=self.shared.rule)
 
 
 def tool_effects(comparison: Comparison, group: ComparisonGroup) -> Iterator[ToolEffect]:

@@ -16,7 +16,7 @@ from typing import Final
 import numpy as np
 from PIL import Image, ImageCms
 
-from tests.saved import saved
+from tests.image_bytes import saved
 
 # Width and height in pixels of most images here.
 WIDE = (12, 8)

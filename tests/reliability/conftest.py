@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.ended import Ended, run_command
+from tests.finished_runs import Ended, run_command
 from tests.hybrid.conftest import forked_workers  # noqa: F401 - for commands in this process
 
 # The modules next to the tests (`faulty_server`, `runs`) belong to no package.

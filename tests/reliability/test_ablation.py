@@ -11,7 +11,7 @@ from faulty_server import Fault, FaultyServer, always, only
 from runs import MODEL, Files, Process, Questions
 
 from hybrid.log.folder import RunFolder
-from tests.ended import Command
+from tests.finished_runs import Command
 
 COUNT = 4
 TOOLS = ("crop", "jigsaw", "depth")

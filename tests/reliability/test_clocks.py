@@ -10,7 +10,7 @@ import pytest
 from faulty_server import FaultyServer
 from runs import CONTROLLER, Files, Questions, words
 
-from tests.ended import Command
+from tests.finished_runs import Command
 
 pytestmark = pytest.mark.system
 

@@ -13,7 +13,7 @@ import pytest
 from faulty_server import FaultyServer
 from runs import CONTROLLER, MLLM, Files, Process, Questions, words
 
-from tests.ended import Command, Ended
+from tests.finished_runs import Command, Ended
 
 COUNT = 12
 

@@ -18,7 +18,7 @@ from runs import CONTROLLER, MLLM, Files, Process, Questions, number_of, words
 from bench._chat_server import answer_body, framed, on_thread, sight
 from hybrid.models.circuit import Circuit
 from hybrid.models.failures import Backoff, FailedRequest
-from tests.ended import Command, Ended
+from tests.finished_runs import Command, Ended
 
 COUNT = 40
 IN_FLIGHT = "16"

@@ -8,7 +8,7 @@ import pytest
 from faulty_server import FaultyServer
 from runs import Files, Process, Questions, number_of, words
 
-from tests.ended import Command
+from tests.finished_runs import Command
 from tests.tool_source import tool_source
 
 # Running time of a question, after which a tool that hangs is given up: many times what a question takes on a busy

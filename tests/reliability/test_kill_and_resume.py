@@ -11,7 +11,7 @@ import pytest
 from faulty_server import FaultyServer
 from runs import CONTROLLER, Files, Process, Questions, number_of, words
 
-from tests.ended import Command
+from tests.finished_runs import Command
 
 IN_FLIGHT = 16
 # Longer than a worker takes between two requests, on a busy machine too.

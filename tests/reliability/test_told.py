@@ -6,7 +6,7 @@ import pytest
 from faulty_server import Fault, FaultyServer, Request
 from runs import MLLM, Questions, words
 
-from tests.ended import Command
+from tests.finished_runs import Command
 from tests.tool_source import tool_source
 
 BREAKS = tool_source("breaks", 'raise LookupError("no such shelf")')

@@ -24,7 +24,7 @@ from hybrid.running.resolve import ResolvedRun, prepare
 from hybrid.running.run import ask_run
 from hybrid.tool import Tool
 from tests.fakes import Scripted
-from tests.saved import saved
+from tests.image_bytes import saved
 from tests.tables import stored
 
 Heard = tuple[str, list[str]]

@@ -9,7 +9,7 @@ from PIL import Image
 from hybrid.benchmarks._shared.rows import DataRow, stored_ahead
 from hybrid.core.errors import DataError
 from hybrid.core.images import ImageStore
-from tests.saved import saved
+from tests.image_bytes import saved
 
 COLUMNS = ("image_1", "image_2")
 

@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from hybrid.cli import cli
-from tests.ended import Words
+from tests.finished_runs import Words
 
 # A model that could be asked; no server listens there.
 SERVED = ("--model", "openai:m", "--base-url", "http://127.0.0.1:9/v1")

@@ -13,7 +13,7 @@ from bench._chat_server import chat_server
 from hybrid.config.plugin_path import PATH
 from hybrid.plugins import registry as plugins
 from hybrid.plugins.registry import KINDS, load
-from tests.ended import Command, Words, run_command
+from tests.finished_runs import Command, Words, run_command
 
 ROOT = Path(__file__).resolve().parents[3]
 

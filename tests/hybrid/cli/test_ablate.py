@@ -8,7 +8,7 @@ import pytest
 from hybrid.cli.ablate import OWN
 from hybrid.cli.ablate import command as ablate_command
 from hybrid.cli.run import command as run_command
-from tests.ended import Command, Words
+from tests.finished_runs import Command, Words
 from tests.tables import cases
 
 SERVER = ("--model", "openai:mock", "--base-url", "http://127.0.0.1:9/v1", "--backend", "classical")

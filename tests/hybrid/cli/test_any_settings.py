@@ -8,7 +8,7 @@ from hybrid.cli._run_options import config_of
 from hybrid.cli.run import command
 from hybrid.config import Price, RunConfig
 from hybrid.core.errors import UsageError
-from tests.ended import Words
+from tests.finished_runs import Words
 from tests.tables import cases
 
 MODEL = ("--model", "openai:gpt-4o")

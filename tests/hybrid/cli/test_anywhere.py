@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from hybrid.plugins.registry import names
-from tests.ended import Words
+from tests.finished_runs import Words
 
 ROOT = Path(__file__).resolve().parents[3]
 ROOMS = ("tools", "graphs", "baselines")

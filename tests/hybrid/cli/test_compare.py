@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.ended import Command, Words
+from tests.finished_runs import Command, Words
 from tests.hybrid.cli.test_score import saved
 
 TITLE = "Which solver is better on the same questions?\n"
@@ -52,9 +52,9 @@ def test_every_command_prints_the_same_p_of_the_pairs_that_are_chosen(
     assert "there is no such solver; there are: specialist, mllm, arbiter" in process.err
 
 
-def test_what_is_printed_can_be_chosen(command: Command, tmp_path: Path, made_up_runs: Any) -> None:
+def test_what_is_printed_can_be_chosen(command: Command, tmp_path: Path, synthetic_runs: Any) -> None:
     # A real run, and the controller's runs with blank and with shuffled tools.
-    controls = made_up_runs.write(tmp_path, "blink", size=5).paths
+    controls = synthetic_runs.write(tmp_path, "blink", size=5).paths
     head, _, ceiling = command("compare", *controls, "--only", "ceiling").out.partition("\n\n")
     text = (
         "made:up | BLINK val | 15 questions | date not recorded\n"

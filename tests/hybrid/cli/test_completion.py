@@ -10,7 +10,7 @@ from click.shell_completion import ShellComplete
 
 from hybrid.cli import COMPLETE, cli
 from hybrid.plugins.registry import names, solver_names
-from tests.ended import Command
+from tests.finished_runs import Command
 
 HEAVY = ("torch", "numpy", "PIL", "langchain_core", "pydantic", "pyarrow", "yaml")
 

@@ -19,7 +19,7 @@ from hybrid.cli.run import command as run_command
 from hybrid.config import RunConfig
 from hybrid.core.errors import UsageError
 from hybrid.log.manifest import seal_of
-from tests.ended import Command, Words
+from tests.finished_runs import Command, Words
 from tests.tables import cases
 
 FULL = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))["FULL"]

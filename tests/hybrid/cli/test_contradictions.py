@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from hybrid.cli._options import FORMS
-from tests.ended import Command, Words
+from tests.finished_runs import Command, Words
 
 
 @pytest.mark.parametrize("words", [("compare", "run"), ("ablate", "--report", "run")], ids=["compare", "ablate"])

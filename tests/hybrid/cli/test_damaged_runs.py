@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.ended import Command, Words
+from tests.finished_runs import Command, Words
 from tests.tables import cases
 
 pytestmark = pytest.mark.system  # the run that is damaged is made by the command, with its worker

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from hybrid.plugins.registry import load
-from tests.ended import Command
+from tests.finished_runs import Command
 
 
 def test_missing_images_are_named(command: Command, tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ import pytest
 from hybrid.config import RunConfig, ServiceOptions
 from hybrid.running.resolve import prepare
 from hybrid.running.run import ask_run
-from tests.ended import Command, Words
+from tests.finished_runs import Command, Words
 from tests.hybrid.cli import command_tree
 
 SLOW = frozenset({("quickstart",), ("tools", "gallery")})

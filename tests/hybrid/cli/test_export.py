@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from bench._chat_server import chat_server
-from tests.ended import Command, Words
+from tests.finished_runs import Command, Words
 from tests.tables import cases
 
 

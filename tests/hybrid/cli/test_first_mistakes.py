@@ -12,7 +12,7 @@ import pytest
 from hybrid.cli.view import wait_for_run
 from hybrid.display.notes import is_shown, remember_warning
 from hybrid.log.folder import RunFolder
-from tests.ended import Command, Words
+from tests.finished_runs import Command, Words
 
 CHANCE = ("--solver", "chance")
 

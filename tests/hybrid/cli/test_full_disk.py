@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.ended import Command
+from tests.finished_runs import Command
 from tests.hybrid.exporting.conversation_runs import write
 
 pytestmark = pytest.mark.system

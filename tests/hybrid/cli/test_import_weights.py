@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from hybrid.core.errors import UsageError, WeightsError
-from tests.ended import Command
+from tests.finished_runs import Command
 
 torch = pytest.importorskip("torch")
 

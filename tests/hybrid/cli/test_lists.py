@@ -11,7 +11,7 @@ from PIL import Image
 
 from hybrid.cli import cli
 from hybrid.cli.run import command as run
-from tests.ended import Command, Words
+from tests.finished_runs import Command, Words
 from tests.tables import cases
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from hybrid.core.secrets import keep_secret
 from hybrid.log.folder import LOG
 from hybrid.running.run_log import run_log
-from tests.ended import Command, Words
+from tests.finished_runs import Command, Words
 
 
 def test_quiet_shows_no_progress(command: Command, blink: Words) -> None:

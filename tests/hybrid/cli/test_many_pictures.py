@@ -12,7 +12,7 @@ import hybrid
 from hybrid.core.errors import ToolError, UsageError
 from hybrid.integrations.langchain import langchain_tools
 from hybrid.tool import Image, ToolOutput, tool
-from tests.ended import Command
+from tests.finished_runs import Command
 
 
 @tool(limits="Says nothing about what the image shows.")

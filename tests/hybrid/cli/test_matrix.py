@@ -9,7 +9,7 @@ import pytest
 
 from hybrid.config import parse_price
 from hybrid.running.cost_estimate import CostEstimate, ManyEstimate, SolverEstimate, Spent
-from tests.ended import Command
+from tests.finished_runs import Command
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from tests.ended import Command
+from tests.finished_runs import Command
 from tests.servers import JsonHandler, LocalServer, listening
 from tests.tables import cases
 

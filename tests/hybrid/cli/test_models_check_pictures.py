@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from bench._picture_server import Treatment, serving
-from tests.ended import Command
+from tests.finished_runs import Command
 
 
 def checked(command: Command, treatment: Treatment) -> tuple[int, dict[str, tuple[str, str]], list[str]]:

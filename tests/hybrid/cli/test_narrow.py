@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from hybrid.display.terminal import NARROW, display_width
-from tests.ended import Command, Words
+from tests.finished_runs import Command, Words
 
 NUMBER = re.compile(r"[-+<]?[0-9][0-9,.]*(?:/[0-9.]+)?")
 
@@ -24,9 +24,9 @@ def both(command: Command, *words: object) -> tuple[str, str]:
 
 @pytest.mark.parametrize("benchmark", ["blink", pytest.param("mvp_bench", marks=pytest.mark.system)])
 def test_every_number_of_a_comparison_is_there(
-    command: Command, tmp_path: Path, made_up_runs: Any, benchmark: str
+    command: Command, tmp_path: Path, synthetic_runs: Any, benchmark: str
 ) -> None:
-    run = made_up_runs.write(tmp_path, benchmark, size=4)
+    run = synthetic_runs.write(tmp_path, benchmark, size=4)
     for words in (("compare", *run.paths, "--all"), ("compare", run.real, "--only", "metrics,tasks")):
         wide, narrow = both(command, *words)
         assert max(map(display_width, wide.splitlines())) > NARROW

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from hybrid.plugins import registry as plugins
-from tests.ended import Command
+from tests.finished_runs import Command
 
 ROOT = Path(plugins.__file__).parents[2]
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.ended import Command
+from tests.finished_runs import Command
 
 
 @pytest.mark.system

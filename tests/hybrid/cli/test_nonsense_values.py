@@ -7,7 +7,7 @@ from typing import Any
 import click
 import pytest
 
-from tests.ended import Command, Words
+from tests.finished_runs import Command, Words
 from tests.hybrid.cli import command_tree
 
 TREE: dict[Words, click.Command] = command_tree.commands()
@@ -49,8 +49,8 @@ def options() -> list[tuple[Words, click.Option]]:
 
 
 @pytest.fixture
-def command_inputs(tmp_path: Path, blink: Words, made_up_runs: Any, fakes: Any) -> Any:
-    run = made_up_runs.write(tmp_path / "runs", "blink", size=2)
+def command_inputs(tmp_path: Path, blink: Words, synthetic_runs: Any, fakes: Any) -> Any:
+    run = synthetic_runs.write(tmp_path / "runs", "blink", size=2)
     images = tmp_path / "images"
     images.mkdir()
     (images / "photo.png").write_bytes(fakes.encoded(fakes.pixels(1)))

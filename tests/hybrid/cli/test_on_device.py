@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.ended import Words
+from tests.finished_runs import Words
 
 pytestmark = pytest.mark.gpu
 

@@ -9,7 +9,7 @@ from PIL import Image
 
 import hybrid
 from hybrid.core.errors import DataError, ToolError
-from tests.ended import Command, Words
+from tests.finished_runs import Command, Words
 from tests.tables import cases
 
 pytestmark = pytest.mark.system

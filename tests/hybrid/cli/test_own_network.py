@@ -14,7 +14,7 @@ import pytest
 from PIL import Image
 
 import tools
-from tests.ended import Command, Words
+from tests.finished_runs import Command, Words
 from tests.tables import cases
 
 JIGSAW = ("blink", "--data", "sample", "--task", "Jigsaw", "--limit", "2")

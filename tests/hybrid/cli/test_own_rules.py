@@ -11,7 +11,7 @@ import pytest
 from hybrid.config import ServiceOptions
 from hybrid.scoring.sections.evidence import CLASSES
 from hybrid.serving.described import ProcessDescriber
-from tests.ended import Command
+from tests.finished_runs import Command
 from tests.servers import JsonHandler, LocalServer, listening
 
 RULED = '''"""Says that the third image fits."""

@@ -17,7 +17,7 @@ from hybrid.core.errors import UsageError
 from hybrid.plugins import registry as plugins
 from hybrid.plugins.registry import add_search_path, described_by, load, loaded, names, outside
 from hybrid.serving.contract import breaches
-from tests.ended import Command, Words
+from tests.finished_runs import Command, Words
 from tests.tables import cases
 
 # A whole tool.

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bench.sentences import Design, draw_world, write
-from tests.ended import Command, Words
+from tests.finished_runs import Command, Words
 from tests.tables import cases
 
 

@@ -15,7 +15,7 @@ from hybrid.serving import supervisor
 from hybrid.serving.described import ProcessDescriber
 from hybrid.serving.jobs import Worker, WorkerEnd, judge
 from hybrid.serving.sources import code_hash_of_plugin
-from tests.ended import Command
+from tests.finished_runs import Command
 from tests.tables import cases
 from tools.rules import tools_asked
 

@@ -10,7 +10,7 @@ from PIL import Image
 
 import hybrid
 from hybrid.core.errors import UsageError
-from tests.ended import Command, Words
+from tests.finished_runs import Command, Words
 from tests.tables import stored
 
 # All are right but the third.

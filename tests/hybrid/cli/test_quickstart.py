@@ -17,7 +17,7 @@ from hybrid.cli.quickstart import ABOUT, BENCHMARK, KEY, MISHAPS, NEXT, SENTENCE
 from hybrid.core.types import Outcome, Score, Usage
 from hybrid.scoring.pairing import Data
 from hybrid.scoring.score import Counted, Scored
-from tests.ended import Command
+from tests.finished_runs import Command
 
 RUNS = ("blink", "blink-blank")
 

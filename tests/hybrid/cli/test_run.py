@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.ended import Command, Words
+from tests.finished_runs import Command, Words
 from tests.tables import cases
 
 

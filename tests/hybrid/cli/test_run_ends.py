@@ -14,7 +14,7 @@ import pytest
 
 from hybrid.benchmarks.blink import Blink
 from hybrid.log.folder import RunFolder
-from tests.ended import Command, Ended, Words
+from tests.finished_runs import Command, Ended, Words
 
 ONE_AFTER_THE_OTHER = """
 import json, sys

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.ended import Command, Words
+from tests.finished_runs import Command, Words
 
 pytestmark = pytest.mark.system
 

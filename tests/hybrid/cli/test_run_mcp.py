@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("mcp")
 
-from tests.ended import Command, Words
+from tests.finished_runs import Command, Words
 from tests.hybrid.integrations.served import PLAIN_IMAGES, plain
 from tests.tables import cases
 

@@ -9,15 +9,15 @@ import pytest
 
 from hybrid.log.folder import RunFolder
 from hybrid.plugins.registry import load_solver, solver_names
-from tests.ended import Command
+from tests.finished_runs import Command
 
 
 @pytest.fixture
-def runs(tmp_path: Path, made_up_runs: Any) -> Path:
+def runs(tmp_path: Path, synthetic_runs: Any) -> Path:
     """Three finished runs in `runs/`, and one of which two questions are open."""
     folder = tmp_path / "runs"
-    made_up_runs.write(folder, size=2, failed=0)
-    made_up_runs.write(folder / "study" / "part", "mvp_bench", size=2, failed=2)
+    synthetic_runs.write(folder, size=2, failed=0)
+    synthetic_runs.write(folder / "study" / "part", "mvp_bench", size=2, failed=2)
     for age, path in enumerate(sorted(folder.glob("**/manifest.json"))):
         os.utime(path, (1_700_000_000 - age, 1_700_000_000 - age))
     return folder

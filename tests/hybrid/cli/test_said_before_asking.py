@@ -7,7 +7,7 @@ import pytest
 
 from hybrid.core.errors import UsageError
 from hybrid.serving.loader import refuse_absent
-from tests.ended import Command, Words
+from tests.finished_runs import Command, Words
 from tests.tables import cases
 
 
@@ -43,8 +43,8 @@ def test_texts_that_would_replace_nothing(
 
 
 @pytest.mark.parametrize("words", [("score",), ("compare",), ("report", "-o", "site")])
-def test_a_group_that_no_question_has(command: Command, tmp_path: Path, made_up_runs: Any, words: Words) -> None:
-    run = made_up_runs.write(tmp_path, "mvp_bench", size=2)
+def test_a_group_that_no_question_has(command: Command, tmp_path: Path, synthetic_runs: Any, words: Words) -> None:
+    run = synthetic_runs.write(tmp_path, "mvp_bench", size=2)
     result = command(*words, run.real, "--by", "granularity", code=2)
     assert result.err.splitlines()[-1].startswith(
         "hybrid: --by granularity: these questions have no such group; there "

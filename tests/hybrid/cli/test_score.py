@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from hybrid.log.folder import RunFolder
-from tests.ended import Command, Words
+from tests.finished_runs import Command, Words
 
 
 def saved(folder: Path, replies: dict[int, str]) -> Path:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from hybrid.benchmarks.mvp_bench.sample import TASKS, write
-from tests.ended import Command
+from tests.finished_runs import Command
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hybrid.plugins.registry import add_search_path
-from tests.ended import Command
+from tests.finished_runs import Command
 
 pytestmark = [pytest.mark.usefixtures("tools_as_they_were"), pytest.mark.system]
 

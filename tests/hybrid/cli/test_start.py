@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.ended import Words
+from tests.finished_runs import Words
 
 pytestmark = pytest.mark.system
 

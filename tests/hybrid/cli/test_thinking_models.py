@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.ended import Command, Words
+from tests.finished_runs import Command, Words
 from tests.servers import JsonHandler, LocalServer, listening
 
 pytestmark = pytest.mark.system

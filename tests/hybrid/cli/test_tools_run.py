@@ -13,7 +13,7 @@ from hybrid.benchmarks.blink.sample import item
 from hybrid.core import images
 from hybrid.plugins.registry import load, names
 from hybrid.tool import Tool
-from tests.ended import Command
+from tests.finished_runs import Command
 from tests.tables import stored
 
 # BLINK tasks whose generated images a tool is for; another one gets as many as it takes of a rendered scene.

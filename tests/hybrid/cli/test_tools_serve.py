@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.ended import Command, Words
+from tests.finished_runs import Command, Words
 from tests.tables import cases
 
 pytest.importorskip("mcp")

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from hybrid.plugins.weights import find_weights
-from tests.ended import Command, Words
+from tests.finished_runs import Command, Words
 
 EYE = """
 from hybrid.tool import Args, BackendCard, Card, CheckCase, Evidence, KnownAnswer, Provenance, Tool

@@ -18,7 +18,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 
 from hybrid.core.secrets import redact
 from hybrid.log.folder import LOG
-from tests.ended import Command, Words
+from tests.finished_runs import Command, Words
 from tests.servers import JsonHandler, LocalServer, listening
 from tests.tables import cases
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from hybrid.plugins.registry import load
-from tests.ended import Command, Words
+from tests.finished_runs import Command, Words
 from tests.servers import JsonHandler, LocalServer, listening
 from tests.tables import cases
 

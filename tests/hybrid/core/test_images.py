@@ -21,7 +21,7 @@ from hybrid.core.errors import DataError
 from hybrid.core.files import write_atomic
 from hybrid.core.images import MAX_PIXELS, ImageStore, decode, encode, home, inspect
 from hybrid.core.types import StoredImage
-from tests.saved import saved
+from tests.image_bytes import saved
 from tests.tables import cases
 
 

@@ -20,8 +20,8 @@ pytestmark = [pytest.mark.system, pytest.mark.filterwarnings("ignore::ResourceWa
 
 
 @pytest.mark.parametrize("exporter", [PARQUET, TABLE], ids=lambda item: str(item.form))
-def test_datasets_reads_every_column_of_a_table(made_up_runs: Any, tmp_path: Path, exporter: Any) -> None:
-    run = ExportedRun.at(made_up_runs.write(tmp_path, "mvp_bench", size=4, failed=1).real)
+def test_datasets_reads_every_column_of_a_table(synthetic_runs: Any, tmp_path: Path, exporter: Any) -> None:
+    run = ExportedRun.at(synthetic_runs.write(tmp_path, "mvp_bench", size=4, failed=1).real)
     exporter.export(run, tmp_path / "t.parquet", ExportOptions())
     stored = pq.read_table(tmp_path / "t.parquet")
     read = datasets.load_dataset(

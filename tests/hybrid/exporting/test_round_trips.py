@@ -110,8 +110,8 @@ def test_every_benchmark_is_held_or_refused(make_run: Any, tmp_path: Path) -> No
             assert numbers(read_back(tmp_path / name, name, data)) == numbers(run.scored[0])
 
 
-def test_a_failed_question_is_left_out_and_said(made_up_runs: Any, tmp_path: Path) -> None:
-    run = made_up_runs.write(tmp_path, "blink", size=5, failed=2)
+def test_a_failed_question_is_left_out_and_said(synthetic_runs: Any, tmp_path: Path) -> None:
+    run = synthetic_runs.write(tmp_path, "blink", size=5, failed=2)
     export = VLMEVALKIT.export(ExportedRun.at(run.real / "controller"), tmp_path / "s.tsv", ExportOptions())
     parsed = reader.read(tmp_path / "s.tsv")
     assert parsed is not None
@@ -119,8 +119,8 @@ def test_a_failed_question_is_left_out_and_said(made_up_runs: Any, tmp_path: Pat
     assert export.notes[0].startswith("left out: 2 questions without an answer: ")
 
 
-def test_several_solvers_want_a_name(made_up_runs: Any, tmp_path: Path) -> None:
-    run = made_up_runs.write(tmp_path, "blink", size=2)
+def test_several_solvers_want_a_name(synthetic_runs: Any, tmp_path: Path) -> None:
+    run = synthetic_runs.write(tmp_path, "blink", size=2)
     with pytest.raises(
         UsageError, match="VLMEvalKit holds one solver: give RUN/SOLVER, one of controller, mllm, specialist"
     ):
@@ -129,8 +129,8 @@ def test_several_solvers_want_a_name(made_up_runs: Any, tmp_path: Path) -> None:
         VLMEVALKIT.export(ExportedRun.at(run.real / "mllm"), tmp_path / "s.csv", ExportOptions())
 
 
-def test_a_rotated_run_is_refused(made_up_runs: Any, tmp_path: Path) -> None:
-    run = made_up_runs.write(tmp_path, "blink", size=2)
+def test_a_rotated_run_is_refused(synthetic_runs: Any, tmp_path: Path) -> None:
+    run = synthetic_runs.write(tmp_path, "blink", size=2)
     folder = RunFolder(run.real)
     folder.write_manifest({**folder.manifest, "identity": {**folder.manifest["identity"], "rotate": True}})
     with pytest.raises(UsageError, match="cannot hold a run with --rotate"):

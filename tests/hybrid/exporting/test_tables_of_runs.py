@@ -15,8 +15,8 @@ from hybrid.exporting.submission import EXPORTER as SUBMISSION
 from hybrid.log.folder import RunFolder
 
 
-def test_a_table_has_a_row_a_question_and_solver(made_up_runs: Any, tmp_path: Path) -> None:
-    run_path = made_up_runs.write(tmp_path, "blink", size=4, failed=2)
+def test_a_table_has_a_row_a_question_and_solver(synthetic_runs: Any, tmp_path: Path) -> None:
+    run_path = synthetic_runs.write(tmp_path, "blink", size=4, failed=2)
     run = ExportedRun.at(run_path.real)
     PARQUET.export(run, tmp_path / "run.parquet", ExportOptions())
     table = pq.read_table(tmp_path / "run.parquet")
@@ -42,8 +42,8 @@ def test_a_table_has_a_row_a_question_and_solver(made_up_runs: Any, tmp_path: Pa
     assert json.loads(metadata[b"conclusion"]) == [hide_paths(sentence.text) for sentence in run.conclusion] != []
 
 
-def test_a_hidden_split_is_submitted(made_up_runs: Any, tmp_path: Path) -> None:
-    run_path = made_up_runs.write(tmp_path, "blink", size=2)
+def test_a_hidden_split_is_submitted(synthetic_runs: Any, tmp_path: Path) -> None:
+    run_path = synthetic_runs.write(tmp_path, "blink", size=2)
     manifest = RunFolder(run_path.real).manifest
     manifest["identity"]["split"] = "test"
     RunFolder(run_path.real).write_manifest(manifest)
@@ -57,17 +57,17 @@ def test_a_hidden_split_is_submitted(made_up_runs: Any, tmp_path: Path) -> None:
         PARQUET.export(ExportedRun.at(run_path.real), tmp_path / "out.parquet", ExportOptions())
 
 
-def test_public_answers_are_not_submitted(made_up_runs: Any, tmp_path: Path) -> None:
-    run = made_up_runs.write(tmp_path, "blink", size=1)
+def test_public_answers_are_not_submitted(synthetic_runs: Any, tmp_path: Path) -> None:
+    run = synthetic_runs.write(tmp_path, "blink", size=1)
     with pytest.raises(UsageError, match=r"answers of blink val are public, .* the answers of blink test are hidden"):
         SUBMISSION.export(ExportedRun.at(run.real / "mllm"), tmp_path / "s.json", ExportOptions())
-    other = made_up_runs.write(tmp_path, "mvp_bench", size=1)
+    other = synthetic_runs.write(tmp_path, "mvp_bench", size=1)
     with pytest.raises(UsageError, match=r"`hybrid score` scores it$"):
         SUBMISSION.export(ExportedRun.at(other.real / "mllm"), tmp_path / "s.json", ExportOptions())
 
 
-def test_answers_of_no_mllm_go_under_no_mllms_name(made_up_runs: Any, tmp_path: Path) -> None:
-    run_path = made_up_runs.write(tmp_path, "blink", size=1)
+def test_answers_of_no_mllm_go_under_no_mllms_name(synthetic_runs: Any, tmp_path: Path) -> None:
+    run_path = synthetic_runs.write(tmp_path, "blink", size=1)
     runs = [ExportedRun.at(run_path.real / "specialist"), ExportedRun.at(run_path.blank / "controller")]
     rows = [(run.mllm_of(item), run.model_of(item)) for run in runs for item in run.scored]
     assert rows == [(None, "specialist"), ("made:up", "made:up/controller-blank")]

@@ -31,7 +31,7 @@ from hybrid.serving.cache import FindingCache
 from hybrid.solving.evidence import finding_parts
 from hybrid.solving.image_registry import ImageRegistry
 from tests.hybrid.integrations.served import PLAIN, PLAIN_IMAGES, plain
-from tests.saved import saved
+from tests.image_bytes import saved
 from tests.tables import cases
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from hybrid.report.site import write_site
-from tests.hybrid.report import made_up_pages as made_up
+from tests.hybrid.report import synthetic_pages as synthetic
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -37,14 +37,14 @@ def browser() -> Iterator[Browser]:
 def five(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The address of a report over five benchmarks."""
     folder = tmp_path_factory.mktemp("five")
-    return write_site(made_up.five_benchmarks(folder / "store", tags=made_up.TAGS), folder / "site").as_uri()
+    return write_site(synthetic.five_benchmarks(folder / "store", tags=synthetic.TAGS), folder / "site").as_uri()
 
 
 @pytest.fixture(scope="session")
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The address of a report in which every text would do harm if it were more than a text."""
     folder = tmp_path_factory.mktemp("hostile")
-    return write_site(made_up.hostile_pages(folder / "store"), folder / "site").as_uri()
+    return write_site(synthetic.hostile_pages(folder / "store"), folder / "site").as_uri()
 
 
 class Watched:
@@ -91,7 +91,7 @@ def open_page(browser: Browser, reused: Watched) -> Iterator[Callable[..., Watch
     """
     watcheds: list[Watched] = []
 
-    def new(size: dict[str, int] = made_up.DESK, scheme: Any = "light", *, alone: bool = False) -> Watched:
+    def new(size: dict[str, int] = synthetic.DESK, scheme: Any = "light", *, alone: bool = False) -> Watched:
         if alone or watcheds:
             context = browser.new_context(viewport=size, color_scheme=scheme)  # type: ignore[arg-type]
             watcheds.append(Watched(context.new_page()))

@@ -10,8 +10,8 @@ import pytest
 
 from hybrid.report.overview import GAIN
 from hybrid.report.site import write_site
-from tests.hybrid.report import made_up_pages as made_up
-from tests.hybrid.report.made_up_pages import DESK, PHONE, rows_of, says, unfold
+from tests.hybrid.report import synthetic_pages as synthetic
+from tests.hybrid.report.synthetic_pages import DESK, PHONE, rows_of, says, unfold
 
 pytest.importorskip("playwright", reason="playwright is of the group dev")
 
@@ -21,11 +21,11 @@ from playwright.sync_api import Browser, Page, expect
 
 def test_every_page_of_five_benchmarks_opens_from_disk(open_page: Any, five: str) -> None:
     watched = open_page()
-    for number, (key, title) in enumerate(made_up.TITLES.items()):
+    for number, (key, title) in enumerate(synthetic.TITLES.items()):
         page = watched.open(f"{five}#/{key}")
         expect(page.locator("h1")).to_have_text(title)
         expect(page.locator(".chart svg")).to_have_count(3)
-        if number not in (0, len(made_up.TITLES) - 1):
+        if number not in (0, len(synthetic.TITLES) - 1):
             continue
         unfold(page)
         expect(page.locator(".section .chart")).to_have_count(6)
@@ -62,7 +62,7 @@ def test_differences_have_a_line_each_however_few_they_are(open_page: Any, tmp_p
     """One or two lines are a kind of scale of their own to the library that draws them."""
     watched = open_page()
     for lines in (1, 2, 3, 30):
-        address = write_site(made_up.differences(tmp_path / "store", lines), tmp_path / str(lines)).as_uri()
+        address = write_site(synthetic.differences(tmp_path / "store", lines), tmp_path / str(lines)).as_uri()
         page = watched.open(f"{address}#/blink")
         expect(page.locator(".front-tasks svg circle")).to_have_count(lines)
         names = page.eval_on_selector_all(".front-tasks svg text", "all => all.map((one) => one.textContent)")
@@ -72,13 +72,13 @@ def test_differences_have_a_line_each_however_few_they_are(open_page: Any, tmp_p
 @pytest.mark.parametrize("size", [DESK, PHONE], ids=["desk", "phone"])
 def test_the_first_screen_holds_conclusion_and_charts(size: dict[str, int], open_page: Any, tmp_path: Path) -> None:
     """Five sentences, four solvers, 14 tasks: on a desk all of it, on a phone the values begin on the first screen."""
-    solvers = (*made_up.SOLVERS, replace(made_up.SOLVERS[0], name="controller [blank]", control="blank"))
-    built = made_up.benchmark_pages("blink", rows_of(84, solvers), None, solvers)
+    solvers = (*synthetic.SOLVERS, replace(synthetic.SOLVERS[0], name="controller [blank]", control="blank"))
+    built = synthetic.benchmark_pages("blink", rows_of(84, solvers), None, solvers)
     steps, values, tasks = built.overview.front
     rows = [item for item in tasks.rows if item.a == "mllm"]
     more = tuple(replace(row, group=f"{row.group}_{place}") for place in range(3) for row in rows)[:14]
     built = replace(built, overview=replace(built.overview, front=(steps, values, replace(tasks, rows=more))))
-    pages = replace(made_up.five_benchmarks(tmp_path / "store", 1), title="BLINK", benchmarks=[built])
+    pages = replace(synthetic.five_benchmarks(tmp_path / "store", 1), title="BLINK", benchmarks=[built])
     page = open_page(size).open(write_site(pages, tmp_path / "site").as_uri())
     page.wait_for_selector(".front-tasks svg")
     boxes = {
@@ -116,11 +116,11 @@ def labels_outside(page: Page) -> list[str]:
 @pytest.mark.parametrize("width", [360, 768, 1280])
 def test_nine_solvers_fit_every_page(width: int, open_page: Any, tmp_path: Path) -> None:
     """Nothing scrolls sideways, and no name is cut."""
-    first = made_up.SOLVERS[0]
+    first = synthetic.SOLVERS[0]
     names = [f"controller [anthropic:claude-opus-{n}; blank]" for n in range(6)]
-    solvers = (*made_up.SOLVERS, *(replace(first, name=name) for name in names))
-    built = made_up.benchmark_pages("blink", rows_of(12, solvers), None, solvers)
-    pages = replace(made_up.five_benchmarks(tmp_path / "store", 1), benchmarks=[built])
+    solvers = (*synthetic.SOLVERS, *(replace(first, name=name) for name in names))
+    built = synthetic.benchmark_pages("blink", rows_of(12, solvers), None, solvers)
+    pages = replace(synthetic.five_benchmarks(tmp_path / "store", 1), benchmarks=[built])
     site = write_site(pages, tmp_path / "site").as_uri()
     watched = open_page({"width": width, "height": 800})
     for view in ("#/blink", "#/blink/list", "#/blink/q/val_Counting_0", "#/blink/errors"):
@@ -140,7 +140,7 @@ def test_nine_solvers_fit_every_page(width: int, open_page: Any, tmp_path: Path)
 
 def test_of_nine_solvers_a_phone_shows_the_first_chart_whole(open_page: Any, tmp_path: Path) -> None:
     """Two solvers with tools, all names as long as a conclusion prints them, and the sentences of several."""
-    first, alone, *_ = made_up.SOLVERS
+    first, alone, *_ = synthetic.SOLVERS
     long = {first.name: "controller [anthropic:claude-opus-4; demonstration model; shown]"}
     long |= {alone.name: "mllm [anthropic:claude-opus-4; demonstration model; shown]"}
     text = "controller [anthropi…; blank], verify [anthropic:cla…l; blank], controller [openai:gp…; blank]"
@@ -152,13 +152,13 @@ def test_of_nine_solvers_a_phone_shows_the_first_chart_whole(open_page: Any, tmp
         "Limits: 29 are not finished yet; generated questions say nothing of real pictures; 6 questions show 87 points",
     )
     names = [*long.values(), *(f"controller [anthropic:claude-opus-{n}; blank]" for n in range(6))]
-    solvers = (*made_up.SOLVERS, *(replace(first, name=name) for name in names))
-    built = made_up.benchmark_pages("blink", rows_of(12, solvers), None, solvers)
+    solvers = (*synthetic.SOLVERS, *(replace(first, name=name) for name in names))
+    built = synthetic.benchmark_pages("blink", rows_of(12, solvers), None, solvers)
     steps, *others = built.overview.front
     rows = tuple(replace(row, a=long.get(row.a, row.a), b=long.get(row.b or "", row.b)) for row in steps.rows)
     front = (*(replace(steps, title=f"{GAIN} (no answer counts as wrong)", rows=rows) for _ in range(2)), *others)
     built = replace(built, overview=replace(built.overview, front=front, conclusion=sentences))
-    pages = replace(made_up.five_benchmarks(tmp_path / "store", 1), title="BLINK", benchmarks=[built])
+    pages = replace(synthetic.five_benchmarks(tmp_path / "store", 1), title="BLINK", benchmarks=[built])
     page = open_page(PHONE).open(write_site(pages, tmp_path / "site").as_uri())
     page.wait_for_selector(".front-steps svg")
     box = page.locator(".front-steps").bounding_box()
@@ -171,11 +171,11 @@ def test_of_nine_solvers_a_phone_shows_the_first_chart_whole(open_page: Any, tmp
 
 
 def test_the_values_of_nine_solvers_end_on_a_phones_first_screen(open_page: Any, tmp_path: Path) -> None:
-    first = made_up.SOLVERS[0]
+    first = synthetic.SOLVERS[0]
     names = ("controller [blank]", "controller [shuffled]", "controller [oracle]", "result_only", "verify", "text_only")
-    solvers = (*made_up.SOLVERS, *(replace(first, name=name) for name in names))
-    built = made_up.benchmark_pages("blink", rows_of(84, solvers), None, solvers)
-    pages = replace(made_up.five_benchmarks(tmp_path / "store", 1), title="BLINK", benchmarks=[built])
+    solvers = (*synthetic.SOLVERS, *(replace(first, name=name) for name in names))
+    built = synthetic.benchmark_pages("blink", rows_of(84, solvers), None, solvers)
+    pages = replace(synthetic.five_benchmarks(tmp_path / "store", 1), title="BLINK", benchmarks=[built])
     page = open_page(PHONE).open(write_site(pages, tmp_path / "site").as_uri())
     page.wait_for_selector(".front-values svg")
     box = page.locator(".front-values > .chart").bounding_box()
@@ -206,7 +206,7 @@ def test_a_step_stands_where_the_one_before_ends_and_opens_its_questions(open_pa
     assert begin == zero
     assert (gain[0], schema[0], harm[1]) == pytest.approx((alone, gain[1], schema[1]), abs=1.5)
     assert with_tools == pytest.approx(harm[0], abs=1.5)
-    (steps, *_) = made_up.benchmark_pages("blink", rows_of(), None).overview.front
+    (steps, *_) = synthetic.benchmark_pages("blink", rows_of(), None).overview.front
     for row in (row for row in steps.rows if row.ids):
         page.locator(f'.front-steps svg a[aria-label*="{row.quantity}"]').click()
         expect(page.locator(".count")).to_have_attribute("data-count", str(len(row.ids)))
@@ -247,17 +247,17 @@ def test_every_chart_is_saved_as_svg_png_and_csv(open_page: Any, five: str, tmp_
         assert rows
         assert all(float(row["value"]) == float(row["value"]) for row in rows)
     lines = csv.DictReader((tmp_path / "blink-values.csv").read_text().splitlines())
-    assert {row["a"]: float(row["value"]) for row in lines}["mllm"] == made_up.share_of(rows_of(), 1)[0]
+    assert {row["a"]: float(row["value"]) for row in lines}["mllm"] == synthetic.share_of(rows_of(), 1)[0]
 
 
 def test_without_scripts_the_headline_is_read(browser: Browser, five: str) -> None:
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
     page.goto(five)
-    expect(page.locator("h1")).to_have_text(list(made_up.TITLES.values()))
-    expect(page.locator(".sentence")).to_have_text([*made_up.SENTENCES] * 5)
+    expect(page.locator("h1")).to_have_text(list(synthetic.TITLES.values()))
+    expect(page.locator(".sentence")).to_have_text([*synthetic.SENTENCES] * 5)
     cells = page.locator("table").first.locator("tbody tr").nth(1).locator("td").all_inner_texts()
-    share, n = made_up.share_of(rows_of(), 1)
+    share, n = synthetic.share_of(rows_of(), 1)
     assert cells == ["mllm", f"{share:.3f}", str(n)]
     context.close()
 

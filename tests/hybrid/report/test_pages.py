@@ -13,8 +13,8 @@ from urllib.parse import quote
 import pytest
 
 from hybrid.report.site import write_site
-from tests.hybrid.report import made_up_pages as made_up
-from tests.hybrid.report.made_up_pages import DESK, PHONE, QuestionRow, RowVerdict, rows_of, says, unfold
+from tests.hybrid.report import synthetic_pages as synthetic
+from tests.hybrid.report.synthetic_pages import DESK, PHONE, QuestionRow, RowVerdict, rows_of, says, unfold
 from tests.servers import LocalServer, listening
 
 pytest.importorskip("playwright", reason="playwright is of the group dev")
@@ -100,7 +100,7 @@ def test_a_count_opens_its_questions(open_page: Any, five: str) -> None:
 
 
 def test_a_long_list_has_few_elements_and_shows_its_end(browser: Browser, open_page: Any, tmp_path: Path) -> None:
-    pages = replace(made_up.five_benchmarks(tmp_path / "store", 1), benchmarks=[made_up.many_questions(5000)])
+    pages = replace(synthetic.five_benchmarks(tmp_path / "store", 1), benchmarks=[synthetic.many_questions(5000)])
     page = open_page().open(write_site(pages, tmp_path / "site").as_uri() + "#/blink/list")
     expect(page.locator(".count")).to_have_text("5,000 questions")
     assert page.locator(".rows .row").count() < 60
@@ -225,7 +225,7 @@ def test_tags_are_kept_saved_read_and_tabulated(open_page: Any, five: str, tmp_p
     expect(page.get_by_label("Note: mllm, val_Counting_0")).to_have_value("one too few")
     row = next(item for item in rows_of() if item.sampled and item.task == "Jigsaw")
     solver = next(
-        name.name for name, verdict in zip(made_up.SOLVERS, row.verdicts, strict=True) if says(verdict) == "wrong"
+        name.name for name, verdict in zip(synthetic.SOLVERS, row.verdicts, strict=True) if says(verdict) == "wrong"
     )
     page.get_by_label(f"Tag: {solver}, {row.id}").fill("<b>seam</b>")
     page.get_by_label(f"Note: {solver}, {row.id}").fill("looks alike")
@@ -255,8 +255,8 @@ def test_tags_are_kept_saved_read_and_tabulated(open_page: Any, five: str, tmp_p
 
 
 def test_a_sheet_without_questions_says_first_how_to_get_some(open_page: Any, tmp_path: Path) -> None:
-    pages = made_up.five_benchmarks(tmp_path / "store", 6)
-    bench = made_up.benchmark_pages("blink", [replace(row, sampled=False) for row in rows_of()[:6]], None)
+    pages = synthetic.five_benchmarks(tmp_path / "store", 6)
+    bench = synthetic.benchmark_pages("blink", [replace(row, sampled=False) for row in rows_of()[:6]], None)
     site = write_site(replace(pages, benchmarks=[bench]), tmp_path / "site").as_uri()
     page = open_page().open(f"{site}#/blink/errors")
     expect(page.locator("h1 + *")).to_contain_text("No questions were sampled.")
@@ -321,9 +321,9 @@ def test_colours_follow_the_switch_and_are_remembered(open_page: Any, five: str)
 
 def test_texts_run_nothing_and_break_nothing(open_page: Any, hostile: str) -> None:
     page = open_page().open(f"{hostile}#/bad/list")
-    expect(page.locator(".count")).to_have_text(f"{len(made_up.HOSTILE)} questions")
+    expect(page.locator(".count")).to_have_text(f"{len(synthetic.HOSTILE)} questions")
     links = page.eval_on_selector_all(".rows a", "all => all.map((one) => one.getAttribute('href'))")
-    assert len(links) == len(made_up.HOSTILE)
+    assert len(links) == len(synthetic.HOSTILE)
     for place, link in enumerate((*links, "#/bad", "#/bad/list?sampled=1", "#/bad/errors")):
         page.goto(hostile + link)
         page.wait_for_function("hash => document.getElementById('main').dataset.hash === hash", arg=link)
@@ -347,7 +347,7 @@ def test_hostile_texts_are_shown_as_they_are(open_page: Any, hostile: str) -> No
     page = open_page().open(f"{hostile}#/bad/list")
     links = page.eval_on_selector_all(".rows a", "all => all.map((one) => one.getAttribute('href'))")
     page.goto(hostile + links[0])
-    expect(page.locator(".asked .words .prose").first).to_have_text(made_up.HOSTILE[0])
+    expect(page.locator(".asked .words .prose").first).to_have_text(synthetic.HOSTILE[0])
     page.goto(hostile + links[7])
     text = page.locator(".asked .words .prose").first
     expect(text).to_contain_text("null \u2400 byte, bell \u2407, escape \u241b[31m red")
@@ -414,8 +414,8 @@ def test_new_answers_are_shown_without_losing_ones_place(open_page: Any, tmp_pat
     ]
 
     def write(now: list[QuestionRow]) -> None:
-        pages = made_up.five_benchmarks(store, 12, live=True)
-        first = made_up.benchmark_pages("blink", now, made_up.stored_pictures(store))
+        pages = synthetic.five_benchmarks(store, 12, live=True)
+        first = synthetic.benchmark_pages("blink", now, synthetic.stored_pictures(store))
         write_site(replace(pages, benchmarks=[first, *pages.benchmarks[1:]]), site)
 
     write(waiting)

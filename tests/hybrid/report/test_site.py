@@ -17,18 +17,18 @@ from hybrid.report.columns import Coded
 from hybrid.report.data_files import as_json, script
 from hybrid.report.payload import Fact, Pages
 from hybrid.report.site import MARKER, write_site
-from tests.hybrid.report import made_up_pages as made_up
+from tests.hybrid.report import synthetic_pages as synthetic
 
 ASSETS = Path(str(files("hybrid.report"))) / "assets"
 
 
 def one_benchmark(tmp_path: Path, **changes: Any) -> Pages:
-    pages = made_up.five_benchmarks(tmp_path / "store", 12)
+    pages = synthetic.five_benchmarks(tmp_path / "store", 12)
     return replace(pages, benchmarks=[replace(pages.benchmarks[0], **changes)])
 
 
 def test_an_image_that_the_store_lost_is_an_error_and_leaves_nothing(tmp_path: Path) -> None:
-    pages = made_up.five_benchmarks(tmp_path / "store", 250)
+    pages = synthetic.five_benchmarks(tmp_path / "store", 250)
     two = replace(pages, benchmarks=pages.benchmarks[:2])
     shutil.rmtree(tmp_path / "store")
     with pytest.raises(DataError, match="is not in the store"):
@@ -40,8 +40,8 @@ def test_an_image_that_the_store_lost_is_an_error_and_leaves_nothing(tmp_path: P
     "name", ["../../etc/passwd", "images/ab/" + "c" * 64 + ".png", "images/cc/" + "c" * 64 + ".svg"]
 )
 def test_no_other_file_becomes_an_image(name: str, tmp_path: Path) -> None:
-    row = made_up.rows_of(1, made_up.SOLVERS)[0]
-    page = made_up.question_page(row, made_up.SOLVERS, made_up.stored_pictures(tmp_path / "store"), 0)
+    row = synthetic.rows_of(1, synthetic.SOLVERS)[0]
+    page = synthetic.question_page(row, synthetic.SOLVERS, synthetic.stored_pictures(tmp_path / "store"), 0)
     page = replace(page, pictures=(replace(page.pictures[0], file=name),))
     with pytest.raises(ValueError, match="is not the place of an image"):
         write_site(one_benchmark(tmp_path, questions=iter([page])), tmp_path / "site")
@@ -71,7 +71,7 @@ def test_a_key_that_is_no_name_of_a_folder_is_refused(key: str, tmp_path: Path) 
 
 
 def test_the_title_is_no_markup(tmp_path: Path) -> None:
-    page = write_site(made_up.hostile_pages(tmp_path / "store"), tmp_path / "site").read_text()
+    page = write_site(synthetic.hostile_pages(tmp_path / "store"), tmp_path / "site").read_text()
     assert "<title>&lt;script&gt;" in page
     # Every script is a file of the report.
     assert re.findall(r"<script(?! defer src=\"(?:assets|data)/[\w./-]+\"></script>)[^>]*>", page) == []
@@ -116,8 +116,8 @@ def test_a_coded_column_gives_back_its_values(values: list[Any]) -> None:
 
 
 def test_a_question_with_another_number_of_solvers_is_refused(tmp_path: Path) -> None:
-    (row,) = made_up.rows_of(1, made_up.SOLVERS[:2])
-    page = made_up.question_page(row, made_up.SOLVERS[:2], None, 0)
+    (row,) = synthetic.rows_of(1, synthetic.SOLVERS[:2])
+    page = synthetic.question_page(row, synthetic.SOLVERS[:2], None, 0)
     with pytest.raises(ValueError, match="2 entries for 3 solvers"):
         write_site(one_benchmark(tmp_path, questions=iter([page])), tmp_path / "site")
 

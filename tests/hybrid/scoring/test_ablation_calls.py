@@ -21,18 +21,18 @@ def with_call(solver: str, question: Question, reply: Reply) -> Reply:
     return Reply(reply.text, reply.outcome, Usage(tool_calls=1), (step,))
 
 
-def report(made_up_runs: Any, path: Path) -> AblationReport:
+def report(synthetic_runs: Any, path: Path) -> AblationReport:
     runs = []
     for variant in ablation(("depth", "crop"), add_one=True).runs:
         letters = {"controller": {"Jigsaw": ANSWERS[variant.name]}}
-        run = made_up_runs.from_letters(path / variant.name, letters, costing=with_call)
+        run = synthetic_runs.from_letters(path / variant.name, letters, costing=with_call)
         (scored,) = score_paths([run.path]).solvers
         runs.append(AblatedRun(variant, replace(scored, solver=variant.about)))
     return AblationReport(path, "controller", tuple(runs))
 
 
-def test_both_tables_are_one_family(made_up_runs: Any, tmp_path: Path) -> None:
-    data = report(made_up_runs, tmp_path)
+def test_both_tables_are_one_family(synthetic_runs: Any, tmp_path: Path) -> None:
+    data = report(synthetic_runs, tmp_path)
     heads = [
         row
         for row in data.results
@@ -42,8 +42,8 @@ def test_both_tables_are_one_family(made_up_runs: Any, tmp_path: Path) -> None:
     assert [row.p_holm for row in heads] == list(holm([row.p or 0.0 for row in heads]))
 
 
-def test_a_tool_that_was_never_called_is_named(made_up_runs: Any, tmp_path: Path) -> None:
-    sentences = report(made_up_runs, tmp_path).conclusion()
+def test_a_tool_that_was_never_called_is_named(synthetic_runs: Any, tmp_path: Path) -> None:
+    sentences = report(synthetic_runs, tmp_path).conclusion()
     (depth,) = [line for line in sentences if line.startswith("Without depth")]
     assert depth.endswith(", though full never called it.")
     assert not any("crop" in line and "never called" in line.partition("crop")[2] for line in sentences)

@@ -15,13 +15,13 @@ R, HALF = 40 * "r", 20 * "rw"
 
 
 def compared(
-    made_up_runs: Any, folder: Path, names: Sequence[str], model: dict[str, str], **identity: Any
+    synthetic_runs: Any, folder: Path, names: Sequence[str], model: dict[str, str], **identity: Any
 ) -> ComparisonReport:
     """The controller's letters in our form and in another, and that of the model alone."""
-    path = made_up_runs.from_letters(
+    path = synthetic_runs.from_letters(
         folder / "own", {"controller": {"Jigsaw": names[0]}, "mllm": {"Jigsaw": HALF}}
     ).path
-    other = made_up_runs.from_letters(folder / "other", {"controller": {"Jigsaw": names[1]}}).path
+    other = synthetic_runs.from_letters(folder / "other", {"controller": {"Jigsaw": names[1]}}).path
     run = RunFolder(other)
     manifest: Any = json.loads(json.dumps(run.manifest))
     manifest["identity"] |= identity
@@ -36,16 +36,16 @@ def sentence(report: ComparisonReport) -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize(*cases(__file__, "test_a_sentence_says_what_the_form_of_the_tools_comes_to"))
 def test_a_sentence_says_what_the_form_of_the_tools_comes_to(
-    said: Sequence[str], case: str, words: str, made_up_runs: Any, tmp_path: Path
+    said: Sequence[str], case: str, words: str, synthetic_runs: Any, tmp_path: Path
 ) -> None:
     style = {"name": "qwen3-vl", "frame": "thousandths", "sha256": "0"}
-    (text,) = sentence(compared(made_up_runs, tmp_path, said, {}, tool_style=style))
+    (text,) = sentence(compared(synthetic_runs, tmp_path, said, {}, tool_style=style))
     assert text[0] == case
     assert words in text[1]
 
 
-def test_a_run_with_fewer_pictures_is_an_effect_and_no_contestant(made_up_runs: Any, tmp_path: Path) -> None:
-    report = compared(made_up_runs, tmp_path, (R, HALF), {"keep_pictures": "latest"})
+def test_a_run_with_fewer_pictures_is_an_effect_and_no_contestant(synthetic_runs: Any, tmp_path: Path) -> None:
+    report = compared(synthetic_runs, tmp_path, (R, HALF), {"keep_pictures": "latest"})
     rows = {row.quantity: row.value for row in report.results if row.section == "effects" and not row.group}
     assert rows["latest picture alone"] == -0.5
     assert sentence(report) == []

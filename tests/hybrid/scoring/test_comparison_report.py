@@ -27,9 +27,9 @@ SECTIONS = package.__name__
 
 
 @pytest.fixture(scope="module")
-def paths(tmp_path_factory: pytest.TempPathFactory, made_up_runs: Any) -> tuple[Path, ...]:
+def paths(tmp_path_factory: pytest.TempPathFactory, synthetic_runs: Any) -> tuple[Path, ...]:
     """A real run and its controls."""
-    result: tuple[Path, ...] = made_up_runs.write(tmp_path_factory.mktemp("runs"), "blink", size=5).paths
+    result: tuple[Path, ...] = synthetic_runs.write(tmp_path_factory.mktemp("runs"), "blink", size=5).paths
     return result
 
 
@@ -135,8 +135,8 @@ def test_without_solvers_there_is_nothing() -> None:
     assert (report.tables(), report.sections, report.render(), report.failed) == ((), (), "", ())
 
 
-def test_where_nothing_was_answered_one_statement_stands_instead(tmp_path: Path, made_up_runs: Any) -> None:
-    path = made_up_runs.from_letters(tmp_path / "run", {"mllm": {"Jigsaw": "fff"}}).path
+def test_where_nothing_was_answered_one_statement_stands_instead(tmp_path: Path, synthetic_runs: Any) -> None:
+    path = synthetic_runs.from_letters(tmp_path / "run", {"mllm": {"Jigsaw": "fff"}}).path
     text = compare_paths([path]).render()
     assert text.partition("\n")[2].startswith("Nothing was answered by mllm: 3 questions failed, 0 were not asked.\n")
     assert "The reason of 3: the model did not answer" in text

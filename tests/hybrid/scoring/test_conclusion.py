@@ -23,7 +23,7 @@ from hybrid.scoring.reports import compare_paths
 from hybrid.scoring.score import Counted, Scored, metrics_of
 from hybrid.scoring.sections import results
 from tests.hybrid.scoring.solvers import solver
-from tests.made_up_runs import answering
+from tests.synthetic_runs import answering
 
 R, W, A, F = ("r" * 40, "w" * 40, "a" * 40, "f" * 40)
 
@@ -73,13 +73,13 @@ TABLE = {
 }
 
 
-def compare_row(made_up_runs: Any, folder: Path, message: Said) -> Comparison:
+def compare_row(synthetic_runs: Any, folder: Path, message: Said) -> Comparison:
     """The comparison of the runs of one row of the table."""
-    costing = {"costing": made_up_runs.calling} if message.calls else {}
-    paths = [made_up_runs.from_letters(folder / "real", message.real, **costing).path]
+    costing = {"costing": synthetic_runs.calling} if message.calls else {}
+    paths = [synthetic_runs.from_letters(folder / "real", message.real, **costing).path]
     if message.blank:
         blank = {"controller": {"Jigsaw": message.blank}}
-        paths.append(made_up_runs.from_letters(folder / "blank", blank, tool_output="blank").path)
+        paths.append(synthetic_runs.from_letters(folder / "blank", blank, tool_output="blank").path)
     solvers = compare_paths(paths).solvers
     return compare(solvers, message.options)
 
@@ -89,9 +89,9 @@ def ids(sentences: tuple[Sentence, ...]) -> set[str]:
 
 
 @pytest.mark.parametrize("name", TABLE)
-def test_the_sentences_of_a_case(name: str, made_up_runs: Any, tmp_path: Path) -> None:
+def test_the_sentences_of_a_case(name: str, synthetic_runs: Any, tmp_path: Path) -> None:
     message = TABLE[name]
-    sentences = conclusion(compare_row(made_up_runs, tmp_path, message))
+    sentences = conclusion(compare_row(synthetic_runs, tmp_path, message))
     assert 1 <= len(sentences) <= 5
     text = {item.id: item.text for item in sentences}
     assert "nothing.answered" not in text or len(sentences) == 1
@@ -136,9 +136,9 @@ def test_every_case_is_walked() -> None:
 
 
 @pytest.fixture
-def full(made_up_runs: Any, tmp_path: Path) -> Comparison:
+def full(synthetic_runs: Any, tmp_path: Path) -> Comparison:
     """A gain with all parts and a blank control."""
-    return compare_row(made_up_runs, tmp_path, TABLE["a gain that what the tools say explains"])
+    return compare_row(synthetic_runs, tmp_path, TABLE["a gain that what the tools say explains"])
 
 
 def test_replies_of_another_model_limit_the_claim(full: Comparison) -> None:
@@ -198,9 +198,9 @@ UNEVEN = {
 }
 
 
-def test_a_mean_over_tasks_and_a_count_of_questions_that_disagree(made_up_runs: Any, tmp_path: Path) -> None:
+def test_a_mean_over_tasks_and_a_count_of_questions_that_disagree(synthetic_runs: Any, tmp_path: Path) -> None:
     answers = {**UNEVEN, "specialist": UNEVEN["mllm"]}
-    run = made_up_runs.from_letters(tmp_path / "real", answers, costing=made_up_runs.calling)
+    run = synthetic_runs.from_letters(tmp_path / "real", answers, costing=synthetic_runs.calling)
     by_id = {sentence.id: sentence.text for sentence in conclusion(compare(compare_paths([run.path]).solvers))}
     words = (
         "+30 points (95% CI 15 to 43) as a mean over tasks, but -11 points (95% CI -16 to -5) over all 350 questions, "
@@ -211,12 +211,12 @@ def test_a_mean_over_tasks_and_a_count_of_questions_that_disagree(made_up_runs: 
     assert "worse on Counting (-20 points, -25 to -15; 300 of 350 questions)" in by_id["tasks.shown"]
 
 
-def test_a_task_of_one_picture_is_named_as_untested(made_up_runs: Any, tmp_path: Path) -> None:
+def test_a_task_of_one_picture_is_named_as_untested(synthetic_runs: Any, tmp_path: Path) -> None:
     answers = {
         "controller": {"Counting": "r" * 40, "Jigsaw": "rw" * 15, "Spatial_Relation": "r" * 9},
         "mllm": {"Counting": "rw" * 20, "Jigsaw": "rw" * 15, "Spatial_Relation": "w" * 9},
     }
-    run = made_up_runs.from_letters(tmp_path / "real", answers)
+    run = synthetic_runs.from_letters(tmp_path / "real", answers)
     questions = [
         replace(question, cluster="one" if question.task == "Spatial_Relation" else question.id)
         for question in run.questions()
@@ -228,23 +228,23 @@ def test_a_task_of_one_picture_is_named_as_untested(made_up_runs: Any, tmp_path:
     assert untested in sentences["tasks.shown"]
 
 
-def test_a_task_that_differs_by_answering_is_not_better(made_up_runs: Any, tmp_path: Path) -> None:
+def test_a_task_that_differs_by_answering_is_not_better(synthetic_runs: Any, tmp_path: Path) -> None:
     answers = {
         "controller": {"Counting": "rw" * 50, "Jigsaw": "r" * 45 + "w" * 5},
         "mllm": {"Counting": "rw" * 25 + "a" * 50, "Jigsaw": "rw" * 25},
     }
-    run = made_up_runs.from_letters(tmp_path / "real", answers, costing=made_up_runs.calling)
+    run = synthetic_runs.from_letters(tmp_path / "real", answers, costing=synthetic_runs.calling)
     by_id = {sentence.id: sentence.text for sentence in conclusion(compare(compare_paths([run.path]).solvers))}
     assert "better on Jigsaw (+40 points, 23 to 56); different from answering" in by_id["tasks.shown"]
     assert "on Counting (+25 points, 16 to 35; 100 of 150 questions)" in by_id["tasks.shown"]
 
 
-def test_a_task_without_an_interval_is_named_with_its_difference(made_up_runs: Any, tmp_path: Path) -> None:
+def test_a_task_without_an_interval_is_named_with_its_difference(synthetic_runs: Any, tmp_path: Path) -> None:
     answers = {
         "controller": {"Counting": "rw" * 20, "Jigsaw": "rw" * 20, "Relative_Depth": "w"},
         "mllm": {"Counting": "rw" * 20, "Jigsaw": "rw" * 20, "Relative_Depth": "r"},
     }
-    run = made_up_runs.from_letters(tmp_path / "real", answers, costing=made_up_runs.calling)
+    run = synthetic_runs.from_letters(tmp_path / "real", answers, costing=synthetic_runs.calling)
     by_id = {sentence.id: sentence.text for sentence in conclusion(compare(compare_paths([run.path]).solvers))}
     assert by_id["tasks.none"] == (
         "Not tested: Relative_Depth (-100 points, 1 question); no other single task is shown to be worse (40 questions "
@@ -254,21 +254,21 @@ def test_a_task_without_an_interval_is_named_with_its_difference(made_up_runs: A
 
 @pytest.mark.parametrize(("count", "is_said"), [(7, True), (8, False)])
 def test_calls_on_a_fifth_of_the_questions_are_not_seldom(
-    made_up_runs: Any, tmp_path: Path, count: int, is_said: bool
+    synthetic_runs: Any, tmp_path: Path, count: int, is_said: bool
 ) -> None:
     def call(solver: str, question: Question, reply: Reply) -> Reply:
         is_called = int(question.id.rsplit("_", 1)[1]) <= count
-        return made_up_runs.calling(solver, question, reply) if is_called else reply
+        return synthetic_runs.calling(solver, question, reply) if is_called else reply
 
     answers = {name: {"Jigsaw": "rw" * 20} for name in ("controller", "mllm")}
-    run = made_up_runs.from_letters(tmp_path / "real", answers, costing=call)
+    run = synthetic_runs.from_letters(tmp_path / "real", answers, costing=call)
     gain = conclusion(compare(compare_paths([run.path]).solvers))[0].text
     assert (f"controller called a tool on {count} of 40 questions" in gain) is is_said
 
 
-def test_repetitions_have_no_number_of_right_answers(made_up_runs: Any, tmp_path: Path) -> None:
+def test_repetitions_have_no_number_of_right_answers(synthetic_runs: Any, tmp_path: Path) -> None:
     answers = {name: {"Jigsaw": "rw" * 20} for name in ("controller", "mllm", "mllm@2")}
-    run = made_up_runs.from_letters(tmp_path / "real", answers, costing=made_up_runs.calling)
+    run = synthetic_runs.from_letters(tmp_path / "real", answers, costing=synthetic_runs.calling)
     gain = conclusion(compare(compare_paths([run.path]).solvers))[0]
     assert (gain.id, " right" in gain.text) == ("gain.open", False)
 
@@ -288,9 +288,9 @@ def test_questions_of_one_picture_have_no_interval_and_say_so() -> None:
     assert "one picture: no interval" in sentences[0].text
 
 
-def test_the_counts_of_a_sentence_are_of_one_set(made_up_runs: Any, tmp_path: Path) -> None:
+def test_the_counts_of_a_sentence_are_of_one_set(synthetic_runs: Any, tmp_path: Path) -> None:
     answers = {name: {"Counting": "f", "Jigsaw": "rww"} for name in ("controller", "mllm")}
-    run = made_up_runs.from_letters(tmp_path / "real", answers, costing=made_up_runs.calling)
+    run = synthetic_runs.from_letters(tmp_path / "real", answers, costing=synthetic_runs.calling)
     by_id = {sentence.id: sentence.text for sentence in conclusion(compare(compare_paths([run.path]).solvers))}
     assert "not tested: 1 of 4 questions failed" in by_id["gain.failed"]
     assert "failed and left out: controller 1 of 4, mllm 1 of 4" in by_id["limits"]
@@ -323,11 +323,11 @@ TWO_GAINS = {"controller": {"Jigsaw": letters("28r 12w")}, "verify": {"Jigsaw": 
 
 @pytest.mark.parametrize("pairs", [None, (SolverPair("mllm", "controller [blank]"),)])
 def test_a_pair_that_one_section_alone_tests_counts_in_all(
-    pairs: tuple[SolverPair, ...] | None, made_up_runs: Any, tmp_path: Path
+    pairs: tuple[SolverPair, ...] | None, synthetic_runs: Any, tmp_path: Path
 ) -> None:
     """One of two solvers with tools has no blank run; `--pairs` leaves pairs out that the section on gain tests."""
     answers = {**TWO_GAINS, "mllm": {"Jigsaw": letters("16r 24w")}}
-    solvers = compare_row(made_up_runs, tmp_path, Said({}, answers, letters("24r 16w"))).solvers
+    solvers = compare_row(synthetic_runs, tmp_path, Said({}, answers, letters("24r 16w"))).solvers
     comparison = compare(solvers, ComparisonOptions(pairs=pairs))
     assert {len(value) for value in adjusted_values(comparison).values()} == {1}
     (row,) = (row for row in ConclusionRows(comparison).of("gain") if row.quantity == "presence" and not row.group)
@@ -335,12 +335,12 @@ def test_a_pair_that_one_section_alone_tests_counts_in_all(
     assert row.p_holm == min(1.0, 2 * row.p)
 
 
-def test_a_ranking_that_tasks_of_unequal_size_turn_around_says_so(made_up_runs: Any, tmp_path: Path) -> None:
+def test_a_ranking_that_tasks_of_unequal_size_turn_around_says_so(synthetic_runs: Any, tmp_path: Path) -> None:
     answers = {
         "mllm": {"Counting": letters("150r 150w"), "Jigsaw": letters("18r 2w")},
         "text_only": {"Counting": letters("190r 110w"), "Jigsaw": letters("12r 8w")},
     }
-    run = made_up_runs.from_letters(tmp_path / "real", answers)
+    run = synthetic_runs.from_letters(tmp_path / "real", answers)
     by_id = {sentence.id: sentence.text for sentence in conclusion(compare(compare_paths([run.path]).solvers))}
     assert "mllm has the highest accuracy (mean of 2 tasks), 0.700" in by_id["solvers.best"]
     assert by_id["solvers.best"].endswith("; over all questions, it would be text_only, 0.631.")
@@ -348,19 +348,19 @@ def test_a_ranking_that_tasks_of_unequal_size_turn_around_says_so(made_up_runs: 
     assert words in by_id["ahead.depends"]
 
 
-def test_a_task_of_which_a_specialist_answers_few_is_no_loss_of_it(made_up_runs: Any, tmp_path: Path) -> None:
+def test_a_task_of_which_a_specialist_answers_few_is_no_loss_of_it(synthetic_runs: Any, tmp_path: Path) -> None:
     answers = {
         "mllm": {"Counting": letters("30r 30w"), "Jigsaw": letters("30r 30w"), "Relative_Depth": letters("30r 30w")},
         "specialist": {"Counting": letters("2r 1w 57a"), "Jigsaw": letters("60a"), "Relative_Depth": letters("60r")},
     }
-    run = made_up_runs.from_letters(tmp_path / "real", answers)
+    run = synthetic_runs.from_letters(tmp_path / "real", answers)
     table = headline_tables(compare(compare_paths([run.path]).solvers))[1]
     cells = {row[0]: row[2].strip() for row in table.rows}
     assert cells == {"Counting": "0.667*", "Jigsaw": "-", "Relative_Depth": "1.000+"}
     assert table.notes[0].startswith("*: over the questions of the task that the specialists answer")
 
 
-def test_another_metric_has_no_ranking_over_all_questions(made_up_runs: Any, tmp_path: Path) -> None:
+def test_another_metric_has_no_ranking_over_all_questions(synthetic_runs: Any, tmp_path: Path) -> None:
     """MVP-Bench's mAcc counts pairs: a solver that is right more often has fewer whole pairs."""
 
     def answer(question: Question, is_right: bool) -> Reply:
@@ -374,22 +374,22 @@ def test_another_metric_has_no_ranking_over_all_questions(made_up_runs: Any, tmp
     def sometimes_whole(question: Question) -> Reply:
         return answer(question, int(question.groups["pair"]) < 5 or question.groups["image"] == "natural")
 
-    questions = list(made_up_runs.QUESTIONS_OF["mvp_bench"](20))
+    questions = list(synthetic_runs.QUESTIONS_OF["mvp_bench"](20))
     solvers = {"mllm": never_whole, "text_only": sometimes_whole}
-    run = made_up_runs.write_run(tmp_path / "run", "mvp_bench", questions, solvers)
+    run = synthetic_runs.write_run(tmp_path / "run", "mvp_bench", questions, solvers)
     first = conclusion(compare(compare_paths([run.path]).solvers), limits=False)[0]
     assert first.text.startswith("Of 2 solvers, none of them a model with tools, text_only has the highest mAcc, 0.250")
     assert "over all questions" not in first.text
 
 
-def test_the_parts_of_other_questions_are_not_told(made_up_runs: Any, tmp_path: Path) -> None:
+def test_the_parts_of_other_questions_are_not_told(synthetic_runs: Any, tmp_path: Path) -> None:
     """Without the question that failed and that the model alone lacks, what the tools say is tested, and no part."""
     tools, blank = letters("25r 5w 9r 1f"), letters("10r 10w 10a 9r 1r")
-    costing = {"costing": made_up_runs.calling}
+    costing = {"costing": synthetic_runs.calling}
     paths = [
-        made_up_runs.from_letters(tmp_path / "real", {"controller": {"Jigsaw": tools}}, **costing).path,
-        made_up_runs.from_letters(tmp_path / "alone", {"mllm": {"Jigsaw": blank[:39]}}).path,
-        made_up_runs.from_letters(tmp_path / "blank", {"controller": {"Jigsaw": blank}}, tool_output="blank").path,
+        synthetic_runs.from_letters(tmp_path / "real", {"controller": {"Jigsaw": tools}}, **costing).path,
+        synthetic_runs.from_letters(tmp_path / "alone", {"mllm": {"Jigsaw": blank[:39]}}).path,
+        synthetic_runs.from_letters(tmp_path / "blank", {"controller": {"Jigsaw": blank}}, tool_output="blank").path,
     ]
     sentences = {
         sentence.id.partition(".")[0]: sentence for sentence in conclusion(compare(compare_paths(paths).solvers))
@@ -399,26 +399,26 @@ def test_the_parts_of_other_questions_are_not_told(made_up_runs: Any, tmp_path: 
 
 
 @pytest.mark.parametrize(("failed", "is_said"), [(1, False), (2, True)])
-def test_faults_of_a_tool_limit_the_claim(made_up_runs: Any, tmp_path: Path, failed: int, is_said: bool) -> None:
+def test_faults_of_a_tool_limit_the_claim(synthetic_runs: Any, tmp_path: Path, failed: int, is_said: bool) -> None:
     """From one call in twenty on that fails."""
 
     def call(solver: str, question: Question, reply: Reply) -> Reply:
-        run_path: Reply = made_up_runs.calling(solver, question, reply)
+        run_path: Reply = synthetic_runs.calling(solver, question, reply)
         is_lost = int(question.id.rsplit("_", 1)[1]) <= failed
         steps = [replace(step, fault=Fault.TOOL_ERROR if is_lost else None) for step in run_path.steps]
         return replace(run_path, steps=tuple(steps))
 
     answers = {name: {"Jigsaw": "rw" * 20} for name in ("controller", "mllm")}
-    run = made_up_runs.from_letters(tmp_path / "run", answers, costing=call)
+    run = synthetic_runs.from_letters(tmp_path / "run", answers, costing=call)
     limits = conclusion(compare(compare_paths([run.path]).solvers))[-1].text
     assert (f"controller called jigsaw: {failed} of 40 calls ended in faults" in limits) is is_said
 
 
-def test_no_mean_over_tasks_is_told_while_questions_are_open(made_up_runs: Any, tmp_path: Path) -> None:
+def test_no_mean_over_tasks_is_told_while_questions_are_open(synthetic_runs: Any, tmp_path: Path) -> None:
     by_task = {"Counting": letters("20r 20w"), "Jigsaw": letters("30r 10w")}
     answers = dict.fromkeys(("controller", "mllm", "specialist"), by_task)
-    run = made_up_runs.from_letters(tmp_path / "real", answers, costing=made_up_runs.calling)
-    blank = made_up_runs.from_letters(tmp_path / "blank", {"controller": by_task}, tool_output="blank")
+    run = synthetic_runs.from_letters(tmp_path / "real", answers, costing=synthetic_runs.calling)
+    blank = synthetic_runs.from_letters(tmp_path / "blank", {"controller": by_task}, tool_output="blank")
     solvers = compare_paths([run.path, blank.path]).solvers
     waiting = [replace(solver, open=3) if solver.solver == "controller" else solver for solver in solvers]
     sentences = {sentence.id: sentence for sentence in conclusion(compare(waiting))}
@@ -439,11 +439,11 @@ def test_a_metric_of_other_units_is_not_tested(full: Comparison, monkeypatch: py
     assert "not tested, as accuracy_macro does not count the same units for both" in sentences[0].text
 
 
-def test_a_blank_run_of_other_questions_is_not_compared(made_up_runs: Any, tmp_path: Path) -> None:
+def test_a_blank_run_of_other_questions_is_not_compared(synthetic_runs: Any, tmp_path: Path) -> None:
     answers = {name: {"Jigsaw": letters("20r 20w")} for name in ("controller", "mllm")}
-    run = made_up_runs.from_letters(tmp_path / "real", answers, costing=made_up_runs.calling)
+    run = synthetic_runs.from_letters(tmp_path / "real", answers, costing=synthetic_runs.calling)
     other = {"controller": {"Counting": letters("20r 20w")}}
-    blank = made_up_runs.from_letters(tmp_path / "blank", other, tool_output="blank")
+    blank = synthetic_runs.from_letters(tmp_path / "blank", other, tool_output="blank")
     sentences = {
         sentence.id: sentence.text for sentence in conclusion(compare_paths([run.path, blank.path]).comparison)
     }

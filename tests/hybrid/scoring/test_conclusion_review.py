@@ -31,17 +31,17 @@ def letters(counts: str) -> str:
 
 
 @pytest.fixture
-def compared(made_up_runs: Any, tmp_path: Path) -> Any:
+def compared(synthetic_runs: Any, tmp_path: Path) -> Any:
     """Compares runs by their tool output: `compared(real={"controller": "36r 4w"}, blank=...)`."""
 
     def make(
-        options: ComparisonOptions | None = None, costing: Any = made_up_runs.calling, **runs: Mapping[str, str]
+        options: ComparisonOptions | None = None, costing: Any = synthetic_runs.calling, **runs: Mapping[str, str]
     ) -> Comparison:
         paths = []
         for output, answers in runs.items():
             by_solver = {solver: {"Jigsaw": letters(answer)} for solver, answer in answers.items()}
             folder = tmp_path / str(len(list(tmp_path.iterdir())))
-            run = made_up_runs.from_letters(folder, by_solver, output, costing=costing, puzzles=True)
+            run = synthetic_runs.from_letters(folder, by_solver, output, costing=costing, puzzles=True)
             paths.append(run.path)
         return compare(compare_paths(paths).solvers, options)
 
@@ -259,7 +259,7 @@ def test_the_least_detectable_sizes_are_found_in_four_of_five_draws(compared: An
     assert 0.7 < result / 400 < 0.92
 
 
-def test_calls_where_the_specialists_are_weak(made_up_runs: Any, tmp_path: Path) -> None:
+def test_calls_where_the_specialists_are_weak(synthetic_runs: Any, tmp_path: Path) -> None:
     # The specialists are right on 10 of 50 questions with a call, and on 45 of 50 without.
     calls = calling("c" * 50 + "-" * 50, "r" * 100)
 
@@ -271,7 +271,7 @@ def test_calls_where_the_specialists_are_weak(made_up_runs: Any, tmp_path: Path)
 
     answers = {"controller": "50r 50w", "mllm": "50r 50w", "specialist": "10r 40w 45r 5w"}
     by_solver = {solver: {"Jigsaw": letters(answer)} for solver, answer in answers.items()}
-    run = made_up_runs.from_letters(tmp_path / "run", by_solver, costing=cost, puzzles=True)
+    run = synthetic_runs.from_letters(tmp_path / "run", by_solver, costing=cost, puzzles=True)
     comparison = compare(compare_paths([run.path]).solvers)
     assert sentences(comparison)["calls.weak"].startswith(
         "It calls tools where they are weak: the specialists are right on 20% of the questions with a call and on 90% "
@@ -283,7 +283,7 @@ def test_calls_where_the_specialists_are_weak(made_up_runs: Any, tmp_path: Path)
     assert rows["Brier score where called"].value == pytest.approx(0.25)
 
 
-def models(made_up_runs: Any, folder: Path, *gains: int) -> Comparison:
+def models(synthetic_runs: Any, folder: Path, *gains: int) -> Comparison:
     """Several models on the same 100 questions, each of which gains so many with tools."""
     paths = []
     for place, gain in enumerate(gains):
@@ -291,15 +291,15 @@ def models(made_up_runs: Any, folder: Path, *gains: int) -> Comparison:
             "controller": {"Jigsaw": letters(f"{40 + gain}r {60 - gain}w")},
             "mllm": {"Jigsaw": letters("40r 60w")},
         }
-        run = made_up_runs.from_letters(folder / str(place), answers, costing=made_up_runs.calling)
+        run = synthetic_runs.from_letters(folder / str(place), answers, costing=synthetic_runs.calling)
         identity = {**run.manifest["identity"], "model": {"model": f"made:{place}"}}
         run.write_manifest({**run.manifest, "identity": identity})
         paths.append(run.path)
     return compare(compare_paths(paths).solvers)
 
 
-def test_the_gain_over_several_models_comes_first(made_up_runs: Any, tmp_path: Path) -> None:
-    result = models(made_up_runs, tmp_path, 20, 22, 18)
+def test_the_gain_over_several_models_comes_first(synthetic_runs: Any, tmp_path: Path) -> None:
+    result = models(synthetic_runs, tmp_path, 20, 22, 18)
     first = conclusion(result, limits=False)[0]
     assert (first.id, first.text[:43]) == ("pooled.more", "Over 3 models tools bring 20 points (95% CI")
     (row,) = (row for row in POOLED.rows(result) if row.quantity == "gain")
@@ -312,14 +312,14 @@ def test_the_gain_over_several_models_comes_first(made_up_runs: Any, tmp_path: P
     assert (row.value, row.low) == pytest.approx((expected.value, expected.interval.low))
 
 
-def test_models_that_differ_have_no_common_effect(made_up_runs: Any, tmp_path: Path) -> None:
-    text = sentences(models(made_up_runs, tmp_path, 40, -30, 35, -35))
+def test_models_that_differ_have_no_common_effect(synthetic_runs: Any, tmp_path: Path) -> None:
+    text = sentences(models(synthetic_runs, tmp_path, 40, -30, 35, -35))
     assert "Over 4 models tools have no significant effect" in text["pooled.open"]
     assert "I2 9" in text["pooled.open"]
 
 
-def test_one_model_is_not_pooled(made_up_runs: Any, tmp_path: Path) -> None:
-    assert not [case for case in sentences(models(made_up_runs, tmp_path, 20)) if case.startswith("pooled")]
+def test_one_model_is_not_pooled(synthetic_runs: Any, tmp_path: Path) -> None:
+    assert not [case for case in sentences(models(synthetic_runs, tmp_path, 20)) if case.startswith("pooled")]
 
 
 def costing(solver: str, question: Question, reply: Reply) -> Reply:
@@ -338,11 +338,11 @@ def test_the_price_of_a_point(compared: Any) -> None:
     assert sentences(result)["price.rate"].startswith("The gain comes to 149 points per 1,000 tokens")
 
 
-def test_a_majority_of_samples_at_the_same_price(made_up_runs: Any, tmp_path: Path) -> None:
+def test_a_majority_of_samples_at_the_same_price(synthetic_runs: Any, tmp_path: Path) -> None:
     # Each sample is right on 60 of 90, wrong on another third each time: the majority is right on all.
     thirds = {"mllm": "30w 60r", "mllm@2": "30r 30w 30r", "mllm@3": "60r 30w", "controller": "70r 20w"}
     answers = {solver: {"Jigsaw": letters(third)} for solver, third in thirds.items()}
-    run = made_up_runs.from_letters(tmp_path / "run", answers, costing=costing)
+    run = synthetic_runs.from_letters(tmp_path / "run", answers, costing=costing)
     comparison = compare(compare_paths([run.path]).solvers)
     row = by_quantity(tuple(PRICE.rows(comparison)))["gain over samples at the same price"]
     assert row.value == pytest.approx(-20 / 90)

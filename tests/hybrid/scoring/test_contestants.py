@@ -15,14 +15,14 @@ from hybrid.scoring.sections import results
 AGAIN = ("r" * 12 + "w" * 28, "w" * 28 + "r" * 12, "r" * 24 + "w" * 16)
 
 
-def compared(made_up_runs: Any, path: Path, **others: str) -> Comparison:
+def compared(synthetic_runs: Any, path: Path, **others: str) -> Comparison:
     options = {"mllm": AGAIN[0], "mllm@2": AGAIN[1], "mllm@3": AGAIN[2], **others}
-    run = made_up_runs.from_letters(path / "run", {name: {"Jigsaw": value} for name, value in options.items()})
+    run = synthetic_runs.from_letters(path / "run", {name: {"Jigsaw": value} for name, value in options.items()})
     return compare_paths([run.path]).comparison
 
 
-def test_of_one_model_asked_three_times_the_mean_and_the_range_are_said(made_up_runs: Any, tmp_path: Path) -> None:
-    first = conclusion(compared(made_up_runs, tmp_path))[0].text
+def test_of_one_model_asked_three_times_the_mean_and_the_range_are_said(synthetic_runs: Any, tmp_path: Path) -> None:
+    first = conclusion(compared(synthetic_runs, tmp_path))[0].text
     assert first.startswith(
         "mllm has accuracy 0.400 (mean of 3 repetitions, 0.300 to 0.600) over 40 questions (95% CI "
     )
@@ -30,31 +30,31 @@ def test_of_one_model_asked_three_times_the_mean_and_the_range_are_said(made_up_
     assert low < fmean([0.3, 0.3, 0.6]) < high < 0.6
 
 
-def test_its_best_draw_is_no_winner(made_up_runs: Any, tmp_path: Path) -> None:
-    first = conclusion(compared(made_up_runs, tmp_path, chance="r" * 20 + "w" * 20))[0].text
+def test_its_best_draw_is_no_winner(synthetic_runs: Any, tmp_path: Path) -> None:
+    first = conclusion(compared(synthetic_runs, tmp_path, chance="r" * 20 + "w" * 20))[0].text
     assert first.startswith(
         "Of 2 solvers, none of them a model with tools, chance has the highest accuracy, 0.500 over"
     )
 
 
 @pytest.mark.parametrize("solvers", [1, 3])
-def test_unanswered_questions_are_counted_by_solver(solvers: int, made_up_runs: Any, tmp_path: Path) -> None:
+def test_unanswered_questions_are_counted_by_solver(solvers: int, synthetic_runs: Any, tmp_path: Path) -> None:
     names = ("mllm", "chance", "specialist")[:solvers]
     letters = {name: {"Jigsaw": "r" * 32 + ("u" * 8 if name == "mllm" else "r" * 8)} for name in names}
-    run = made_up_runs.from_letters(tmp_path / "run", letters)
+    run = synthetic_runs.from_letters(tmp_path / "run", letters)
     limits = conclusion(compare_paths([run.path]).comparison)[-1].text
     # The others answer all.
     (word,) = [part for part in limits.rstrip(".").split("; ") if "unanswered" in part]
     assert word == "Limits: unanswered questions count as wrong: mllm 8 of 40"
 
 
-def test_the_section_of_metrics_names_no_draw_either(made_up_runs: Any, tmp_path: Path) -> None:
-    (built,) = results(compared(made_up_runs, tmp_path), ["metrics"])
+def test_the_section_of_metrics_names_no_draw_either(synthetic_runs: Any, tmp_path: Path) -> None:
+    (built,) = results(compared(synthetic_runs, tmp_path), ["metrics"])
     assert built.lead.startswith("mllm has accuracy_macro, 0.400 (mean of 3 repetitions, 0.300 to 0.600) (95% CI [")
 
 
-def test_questions_of_one_picture_limit_what_is_said(made_up_runs: Any, tmp_path: Path) -> None:
-    run = made_up_runs.from_letters(tmp_path / "run", {"mllm": {"Jigsaw": "rw" * 15}})
+def test_questions_of_one_picture_limit_what_is_said(synthetic_runs: Any, tmp_path: Path) -> None:
+    run = synthetic_runs.from_letters(tmp_path / "run", {"mllm": {"Jigsaw": "rw" * 15}})
     variants = [replace(question, cluster=f"picture of q{n // 3}") for n, question in enumerate(run.questions())]
     run.write_questions(variants)
     run.write_manifest({**run.manifest, "files": {}})

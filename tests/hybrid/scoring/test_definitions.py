@@ -80,10 +80,12 @@ def custom_statistic(tmp_path: Path) -> Iterator[None]:
 
 
 @pytest.mark.system
-def test_a_statistic_is_one_file_of_at_most_40_lines(custom_statistic: None, tmp_path: Path, made_up_runs: Any) -> None:
+def test_a_statistic_is_one_file_of_at_most_40_lines(
+    custom_statistic: None, tmp_path: Path, synthetic_runs: Any
+) -> None:
     del custom_statistic
     assert len(OWN.splitlines()) <= 40
-    run = made_up_runs.from_letters(tmp_path / "run", {"mllm": {"Jigsaw": "rwww"}, "specialist": {"Jigsaw": "rrwa"}})
+    run = synthetic_runs.from_letters(tmp_path / "run", {"mllm": {"Jigsaw": "rwww"}, "specialist": {"Jigsaw": "rrwa"}})
     report = compare_paths([run.path], all=True)
     data: Any = json.loads(json.dumps(report.as_json()))
     rows = {(row["quantity"], row.get("group", "")): row for row in data["results"] if row["section"] == "alike"}

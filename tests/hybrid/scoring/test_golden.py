@@ -46,10 +46,10 @@ def lines(name: str, paths: Any, rule: Any) -> list[str]:
     ]
 
 
-def test_every_row_lead_and_card(made_up_runs: Any, tmp_path: Path) -> None:
+def test_every_row_lead_and_card(synthetic_runs: Any, tmp_path: Path) -> None:
     results = []
     for number, (name, options) in enumerate(SETS.items()):
-        run = made_up_runs.write(tmp_path / str(number), **options)
+        run = synthetic_runs.write(tmp_path / str(number), **options)
         results += lines(name, run.paths, ("guess", "wrong")[number % 2])
     if os.environ.get("HYBRID_GOLDEN") == "write":
         GOLDEN.write_text("\n".join(results) + "\n", encoding="utf-8")

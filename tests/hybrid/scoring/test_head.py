@@ -14,8 +14,8 @@ from hybrid.scoring.reports import compare_paths, score_paths
 
 
 @pytest.fixture
-def runs(made_up_runs: Any, tmp_path: Path) -> Path:
-    run = made_up_runs.write(tmp_path, "blink", size=4)
+def runs(synthetic_runs: Any, tmp_path: Path) -> Path:
+    run = synthetic_runs.write(tmp_path, "blink", size=4)
     return Path(run.real)
 
 
@@ -61,7 +61,7 @@ def test_a_report_begins_with_it_and_is_titled_by_it(runs: Path, tmp_path: Path)
     assert '<span class="generated">generated questions</span>' in page
 
 
-def test_models_are_counted_where_they_are_many(runs: Path, made_up_runs: Any, tmp_path: Path) -> None:
+def test_models_are_counted_where_they_are_many(runs: Path, synthetic_runs: Any, tmp_path: Path) -> None:
     from dataclasses import replace
 
     solvers = [solver for solver in compare_paths([runs]).solvers if solver.solver == "mllm"] * 5

@@ -128,19 +128,19 @@ def test_published_predictions_print_what_cards_describe(name: str, model: str, 
 
 
 @pytest.fixture(scope="module")
-def quantities(tmp_path_factory: pytest.TempPathFactory, made_up_runs: Any) -> dict[str, set[str]]:
+def quantities(tmp_path_factory: pytest.TempPathFactory, synthetic_runs: Any) -> dict[str, set[str]]:
     """By section the quantities of comparisons with every control, failures, repetitions, samples and two models."""
     results: dict[str, set[str]] = {}
     folder = tmp_path_factory.mktemp("runs")
     values = [
-        made_up_runs.write(folder / str(place), "blink", size=6, **selected).paths
+        synthetic_runs.write(folder / str(place), "blink", size=6, **selected).paths
         for place, selected in enumerate(({"failed": 1}, {"repeats": 3}, {"samples": 3}, {"model": "made:other"}))
     ]
     by_name = {name: {"Jigsaw": "rw"} for name in ("controller", "mllm", "result_only")}
-    study = [made_up_runs.from_letters(folder / "study", by_name, show="both").path]
+    study = [synthetic_runs.from_letters(folder / "study", by_name, show="both").path]
     for output, show in (("oracle", "both"), ("real", "text"), ("real", "image")):
         path = folder / f"{output}-{show}"
-        study.append(made_up_runs.from_letters(path, {"controller": by_name["controller"]}, output, show).path)
+        study.append(synthetic_runs.from_letters(path, {"controller": by_name["controller"]}, output, show).path)
     for paths in (*values[:3], (values[0][0], values[3][0]), study):
         for row in compare_paths(paths, allow_failed=True).results:
             results.setdefault(row.section, set()).add(row.quantity)

@@ -50,10 +50,10 @@ def test_the_length_of_a_reply_has_one_name() -> None:
 
 @pytest.mark.parametrize(("temperature", "lucky"), [(0.0, False), (0.8, True)])
 def test_nothing_is_luck_for_a_server_at_temperature_0(
-    temperature: float, lucky: bool, tmp_path: Path, made_up_runs: Any
+    temperature: float, lucky: bool, tmp_path: Path, synthetic_runs: Any
 ) -> None:
     answers = {"controller": "rrwwrr", "mllm": "rwrwww"}
-    made_up_runs.from_letters(tmp_path / "run", {name: {"Jigsaw": letters} for name, letters in answers.items()})
+    synthetic_runs.from_letters(tmp_path / "run", {name: {"Jigsaw": letters} for name, letters in answers.items()})
     folder = RunFolder(tmp_path / "run")
     manifest = folder.manifest
     folder.write_manifest({**manifest, "identity": {**manifest["identity"], **of_server(temperature=temperature)}})

@@ -19,8 +19,8 @@ def changed(folder: RunFolder, **changes: Any) -> Path:
     return folder.path
 
 
-def test_a_label_of_a_tool_is_of_the_solvers_that_may_call_it(tmp_path: Path, made_up_runs: Any) -> None:
-    run = made_up_runs.from_letters(tmp_path / "one", LETTERS)
+def test_a_label_of_a_tool_is_of_the_solvers_that_may_call_it(tmp_path: Path, synthetic_runs: Any) -> None:
+    run = synthetic_runs.from_letters(tmp_path / "one", LETTERS)
     labels = ["non-commercial: depth, ocr", "generated questions"]
     tools = {"mllm": {"tools": {}}, "specialist": {"tools": {"depth": {}}}, "controller": {"tools": {"ocr": {}}}}
     changed(run, labels=labels, solvers=tools)
@@ -41,8 +41,8 @@ def test_a_label_of_a_tool_is_of_the_solvers_that_may_call_it(tmp_path: Path, ma
 
 @pytest.mark.parametrize(("recorded", "expected"), [({}, "mllm"), ({"role": "specialist"}, "specialist")])
 def test_a_solver_that_is_no_longer_there_has_the_role_that_was_recorded(
-    tmp_path: Path, made_up_runs: Any, recorded: dict[str, str], expected: str
+    tmp_path: Path, synthetic_runs: Any, recorded: dict[str, str], expected: str
 ) -> None:
-    run = made_up_runs.from_letters(tmp_path / "run", {"gone": {"Jigsaw": "rw"}})
+    run = synthetic_runs.from_letters(tmp_path / "run", {"gone": {"Jigsaw": "rw"}})
     (scored,) = compare_paths([changed(run, solvers={"gone": recorded})]).solvers
     assert role(scored) == expected

@@ -49,14 +49,14 @@ def near(expected: Any) -> Any:
     ],
     ids="-".join,
 )
-def compared(request: pytest.FixtureRequest, made_up_runs: Any, tmp_path_factory: pytest.TempPathFactory) -> Compared:
+def compared(request: pytest.FixtureRequest, synthetic_runs: Any, tmp_path_factory: pytest.TempPathFactory) -> Compared:
     """The made-up runs of a benchmark next to the one comparison of them, by one rule of what no answer counts.
 
     A quarter of the MLLM's replies cannot be read, and the specialist abstains.
     """
     benchmark, rule = request.param
     folder = tmp_path_factory.mktemp(benchmark)
-    run = made_up_runs.write(folder, benchmark, size=34, seed=17, failed=1, repeats=3, samples=5, unreadable=0.25)
+    run = synthetic_runs.write(folder, benchmark, size=34, seed=17, failed=1, repeats=3, samples=5, unreadable=0.25)
     report = json.loads(json.dumps(compare(*run.paths, unanswered=rule).as_json()))
     return read_runs(benchmark, solver_folders(run.paths), rule), report
 
@@ -100,11 +100,11 @@ def test_section(compared: Compared, name: str) -> None:
     same_rows(runs, rows, RECOMPUTED[name](runs))
 
 
-def test_models(made_up_runs: Any, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_models(synthetic_runs: Any, tmp_path_factory: pytest.TempPathFactory) -> None:
     """Two models on the same questions, one of which has a control."""
     folder = tmp_path_factory.mktemp("models")
     runs = [
-        made_up_runs.write(folder / model, size=12, seed=seed, model=model) for seed, model in enumerate(("a", "b"))
+        synthetic_runs.write(folder / model, size=12, seed=seed, model=model) for seed, model in enumerate(("a", "b"))
     ]
     paths = [run.real / word for run in runs for word in ("mllm", "controller")]
     report = json.loads(json.dumps(compare(*paths).as_json()))

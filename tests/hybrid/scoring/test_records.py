@@ -17,9 +17,9 @@ from hybrid.scoring.findings import heard
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory, made_up_runs: Any) -> Path:
+def run(tmp_path_factory: pytest.TempPathFactory, synthetic_runs: Any) -> Path:
     folder = tmp_path_factory.mktemp("records")
-    path: Path = made_up_runs.write(folder, "mvp_bench", size=6, seed=4, failed=1, repeats=2).real
+    path: Path = synthetic_runs.write(folder, "mvp_bench", size=6, seed=4, failed=1, repeats=2).real
     return path
 
 

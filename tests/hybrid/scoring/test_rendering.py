@@ -35,10 +35,10 @@ SECTION = Section(
 
 
 @pytest.fixture(scope="module")
-def comparison(tmp_path_factory: pytest.TempPathFactory, made_up_runs: Any) -> Comparison:
+def comparison(tmp_path_factory: pytest.TempPathFactory, synthetic_runs: Any) -> Comparison:
     """Two solvers, of which one failed a question."""
     messages = {"mllm": {"Jigsaw": "rwrr", "Counting": "rr"}, "specialist": {"Jigsaw": "rwfr", "Counting": "aw"}}
-    path = made_up_runs.from_letters(tmp_path_factory.mktemp("run") / "run", messages).path
+    path = synthetic_runs.from_letters(tmp_path_factory.mktemp("run") / "run", messages).path
     return compare_paths([path], allow_failed=True).comparison
 
 

@@ -31,12 +31,12 @@ def with_calls(solver: str, question: Question, reply: Reply) -> Reply:
 
 
 @pytest.fixture
-def comparison(made_up_runs: Any, tmp_path: Path) -> Comparison:
+def comparison(synthetic_runs: Any, tmp_path: Path) -> Comparison:
     mapping = {f"mllm@{n}" if n > 1 else "mllm": current for n, current in enumerate(ALONE, 1)}
     mapping |= {f"controller@{n}" if n > 1 else "controller": tool for n, tool in enumerate(TOOLS, 1)}
     letters = {name: {"Jigsaw": value} for name, value in mapping.items()}
-    run = made_up_runs.from_letters(tmp_path / "run", letters, costing=with_calls)
-    blank = made_up_runs.from_letters(tmp_path / "blank", {"controller": {"Jigsaw": BLANK}}, "blank")
+    run = synthetic_runs.from_letters(tmp_path / "run", letters, costing=with_calls)
+    blank = synthetic_runs.from_letters(tmp_path / "blank", {"controller": {"Jigsaw": BLANK}}, "blank")
     return compare_paths([run.path, blank.path]).comparison
 
 
@@ -69,12 +69,12 @@ FAILED_TOOLS = "f" * 6 + "r" * 24
 
 
 @pytest.mark.parametrize("allow_failed", [False, True])
-def test_one_gate_for_every_section(allow_failed: bool, made_up_runs: Any, tmp_path: Path) -> None:
+def test_one_gate_for_every_section(allow_failed: bool, synthetic_runs: Any, tmp_path: Path) -> None:
     """A fifth failed with tools: no section that compares solvers has an interval, or all of them have."""
     messages: Mapping[str, str] = {"controller": FAILED_TOOLS, "mllm": "rw" * 15, "specialist": "wr" * 10 + "w" * 10}
     letters = {name: {"Jigsaw": value, "Counting": value} for name, value in messages.items()}
-    run = made_up_runs.from_letters(tmp_path / "run", letters, costing=with_calls)
-    blank = made_up_runs.from_letters(tmp_path / "blank", {"controller": letters["mllm"]}, "blank")
+    run = synthetic_runs.from_letters(tmp_path / "run", letters, costing=with_calls)
+    blank = synthetic_runs.from_letters(tmp_path / "blank", {"controller": letters["mllm"]}, "blank")
     comparison = compare(compare_paths([run.path, blank.path]).solvers, ComparisonOptions(allow_failed=allow_failed))
     concerned = [
         row

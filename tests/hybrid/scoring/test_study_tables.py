@@ -14,9 +14,9 @@ from hybrid.stats import holm
 FAMILIES = ((gain.PRESENCE, gain.CONTENT), (gain.SHUFFLED,))
 
 
-def test_the_effects_of_a_study_are_adjusted_in_their_family(tmp_path: Path, made_up_runs: Any) -> None:
+def test_the_effects_of_a_study_are_adjusted_in_their_family(tmp_path: Path, synthetic_runs: Any) -> None:
     """The gain, which is no row of the table, is none of the family."""
-    comparison = compare_paths(made_up_runs.write(tmp_path, "blink", size=10).paths).comparison
+    comparison = compare_paths(synthetic_runs.write(tmp_path, "blink", size=10).paths).comparison
     (table,) = (item for item in study_tables(results(comparison)) if item.title.startswith("effects on"))
     rows: dict[str, Result] = {row.quantity: row for row in results(comparison, ["gain"])[0].rows if not row.group}
     p_values = [[p for name in family if (p := rows[name].p) is not None] for family in FAMILIES]

@@ -16,7 +16,7 @@ from hybrid.benchmarks.hvsbench.sample import schema
 from hybrid.core.images import ImageStore
 from hybrid.core.types import BrokenQuestion, Exchange, Prompt, Question, Reply
 from hybrid.running.data import mount
-from tests.saved import saved
+from tests.image_bytes import saved
 from tests.tables import cases
 
 HUMAN = "X = [0.5, 0.2, 0.8] Y = [0.5, 0.3, 0.6] T = [100, 200, 300]"

@@ -22,7 +22,7 @@ from hybrid.core.errors import DataError, UsageError
 from hybrid.core.images import ImageStore
 from hybrid.core.types import BrokenQuestion, Exchange, Kind, Prompt, Question, Reply
 from tests.hybrid.benchmarks import mounted
-from tests.saved import saved
+from tests.image_bytes import saved
 from tests.tables import cases
 
 asked, sound = partial(mounted.read_questions, BENCHMARK), partial(mounted.sound, BENCHMARK)

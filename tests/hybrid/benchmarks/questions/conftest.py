@@ -16,7 +16,7 @@ from hybrid.core.images import ImageStore
 from hybrid.core.types import BrokenQuestion, Question
 from hybrid.plugins.registry import load
 from hybrid.running.data import mount, questions
-from tests.saved import saved
+from tests.image_bytes import saved
 
 
 class Made:

@@ -13,7 +13,7 @@ from hybrid.core.images import ImageStore
 from hybrid.core.types import Exchange, Outcome, Prompt, Question, Reply, Score
 from hybrid.plugins.registry import load
 from hybrid.running.data import mount
-from tests.saved import saved
+from tests.image_bytes import saved
 from tests.tables import cases
 
 BENCH = load("hybrid.benchmarks", "questions")

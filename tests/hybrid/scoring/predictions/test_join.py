@@ -22,7 +22,7 @@ from hybrid.scoring.predicted import score_predictions
 from hybrid.scoring.predictions.base import Recognised
 from hybrid.scoring.predictions.join import join
 from hybrid.scoring.reports import score_paths
-from tests.saved import saved
+from tests.image_bytes import saved
 
 OWN = load("hybrid.benchmarks", "questions")
 OPTIONS = ScoreOptions()

@@ -21,13 +21,13 @@ TEXT, PICTURES, ORACLE = "rrwrrw" * 6, "wwwrrw" * 6, "rrrrrr" * 6
 
 
 @pytest.fixture(scope="module")
-def cells(tmp_path_factory: pytest.TempPathFactory, made_up_runs: Any) -> Comparison:
+def cells(tmp_path_factory: pytest.TempPathFactory, synthetic_runs: Any) -> Comparison:
     """A study in four runs over 36 puzzles."""
     folder = tmp_path_factory.mktemp("study")
 
     def run(name: str, messages: Mapping[str, str], output: str = "real", show: str = "both") -> Path:
         letters = {solver: {"Jigsaw": value} for solver, value in messages.items()}
-        path: Path = made_up_runs.from_letters(folder / name, letters, output, show).path
+        path: Path = synthetic_runs.from_letters(folder / name, letters, output, show).path
         return path
 
     paths = [
@@ -73,7 +73,7 @@ def test_the_tables_of_a_study_fit_eighty_columns(cells: Comparison) -> None:
 
 @pytest.mark.parametrize("pictured", [True, False])
 def test_the_form_of_findings_is_tested_only_where_a_tool_made_a_picture(
-    pictured: bool, tmp_path: Path, made_up_runs: Any
+    pictured: bool, tmp_path: Path, synthetic_runs: Any
 ) -> None:
     def calling(solver: str, question: Question, reply: Reply) -> Reply:
         images = (ImageRef("tool:1", question.images[0]),) if pictured and question.id == "val_Jigsaw_3" else ()
@@ -82,7 +82,7 @@ def test_the_form_of_findings_is_tested_only_where_a_tool_made_a_picture(
 
     def run(name: str, show: str, **message: str) -> Path:
         letters = {solver: {"Jigsaw": value} for solver, value in message.items()}
-        path: Path = made_up_runs.from_letters(tmp_path / name, letters, "real", show, calling).path
+        path: Path = synthetic_runs.from_letters(tmp_path / name, letters, "real", show, calling).path
         return path
 
     main = run("with-tools", "both", controller=LOOP, mllm=ALONE)

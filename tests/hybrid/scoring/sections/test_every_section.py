@@ -15,9 +15,9 @@ from tests.tables import cases
 @pytest.mark.parametrize("rule", ["guess", "wrong"])
 @pytest.mark.parametrize(*cases(__file__, "test_every_section_can_be_made"))
 def test_every_section_can_be_made(
-    tmp_path: Path, made_up_runs: Any, benchmark: str, repeats: int, more: dict[str, int], rule: Any
+    tmp_path: Path, synthetic_runs: Any, benchmark: str, repeats: int, more: dict[str, int], rule: Any
 ) -> None:
-    run = made_up_runs.write(tmp_path, benchmark, size=5, repeats=repeats, unreadable=0.3, **more)
+    run = synthetic_runs.write(tmp_path, benchmark, size=5, repeats=repeats, unreadable=0.3, **more)
     solvers = compare_paths(run.paths, unanswered=rule).solvers
     result = results(compare(solvers, ComparisonOptions(allow_failed=True)))
     assert {item.name: item.fault for item in result if item.fault} == {}

@@ -11,19 +11,19 @@ from hybrid.scoring.sections.tool_only import SECTION
 from tests.hybrid.scoring.sections.rows import by_quantity
 
 
-def compute_section(folder: Path, made_up_runs: Any, messages: Mapping[str, str]) -> tuple[dict[str, Result], str]:
+def compute_section(folder: Path, synthetic_runs: Any, messages: Mapping[str, str]) -> tuple[dict[str, Result], str]:
     """The rows over all of a run whose solvers answer one task so, and the conclusion."""
-    made_up_runs.from_letters(folder, {name: {"Jigsaw": letters} for name, letters in messages.items()})
+    synthetic_runs.from_letters(folder, {name: {"Jigsaw": letters} for name, letters in messages.items()})
     comparison = compare(compare_paths([folder]).solvers)
     rows = tuple(SECTION.rows(comparison))
     return by_quantity(rows), SECTION.lead(comparison, rows) if rows else ""
 
 
-def test_where_nothing_is_solved_there_is_no_share(tmp_path: Path, made_up_runs: Any) -> None:
-    rows, lead = compute_section(tmp_path / "run", made_up_runs, {"controller": "ww", "mllm": "rw"})
+def test_where_nothing_is_solved_there_is_no_share(tmp_path: Path, synthetic_runs: Any) -> None:
+    rows, lead = compute_section(tmp_path / "run", synthetic_runs, {"controller": "ww", "mllm": "rw"})
     assert "solved without tools too" not in rows
     assert (rows["tool-only lost"].value, lead) == (1.0, "")
 
 
-def test_without_a_model_alone_nothing_is_told(tmp_path: Path, made_up_runs: Any) -> None:
-    assert compute_section(tmp_path / "run", made_up_runs, {"controller": "rw"}) == ({}, "")
+def test_without_a_model_alone_nothing_is_told(tmp_path: Path, synthetic_runs: Any) -> None:
+    assert compute_section(tmp_path / "run", synthetic_runs, {"controller": "rw"}) == ({}, "")

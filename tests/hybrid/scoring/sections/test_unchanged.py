@@ -37,12 +37,12 @@ def content_of(run: RunFolder) -> dict[str, Any]:
 
 
 @pytest.fixture
-def section_of(tmp_path: Path, made_up_runs: Any) -> Any:
+def section_of(tmp_path: Path, synthetic_runs: Any) -> Any:
     """The rows over all and the conclusion of a controller and its MLLM alone that answer Jigsaw so."""
 
     def section(hybrid: str, alone: str, with_cost: Costing) -> tuple[Mapping[str, Result], str]:
         messages = {"controller": {"Jigsaw": hybrid}, "mllm": {"Jigsaw": alone}}
-        made_up_runs.from_letters(tmp_path / "run", messages, costing=with_cost)
+        synthetic_runs.from_letters(tmp_path / "run", messages, costing=with_cost)
         comparison = compare(compare_paths([tmp_path / "run"]).solvers)
         rows = tuple(SECTION.rows(comparison))
         return by_quantity(rows), SECTION.lead(comparison, rows)
@@ -54,9 +54,9 @@ def test_without_a_call_there_is_no_row(section_of: Any) -> None:
     assert section_of("rw", "rw", costing("00")) == ({}, "")
 
 
-def test_a_question_without_a_readable_trace_is_left_out(tmp_path: Path, made_up_runs: Any) -> None:
+def test_a_question_without_a_readable_trace_is_left_out(tmp_path: Path, synthetic_runs: Any) -> None:
     messages = {"controller": {"Jigsaw": "rr"}, "mllm": {"Jigsaw": "rr"}}
-    run = made_up_runs.from_letters(tmp_path / "run", messages, costing=costing("11"))
+    run = synthetic_runs.from_letters(tmp_path / "run", messages, costing=costing("11"))
     name = "controller/attempts.jsonl"
     path = run.path / name
     first, second = path.read_text().splitlines()
@@ -69,9 +69,9 @@ def test_a_question_without_a_readable_trace_is_left_out(tmp_path: Path, made_up
     assert "1 without a readable trace" in rows["same answer as alone"].note
 
 
-def test_answers_of_another_program_have_no_recorded_cost(tmp_path: Path, made_up_runs: Any) -> None:
-    made_up_runs.from_letters(tmp_path / "run", {"controller": {"Jigsaw": "rr"}}, costing=costing("11"))
-    alone = made_up_runs.from_letters(tmp_path / "alone", {"mllm": {"Jigsaw": "rw"}}, costing=costing("11"))
+def test_answers_of_another_program_have_no_recorded_cost(tmp_path: Path, synthetic_runs: Any) -> None:
+    synthetic_runs.from_letters(tmp_path / "run", {"controller": {"Jigsaw": "rr"}}, costing=costing("11"))
+    alone = synthetic_runs.from_letters(tmp_path / "alone", {"mllm": {"Jigsaw": "rw"}}, costing=costing("11"))
     identity = {**alone.manifest["identity"], "imported": {"name": "made:up"}}
     alone.write_manifest(content_of(alone) | {"identity": identity})
     rows = by_quantity(tuple(SECTION.rows(compare(compare_paths([tmp_path / "run", tmp_path / "alone"]).solvers))))

@@ -15,7 +15,7 @@ from PIL import Image, ImageCms, ImageDraw, ImageOps
 from PIL.PngImagePlugin import PngInfo
 from PIL.TiffImagePlugin import ImageFileDirectory_v2
 
-from tests.saved import saved
+from tests.image_bytes import saved
 
 Seen = Literal["colours", "grey", "over white", "grey over white", "two tones", "any", "nothing"]
 

@@ -1,6 +1,6 @@
 """Words that no text for a model may hold: a benchmark, its data, counts on it, or how this project is made.
 
-Tests get it as the fixture `model_words`.
+Tests get it as the fixture `forbidden_words`.
 """
 
 import re

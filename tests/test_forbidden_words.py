@@ -20,23 +20,23 @@ TOOLS = names("tools")
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_what_is_forbidden_is_seen"))
-def test_what_is_forbidden_is_seen(model_words: Any, text: str) -> None:
-    assert model_words.unfit(text)
+def test_what_is_forbidden_is_seen(forbidden_words: Any, text: str) -> None:
+    assert forbidden_words.unfit(text)
 
 
-def test_what_describes_a_tool_is_not(model_words: Any) -> None:
+def test_what_describes_a_tool_is_not(forbidden_words: Any) -> None:
     fit = "Rings of 4 to 20 px, views over 50 degrees apart (at most 16 items, default []), 1 = nearest, 0 = farthest."
-    assert model_words.unfit(fit) == []
+    assert forbidden_words.unfit(fit) == []
     text = "2 of 3 seam measures agree; 12 matches, 63 % of them fit."
-    assert model_words.unfit(text)
-    assert model_words.unfit(text, finding=True) == []
+    assert forbidden_words.unfit(text)
+    assert forbidden_words.unfit(text, finding=True) == []
 
 
 @pytest.mark.parametrize("name", TOOLS)
-def test_the_description_of_a_tool(model_words: Any, name: str) -> None:
+def test_the_description_of_a_tool(forbidden_words: Any, name: str) -> None:
     tool = load("tools", name)
-    assert model_words.unfit(json.dumps(spec(tool), ensure_ascii=False)) == []
-    assert model_words.unfit(describe([tool])) == []
+    assert forbidden_words.unfit(json.dumps(spec(tool), ensure_ascii=False)) == []
+    assert forbidden_words.unfit(describe([tool])) == []
     assert tool.card.limits.endswith(".")
 
 
@@ -58,8 +58,8 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("name", solver_names())
-def test_what_a_solver_says(model_words: Any, name: str) -> None:
-    assert [result for text in _texts(dict(load_solver(name).texts)) for result in model_words.unfit(text)] == []
+def test_what_a_solver_says(forbidden_words: Any, name: str) -> None:
+    assert [result for text in _texts(dict(load_solver(name).texts)) for result in forbidden_words.unfit(text)] == []
 
 
 # No model reads a training's numbers, the words of options, what `hybrid new` writes, the card of a benchmark, kinds
@@ -72,13 +72,13 @@ PROMPTS = sorted(path for path in (ROOT / "hybrid").rglob("*.toml") if not UNREA
 
 
 @pytest.mark.parametrize("path", PROMPTS, ids=lambda p: p.relative_to(ROOT / "hybrid").as_posix())
-def test_what_our_prompts_say(model_words: Any, path: Path) -> None:
+def test_what_our_prompts_say(forbidden_words: Any, path: Path) -> None:
     # Where a style comes from is told to people.
     read = {key: value for key, value in tomllib.loads(path.read_text()).items() if key != "source"}
     texts = list(_texts(read))
     assert texts
-    assert [result for text in texts for result in model_words.unfit(text)] == []
+    assert [result for text in texts for result in forbidden_words.unfit(text)] == []
 
 
-def test_the_format_lines(model_words: Any) -> None:
-    assert [result for line in FORMAT_LINES.values() for result in model_words.unfit(line)] == []
+def test_the_format_lines(forbidden_words: Any) -> None:
+    assert [result for line in FORMAT_LINES.values() for result in forbidden_words.unfit(line)] == []

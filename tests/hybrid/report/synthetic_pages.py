@@ -29,7 +29,7 @@ from hybrid.report.payload import (
 )
 from hybrid.scoring.reference import ReferenceKind, ReferenceLine
 from hybrid.scoring.result import FRACTION, QUESTIONS, Result
-from tests.saved import saved
+from tests.image_bytes import saved
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page

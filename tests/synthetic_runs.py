@@ -1,6 +1,6 @@
 """Runs on disk whose answers are drawn by a seed: what a comparison needs, without a model, a tool or an image.
 
-    made = made_up_runs.write(tmp_path, "blink", size=40, seed=3)
+    made = synthetic_runs.write(tmp_path, "blink", size=40, seed=3)
     made.real        # controller, mllm and specialist
     made.blank       # the controller with blank tools
     made.shuffled    # the controller with findings about other questions

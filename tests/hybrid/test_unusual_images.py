@@ -15,8 +15,8 @@ from hybrid.core.errors import DataError
 from hybrid.core.images import FORMATS, ImageStore, inspect
 from hybrid.core.types import Box
 from hybrid.models.images import ImageEncoder, ImageRules
-from tests.hybrid.odd_pictures import ODD, Odd, seen
-from tests.saved import saved
+from tests.hybrid.unusual_images import ODD, Odd, seen
+from tests.image_bytes import saved
 from tools.crop import cut
 
 
