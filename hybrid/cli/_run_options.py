@@ -148,8 +148,8 @@ def config_of(options: Mapping[str, Any], recorded: Mapping[str, Json] | None = 
     if "captioner" in fields:
         shared = {name: getattr(model_settings, name) for name in ("image_detail", "max_pixels", "seed", "device")}
         # Without an address of its own it would go to the public provider, with its key and the pictures.
-        url = second.pop("base_url", None) or base_url_of_environment(fields["captioner"])
-        fields["captioner_settings"] = ModelSettings(**shared, **second, base_url=url)
+        second.setdefault("base_url", base_url_of_environment(fields["captioner"]))
+        fields["captioner_settings"] = ModelSettings(**shared, **second)
     elif second:
         raise UsageError("--setting caption-url and caption-price are of a second model: give caption-model as well")
     return RunConfig(

@@ -51,7 +51,6 @@ def command(
     import asyncio
 
     from hybrid.benchmarks.base import ScoreOptions
-    from hybrid.cli._configured import base_url_of_environment
     from hybrid.core.images import ImageStore, home
     from hybrid.log.folder import RunFolder
     from hybrid.models import open_model
@@ -62,8 +61,7 @@ def command(
     for name in solvers:
         if name not in folder.solvers():
             raise UsageError(f"--solver {name}: {run} has no attempts of it; it has: {', '.join(folder.solvers())}")
-    url = base_url or base_url_of_environment(model)
-    judge = open_model(model, settings_of(url, model_args, max_tokens), ImageStore(home() / "images"))
+    judge = open_model(model, settings_of(model, base_url, model_args, max_tokens), ImageStore(home() / "images"))
     options = ScoreOptions(protocol or protocol_of(folder), DEFAULT_RULE)
 
     async def judged() -> Sequence[Judged]:
@@ -77,13 +75,16 @@ def command(
     return 3 if any(verdict.failed or verdict.refused for verdict in verdicts) else 0
 
 
-def settings_of(base_url: str | None, model_args: tuple[str, ...], max_tokens: int | None) -> ModelSettings:
+def settings_of(model: str, base_url: str | None, model_args: tuple[str, ...], max_tokens: int | None) -> ModelSettings:
     """Return the settings of the judge. Raises `UsageError` for a temperature other than 0."""
+    from hybrid.cli._configured import base_url_of_environment
     from hybrid.config import ModelSettings, parse_model_args
 
     args = parse_model_args(model_args)
     if args.temperature != 0:
         raise UsageError("a judge is asked at temperature 0: leave out --model-arg temperature")
+    # Without an address it would go to the public provider, with its key and the pictures.
+    base_url = base_url or base_url_of_environment(model)
     return ModelSettings(
         base_url=base_url, max_tokens=max_tokens, timeout_s=args.timeout_s, retries=args.retries, extra=args.extra
     )

@@ -115,7 +115,6 @@ async def run_until_complete(
     try:
         with run.folder.locked(), ExitStack() as stack:
             refuse_unbatched(run)
-            allow_open_files(run.config.concurrency, tell)
             with writing(run.folder.path):
                 state = open_folder(run, tell)
                 # Logging starts only now, so that nothing is written to a rejected folder.
@@ -169,6 +168,7 @@ def _logged(run: ResolvedRun) -> Iterator[None]:
 async def _ask_all(
     run: ResolvedRun, state: RunState, replies: RunReplies, watched: Watched, tell: Tell, opener: Opener
 ) -> RunEnd:
+    allow_open_files(run.config.concurrency, tell)
     stopped: HybridError | None = None
     if run.config.engine == LOCAL:
         for name, solver in run.solvers.items():
