@@ -32,7 +32,7 @@ MAY_IMPORT: Mapping[str, frozenset[str]] = {
     "plugins": frozenset(),
     # The public names of the seams.
     "solver": frozenset({"solving", "serving"}),
-    "benchmark": frozenset({"benchmarks"}),
+    "benchmark": frozenset({"answers", "benchmarks"}),
     "config": frozenset(),
     "display": frozenset({"stats"}),
     "tool": frozenset(),

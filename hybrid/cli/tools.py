@@ -129,13 +129,18 @@ def run_(
         tell(f"note: {name}: its weights were not asked for known answers (--unchecked-weights)")
     _print(finding, as_json=as_json)
     if picture is not None:
-        if not finding.images:
-            raise UsageError("--picture: this finding has no picture")
-        for place, ref in enumerate(finding.images, 1):
-            target = picture if place == 1 else picture.with_stem(f"{picture.stem}-{place}")
-            target.write_bytes(cached_findings.store.read(ref.image))
-            tell(f"wrote {target}")
+        _write_pictures(finding, cached_findings, picture)
     return 0
+
+
+def _write_pictures(finding: Finding, cache: FindingCache, path: Path) -> None:
+    """Write the first picture to `path`, further ones beside it with a number. Raises `UsageError` if there is none."""
+    if not finding.images:
+        raise UsageError("--picture: this finding has no picture")
+    for place, ref in enumerate(finding.images, 1):
+        target = path if place == 1 else path.with_stem(f"{path.stem}-{place}")
+        target.write_bytes(cache.store.read(ref.image))
+        tell(f"wrote {target}")
 
 
 async def _find(

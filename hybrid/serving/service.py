@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import time
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Collection, Coroutine, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -52,6 +52,12 @@ class SharedWork(Generic[R]):
 
     result: asyncio.Future[R]
     watch: Stopwatch
+
+
+def _used_seed(tool: Tool, needs: Collection[str], seed: int) -> int | None:
+    """Return the seed if the output of a tool, or of one that it needs, depends on it."""
+    parts = (tool, *(loaded("tools", need) for need in needs))
+    return seed if any(part.card.uses_seed for part in parts) else None
 
 
 class CachedTools:
@@ -130,14 +136,11 @@ class CachedTools:
             raise ToolError(f"{name} takes {expected} images, not {len(images)}", Fault.BAD_ARGUMENTS)
         answering = await self._answering_for(tool)
         needs = await self._needs(tool, answering.backend, args, images, seed, spent)
-        json_args = args.model_dump(mode="json")
+        json_args, looked_at = args.model_dump(mode="json"), [ref.image.sha256 for ref in images]
         computed_by = (answering.backend, answering.version, answering.device, answering.precision)
-        looked_at = [ref.image.sha256 for ref in images]
         rests_on = [[need, part.backend, part.version] for need, parts in needs.items() for part in parts]
-        uses_seed = tool.card.uses_seed or any(loaded("tools", need).card.uses_seed for need in needs)
-        key = key_of(
-            name, code_of(tool), *computed_by, json_args, uses_seed and seed, self.options.pictures, looked_at, rests_on
-        )
+        made_with = (_used_seed(tool, needs, seed), self.options.pictures)
+        key = key_of(name, code_of(tool), *computed_by, json_args, *made_with, looked_at, rests_on)
         finding = await self._cached(key, overlays)
         key = key if overlays else without_overlays(key)
         request = ToolRequest(0, name, answering, json_args, tuple(images), needs, seed, key, overlays)

@@ -167,7 +167,7 @@ def test_names_of_solvers_are_matched(command: Command, blink: Path, tmp_path: P
     run = tmp_path / "run"
     assert command("run", "blink", "--data", blink, "--solver", "chance", "--out", run).code == 0
     exported = command("export", run / "chanse", "--to", "table", "-o", "t.csv", code=2).err
-    assert f"{run} has no solver 'chanse' (did you mean 'chance'?); it has chance; `hybrid export" in exported
+    assert f"{run} has no solver 'chanse' (did you mean 'chance'?); it has chance; `hybrid runs list` shows" in exported
     compared = command("compare", run, "--baseline", "chanse", code=2).err
     assert "--baseline chanse: there is no such solver (did you mean 'chance'?); there are: chance" in compared
     assert (

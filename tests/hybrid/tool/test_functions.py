@@ -276,7 +276,7 @@ def unwritable(image: Image, side: Callable[[], int]) -> ToolOutput: ...
         (bare, "bare: say the type of image: image: Image"),
         (keywords, r"\*\*rest cannot be offered to a model"),
         (numbers, r"\*rest can only be images: \*rest: Image"),
-        (after_all, "one comes after all images were taken by images"),
+        (after_all, "image comes after all images were taken by images"),
         (late_star, r"\*rest comes after the other images, and before all else"),
         (single_need, r"light is a list: light: list\[ToolOutput\]"),
         (unwritable, "an argument has a type that a model cannot write"),
