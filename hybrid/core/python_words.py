@@ -10,8 +10,9 @@ from hybrid.core.errors import UsageError
 
 # What stands in backquotes, or begins with the program's name, is a command line, and stays one.
 _COMMAND = re.compile(r"`[^`]*`|\bhybrid (?:run|tools|data|compare|score|study)\b[^,;]*")
-# A value is a word with more than lower-case letters (DIR, openai:gpt-4o, 3), or one right before a colon.
-_VALUE = r"(?=\S*[A-Z0-9:/.=_])[\w./:~=-]*[\w/]|[a-z]+(?=:)"
+# A value is a word with more than lower-case letters (DIR, openai:gpt-4o, 3, blind-tools), or one right before a colon
+# or comma.
+_VALUE = r"(?=\S*[A-Z0-9:/.=_])[\w./:~=-]*[\w/]|[a-z]+(?:-[a-z]+)+|[a-z]+(?=[:,])"
 _OPTION = re.compile(rf"--(?P<name>[a-z][a-z-]*)(?:[= ](?P<value>{_VALUE}))?(?P<colon>:)?")
 # Options that Python has under another name.
 _RENAMED = {"solver": "solvers", "args": "arguments"}

@@ -64,7 +64,10 @@ def test_the_page_runs_as_it_is_printed(picture_folder: Path, capsys: pytest.Cap
         assert np.array_equal(np.asarray(saved), np.asarray(finding.images[0]))
     assert (name.text, name.data) == (finding.text, finding.data)
     assert set(report.as_json()["solvers"]) == {"mllm", "specialist"}
-    assert capsys.readouterr().out.startswith(f"{finding}\n{report}\n")
+    out = capsys.readouterr().out
+    assert out.startswith(f"{finding}\n")
+    assert "\nfailed: " in out
+    assert f"\n{report}\n" in out
     # The commands print the same of the same run.
     for words, text in (
         (["score", "runs/blink"], str(hybrid.score("runs/blink")) + "\n"),

@@ -18,6 +18,8 @@ from hybrid.core.python_words import python_errors, python_words
         ("`hybrid tools fetch depth --weights a=b` fetches it", "`hybrid tools fetch depth --weights a=b` fetches it"),
         ("use hybrid tools fetch --from DIR, or --no-cache", "use hybrid tools fetch --from DIR, or no_cache="),
         ("--tools: no 'a' in tools/", "tools: no 'a' in tools/"),
+        ("Say --show text, which sends text", 'Say show="text", which sends text'),
+        ("--allow blind-tools measures it", 'allow="blind-tools" measures it'),
         ("no option at all", "no option at all"),
     ],
 )

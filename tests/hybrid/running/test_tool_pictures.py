@@ -25,7 +25,7 @@ def test_pictures_of_tools_that_are_not_seen_stop_the_run_before_a_question(
 ) -> None:
     folder = tmp_path / "run"
     with serving(treatment) as server:
-        with pytest.raises(UsageError, match=r"does not see pictures of tools.*--show text.*--allow blind-tools"):
+        with pytest.raises(UsageError, match=r"does not see pictures of tools.*show=.text..*allow=.blind-tools."):
             run(server, folder)
         assert not (folder / "controller" / "attempts.jsonl").exists()
         count = len(server.requests)
@@ -44,7 +44,7 @@ def test_pictures_of_tools_that_are_not_seen_stop_the_run_before_a_question(
 def test_a_server_that_takes_no_picture_of_a_tool_is_named_with_its_words(tmp_path: Path) -> None:
     with (
         serving(Treatment(beside="refused")) as server,
-        pytest.raises(UsageError, match=r"gets no pictures of tools.*user after tool.*--show text"),
+        pytest.raises(UsageError, match=r"gets no pictures of tools.*user after tool.*show=.text."),
     ):
         run(server, tmp_path / "run")
 
@@ -133,7 +133,7 @@ def test_three_pictures_that_arrive_in_another_order_stop_the_run(order: Any, me
     options: dict[str, Any] = {"tasks": ("Jigsaw",)}
     treatment = Treatment(order=order, counts="none" if order == "first" else "seen")
     with serving(treatment) as server:
-        with pytest.raises(UsageError, match=rf"of 3 pictures in one message it {message}.*--images concat"):
+        with pytest.raises(UsageError, match=rf"of 3 pictures in one message it {message}.*images=.concat."):
             run(server, tmp_path / "run", **options)
         assert not (tmp_path / "run" / "controller" / "attempts.jsonl").exists()
         joined = run(server, tmp_path / "joined", images="concat", **options)
