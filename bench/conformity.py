@@ -78,7 +78,8 @@ def measured(behaviour: Behaviour, folder: Path) -> Result:
         try:
             hybrid.run(RunConfig("blink", ("controller",), **model, **request, service=service, out=folder))
         except HybridError as error:
-            text = f"{type(error).__name__}: {error}"
+            # The command's own message: `hybrid.run` says it in words of Python.
+            text = f"{type(error).__name__}: {error.__cause__ if isinstance(error.__cause__, HybridError) else error}"
     recorded = read_attempts(folder / "controller" / "attempts.jsonl", None)
     if behaviour.expect:
         return _compared(behaviour, _facts(folder, list(recorded.by_id.values()), requests, text))

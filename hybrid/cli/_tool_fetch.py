@@ -79,11 +79,15 @@ def fetch(
       hybrid tools fetch depth --weights depth=depth-anything/Depth-Anything-V2-Large-hf
     """
     from hybrid.plugins.registry import load, load_each
+    from hybrid.plugins.weights import names_directory, no_directory
     from hybrid.plugins.weights_option import tools_named, weights_by_tool
     from hybrid.serving.loader import refuse_absent
 
     refuse_absent(device)
     given = weights_by_tool(weights, tools_named(tools))
+    for value in given.values():
+        if names_directory(value) and not Path(value).expanduser().is_dir():
+            raise UsageError(f"--weights {value}: {no_directory(value)}")
     request = _Wanted(given, source, dry_run, not no_check, device)
     fetched: list[FoundWeights] = []
     absent: list[str] = []

@@ -57,8 +57,8 @@ def import_weights(
       hybrid tools import-weights net.pth weights/net --rename map.py --dry-run
       hybrid tools import-weights net.pth weights/net --rename map.py --size 384 --mean 0.5,0.5,0.5 --std 0.5,0.5,0.5
     """
-    refuse_existing(out)
     config = preprocessor(size, numbers("--mean", mean), numbers("--std", std), resample)
+    refuse_existing(out)
     renames = () if rename is None else read_renames(rename)
     tensors, other = read_tensors(file, key)
     renamed = rename_tensors(tensors, renames)

@@ -35,8 +35,7 @@ def check(
     It is asked the tool's questions with known answers; of a series of them, enough must be right. The colours of a
     picture as they reach its networks are compared with what the checkpoint's own processor makes of them.
 
-    The first run that loads learned weights asks their known answers by itself, and refuses weights that fail.
-    A weight-free backend may miss some answers: the images are made for networks.
+    The first run with learned weights asks their known answers by itself and refuses weights that fail.
 
     Then it is asked questions to which the pictures hold no answer (one colour, noise, a single pixel, all points at
     one place): an answer with any confidence is a fault.

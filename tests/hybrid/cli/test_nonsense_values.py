@@ -26,7 +26,7 @@ def nonsense(param: click.Parameter) -> Iterator[str]:
     elif isinstance(param.type, click.types.StringParamType):
         yield ""
         # Options whose text is free, whose words only a provider knows, or that hold for another kind of PATH.
-        if param.name not in ("title", "args_json", "image_detail", "reasoning_effort", "data"):
+        if param.name not in ("title", "args_json", "image_detail", "reasoning_effort", "data", "key"):
             yield "nonsense?"
     elif param.type.name == "text":
         yield from ("", "nonsense?")

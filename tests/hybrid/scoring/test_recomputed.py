@@ -83,7 +83,8 @@ def test_the_runs_have_what_is_recomputed(compared: Compared) -> None:
 
 def test_no_section_is_without_its_recomputation(compared: Compared) -> None:
     assert set(names("hybrid.scoring.sections")) == set(RECOMPUTED)
-    assert {row["section"] for row in compared[1]["results"]} == set(RECOMPUTED) - ELSEWHERE
+    # Section `price` has rows here, but they are checked by brute force in its own test.
+    assert {row["section"] for row in compared[1]["results"]} - {"price"} == set(RECOMPUTED) - ELSEWHERE
 
 
 @pytest.mark.parametrize("name", [name for name in RECOMPUTED if name not in ELSEWHERE])
