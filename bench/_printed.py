@@ -64,7 +64,7 @@ def means(
     parts: Sequence[str],
     weights: Sequence[float] | None = None,
     tolerance: float = ROUNDED,
-    mode: str = "mean of the row's cells",
+    how: str = "mean of the row's cells",
 ) -> Iterator[Derived]:
     """The cells of a column that is the mean of others, weighted by how many questions stand behind each.
 
@@ -74,7 +74,7 @@ def means(
         cell = grid.get(*row, target) if row[0] in tables else None
         values = grid.values(row, parts)
         if cell is not None and values is not None:
-            yield Derived(cell, mean_of(values, weights), mode, tolerance)
+            yield Derived(cell, mean_of(values, weights), how, tolerance)
 
 
 def blink(cells: Sequence[Published]) -> Iterator[Derived]:
@@ -82,7 +82,7 @@ def blink(cells: Sequence[Published]) -> Iterator[Derived]:
     # What was recomputed from outputs is no printed cell.
     grid = Grid([cell for cell in cells if "recomputed" not in cell.note])
     tasks = tuple(BLINK_TASKS)
-    yield from means(grid, ("Table 1", "Table 4"), "accuracy_macro", tasks, mode="mean of the row's 14 cells")
+    yield from means(grid, ("Table 1", "Table 4"), "accuracy_macro", tasks, how="mean of the row's 14 cells")
     for cell in cells:
         if cell.kind == "chance":
             chances = {task: 100 / len(facts.choices) for task, facts in BLINK_TASKS.items()}
@@ -187,7 +187,7 @@ def actiview(cells: Sequence[Published]) -> Iterator[Derived]:
     """Averages, and the sums of right answers over categories that give the averages of types and of everything."""
     grid = Grid(cells)
     pipelines = tuple(f"accuracy.{mode}" for mode in MODES.values())
-    yield from means(grid, ("Table 2", "Table 7"), "model_avg", pipelines, mode="zoom and the four shifts")
+    yield from means(grid, ("Table 2", "Table 7"), "model_avg", pipelines, how="zoom and the four shifts")
     for row in grid.rows:
         if row[0] in MODES:
             yield from _view_counts(grid, row)

@@ -85,9 +85,6 @@ def fetch(
 
     refuse_absent(device)
     given = weights_by_tool(weights, tools_named(tools))
-    for value in given.values():
-        if names_directory(value) and not Path(value).expanduser().is_dir():
-            raise UsageError(f"--weights {value}: {no_directory(value)}")
     request = _Wanted(given, source, dry_run, not no_check, device)
     fetched: list[FoundWeights] = []
     absent: list[str] = []
@@ -95,6 +92,9 @@ def fetch(
     for tool in selected:
         if not _loads(tool):
             raise UsageError(f"{tool.card.name} loads no weights of its own")
+    for value in given.values():
+        if names_directory(value) and not Path(value).expanduser().is_dir():
+            raise UsageError(f"--weights {value}: {no_directory(value)}")
     # By default, all tools whose learned backend has weights to load.
     for tool in selected or [tool for _, tool in load_each("tools") if _loads(tool)]:
         try:

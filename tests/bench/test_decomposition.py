@@ -23,7 +23,7 @@ def test_the_truths_add_up_and_multiply_as_the_estimates_do(name: str):
 
 @pytest.mark.parametrize("design", bench.DESIGNS, ids=lambda design: design.name)
 def test_questions_are_drawn_as_the_design_says(design: bench.Design):
-    questions = bench.drawn(np.random.default_rng(0), bench.copying, design)
+    questions = bench.draw_questions(np.random.default_rng(0), bench.copying, design)
     assert len(questions) == design.questions
     assert tuple(Counter(question.task for question in questions).values()) == design.sizes
     assert len({item.cluster for item in questions}) == design.questions // design.rows

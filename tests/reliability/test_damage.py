@@ -182,7 +182,7 @@ def test_a_full_disk_is_one_line_and_what_was_there_stays(
     selected = run.finished()
     # No file of the process may grow beyond its questions and a few answers.
     blocks = _questions_bytes(hybrid, tmp_path, arguments) // 1024 + 6
-    full = process(arguments, before=("bash", "-c", f'ulimit -f {blocks}; exec "$@"', "bash"))
+    full = process(arguments, prefix=("bash", "-c", f'ulimit -f {blocks}; exec "$@"', "bash"))
     assert full.end() in (2, 3)
     assert "File too large" in full.said
     assert "Traceback" not in full.said

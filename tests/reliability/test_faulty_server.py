@@ -87,7 +87,7 @@ def test_a_thousand_requests_at_once_are_answered_each_once(
         gate = Gate(count)
         with on_thread(gate.answer) as url:
             told = words(questions(count), f"{url}/v1", run.path, *MLLM, "--concurrency", count)
-            assert process([*told, "--model-arg", "timeout_s=600"], before=before).end(600) == 0
+            assert process([*told, "--model-arg", "timeout_s=600"], prefix=before).end(600) == 0
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     assert gate.asked == dict.fromkeys(range(1, count + 1), 1)

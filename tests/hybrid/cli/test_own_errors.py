@@ -11,6 +11,7 @@ import hybrid
 from hybrid.core.errors import DataError, ToolError
 from tests.finished_runs import Command, Words
 from tests.tables import cases
+from tests.tool_source import tool_source
 
 pytestmark = pytest.mark.system
 JIGSAW = ("run", "blink", "--data", "sample", "--task", "Jigsaw", "--limit", "1", "--path", "mine")
@@ -69,7 +70,7 @@ def break_(file: Path, prefix: str, line: str = '{}["nokey"]') -> str:
 
 
 def test_a_tool_that_raises(command: Command, mine: Path) -> None:
-    place = break_(mine / "bad.py", "results = []")
+    place = break_(mine / "bad.py", "half = max(")
     result = command("tools", "run", "bad", "photo.png", "--path", "mine")
     assert (result.code, result.err) == (3, f"hybrid: the tool failed: KeyError: 'nokey' ({place})\n")
     err = command("tools", "run", "bad", "photo.png", "--path", "mine", "--debug").err
@@ -80,10 +81,8 @@ def test_a_tool_that_raises(command: Command, mine: Path) -> None:
 
 
 def test_a_card_whose_comma_was_forgotten(command: Command, mine: Path) -> None:
-    file = mine / "bad.py"
-    text = file.read_text()
-    assert '"Mean of all channels."),)' in text
-    file.write_text(text.replace('"Mean of all channels."),)', '"Mean of all channels."))'))
+    text = tool_source("bad", "return []")
+    (mine / "bad.py").write_text(text.replace('"Is for tests."),)', '"Is for tests."))'))
     err = command("tools", "run", "bad", "photo.png", "--path", "mine").err
     assert re.search(r"mine/bad\.py:\d+: cannot be imported: TypeError: backends must be a tuple", err)
 

@@ -79,7 +79,7 @@ def test_the_answer_comes_first_and_the_rest_on_request(paths: tuple[Path, ...])
     # No section is computed that is not printed.
     assert set(report.comparison.computed) == {*CONCLUDED, *SHOWN}
     assert "More:" not in compare(*paths, all=True).render()
-    with pytest.raises(UsageError, match="--only and --all"):
+    with pytest.raises(UsageError, match="only= and all"):
         compare(*paths, only=["gain"], all=True)
 
 
@@ -87,7 +87,7 @@ def test_the_answer_comes_first_and_the_rest_on_request(paths: tuple[Path, ...])
 def test_a_margin_is_a_difference_in_accuracy(paths: tuple[Path, ...], margin: float) -> None:
     assert compare(*paths).options.margin == 0.05
     assert compare(*paths, margin=0.1).options.margin == 0.1
-    with pytest.raises(UsageError, match=r"--margin .*: a difference in accuracy"):
+    with pytest.raises(UsageError, match=r"margin=.*: a difference in accuracy"):
         compare(*paths, margin=margin)
 
 

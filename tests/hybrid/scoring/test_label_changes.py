@@ -69,7 +69,7 @@ def label_paths(tmp_path: Path) -> tuple[Path, Path]:
 def test_solvers_of_different_labels_are_not_compared_unless_it_is_asked_for(label_paths: tuple[Path, Path]) -> None:
     with pytest.raises(UsageError) as error:
         hybrid.compare(*label_paths, benchmark="blink")
-    for words in (TASK, "corrected on 2025-09-03", "--other-labels leave-out", "--other-labels compare"):
+    for words in (TASK, "corrected on 2025-09-03", 'other_labels="leave-out"', 'other_labels="compare"'):
         assert words in str(error.value)
 
 

@@ -131,7 +131,7 @@ def run_known(tool: Tool, backend: Changed) -> Any:
     class Bare(Changed):
         networks = ()
 
-    bare = Bare(backend.real, found=backend.found)
+    bare = Bare(backend.real, change=backend.found)
     bare.kept = backend.kept
     return run_checks(tool, bare)
 
