@@ -19,7 +19,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -169,6 +169,8 @@ def measure(name: str, setting: Load) -> Measured:
     keep_freed_memory()
     network = NETWORKS[name]
     tool: Tool = load("tools", network.tool)
+    # The seed stays in the cache key, so that each turn is computed.
+    tool = replace(tool, card=replace(tool.card, uses_seed=True))
     with tempfile.TemporaryDirectory() as folder, counting(network.counted) as passes, matched_once():
         checkpoint = Path(folder) / "checkpoint"
         checkpoint.mkdir()

@@ -169,9 +169,11 @@ def _routes(benchmark: Benchmark, source: Source) -> frozenset[str] | None:
     """
     if (routes := benchmark.routes(source)) is None:
         return None
+    tasks = tuple(benchmark.task_routes(source))
+    if not tasks:
+        return frozenset(routes)
     rules = table()
-    tasks = (task for task in benchmark.task_routes(source) if task not in rules.rules or task in rules.outside)
-    return frozenset({*routes, *tasks})
+    return frozenset({*routes, *(task for task in tasks if task not in rules.rules or task in rules.outside)})
 
 
 def _reading(config: RunConfig, benchmark: Benchmark, store: ImageStore, *, forks: bool) -> Generator[Any, None, None]:

@@ -249,10 +249,12 @@ def tools_in_use(
     used = {name: tool for name, tool in tools.items() if name in called_names}
     answer = {name: backend for name, backend in backends.items() if name in called_names}
     menu = tuple(tools[name] for name in offered_tools)
-    rules = table()
-    notes = (*(rules.notes_for(routes) if any(required.values()) else ()), *([without] if without else []))
-    order = rules.order_of(routes)
-    return ToolsInUse(menu, used, answer, by_solver, choice.foreign, left_out, notes, choice.objects, order)
+    notes, order = [without] if without else [], tuple[str, ...]()
+    # The table imports all tools, so it is made only for solvers that ask rules.
+    if any(required.values()):
+        rules = table()
+        notes, order = [*rules.notes_for(routes), *notes], rules.order_of(routes)
+    return ToolsInUse(menu, used, answer, by_solver, choice.foreign, left_out, tuple(notes), choice.objects, order)
 
 
 def _required(name: str, solver: Solver, benchmark: str, routes: Collection[str] | None) -> frozenset[str]:

@@ -65,13 +65,13 @@ class Process:
     """`hybrid` as a process of its own, in a group of its own, with its output in a file."""
 
     def __init__(
-        self, log: Path, names: list[str], lines: tuple[str, ...] = (), program: tuple[str, ...] = ("-m", "hybrid")
+        self, log: Path, arguments: list[str], prefix: tuple[str, ...] = (), program: tuple[str, ...] = ("-m", "hybrid")
     ) -> None:
         self.log = log
         environment = {**os.environ, "PYTHONPATH": str(ROOT)}
         with log.open("wb") as output:
             self._process = subprocess.Popen(
-                [*lines, sys.executable, *program, *names],
+                [*prefix, sys.executable, *program, *arguments],
                 cwd=ROOT,
                 env=environment,
                 stdin=subprocess.DEVNULL,

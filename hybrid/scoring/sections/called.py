@@ -47,7 +47,7 @@ OVER, BRIER = "overconfidence", "Brier score"
 
 def rows(comparison: Comparison) -> list[Result]:
     """For each hybrid solver with a trace whose specialists were asked alone, over all and by group."""
-    made = []
+    made: list[Result] = []
     for group in comparison.groups:
         if group.specialist is not None and group.hybrid.folder is not None:
             made += _of_pair(comparison, group.specialist, group.hybrid)

@@ -59,11 +59,11 @@ def _effects_of(comparison: Comparison, quantity: str) -> dict[str, ToolEffect]:
 
 
 def _pooled(quantity: str, by_model: dict[str, ToolEffect]) -> Iterator[Result]:
-    known = {model: found for model, effect in by_model.items() if (found := _with_error(*effect.metrics))}
+    known = {model: pair for model, effect in by_model.items() if (pair := _with_error(*effect.metrics))}
     if len(known) < 2:
         return
     first = by_model[next(iter(known))]
-    found = pooled_effect(*zip(*known.values(), strict=True))
+    found = _pool(list(known.values()))
     row = replace(first.row(NAME), a="", b="", unit=FRACTION, n=len(known)).noted(", ".join(known))
     low, high = ends_of(found.interval)
     whole = replace(row, value=found.value, low=low, high=high, p=found.p_value)
@@ -89,7 +89,11 @@ def _by_other_rule(by_model: dict[str, ToolEffect], known: Iterable[str]) -> Poo
     effects = (by_model[model] for model in known)
     others = [_with_error(*effect.by_rule(OTHER[effect.shared.rule])) for effect in effects]
     pairs = [pair for pair in others if pair is not None]
-    return pooled_effect(*zip(*pairs, strict=True)) if len(pairs) > 1 else None
+    return _pool(pairs) if len(pairs) > 1 else None
+
+
+def _pool(pairs: Sequence[tuple[float, float]]) -> Pooled:
+    return pooled_effect([difference for difference, _ in pairs], [error for _, error in pairs])
 
 
 def _side(found: Pooled | None) -> int | None:

@@ -114,7 +114,10 @@ def _same_price(comparison: Comparison, group: ComparisonGroup, ratio: float) ->
     # Of two samples that differ the first one wins: that is no majority.
     if number < LEAST_SAMPLES:
         return
-    right = majority(part.seen.answer[:number], [np.nan_to_num(one) for one in part.seen.correct()[:number]])
+    right = majority(
+        [answers.tolist() for answers in part.seen.answer[:number]],
+        [np.nan_to_num(correct) for correct in part.seen.correct()[:number]],
+    )
     hybrid = np.nan_to_num(part.seen.correct()[number])
     a, b = (part.seen.ratio("accuracy", own) for own in (right, hybrid))
     row = part.number(MAJORITY, None, unit=FRACTION, n=a.n).noted(note)

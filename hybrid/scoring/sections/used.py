@@ -75,8 +75,8 @@ def _adopted(comparison: Comparison, pair: tuple[Scored, Scored], quantity: str,
     if len(needed):
         right = needed.seen.correct()[0] == 1
         ids = tuple(needed.seen.ids[right])
-        sides = {"a": pair[1].solver, "b": hybrid.solver}
-        yield from part.gated(needed.share(quantity, right.astype(float), ids=ids, none="", **sides))
+        row = needed.share(quantity, right.astype(float), ids=ids, none="", a=pair[1].solver, b=hybrid.solver)
+        yield from part.gated(row)
 
 
 def _beyond_blank(comparison: Comparison, hybrid: Scored, alone: Scored, blank: Scored) -> Iterator[Result]:
@@ -84,8 +84,7 @@ def _beyond_blank(comparison: Comparison, hybrid: Scored, alone: Scored, blank: 
     if not len(needed):
         return
     with_tools, _, with_blank = ((correct == 1).astype(float) for correct in needed.seen.correct())
-    sides = {"a": alone.solver, "b": hybrid.solver, "none": ""}
-    yield from part.gated(needed.share(BLANK, with_blank, **sides))
+    yield from part.gated(needed.share(BLANK, with_blank, a=alone.solver, b=hybrid.solver, none=""))
     a, b = (needed.seen.ratio(USE, right) for right in (with_blank, with_tools))
     row = needed.number(USE, None, a=blank.solver, b=hybrid.solver, none="")
     yield contrasted(row, a, b, part.shared.untested())[0]

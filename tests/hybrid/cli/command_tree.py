@@ -71,6 +71,7 @@ class Given:
             ("tools", "fetch"): ("depth", "--dry-run"),
             ("tools", "new"): ("glow", "--tool-path", out),
             ("new", "plugin"): ("glow", "-o", out),
+            ("new", "benchmark"): ("glow", "--path", out),
             ("new", "recipe"): ("glow", "--path", out),
             ("tools", "gallery"): (str(self.image.parent), "-o", out, "--limit", "1"),
             ("tools", "check"): ("crop", "--contract"),
@@ -79,8 +80,18 @@ class Given:
 
     def words_of(self, words: Words, command: click.Command) -> Words:
         """The words after a command that make it succeed: of `bases`, or by the types of what it requires."""
+        if words == ("tools", "import-weights"):
+            return (str(self._checkpoint()), str(self.free / "out"))
         expected_values = self.bases()
         return expected_values[words] if words in expected_values else tuple(self._required(command))
+
+    def _checkpoint(self) -> Path:
+        """A file of tensors as torch saves it."""
+        import torch
+
+        file = self.free.parent / "net.pth"
+        torch.save({"weight": torch.zeros(2)}, file)
+        return file
 
     def _required(self, command: click.Command) -> Iterator[str]:
         for param in command.params:

@@ -169,7 +169,7 @@ def test_words_or_tools_that_have_changed_are_refused(copied: Path, tmp_path: Pa
 
 
 def test_a_solver_without_tools_is_refused(scripted_runs: dict[str, ScriptedRun], tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"which no solver of .* has: mllm"):
+    with pytest.raises(UsageError, match=r"needs a solver to which this program offers tools; .* has mllm"):
         EXPORTER.export(ExportedRun.at(scripted_runs["native"].path / "mllm"), tmp_path / "out", ALL)
 
 
