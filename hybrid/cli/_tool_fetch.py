@@ -79,7 +79,6 @@ def fetch(
       hybrid tools fetch depth --weights depth=depth-anything/Depth-Anything-V2-Large-hf
     """
     from hybrid.plugins.registry import load, load_each
-    from hybrid.plugins.weights import names_directory, no_directory
     from hybrid.plugins.weights_option import tools_named, weights_by_tool
     from hybrid.serving.loader import refuse_absent
 
@@ -92,9 +91,7 @@ def fetch(
     for tool in selected:
         if not _loads(tool):
             raise UsageError(f"{tool.card.name} loads no weights of its own")
-    for value in given.values():
-        if names_directory(value) and not Path(value).expanduser().is_dir():
-            raise UsageError(f"--weights {value}: {no_directory(value)}")
+    _refuse_absent_folders(given.values())
     # By default, all tools whose learned backend has weights to load.
     for tool in selected or [tool for _, tool in load_each("tools") if _loads(tool)]:
         try:
@@ -109,6 +106,15 @@ def fetch(
         out.write_text(json.dumps(rows, indent=1) + "\n")
         tell(f"wrote {out}")
     return 3 if absent else 0
+
+
+def _refuse_absent_folders(sources: Iterable[str]) -> None:
+    """Raise `UsageError` for a source of weights that can only be a folder and is none."""
+    from hybrid.plugins.weights import names_directory, no_directory
+
+    for source in sources:
+        if names_directory(source) and not Path(source).expanduser().is_dir():
+            raise UsageError(f"--weights {source}: {no_directory(source)}")
 
 
 def _loads(tool: Tool) -> bool:
