@@ -124,16 +124,16 @@ def _load(file: Path) -> Any:
         return torch.load(file, map_location="cpu", weights_only=True)
     except Exception as error:
         # By name: nothing here may import the module that runs code of a file.
-        if type(error).__name__ != "UnpicklingError":
-            raise
-        found = re.search(r"GLOBAL ([\w.]+)", str(error))
-        what = f" ({found[1]})" if found else ""
-        raise WeightsError(
-            f"{file} holds more than tensors{what}, which would need code of the file to run: save the network's "
-            "state_dict() alone, with torch.save, where you trust it"
-        ) from error
-    except (OSError, RuntimeError, ValueError, EOFError, KeyError, SafetensorError) as error:
-        raise WeightsError(f"{file} cannot be read as a checkpoint of torch ({type(error).__name__})") from error
+        if type(error).__name__ == "UnpicklingError":
+            global_name = re.search(r"GLOBAL ([\w.]+)", str(error))
+            what = f" ({global_name[1]})" if global_name else ""
+            raise WeightsError(
+                f"{file} holds more than tensors{what}, which would need code of the file to run: save the network's "
+                "state_dict() alone, with torch.save, where you trust it"
+            ) from error
+        if isinstance(error, OSError | RuntimeError | ValueError | EOFError | KeyError | SafetensorError):
+            raise WeightsError(f"{file} cannot be read as a checkpoint of torch ({type(error).__name__})") from error
+        raise
 
 
 def read_renames(path: Path) -> tuple[tuple[re.Pattern[str], str], ...]:
