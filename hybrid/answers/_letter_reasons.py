@@ -14,7 +14,7 @@ from hybrid.answers._letter_reply import NOUN, LetterReply, group, label
 from hybrid.answers._letter_rules import REJECTED, SEPARATOR, announced_choice, only_letter
 from hybrid.answers.base import bare
 
-# What goes before the letter and says nothing of it.
+# Words before the letter that say nothing about it.
 _BEFORE: Final = (
     r"(?i:(?:so|therefore|thus|hence|well|ok|okay|hmm|probably|(?:most )?likely|definitely|clearly|surely|certainly"
     r"|i'd say|i would say|i say|i think|i believe|i guess|the)\b[\s,:]{1,2}){0,3}"

@@ -93,7 +93,7 @@ class LetterReply:
 
     @cached_property
     def by_letter(self) -> "LetterReply":
-        """The same reply where the texts of the choices are not known: only letters name a choice."""
+        """Return the reply without the texts of the choices, so that only letters name a choice."""
         return replace(self, choices=("",) * len(self.choices))
 
     def text_of(self, name: str) -> str:

@@ -118,7 +118,7 @@ REJECTED: Final = (
     r"|(?:is|was|are|were|do|does|did|can|could|would|will)(?:n't|\snot)\b|cannot\b|fails?\b)"
 )
 _REJECTED: Final = re.compile(f"(?i){REJECTED}")
-# What separates the labels of a list: `(A), (B) and (C) are wrong`.
+# Separators of the labels of a list: `(A), (B) and (C) are wrong`.
 SEPARATOR: Final = r"(?:\s?[,/&]\s?(?:(?:and|or|nor)\s)?|\s(?:and|or|nor|as well as)\s)"
 
 

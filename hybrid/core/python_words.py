@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from hybrid.core.errors import UsageError
 
-# What stands in backquotes, or begins with the program's name, is a command line, and stays one.
+# Text in backquotes, or from the program's name on, is a command line and stays one.
 _COMMAND = re.compile(r"`[^`]*`|\bhybrid (?:run|tools|data|compare|score|study)\b[^,;]*")
 # A value is a word with more than lower-case letters (DIR, openai:gpt-4o, 3, blind-tools), or one right before a colon
 # or comma.

@@ -98,7 +98,7 @@ class Recorded:
     index: LineIndex
     # Finished questions with all steps, in the order in which they finished.
     by_id: Mapping[str, Attempt]
-    # The same without steps, which takes a quarter of the time.
+    # Without steps, reading takes a quarter of the time.
     without_steps: Mapping[str, Attempt]
     # By id, the error of a question that was not finished when last asked.
     unfinished: Mapping[str, str]

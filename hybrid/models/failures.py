@@ -99,7 +99,7 @@ def error_in_reply(error: Any) -> Exception:
 
 
 def reported_error(body: Mapping[str, Any]) -> Any:
-    """What a server reports in the place of a reply; None if the body, or the piece of a stream, reports no error."""
+    """Return the error that a body or a piece of a stream reports instead of a reply; None if it reports none."""
     if error := body.get("error"):
         return error
     if body.get("choices") and "base_resp" not in body:

@@ -276,7 +276,7 @@ def left_out(package: str) -> Mapping[str, str]:
     return looked_up(package)[1]
 
 
-# What `scanned_once` has found so far, by word of the kind.
+# Results of the scans within `scanned_once`, by word of the kind.
 _SCANS: ContextVar[dict[str, tuple[Any, Any]] | None] = ContextVar("scans", default=None)
 
 
@@ -565,7 +565,7 @@ def loaded(package: str, name: str) -> Any:
 
 
 def _exported(package: str, name: str, module: object, export: str) -> Any:
-    """What a module exports: the attribute `export`; else its tool of that name, as `@tool` makes one; else None."""
+    """Return the attribute `export` of a module, else its tool of that name (`@tool`), else None."""
     value = getattr(module, export, None)
     if value is None and package == TOOLS:
         value = getattr(module, name, None)

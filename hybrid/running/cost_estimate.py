@@ -132,7 +132,7 @@ class ManyEstimate:
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """What is required and missing; if this is not empty, the runs are rejected."""
+        """Required things that are missing; if there are any, the runs are rejected."""
         return tuple(dict.fromkeys(line for run in self.runs.values() for line in run.missing))
 
     @property

@@ -154,7 +154,7 @@ async def check_model(name: str, settings: ModelSettings, store: ImageStore) -> 
     return CheckedModel(tuple(rows), check.requests, time.monotonic() - start)
 
 
-# What to do about a first reply that ended abnormally.
+# Remedies for a first reply that ended abnormally.
 _ENDS: Mapping[End, str] = {
     End.CUT: "give --max-tokens",
     End.CONTEXT_FULL: "the model's context is full after one line: start the server with a longer one",

@@ -522,7 +522,7 @@ class _Conclusion:
         yield from self._ahead(first.a)
 
     def _where_answered(self, name: str) -> str:
-        """What a specialist, which abstains by design, is worth where it answers; empty for other solvers."""
+        """Return the value of a specialist on the questions that it answers; empty for other solvers."""
         rows = {row.quantity: row for row in self._rows.of("metrics") if row.a == name and not row.group}
         value, share = rows.get("value where answered"), rows.get("coverage")
         if value is None or share is None:

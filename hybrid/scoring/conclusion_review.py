@@ -43,7 +43,7 @@ IGNORED = 0.5
 LEAST_NEEDED = 10
 # Below this share of questions with a call their own effect is said beside that over all questions.
 SELDOM = 0.5
-# What is equal, by quantity of the section.
+# Names of the compared sides, by quantity of the section.
 EQUAL_PAIRS = {
     GAIN: "with tools and alone",
     OFFERING: "with blank tools and alone",
@@ -204,7 +204,7 @@ def rows_about(rows: ConclusionRows, section: str, hybrid: Scored) -> dict[str, 
 
 
 def _equal(rows: ConclusionRows, group: ComparisonGroup) -> Iterator[Said]:
-    """What is equal within the margin, unless its parts or the rule for unanswered questions tell another story."""
+    """Yield the pairs that are equal within the margin, unless parts of the difference or the rule disagree."""
     sides = {
         GAIN: (group.alone, group.hybrid),
         OFFERING: (group.alone, group.blank),
@@ -250,7 +250,7 @@ def _calls(rows: ConclusionRows, group: ComparisonGroup) -> Iterator[Said]:
 
 
 def _price(rows: ConclusionRows, group: ComparisonGroup) -> Iterator[Said]:
-    """What tools bring beyond samples of the model alone at the same price, or without samples what a gain costs."""
+    """Yield the gain over samples of the model alone at the same price; without samples, the price of the gain."""
     of = rows_about(rows, "price", group.hybrid)
     over = of.get(MAJORITY)
     if over is not None and over.low is not None and TOO_FEW not in over.note:
@@ -272,7 +272,7 @@ def _rounded(value: float) -> str:
 
 
 def _used(rows: ConclusionRows, group: ComparisonGroup) -> Iterator[Said]:
-    """What keeps tools from helping: output that is ignored, or calls where none is needed."""
+    """Yield why tools do not help: the model ignores their output, or calls them on questions it gets right."""
     used, calls = (rows_about(rows, section, group.hybrid) for section in ("used", "selection"))
     parts = []
     if (perfect := used.get(PERFECT)) is not None and changes_nothing(perfect):

@@ -39,7 +39,7 @@ State = Literal["more", "less", "open", "few", "silent", "failed", "waiting", "u
 WHY_NOT: Mapping[str, State] = {"failed": "failed", "waiting": "waiting", "unanswered": "silent", "units": "units"}
 
 
-# What is claimed of a tested pair: its state, or why the state of the whole difference is no claim.
+# The claim about a tested pair: its state, or why the state of the full difference is no claim.
 Claim = Literal["rule", "uneven", "answering", "split"] | State
 
 # The condition of each claim (`HeadlinePair.claim`, `HeadlinePair.state`) in words, as the site prints it.
@@ -110,7 +110,7 @@ class HeadlinePair:
     failed: int = 0
     asked: int = 0
     metrics: tuple[Metric, Metric] | None = None
-    # What b and a got right of all questions, whether or not the metric counts them.
+    # Numbers of questions that b and a got right, whether or not the metric counts them.
     count: tuple[int, int] = (0, 0)
     split: AnswerSplit | None = None
     # The difference by the other rule for unanswered questions, if its sign or its state is another one.
@@ -120,7 +120,7 @@ class HeadlinePair:
 
     @property
     def claim(self) -> Claim:
-        """What is asserted: the state, unless it hangs on the rule, on the weights of tasks, or on answering at all."""
+        """The asserted state, or the reason to assert none: the rule, the weights of tasks, or answering at all."""
         if self.state not in ("more", "less", "open"):
             return self.state
         if self.other_rule is not None:

@@ -26,7 +26,7 @@ from hybrid.scoring.predictions.mounted import join_predictions
 from hybrid.scoring.score import Scored, counted_twice
 from hybrid.scoring.tally import Replies, tally_replies
 
-# The same label as a run over generated questions has (`hybrid/running/state.py`).
+# The label of runs over generated questions (`hybrid/running/state.py`).
 LABEL = "generated questions"
 Field = Literal["stored", "text"]
 

@@ -1,4 +1,4 @@
-"""What each tool did in a run, by solver and route: calls, faults, seconds, and how often its answer was right.
+"""Metrics of each tool in a run, by solver and route: calls, faults, seconds, and share of right answers.
 
     rows = tool_metrics(scored)          # of one solver
     metrics_table(folder, rows)          # `hybrid tools metrics RUN`

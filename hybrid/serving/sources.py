@@ -195,7 +195,7 @@ def code_of(tool: Tool) -> str:
     own_packages = package_of("tools", tool.card.name)
     elsewhere = (name for name in modules if name.partition(".")[0] not in (*PACKAGES, *own_packages))
     files = ((name, getattr(sys.modules.get(name), "__file__", None)) for name in elsewhere)
-    # What is typed into an interpreter has the name of no file.
+    # Code typed into an interpreter has no file.
     others_files = tuple((name, Path(file)) for name, file in files if file is not None and Path(file).is_file())
     sources = _installed(folders("tools"), tuple(own_packages.items()), others_files)
     facts: list[Json] = [*shown_by(tool), sources.sha256(modules), needed]

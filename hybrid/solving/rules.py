@@ -102,7 +102,7 @@ class RuleTable:
         return tuple(dict.fromkeys(owner for rules in shared for owner in rules))
 
     def notes_for(self, routes: Collection[str] | None) -> tuple[str, ...]:
-        """What a user must know of the rules of a run: those before the project's, and those that nothing asks."""
+        """Return notes for the user: rules that are asked before the project's, and rules that no question asks."""
         notes = list(self.notes)
         for route, rules in self.outside.items():
             owners = ", then ".join(rules)
@@ -123,7 +123,7 @@ def _is_among(route: str, routes: Collection[str] | None) -> bool:
 
 @dataclass(frozen=True)
 class RuleOrder:
-    """What of a run decides which rules are asked first: the tools that it names, and those that Python handed in."""
+    """The tools whose rules a run asks first: those that it names, and those that Python handed in."""
 
     named: tuple[str, ...] = ()
     objects: tuple[Tool, ...] = ()

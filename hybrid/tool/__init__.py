@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 else:
 
     def __getattr__(name: str) -> Any:
-        """What is made when it is asked for: code that only passes tools on does without pydantic."""
+        """Import names on first use, so that code that only passes tools on does not import pydantic."""
         if name not in ("Args", "Image", "ToolOutput", "tool"):
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         from hybrid.tool import args, functions, outputs

@@ -312,7 +312,7 @@ class KnownAnswer:
 
 @dataclass(frozen=True)
 class Claims(_Tuples):
-    """What a tool states of its pictures, and how to ask it a question to which they hold no answer.
+    """The statements of a tool about its images, and how to ask it a question that they do not answer.
 
     `hybrid tools check` puts such questions (`hybrid/serving/empty_questions.py`).
     """

@@ -161,7 +161,7 @@ class FunctionTool(Tool):
     needed: Mapping[str, Mapping[str, Json]] = field(default_factory=dict, compare=False)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """What the function returns."""
+        """Call the function."""
         return self.source(*args, **kwargs)
 
     @overload
@@ -460,7 +460,7 @@ def _output_of(function: Callable[..., Any], usual: type[ToolOutput]) -> type[To
 def _read_signature(
     name: str, function: Callable[..., Any], hints: Mapping[str, Any], described: Mapping[str, str]
 ) -> tuple[_Plan, type[Args], tuple[Need, ...], tuple[int, int]]:
-    """What fills the parameters, the type of the arguments, the needs, and the fewest and most images of a call."""
+    """Return the plan of a call, the type of the arguments, the needs, and the fewest and most images of a call."""
     images: list[_ImageParameter] = []
     needs: list[tuple[_NeedParameter, Need]] = []
     fields: dict[str, Any] = {}
@@ -580,7 +580,7 @@ def _check_case(
     args: Mapping[str, Json],
     needs: Mapping[str, tuple[Finding, ...]],
 ) -> Callable[[], CheckCase]:
-    """What poses a known answer."""
+    """Return the function that poses a known answer."""
 
     def pose() -> CheckCase:
         posed = function()
@@ -598,7 +598,7 @@ def _check_case(
 
 @dataclass(frozen=True)
 class _Expected:
-    """What is wrong with an evidence by the values that are expected of it."""
+    """Compares an evidence with expected values; describes the first difference."""
 
     values: Mapping[str, Any] = field(hash=False)
     within: float

@@ -30,7 +30,7 @@ RESERVED = frozenset({"confidence", "pictures", "data", "schema", "from_finding"
 
 
 class ToolOutput:
-    """What a tool says: a text for models, values for rules and other tools, and pictures.
+    """The output of a tool: a text for models, values for rules and other tools, and pictures.
 
     Args:
         text: what a model reads, at most 6 lines and 450 characters.

@@ -27,7 +27,7 @@ from tools._shared.reading import check_elongation, shrink, window_median
 
 DepthValues = npt.NDArray[np.float32]
 
-# What each of transformers' `model_type`s predicts, unless its configuration says otherwise (`in_metres`).
+# Prediction of each `model_type` of transformers, unless its configuration says otherwise (`in_metres`).
 FAMILIES: Mapping[str, Literal["inverse", "metres"]] = {
     "depth_anything": "inverse",
     "dpt": "inverse",

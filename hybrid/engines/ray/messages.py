@@ -130,7 +130,7 @@ class RemoteError(Exception):
     """An error of a worker whose own class cannot be sent."""
 
 
-# What a worker sends about a question: calls to the run, then its end.
+# Messages of a worker about a question: calls to the run, then its end.
 FromWorker = HandlerCall | Attempt | QuestionFailure
 
 

@@ -47,7 +47,7 @@ def rows(comparison: Comparison) -> Iterator[Result]:
 
 
 def _room(effect: ToolEffect) -> Result:
-    """What is left above the model alone: 1 minus its metric, with the interval of that turned around."""
+    """Return the room above the model alone: 1 minus its metric, with the mirrored interval."""
     row = with_interval(effect.row(NAME, ROOM), effect.metrics[0])
     if effect.why_untested:
         row = replace(row, low=None, high=None)

@@ -85,7 +85,7 @@ def _with_error(a: Metric, b: Metric) -> tuple[float, float] | None:
 
 
 def _by_other_rule(by_model: dict[str, ToolEffect], known: Iterable[str]) -> Pooled | None:
-    """The same if unanswered questions count by the other rule."""
+    """Return the pooled effect if unanswered questions count by the other rule."""
     effects = (by_model[model] for model in known)
     others = [_with_error(*effect.by_rule(OTHER[effect.shared.rule])) for effect in effects]
     pairs = [pair for pair in others if pair is not None]

@@ -68,7 +68,7 @@ def _of_group(comparison: Comparison, group: ComparisonGroup) -> Iterator[Result
 
 
 def _costs(part: Part, unit: str) -> tuple[Floats, Floats] | None:
-    """What each question cost alone and with tools; None where that of one is not known, or nothing was measured."""
+    """Return the cost of each question alone and with tools; None if a cost is unknown or was not measured."""
     sides = []
     for solver in part.seen.solvers:
         of = _spent(solver, part.seen.ids.tolist(), unit)

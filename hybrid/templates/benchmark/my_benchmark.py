@@ -117,7 +117,7 @@ class MyBenchmark(Benchmark):
         return (accuracy("accuracy", scores), metric_of("distance", cells, share=False))
 
     def oracle(self, question: Question, prompt: object) -> str:
-        """What a perfect tool would say (`--tool-output oracle`)."""
+        """Return the output of a perfect tool (`--tool-output oracle`)."""
         return f"The pictures differ at {self._middle(question)}."
 
     def oracle_answer(self, question: Question, prompt: object) -> str:
