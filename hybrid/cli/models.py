@@ -25,7 +25,7 @@ def command() -> None:
 @options("models check")
 @click.pass_context
 def check(context: click.Context, /, model: str, tables: Shape, as_json: bool, **options: Any) -> int:
-    """Ask MODEL about 15 small questions: what it sees, how it calls tools, what its server takes.
+    """Ask MODEL about 20 small questions: what it sees, how it calls tools, what its server takes.
 
     The last line is a command to run with. Ends with 3 where a run without its options would be refused.
 

@@ -38,15 +38,15 @@ from hybrid.tool.base import Tool as Tool
 
 if TYPE_CHECKING:
     from hybrid.tool.args import Args as Args
-    from hybrid.tool.functions import Image as Image
     from hybrid.tool.functions import tool as tool
     from hybrid.tool.outputs import ToolOutput as ToolOutput
+    from hybrid.tool.signature import Image as Image
 else:
 
     def __getattr__(name: str) -> Any:
         """Import names on first use, so that code that only passes tools on does not import pydantic."""
         if name not in ("Args", "Image", "ToolOutput", "tool"):
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        from hybrid.tool import args, functions, outputs
+        from hybrid.tool import args, functions, outputs, signature
 
-        return getattr({"Args": args, "ToolOutput": outputs}.get(name, functions), name)
+        return getattr({"Args": args, "Image": signature, "ToolOutput": outputs}.get(name, functions), name)

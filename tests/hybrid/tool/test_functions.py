@@ -16,10 +16,11 @@ from hybrid.serving.contract import breaches
 from hybrid.serving.known_answers import failures, run_checks
 from hybrid.serving.sources import made_by
 from hybrid.tool import Evidence, Image, Need, Request, Tool, ToolOutput, tool
-from hybrid.tool.functions import FunctionTool, code_version, read_docstring
+from hybrid.tool.functions import FunctionTool, code_version
 from hybrid.tool.output_schema import data_mismatch
 from hybrid.tool.outputs import plain_json, schema_of
 from hybrid.tool.rules import asks
+from hybrid.tool.signature import read_docstring
 
 BLACK, WHITE = np.zeros((8, 8, 3), np.uint8), np.full((8, 8, 3), 255, np.uint8)
 LIMITS = "Says nothing about what the image shows."

@@ -1,0 +1,76 @@
+"""The rule of a tool that is a function (`@NAME.rule`): one call of the tool, and its output as an answer."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hybrid.core.types import Finding, Json, Kind, Prompt
+from hybrid.tool.outputs import ToolOutput
+from hybrid.tool.rules import RuleContext, SpecialistAnswer, choose, image_names, say
+
+
+@dataclass(frozen=True)
+class FunctionRule:
+    """A rule that calls its tool once and turns the output into an answer by a function."""
+
+    tool: str
+    function: Callable[..., Any]
+    output_type: type[ToolOutput]
+    args: Callable[[Prompt], Mapping[str, Json] | None]
+
+    @property
+    def tools(self) -> tuple[str, ...]:
+        """The tool of the rule."""
+        return (self.tool,)
+
+    async def __call__(self, prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
+        """The answer, or None for an abstention."""
+        args = self.args(prompt)
+        if args is None:
+            ctx.rule("no arguments", "the question does not give the arguments of the tool")
+            return None
+        finding = await ctx.tool(self.tool, image_names(prompt), args)
+        output = self.output_type.from_finding(finding, self.tool)
+        takes_prompt = len(inspect.signature(self.function).parameters) > 1
+        value = self.function(output, prompt) if takes_prompt else self.function(output)
+        return answer_with(value, prompt, ctx, self.tool, finding)
+
+
+def answer_with(
+    value: object, prompt: Prompt, ctx: RuleContext, tool_name: str, finding: Finding
+) -> SpecialistAnswer | None:
+    """The answer that a value is: of a choice its text, else as it is written; None with a note in the trace.
+
+    Raises:
+        TypeError: the value is no text, number or truth value.
+    """
+    if value is None:
+        return None
+    if not isinstance(value, str | int | float):
+        raise TypeError(f"a rule returns the answer as a text, a number or a truth value, not a {type(value).__name__}")
+    words = f"{value:g}" if isinstance(value, float) else str(value)
+    if isinstance(value, bool):
+        words = "yes" if value else "no"
+    if prompt.kind is not Kind.CHOICE:
+        return say(words, tool_name, finding)
+    place = _choice_of(words, prompt.choices)
+    if place is None:
+        ctx.rule("no choice", f"{words!r:.80} is none of the choices, or several")
+        return None
+    return choose(place, tool_name, finding)
+
+
+def _choice_of(words: str, choices: Sequence[str]) -> int | None:
+    """The place of the only choice of that text, else of that letter, else of the only one with these words in it."""
+    plain = [choice.strip(" .").casefold() for choice in choices]
+    wanted = words.strip(" .").casefold()
+    if plain.count(wanted) == 1:
+        return plain.index(wanted)
+    if (letter := re.fullmatch(r"\(?([a-z])\)?", wanted)) and ord(letter[1]) - ord("a") < len(choices):
+        return ord(letter[1]) - ord("a")
+    inside = [place for place, choice in enumerate(plain) if wanted and re.search(rf"\b{re.escape(wanted)}\b", choice)]
+    return inside[0] if len(inside) == 1 else None
