@@ -61,7 +61,10 @@ async function page(route) {
 async function show({ first = false, stay = false } = {}) {
   const mine = (turn += 1);
   const route = report.route(location.hash);
-  if (!stay && current.follow && (await current.follow(route))) return;
+  if (!stay && current.follow && (await current.follow(route))) {
+    document.getElementById("main").dataset.hash = location.hash;
+    return;
+  }
   let made;
   try {
     made = await page(route);

@@ -73,7 +73,8 @@ class Watched:
 
     def open(self, address: str) -> Page:
         self.page.goto(address)
-        self.page.wait_for_selector("main[data-view]")
+        # Another view of the same page is drawn after `goto` has returned: until then the view before is in `main`.
+        self.page.wait_for_function("() => document.getElementById('main')?.dataset.hash === location.hash")
         return self.page
 
 
