@@ -89,7 +89,7 @@ def listening(server: Listener) -> Iterator[Listener]:
 @contextmanager
 def running(command: Sequence[str], health: str, folder: Path, environment: Mapping[str, str]) -> Iterator[None]:
     """A server in `folder`, where its log lies, from when its address `health` answers."""
-    with started(Server(command, health, folder / "log", environment, 90)):
+    with started(Server(command, health, folder / "log", environment, 600)):
         yield
 
 

@@ -33,6 +33,8 @@ ROOT = Path(__file__).resolve().parents[1]
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium")
 # By tag the attribute whose address a browser opens by itself; of <link> every one but `canonical`.
 LOADED = dict.fromkeys(("script", "img", "iframe", "source", "video", "audio", "embed"), "src")
+# Only what hangs is to fail: beside busy processes a page may take longer than the default of 30 s.
+HANGS_MS = 300_000
 SIZES = ({"width": 1280, "height": 900}, {"width": 390, "height": 844})
 
 
@@ -291,6 +293,7 @@ def test_pages_are_shown_whole_and_without_an_error(browser: Any, address: str, 
 
     wrong: list[str] = []
     with browser.new_context(viewport=size, color_scheme=scheme) as context, context.new_page() as page:
+        page.set_default_timeout(HANGS_MS)
         page.on("console", lambda text: wrong.append(text.text) if text.type in ("error", "warning") else None)
         page.on("pageerror", lambda error: wrong.append(str(error)))
         page.on(
@@ -299,7 +302,7 @@ def test_pages_are_shown_whole_and_without_an_error(browser: Any, address: str, 
         for name in ("index", "reference/commands/run", "reference/tools/depth", "reference/metrics", "statistics"):
             page.goto(f"{address}{name}.html")
             # The last thing that the theme does by itself.
-            expect(page.locator(".md-search-result__meta")).to_have_text("Type to start searching", timeout=60_000)
+            expect(page.locator(".md-search-result__meta")).to_have_text("Type to start searching", timeout=HANGS_MS)
             root = "document.documentElement"
             assert page.evaluate(f"{root}.scrollWidth <= {root}.clientWidth"), name
             background = page.evaluate("getComputedStyle(document.body).backgroundColor")
@@ -312,12 +315,13 @@ def test_search_finds_mcnemar(browser: Any, address: str) -> None:
     from playwright.sync_api import expect
 
     with browser.new_context(viewport=SIZES[0]) as context, context.new_page() as page:
+        page.set_default_timeout(HANGS_MS)
         page.goto(f"{address}index.html")
         # What is typed before the search is ready is not looked for.
-        expect(page.locator(".md-search-result__meta")).to_have_text("Type to start searching", timeout=60_000)
+        expect(page.locator(".md-search-result__meta")).to_have_text("Type to start searching", timeout=HANGS_MS)
         page.get_by_role("textbox", name="Search").press_sequentially("McNemar")
         result = page.locator(".md-search-result__link")
-        expect(result.first).to_be_visible(timeout=60_000)
+        expect(result.first).to_be_visible(timeout=HANGS_MS)
         assert any("statistics.html" in (link.get_attribute("href") or "") for link in result.all())
 
 

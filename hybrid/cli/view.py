@@ -19,15 +19,15 @@ LOOK_EVERY_S = 0.5
 def wait_for_run(run: Path, tell: Callable[[str], None]) -> None:
     """Wait until a starting run has its manifest, for at most `PATIENCE_S` seconds.
 
-    Does not wait if the folder contains other files, because no run can start there.
+    Does not wait where no run can start, as in a folder with other files or below a file.
     """
     from hybrid.log.folder import RunFolder
 
     end, folder = time.monotonic() + PATIENCE_S, RunFolder(run)
-    if folder.is_begun() or folder.holds_other_files():
+    if folder.is_begun() or not folder.can_begin():
         return
     tell(f"waiting up to {PATIENCE_S:g} s for a run to begin in {run}; Ctrl-C ends it")
-    while not folder.is_begun() and not folder.holds_other_files() and time.monotonic() < end:
+    while not folder.is_begun() and folder.can_begin() and time.monotonic() < end:
         time.sleep(LOOK_EVERY_S)
 
 

@@ -122,6 +122,11 @@ class RunFolder:
         """Return whether the run has its manifest, which is written last."""
         return (self.path / MANIFEST).is_file()
 
+    def can_begin(self) -> bool:
+        """Return whether a run can begin here: not below a file, nor at a link to nothing or to itself."""
+        nearest = next(path for path in (self.path, *self.path.absolute().parents) if os.path.lexists(path))
+        return nearest.is_dir() and not self.holds_other_files()
+
     def holds_other_files(self) -> bool:
         """Return whether the folder contains anything that no run writes."""
         return self.path.exists() and (not self.path.is_dir() or bool(self._foreign_names()))

@@ -91,7 +91,7 @@ def fetch(studio: str, path: str, body: Any = None) -> Any:
     """The server's answer to a GET, or to a POST of a body."""
     data = None if body is None else json.dumps(body).encode()
     request = urllib.request.Request(f"{studio}{path}", data, {"content-type": "application/json"})  # noqa: S310
-    with urllib.request.urlopen(request, timeout=60) as reply:  # noqa: S310
+    with urllib.request.urlopen(request, timeout=600) as reply:  # noqa: S310
         return json.loads(reply.read())
 
 

@@ -77,6 +77,7 @@ def command_inputs(finished_inputs: tuple[Any, Path], tmp_path: Path, monkeypatc
     """The same, with a folder for what a test writes."""
     result, home = finished_inputs
     monkeypatch.setenv("HYBRID_HOME", str(home))
+    monkeypatch.setattr("hybrid.cli.view.PATIENCE_S", 0)
     (tmp_path / "free").mkdir()
     return replace(result, free=tmp_path / "free")
 

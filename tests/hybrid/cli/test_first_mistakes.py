@@ -201,7 +201,9 @@ def test_a_run_that_begins_is_waited_for(tmp_path: Path, monkeypatch: pytest.Mon
     # What is there, and what no run will begin in, is not waited for.
     (tmp_path / "photos").mkdir()
     (tmp_path / "photos" / "cat.png").touch()
-    for name in ("run", "photos"):
+    (tmp_path / "link").symlink_to(tmp_path / "absent")
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    for name in ("run", "photos", "link", "loop", "photos/cat.png/run"):
         wait_for_run(tmp_path / name, names.append)
     assert len(names) == 1
 

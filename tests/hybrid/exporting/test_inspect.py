@@ -243,7 +243,7 @@ def test_the_viewer_shows_a_sample(traced: Path, tmp_path: Path, servers: Any) -
         page.on("pageerror", lambda error: wrong.append(str(error)))
         page.goto(f"{address}#/logs/specialist.eval/samples/sample/{log.samples[0].id}/1/messages")
         request = log.samples[0].messages[0].text.splitlines()[0]
-        expect(page.get_by_text(request[:60]).first).to_be_visible(timeout=30_000)
+        expect(page.get_by_text(request[:60]).first).to_be_visible(timeout=300_000)
         expect(page.get_by_text(log.samples[0].messages[-1].text.splitlines()[-1]).first).to_be_visible()
         expect(page.locator("img[src^='data:image/']").first).to_be_visible()
         page.screenshot(path=tmp_path / "sample.png")
