@@ -15,8 +15,11 @@ from hybrid.benchmarks.base import Source, accuracy
 from hybrid.benchmarks.blink import BENCHMARK
 from hybrid.benchmarks.card import BenchmarkCard
 from hybrid.core.errors import DataError, UsageError
+from hybrid.core.image_clusters import JoinedUnits
 from hybrid.core.images import ImageStore
-from hybrid.core.types import BrokenQuestion, Kind, Metric, Question, Score
+from hybrid.core.types import BrokenQuestion, Kind, Metric, Question, Score, StoredImage
+from hybrid.log.lines import Records
+from hybrid.log.questions import QuestionSpool
 from hybrid.running.data import Mounted, mount, questions
 from tests.tables import cases
 
@@ -79,6 +82,33 @@ def test_a_limit_takes_whole_groups_and_as_many_as_there_are(sizes: list[list[in
 def test_an_id_that_stands_twice_is_an_error() -> None:
     with pytest.raises(DataError, match="data: the id 'a1' appears twice"):
         choose_ids({"a": [row("a1")], "b": [row("a1")]}, None)
+
+
+def test_work_grows_with_the_questions_where_pictures_are_shared(monkeypatch: pytest.MonkeyPatch) -> None:
+    """20,000 questions on 200 pictures: each is written twice and read once, and the clusters are joined once."""
+    calls: Counter[str] = Counter()
+
+    def counted(place: type, name: str) -> None:
+        function = getattr(place, name)
+
+        def call(*args: Any) -> Any:
+            calls[name] += 1
+            return function(*args)
+
+        monkeypatch.setattr(place, name, call)
+
+    counted(JoinedUnits, "root")
+    counted(JoinedUnits, "joined")
+    counted(QuestionSpool, "add")
+    counted(Records, "__getitem__")
+    pictures = [StoredImage(f"{number:064x}", 4, 4, "image/png") for number in range(200)]
+    rows = [replace(row(f"a{number}"), images=(pictures[number % 200],)) for number in range(20_000)]
+    assert len(choose_ids({"a": list(rows)}, None)) == 20_000
+    assert calls["joined"] == 1
+    assert calls["add"] == 2 * 20_000
+    # Reading the questions back for the assertion is the second time.
+    assert calls["__getitem__"] == 2 * 20_000
+    assert calls["root"] <= 6 * 20_000
 
 
 def test_no_question_at_all_is_an_error() -> None:
