@@ -1,6 +1,6 @@
 """Declarations of a configuration's fields, from which command line, files, environment and docs are derived.
 
-limit: Annotated[int | None, NOT_IDENTITY, option("--limit")] = None        # the words of "--limit" are in options.toml
+limit: Annotated[int | None, NOT_IDENTITY, ASK("--limit N", "Number of questions.", at_least=1)] = None
 
 for field in option_fields(RunConfig):
     field.option.name, field.type, field.default
@@ -11,12 +11,11 @@ from __future__ import annotations
 import types
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, dataclass, fields, is_dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Final, Literal, Union, get_args, get_origin, get_type_hints
 
 from hybrid.core.errors import UsageError
-from hybrid.core.toml_records import read_card
 
 Group = Literal["ask", "model", "tools", "limits", "output"]
 # Headings for lists of options.
@@ -77,6 +76,8 @@ class Option:
     about_variable: str = ""
     # Whether a manifest records it among the options of a run.
     kept: bool = True
+    # Whether a list of values in a file makes a run per value.
+    varied: bool = True
     # The option whose KEY=VALUE words contain it.
     parent: Parent = ""
     # Description of a setting's values, if its type does not list them.
@@ -97,18 +98,31 @@ class Option:
         return self.help.partition(". ")[0].rstrip(".")
 
 
-@dataclass(frozen=True)
-class _Words:
-    option: tuple[Option, ...]
+def option(group: Group, words: str, text: str, **more: Any) -> Option:
+    """Return an option from its words on the command line, such as `-o --out DIR`, and its help text.
+
+    `more` are fields of `Option`.
+    """
+    names = [word for word in words.split() if word.startswith("-")]
+    metavar = words.removeprefix(" ".join(names)).strip()
+    return Option(names[-1], text, group, short="".join(names[:-1]), metavar=metavar, **more)
 
 
-_WORDS: Final = read_card(Path(__file__).with_name("options.toml"), _Words)
-_BY_NAME: Final = {(word.parent, word.name): word for word in _WORDS.option}
+ASK: Final = partial(option, "ask")
+MODEL: Final = partial(option, "model")
+TOOLS: Final = partial(option, "tools")
+LIMITS: Final = partial(option, "limits")
+OUTPUT: Final = partial(option, "output")
 
 
-def option(name: str, parent: Parent = "") -> Option:
-    """Return the option defined in `options.toml`. Raises `KeyError` if it is not there."""
-    return _BY_NAME[parent, name]
+def setting(key: str, text: str, **more: Any) -> Option:
+    """Return an option that is a key of `--setting KEY=VALUE`."""
+    return Option(key, text, parent="--setting", **more)
+
+
+def model_arg(key: str, **more: Any) -> Option:
+    """Return an option that is a key of `--model-arg KEY=VALUE`."""
+    return Option(key, parent="--model-arg", **more)
 
 
 @dataclass(frozen=True)
