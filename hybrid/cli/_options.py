@@ -16,17 +16,7 @@ from typing import Any, Final, Literal
 import click
 
 from hybrid.cli import _complete
-from hybrid.cli._option_types import (
-    BENCHMARK,
-    SOLVER,
-    AddressType,
-    Amount,
-    Device,
-    FiniteRange,
-    Listed,
-    RunOrSolver,
-    WholeRange,
-)
+from hybrid.cli import _option_types as types
 from hybrid.cli._path import path_option
 from hybrid.core.errors import UsageError
 from hybrid.core.toml_records import read_card
@@ -41,21 +31,21 @@ TYPES: Final[Mapping[str, Any]] = {
     "existing path": click.Path(path_type=Path, exists=True),
     "existing folder": click.Path(path_type=Path, exists=True, file_okay=False),
     "existing file": click.Path(path_type=Path, exists=True, dir_okay=False),
-    "run or solver": RunOrSolver(),
+    "run or solver": types.RUN_OR_SOLVER,
     "integer": click.INT,
-    "count": WholeRange(0),
-    "number": WholeRange(1),
-    "several": WholeRange(2),
-    "port": WholeRange(0, 65535),
-    "from 0": FiniteRange(0),
-    "share": FiniteRange(0, 1, min_open=True, max_open=True),
-    "share to 1": FiniteRange(0, 1, min_open=True),
-    "difference": FiniteRange(-1, 1),
-    "amount": Amount(),
-    "benchmark": BENCHMARK,
-    "solver": SOLVER,
-    "device": Device(),
-    "address": AddressType(),
+    "count": types.COUNT,
+    "number": types.NUMBER,
+    "several": types.WholeRange(2),
+    "port": types.WholeRange(0, 65535),
+    "from 0": types.FiniteRange(0),
+    "share": types.FiniteRange(0, 1, min_open=True, max_open=True),
+    "share to 1": types.FiniteRange(0, 1, min_open=True),
+    "difference": types.FiniteRange(-1, 1),
+    "amount": types.AMOUNT,
+    "benchmark": types.BENCHMARK,
+    "solver": types.SOLVER,
+    "device": types.DEVICE,
+    "address": types.ADDRESS,
 }
 Decorator = Callable[[Any], Any]
 
@@ -98,7 +88,7 @@ class Declared:
             arguments |= {"default": self.flag or self.default, "show_default": self.default_shown or None}
         return click.option(
             *(self.names or (f"--{key}",)),
-            cls=Listed if self.listed else click.Option,
+            cls=types.Listed if self.listed else click.Option,
             # Click uses False for an option with an optional value.
             is_flag=self.flag or None,
             multiple=self.many or self.listed,

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from hybrid.running.ablation import Ablation
 
 # Options of `hybrid run` that differ here.
-OWN = frozenset({"benchmark", "config", "solver", "out", "as_json", "verbose", "quiet", "debug"})
+OWN = frozenset({"benchmark", "config", "solver", "out", "json", "verbose", "quiet", "debug"})
 # Options that --report uses.
 HEEDED = frozenset(
     {"report", "solver", "unanswered", "allow_failed", "tables", "verbose", "quiet", "debug"}

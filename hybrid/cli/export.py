@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,8 +11,9 @@ import click
 
 from hybrid.cli._help import Grouped
 from hybrid.cli._logging_options import told_options
-from hybrid.cli._option_types import OneOf
+from hybrid.cli._option_types import Checked
 from hybrid.cli._options import options
+from hybrid.config.values import check_plugin
 from hybrid.core.errors import UsageError
 from hybrid.display.notes import tell
 from hybrid.plugins.registry import load, names
@@ -24,7 +26,7 @@ TO = click.option(
     "--to",
     "form",
     required=True,
-    type=OneOf("format", FORMATS),
+    type=Checked("text", partial(check_plugin, noun="format", package=FORMATS)),
     metavar="FORMAT",
     help=f"One of {', '.join(names(FORMATS))}.",
 )

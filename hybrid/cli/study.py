@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     Show = Callable[[ComparisonReport, Sequence[Path]], None]
 
 # Options of `hybrid run` that a study sets itself or defines differently.
-OWN = frozenset({"benchmark", "config", "solver", "out", "as_json", "verbose", "quiet", "debug", "tool_output", "show"})
+OWN = frozenset({"benchmark", "config", "solver", "out", "json", "verbose", "quiet", "debug", "tool_output", "show"})
 DEFAULT_SOLVER = "controller"
 # Options shown only by `--help-all`, in addition to the rare ones of `hybrid run`.
 RARE = frozenset(

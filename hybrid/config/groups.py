@@ -213,7 +213,11 @@ def parse_model_args(items: Sequence[str]) -> ModelSettings:
     Raises:
         UsageError: an item without `=`, a key given twice, or a value that does not fit.
     """
-    arguments = pairs("--model-arg", items)
+    return model_settings_of(pairs("--model-arg", items))
+
+
+def model_settings_of(arguments: Mapping[str, str]) -> ModelSettings:
+    """As `parse_model_args`, for texts by key."""
     values: dict[str, Json] = {}
     for key, text in arguments.items():
         try:

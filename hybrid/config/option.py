@@ -78,6 +78,8 @@ class Option:
     kept: bool = True
     # Whether a list of values in a file makes a run per value.
     varied: bool = True
+    # Types that Python code may pass in addition to a name: `BaseChatModel`.
+    python_type: str = ""
     # The option whose KEY=VALUE words contain it.
     parent: Parent = ""
     # Description of a setting's values, if its type does not list them.
@@ -90,7 +92,12 @@ class Option:
     @property
     def key(self) -> str:
         """The name as an identifier: `max_turns`."""
-        return self.name.removeprefix("--").replace("-", "_")
+        return self.long.replace("-", "_")
+
+    @property
+    def long(self) -> str:
+        """The name without dashes, as in a file: `max-turns`."""
+        return self.name.removeprefix("--")
 
     @property
     def brief(self) -> str:
@@ -147,8 +154,25 @@ class OptionField:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The values of a `Literal`; empty for any other type."""
-        return get_args(self.type) if get_origin(self.type) is Literal else ()
+        """The values of a `Literal`, or of a list of them; empty for any other type."""
+        kind = self.item_type
+        return get_args(kind) if get_origin(kind) is Literal else ()
+
+    @property
+    def item_type(self) -> Any:
+        """The type of one value: of an item, if it has several."""
+        return get_args(self.type)[0] if self.is_many else self.type
+
+    @property
+    def noun(self) -> str:
+        """The kind of its values, for messages."""
+        if self.option.form in ("amount", "GB"):
+            return "float"
+        if is_path(self):
+            return "path"
+        if self.type is int:
+            return "integer" if self.option.at_least is None else "integer range"
+        return "text"
 
     @property
     def is_pairs(self) -> bool:
@@ -159,6 +183,21 @@ class OptionField:
     def is_many(self) -> bool:
         """Whether it has several values."""
         return _class(self.type) is tuple
+
+    @property
+    def is_flag(self) -> bool:
+        """Whether it is set without a value."""
+        return self.type is bool and self.option.form != "on|off"
+
+    @property
+    def is_repeated(self) -> bool:
+        """Whether the option may be given several times."""
+        return self.is_pairs or (self.is_many and self.option.form != "A,B")
+
+    @property
+    def is_listed(self) -> bool:
+        """Whether the option may be given several times, and accepts several values in one word."""
+        return self.is_many and self.option.metavar == "A,B" and self.option.form != "A,B"
 
 
 def option_fields(config: type, parent: Parent = "") -> tuple[OptionField, ...]:
@@ -211,7 +250,7 @@ def refuse_too_small(group: Any) -> None:
     for field in _all_fields(kind):
         least, value = field.option.at_least, getattr(group, field.path[0])
         if least is not None and value is not None and not value >= least:
-            name = f"--{field.option.name.removeprefix('--').replace('_', '-')}"
+            name = f"--{field.option.long.replace('_', '-')}"
             raise UsageError(f"{name} {value}: must be at least {least:g}")
 
 
@@ -227,5 +266,5 @@ def nested(values: Mapping[tuple[str, ...], Any]) -> dict[str, Any]:
 
 
 def is_path(field: OptionField) -> bool:
-    """Return whether the value is a path."""
-    return _class(field.type) is Path
+    """Return whether its values are paths."""
+    return field.item_type is Path

@@ -72,6 +72,7 @@ class RunConfig:
             "Who answers. May be given several times.  [default: controller, mllm, specialist]",
             common=True,
             form="solver",
+            python_type="Solver",
         ),
     ] = field(default=(), kw_only=False)
     split: Annotated[
@@ -126,6 +127,7 @@ class RunConfig:
             "provider:model, hf:DIR_OR_ID, replay:DIR or embedded.",
             common=True,
             variable="HYBRID_MODEL",
+            python_type="BaseChatModel",
             about_variable="also the model of the graph in Studio",
         ),
     ] = field(default=None, kw_only=False)
@@ -171,6 +173,7 @@ class RunConfig:
             "[default: default]",
             common=True,
             form="A,B",
+            python_type="Tool",
         ),
     ] = ()
     mcp: Annotated[

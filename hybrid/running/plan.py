@@ -59,7 +59,7 @@ def changed(config: RunConfig, changes: Mapping[str, Any]) -> RunConfig:
             text = (
                 ",".join(value) if option_field.option.form == "A,B" else list(value) if option_field.is_many else value
             )
-            options[option_field.option.name.removeprefix("--")] = text
+            options[option_field.option.long] = text
     return replace(config, options_as_used=options, **changes)
 
 
