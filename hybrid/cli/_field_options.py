@@ -103,10 +103,13 @@ def click_option(field: OptionField) -> click.Option:
     return (ListOption if field.is_listed else FieldOption)(names, field=field, **facts)
 
 
-def shared_option(key: str) -> Callable[[Any], Any]:
-    """Return the decorator for an option of `CommandOptions`, for commands whose help has no groups."""
+def shared_option(key: str, **more: Any) -> Callable[[Any], Any]:
+    """Return the decorator for an option of `CommandOptions`, for commands whose help has no groups.
+
+    `more` are arguments of `click.option`.
+    """
     names, facts = _click_arguments(COMMAND_FIELDS[key])
-    return click.option(*names, **facts)
+    return click.option(*names, **facts, **more)
 
 
 def _click_arguments(field: OptionField) -> tuple[list[str], dict[str, Any]]:

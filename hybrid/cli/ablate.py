@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
+from hybrid.cli import _complete
+from hybrid.cli import _option_types as types
 from hybrid.cli._configured import options_of
 from hybrid.cli._help import Grouped
 from hybrid.cli._logging_options import told_options
-from hybrid.cli._options import FORMS, form_options, options
+from hybrid.cli._options import FORMS, form_options
 from hybrid.cli._run_options import config_of
 from hybrid.cli._several_runs import AskedRuns, ask_and_show, estimated, prepared, show_estimate
 from hybrid.cli.run import command as run_command
@@ -46,7 +48,30 @@ RARE = frozenset(
 
 
 @click.command("ablate", cls=Grouped, rare=RARE)
-@options("ablate")
+@click.argument("benchmark", required=False, shell_complete=_complete.benchmarks)
+@click.option(
+    "--solver",
+    type=types.SOLVER,
+    shell_complete=_complete.solvers,
+    help="One that offers a model tools.  [default: controller]",
+)
+@click.option("-o", "--out", type=types.ANY_PATH, help="Folder of the ablation, with a run in each folder.")
+@click.option(
+    "--leave-out/--no-leave-out", is_flag=True, default=True, help="A run without each tool.  [default: leave-out]"
+)
+@click.option("--add-one", is_flag=True, help="Also a run with each tool alone.")
+@click.option(
+    "--vary",
+    metavar="A,B",
+    shell_complete=_complete.tool_lists,
+    help="Leave out or add only these.  [default: every tool offered]",
+)
+@click.option(
+    "--report",
+    type=types.EXISTING_PATH,
+    metavar="DIR",
+    help="Only print the ablation in this folder. Heeds --solver, --unanswered, --allow-failed and the forms.",
+)
 @form_options
 @told_options
 def command(form: str | None, **options: Any) -> int:

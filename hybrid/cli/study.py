@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from hybrid.cli import _complete
+from hybrid.cli import _option_types as types
 from hybrid.cli._configured import options_of
 from hybrid.cli._help import Grouped
 from hybrid.cli._logging_options import told_options
-from hybrid.cli._options import FORMS, form_options, options
+from hybrid.cli._options import FORMS, form_options
 from hybrid.cli._run_options import config_of
 from hybrid.cli._several_runs import AskedRuns, ask_and_show, estimated, prepared, show_estimate
 from hybrid.cli.run import command as run_command
@@ -39,7 +41,38 @@ RARE = frozenset(
 
 
 @click.command("study", cls=Grouped, rare=RARE)
-@options("study")
+@click.argument("benchmark", required=False, shell_complete=_complete.benchmarks)
+@click.option(
+    "--solver",
+    type=types.SOLVER,
+    default="controller",
+    show_default=True,
+    shell_complete=_complete.solvers,
+    help="The one with tools.",
+)
+@click.option(
+    "--depth",
+    type=click.Choice(["quick", "full"]),
+    default="quick",
+    show_default=True,
+    help="full: also no loop, no pictures, other findings, forms.",
+)
+@click.option("-o", "--out", type=types.ANY_PATH, help="Folder of the study, with a run for each cell.")
+@click.option(
+    "--margin",
+    type=types.SHARE,
+    default=0.05,
+    show_default=True,
+    metavar="M",
+    help="Equal is what differs by less than this, in the unit of the headline metric.",
+)
+@click.option(
+    "--recorded",
+    type=types.ANY_FILE,
+    multiple=True,
+    metavar="FILE",
+    help="Results made elsewhere: first without tools, then with.",
+)
 @form_options
 @told_options
 def command(form: str | None, **options: Any) -> int:
