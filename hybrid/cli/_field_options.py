@@ -74,7 +74,7 @@ class FieldOption(GroupedOption):
 
     def __init__(self, *args: Any, field: OptionField, **more: Any) -> None:
         option = field.option
-        super().__init__(*args, group=option.group, common=option.common, brief=option.brief, **more)
+        super().__init__(*args, group=option.group, common=bool(option.common), brief=option.brief, **more)
         self.field = field
 
     def resolve_envvar_value(self, ctx: click.Context) -> str | None:

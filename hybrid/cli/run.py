@@ -148,3 +148,9 @@ def scores_of(run: ResolvedRun, unanswered: UnansweredRule | None, *, allow_fail
         click.echo(f"the answers of {split} are hidden: {submission}", err=True)
     scored = tell_unkept(score_run(run.folder, ScoreOptions(run.config.protocol, rule), names)) if names else ()
     return ScoreReport({run.folder.path: scored}, ComparisonOptions(allow_failed=allow_failed), rule, in_run=True)
+
+
+def lacking_options(other: click.Command, *left_out: str) -> list[click.Parameter]:
+    """Return the options of `hybrid run` that another command does not have itself, without those `left_out`."""
+    own = {word for param in other.params for word in (*param.opts, *param.secondary_opts)}
+    return [param for param in command.params if own.isdisjoint(param.opts) and param.name not in left_out]

@@ -16,9 +16,10 @@ from hybrid.cli._configured import options_of
 from hybrid.cli._help import Grouped
 from hybrid.cli._logging_options import told_options
 from hybrid.cli._options import FORMS, form_options
-from hybrid.cli._run_options import config_of
+from hybrid.cli._run_options import RARE_BESIDE_RUN, config_of
 from hybrid.cli._several_runs import AskedRuns, ask_and_show, estimated, prepared, show_estimate
 from hybrid.cli.run import command as run_command
+from hybrid.cli.run import lacking_options
 from hybrid.core.errors import UsageError
 from hybrid.display.notes import tell
 from hybrid.display.terminal import TEXT, Shape, pasteable
@@ -31,13 +32,9 @@ if TYPE_CHECKING:
 
     Show = Callable[[ComparisonReport, Sequence[Path]], None]
 
-# Options of `hybrid run` that a study sets itself or defines differently.
-OWN = frozenset({"benchmark", "config", "solver", "out", "json", "verbose", "quiet", "debug", "tool_output", "show"})
 DEFAULT_SOLVER = "controller"
 # Options shown only by `--help-all`, in addition to the rare ones of `hybrid run`.
-RARE = frozenset(
-    {"margin", "setting", "max_tokens", "model_arg", "weights", "path", "max_turns", "concurrency", "device"}
-) | {f"form_{form}" for form in FORMS if form != "json"}
+RARE = RARE_BESIDE_RUN | {"margin", "path", "device"} | {f"form_{form}" for form in FORMS if form != "json"}
 
 
 @click.command("study", cls=Grouped, rare=RARE)
@@ -116,7 +113,8 @@ def command(form: str | None, **options: Any) -> int:
     return ask_cells(cells, config, options, partial(_shown, form, options["tables"]))
 
 
-command.params += [option for option in run_command.params if option.name not in OWN]
+# A study sets the form of tools itself.
+command.params += lacking_options(command, "config", "tool_output", "show")
 
 
 def ask_cells(cells: Sequence[PlannedRun], config: RunConfig, options: Mapping[str, Any], show: Show) -> int:

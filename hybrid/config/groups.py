@@ -81,7 +81,7 @@ class ModelSettings:
             "--base-url URL",
             "An OpenAI-compatible server. For example http://127.0.0.1:8000/v1. The variable applies to models of "
             "the provider in HYBRID_MODEL, or of openai without it.",
-            common=True,
+            common="run",
             form="address",
             variable="HYBRID_BASE_URL",
             about_variable="for models of the provider that `HYBRID_MODEL` names, `openai` without it",
@@ -104,7 +104,7 @@ class ModelSettings:
         ),
     ] = "auto"
     max_tokens: Annotated[
-        int | None, MODEL("--max-tokens N", "Longest reply of the model.", common=True, at_least=1)
+        int | None, MODEL("--max-tokens N", "Longest reply of the model.", common="run", at_least=1)
     ] = None
     temperature: Annotated[float | None, model_arg("temperature", at_least=0)] = 0.0
     seed: int | None = None
@@ -266,7 +266,7 @@ class BackendChoice:
             "--weights [TOOL=]DIR",
             "Weights of a tool's learned backend. DIR is a folder or an id of the hub; TOOL= may be left out if only "
             "one tool loads weights.",
-            common=True,
+            common="run",
         ),
     ] = field(default_factory=dict)
     # Device of learned backends: `cpu`, `mps`, `cuda` (all GPUs), `cuda:N,cuda:M`, or `auto`.
@@ -369,7 +369,7 @@ class Limits:
     """
 
     tool_calls: Annotated[int, LIMITS("--max-tool-calls N", "Tool calls per question.", common=True, at_least=0)] = 8
-    turns: Annotated[int, LIMITS("--max-turns N", "Model calls per ask.", common=True, at_least=1)] = 8
+    turns: Annotated[int, LIMITS("--max-turns N", "Model calls per ask.", common="run", at_least=1)] = 8
     seconds: Annotated[float | None, LIMITS("--max-seconds S", "Running time per question.", form="amount")] = 600.0
     tokens: Annotated[
         int | None, LIMITS("--max-total-tokens N", "Tokens read and written per question.", at_least=1)

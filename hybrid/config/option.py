@@ -64,8 +64,8 @@ class Option:
     # `--help` shows the first sentence.
     help: str = ""
     group: Group = "ask"
-    # Whether `--help` lists it; the others are under `--help-all`.
-    common: bool = False
+    # Whether `--help` lists it, of every command or of `hybrid run` alone; the others are under `--help-all`.
+    common: bool | Literal["run"] = False
     # A short name: `-o`.
     short: str = ""
     metavar: str = ""

@@ -102,7 +102,7 @@ class RunConfig:
             "A choice of the benchmark, or how models are asked. For any benchmark: samples=K (vote over K replies), "
             "repeats=K (every question K times), reasoning=first|none, caption-model=PROVIDER:NAME, "
             "context=FILE.jsonl. All are in `hybrid benchmarks show NAME`.",
-            common=True,
+            common="run",
         ),
     ] = field(default_factory=dict)
     data: Annotated[
@@ -288,7 +288,7 @@ class RunConfig:
     seed: Annotated[int, IDENTITY, ASK("--seed N", "Seed of all that is drawn.")] = 0
     # Questions in flight, over all workers of an engine together.
     concurrency: Annotated[
-        int, NOT_IDENTITY, LIMITS("--concurrency N", "Questions in flight.", common=True, at_least=1, varied=False)
+        int, NOT_IDENTITY, LIMITS("--concurrency N", "Questions in flight.", common="run", at_least=1, varied=False)
     ] = 64
     engine: Annotated[
         str,
