@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
 import click
 
 from hybrid.config.values import check_address, check_amount, check_benchmark, check_device, check_solver
-from hybrid.core.errors import UsageError, did_you_mean
-
-EMPTY = re.compile(r"(--[a-z-]+)=")
+from hybrid.core.errors import did_you_mean
 
 
 class Checked(click.ParamType[Any]):
@@ -41,17 +38,6 @@ class Listed(click.Option):
         if value and "" in value:
             raise click.BadParameter("a name is empty", ctx, self)
         return super().type_cast_value(ctx, value)
-
-
-def refuse_empty(words: Sequence[str]) -> None:
-    """Raise `UsageError`, naming the option, if a word is empty or has an empty value: `--split=`, `--split ""`."""
-    for previous, word in zip(("", *words), words, strict=False):
-        if word == "--":
-            return
-        if empty := EMPTY.fullmatch(word):
-            raise UsageError(f"{empty[1]}: the value is empty")
-        if word == "":
-            raise UsageError(f"{previous}: the value is empty" if previous.startswith("-") else "an argument is empty")
 
 
 class FiniteRange(click.FloatRange):

@@ -22,7 +22,7 @@ MAX_MODEL_LENGTH = 40
 
 
 @cache
-def counting(config: type[RunConfig]) -> Mapping[str, InIdentity]:
+def counting(config: type) -> Mapping[str, InIdentity]:
     """Return the fields of a configuration that count, with how they count."""
     return {
         name: mark
@@ -42,16 +42,18 @@ def identity_of(config: RunConfig, facts: Mapping[str, Json]) -> dict[str, Json]
     Raises:
         KeyError: an option names a fact that was not resolved.
     """
+    kind: type = type(config)
     return {
         counts.key or name: facts[counts.key] if counts.key else getattr(config, name)
-        for name, counts in counting(type(config)).items()
+        for name, counts in counting(kind).items()
         if not (counts.if_given and getattr(config, name) == getattr(_PLAIN, name))
     }
 
 
 def concerning(identity: Mapping[str, Json], concerns: Collection[Concern]) -> dict[str, Json]:
     """Return the part of an identity that can change the answers of such solvers, without their tools."""
-    of = {counts.key or name: counts.of for name, counts in counting(RunConfig).items()}
+    kind: type = RunConfig
+    of = {counts.key or name: counts.of for name, counts in counting(kind).items()}
     part = {key: value for key, value in identity.items() if of.get(key, "all") in concerns}
     if isinstance(limits := part.get("limits"), Mapping) and "tools" not in concerns:
         part["limits"] = {name: limit for name, limit in limits.items() if name != "tool_calls"}

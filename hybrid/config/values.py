@@ -63,7 +63,8 @@ def check_whole(value: object, least: float | None) -> int:
         number = int("" if isinstance(value, bool) else str(value))
     except ValueError:
         raise ValueError(f"{str(value)!r} is not a valid integer.") from None
-    return _at_least(number, least)
+    _refuse_less(number, least)
+    return number
 
 
 def check_number(value: object, least: float | None) -> float:
@@ -74,13 +75,13 @@ def check_number(value: object, least: float | None) -> float:
         raise ValueError(f"{str(value)!r} is not a valid float.") from None
     if not math.isfinite(number):
         raise ValueError(f"{value} is no finite number.")
-    return _at_least(number, least)
+    _refuse_less(number, least)
+    return number
 
 
-def _at_least(number: Any, least: float | None) -> Any:
+def _refuse_less(number: float, least: float | None) -> None:
     if least is not None and number < least:
         raise ValueError(f"{number} is not in the range x>={least:g}.")
-    return number
 
 
 def check_amount(value: object) -> float:
@@ -184,4 +185,5 @@ def as_written(field: OptionField, value: Any) -> Json:
         return [str(item) for item in value]
     if isinstance(value, Mapping):
         return dict(value)
-    return str(value) if isinstance(value, Path) else value
+    plain: Json = str(value) if isinstance(value, Path) else value
+    return plain
