@@ -269,7 +269,8 @@ def _text(value: object, *, as_json: bool) -> str:
     """Return a value of a mapping as the text after `KEY=` on a command line."""
     if isinstance(value, bool) and not as_json:
         return "on" if value else "off"
-    return json.dumps(value) if value is None or isinstance(value, int | float | list | dict) else str(value)
+    is_plain = value is None or isinstance(value, int | float | list | tuple | dict)
+    return json.dumps(value, default=str) if is_plain else str(value)
 
 
 def _signature() -> Signature:

@@ -35,7 +35,7 @@ def check_value(field: OptionField, value: object) -> Any:
     if form == "GB":
         return int(check_number(value, least) * BYTES_PER_GB)
     if field.type is bool:
-        return check_switch(value, ("on", "off") if form == "on|off" else SWITCH)
+        return check_switch(value, ("on", "off")) if form == "on|off" else check_switch(text.lower(), SWITCH)
     if field.words:
         return check_word(text, field.words)
     if is_path(field):
