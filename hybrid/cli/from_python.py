@@ -256,7 +256,9 @@ def values_of(options: Mapping[str, object]) -> dict[str, Any]:
         if value is None or (field.is_flag and value is False):
             continue
         if isinstance(value, Mapping) and field.is_pairs:
-            items = [f"{name}={_text(part, as_json=keyword == 'model_arg')}" for name, part in value.items()]
+            items: list[object] = [
+                f"{name}={_text(part, as_json=keyword == 'model_arg')}" for name, part in value.items()
+            ]
         else:
             items = list(value) if isinstance(value, Sequence) and not isinstance(value, str | bytes) else [value]
             if isinstance(value, Mapping) or not (field.is_many or field.is_pairs or len(items) == 1):

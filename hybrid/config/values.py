@@ -178,12 +178,13 @@ def as_written(field: OptionField, value: Any) -> Json:
         case "A,B":
             return ",".join(value)
         case "GB":
-            return value / BYTES_PER_GB
+            return float(value / BYTES_PER_GB)
     if field.is_pairs and not isinstance(value, Mapping):
         return {key: part for key, _, part in (text.partition("=") for text in value)}
     if isinstance(value, tuple):
         return [str(item) for item in value]
     if isinstance(value, Mapping):
-        return dict(value)
+        texts: dict[str, Json] = dict(value)
+        return texts
     plain: Json = str(value) if isinstance(value, Path) else value
     return plain
