@@ -219,7 +219,9 @@ def resolve(benchmark: str, options: Mapping[str, object]) -> tuple[dict[str, An
             values[key] = _read(field, items, source)
         if key in given:
             values[key] = _merge(field, values[key], given[key])
-        if field.option.kept and (items or key in given):
+        # A flag that is off is recorded only where it overrides a file.
+        is_off = field.is_flag and not items and values[key] == field.default
+        if field.option.kept and (items or key in given) and not is_off:
             recorded[field.option.long] = as_written(field, values[key])
     return values, recorded
 
@@ -242,7 +244,7 @@ def _read(field: OptionField, items: Sequence[object], source: str = "") -> Any:
 
 
 def values_of(options: Mapping[str, object]) -> dict[str, Any]:
-    """Return the keywords as values of their fields, by key; those that are None, or flags that are off, are left out.
+    """Return the keywords as values of their fields, by key; those that are None are left out.
 
     Raises:
         UsageError: an unknown option, or a value that does not fit.
@@ -253,7 +255,7 @@ def values_of(options: Mapping[str, object]) -> dict[str, Any]:
             hint = did_you_mean(keyword, list(KEYWORDS))
             raise UsageError(f"hybrid.run has no option {keyword!r}{hint}: it takes those of `hybrid run --help`")
         field = KEYWORDS[keyword]
-        if value is None or (field.is_flag and value is False):
+        if value is None:
             continue
         if isinstance(value, Mapping) and field.is_pairs:
             items: list[object] = [

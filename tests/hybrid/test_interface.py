@@ -175,6 +175,8 @@ def test_options_are_values_of_the_fields() -> None:
         "task": ("Jigsaw",),
         "tools": ("depth", "crop"),
         "rotate": True,
+        # The value of the field `cache`.
+        "no_cache": True,
         "format_line": False,
         "seed": -1,
         "max_cost": 0.5,

@@ -31,6 +31,11 @@ def test_they_win_over_a_file_and_of_a_mapping_by_key(file: Path) -> None:
     }
 
 
+def test_a_flag_that_is_off_wins_over_a_file_and_is_recorded_only_there(file: Path) -> None:
+    assert recorded(file)["rotate"] is True
+    assert recorded(file, rotate=False, strict=False) == {**recorded(file), "rotate": False}
+
+
 def test_they_win_over_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HYBRID_MODEL", "openai:of-the-environment")
     monkeypatch.setenv("HYBRID_DATA_BLINK", "elsewhere")
