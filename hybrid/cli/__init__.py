@@ -8,17 +8,16 @@ import re
 import sys
 import tomllib
 import traceback
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
 import click
 
-from hybrid.cli._option_types import refuse_empty
 from hybrid.cli._streams import RedactedStream, redact_logs
 from hybrid.core.error_text import describe_error, in_one_line, raised_at
-from hybrid.core.errors import HybridError, did_you_mean
+from hybrid.core.errors import HybridError, UsageError, did_you_mean
 from hybrid.core.files import advice_on
 from hybrid.display.notes import quietly, tell
 from hybrid.plugins.registry import described_by, load, names
@@ -33,6 +32,7 @@ COMPLETE = "_HYBRID_COMPLETE"
 GARBAGE_AFTER = 50_000
 # Minimum similarity at which one variable is taken for a misspelling of another: all begin alike.
 ALIKE = 0.8
+EMPTY = re.compile(r"(--[a-z-]+)=")
 
 
 class Commands(click.Group):
@@ -92,6 +92,17 @@ def cli() -> None:
     """
     for line in misspelt(os.environ):
         tell(f"note: {line}")
+
+
+def refuse_empty(words: Sequence[str]) -> None:
+    """Raise `UsageError`, naming the option, if a word is empty or has an empty value: `--split=`, `--split ""`."""
+    for previous, word in zip(("", *words), words, strict=False):
+        if word == "--":
+            return
+        if empty := EMPTY.fullmatch(word):
+            raise UsageError(f"{empty[1]}: the value is empty")
+        if word == "":
+            raise UsageError(f"{previous}: the value is empty" if previous.startswith("-") else "an argument is empty")
 
 
 def misspelt(environment: Iterable[str]) -> Iterator[str]:

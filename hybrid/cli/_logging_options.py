@@ -16,11 +16,11 @@ from typing import Any
 
 import click
 
-from hybrid.cli._options import shared_option
+from hybrid.cli._field_options import shared_option
 from hybrid.core.errors import ToolError, UsageError
 from hybrid.display.notes import quietly
 
-# Keys in `options.toml`.
+# Fields of `CommandOptions`.
 OPTIONS = ("verbose", "quiet", "debug")
 
 

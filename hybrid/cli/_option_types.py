@@ -3,46 +3,29 @@
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Sequence
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
-from urllib.parse import urlsplit
+from typing import Any, Final
 
 import click
 
-from hybrid.core.errors import UsageError, did_you_mean
-
-EMPTY = re.compile(r"(--[a-z-]+)=")
-DEVICE = re.compile(r"auto|cpu|mps|cuda|cuda:[0-9]+(?:,cuda:[0-9]+)*")
+from hybrid.config.values import check_address, check_amount, check_benchmark, check_device, check_solver
+from hybrid.core.errors import did_you_mean
 
 
-class Amount(click.ParamType[float]):
-    """A finite number above 0: seconds or dollars of a budget."""
+class Checked(click.ParamType[Any]):
+    """A type whose values a function of `hybrid/config/values.py` checks; `name` is its metavar in small letters."""
 
-    name = "float"
+    def __init__(self, name: str, check: Callable[[object], Any]) -> None:
+        self.name = name
+        self._check = check
 
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """Return the number. Fails for anything else."""
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the value. Fails if the check does."""
         try:
-            number = float(str(value))
-        except ValueError:
-            self.fail(f"{value!r} is no number.", param, ctx)
-        if not (math.isfinite(number) and number > 0):
-            self.fail(f"{value} is no amount above 0.", param, ctx)
-        return number
-
-
-class Device(click.ParamType[str]):
-    """`auto`, `cpu`, `mps`, `cuda` or `cuda:N,cuda:M`; `refuse_absent` of `hybrid.serving.loader` checks existence."""
-
-    name = "text"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return the word. Fails for any other."""
-        if not DEVICE.fullmatch(str(value)):
-            self.fail(f"{value!r} is no device: write auto, cpu, mps, cuda or cuda:N,cuda:M.", param, ctx)
-        return str(value)
+            return self._check(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
 
 
 class Listed(click.Option):
@@ -55,17 +38,6 @@ class Listed(click.Option):
         if value and "" in value:
             raise click.BadParameter("a name is empty", ctx, self)
         return super().type_cast_value(ctx, value)
-
-
-def refuse_empty(words: Sequence[str]) -> None:
-    """Raise `UsageError`, naming the option, if a word is empty or has an empty value: `--split=`, `--split ""`."""
-    for previous, word in zip(("", *words), words, strict=False):
-        if word == "--":
-            return
-        if empty := EMPTY.fullmatch(word):
-            raise UsageError(f"{empty[1]}: the value is empty")
-        if word == "":
-            raise UsageError(f"{previous}: the value is empty" if previous.startswith("-") else "an argument is empty")
 
 
 class FiniteRange(click.FloatRange):
@@ -106,53 +78,23 @@ class WholeRange(click.IntRange):
         return super().convert(click.INT.convert(value, param, ctx), param, ctx)
 
 
-class AddressType(click.ParamType[str]):
-    """`http://HOST[:PORT][/PATH]` or https; the host is not contacted."""
-
-    name = "text"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return the address. Fails for anything else."""
-        try:
-            parts = urlsplit(str(value))
-            is_valid = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-        except ValueError:
-            is_valid = False
-        if not is_valid:
-            self.fail(f"{value!r} is no address: write it as http://127.0.0.1:8000/v1.", param, ctx)
-        return str(value)
-
-
-class OneOf(click.ParamType[str]):
-    """The name of a benchmark or of a solver, checked without importing it.
-
-    Args:
-        what: the noun.
-        package: `hybrid.benchmarks`, or empty for solvers.
-    """
-
-    name = "text"
-
-    def __init__(self, what: str, package: str = "") -> None:
-        self._what = what
-        self._package = package
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return the name; for an unknown one, fail and suggest the closest match."""
-        from hybrid.core.repetitions import REPEAT
-        from hybrid.plugins.registry import names, solver_names
-
-        all_names = tuple(names(self._package) if self._package else solver_names())
-        name = str(value)
-        # The names of repetitions are rejected later, with an explanation.
-        if name not in all_names and REPEAT not in name:
-            self.fail(
-                f"no {self._what} {name!r}{did_you_mean(name, all_names)}; there are: {', '.join(all_names)}",
-                param,
-                ctx,
-            )
-        return name
-
-
-BENCHMARK = OneOf("benchmark", "hybrid.benchmarks")
-SOLVER = OneOf("solver")
+ANY_PATH: Final = click.Path(path_type=Path)
+FOLDER: Final = click.Path(path_type=Path, file_okay=False)
+ANY_FILE: Final = click.Path(path_type=Path, dir_okay=False)
+EXISTING_PATH: Final = click.Path(path_type=Path, exists=True)
+EXISTING_FOLDER: Final = click.Path(path_type=Path, exists=True, file_okay=False)
+EXISTING_FILE: Final = click.Path(path_type=Path, exists=True, dir_okay=False)
+RUN_OR_SOLVER: Final = RunOrSolver()
+COUNT: Final = WholeRange(0)
+NUMBER: Final = WholeRange(1)
+SEVERAL: Final = WholeRange(2)
+PORT: Final = WholeRange(0, 65535)
+FROM_0: Final = FiniteRange(0)
+SHARE_TO_1: Final = FiniteRange(0, 1, min_open=True)
+DIFFERENCE: Final = FiniteRange(-1, 1)
+SHARE: Final = FiniteRange(0, 1, min_open=True, max_open=True)
+AMOUNT: Final = Checked("float", check_amount)
+DEVICE: Final = Checked("text", check_device)
+ADDRESS: Final = Checked("text", check_address)
+BENCHMARK: Final = Checked("text", check_benchmark)
+SOLVER: Final = Checked("text", check_solver)

@@ -1,160 +1,87 @@
-"""Click options and arguments of the commands, made from the words in `options.toml`.
+"""Click options and arguments that several commands share.
 
-@click.command("score", cls=Grouped)
-@options("score")
-def command(paths, benchmark, ...): ...
+@click.command("view")
+@shared.run
+@tables_option
+def command(run, tables): ...
+
+An option of one command stands above that command. Those of `hybrid run` are fields of `hybrid.config`.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Final, Literal
+from collections.abc import Callable
+from typing import Any, Final
 
 import click
 
 from hybrid.cli import _complete
-from hybrid.cli._option_types import (
-    BENCHMARK,
-    SOLVER,
-    AddressType,
-    Amount,
-    Device,
-    FiniteRange,
-    Listed,
-    RunOrSolver,
-    WholeRange,
-)
-from hybrid.cli._path import path_option
+from hybrid.cli import _option_types as types
+from hybrid.cli._field_options import shared_option
 from hybrid.core.errors import UsageError
-from hybrid.core.toml_records import read_card
 from hybrid.display.terminal import shape_of
 
-# Value types by their word in the file; those that are not paths or whole numbers reject NaN and infinity.
-TYPES: Final[Mapping[str, Any]] = {
-    "text": None,
-    "path": click.Path(path_type=Path),
-    "folder": click.Path(path_type=Path, file_okay=False),
-    "file": click.Path(path_type=Path, dir_okay=False),
-    "existing path": click.Path(path_type=Path, exists=True),
-    "existing folder": click.Path(path_type=Path, exists=True, file_okay=False),
-    "existing file": click.Path(path_type=Path, exists=True, dir_okay=False),
-    "run or solver": RunOrSolver(),
-    "integer": click.INT,
-    "count": WholeRange(0),
-    "number": WholeRange(1),
-    "several": WholeRange(2),
-    "port": WholeRange(0, 65535),
-    "from 0": FiniteRange(0),
-    "share": FiniteRange(0, 1, min_open=True, max_open=True),
-    "share to 1": FiniteRange(0, 1, min_open=True),
-    "difference": FiniteRange(-1, 1),
-    "amount": Amount(),
-    "benchmark": BENCHMARK,
-    "solver": SOLVER,
-    "device": Device(),
-    "address": AddressType(),
-}
-Decorator = Callable[[Any], Any]
-
-
-@dataclass(frozen=True)
-class Declared:
-    """One option or argument, under its long name without dashes."""
-
-    help: str = ""
-    argument: bool = False
-    # Names for click, if there are more than `--KEY`.
-    names: tuple[str, ...] = ()
-    type: str = "text"
-    # The valid words, if they are a fixed set.
-    words: tuple[str, ...] = ()
-    flag: bool = False
-    # Whether it may be repeated, or takes all remaining words.
-    many: bool = False
-    # Whether it accepts `A,B`, repeatedly.
-    listed: bool = False
-    required: bool = False
-    # Whether an argument may be omitted.
-    optional: bool = False
-    default: str | None = None
-    default_shown: bool = True
-    metavar: str | None = None
-    complete: Literal["", "benchmarks", "solvers", "tools", "tool_lists", "runs"] = ""
-
-    def decorator(self, key: str) -> Decorator:
-        """Return the decorator that gives a command this option."""
-        arguments: dict[str, Any] = {
-            "type": click.Choice(self.words) if self.words else TYPES[self.type],
-            "metavar": self.metavar,
-            "shell_complete": getattr(_complete, self.complete) if self.complete else None,
-        }
-        if self.argument:
-            must = self.required or not (self.optional or self.many)
-            return click.argument(key, nargs=-1 if self.many else 1, required=must, **arguments)
-        if self.default is not None:
-            arguments |= {"default": self.flag or self.default, "show_default": self.default_shown or None}
-        return click.option(
-            *(self.names or (f"--{key}",)),
-            cls=Listed if self.listed else click.Option,
-            # Click uses False for an option with an optional value.
-            is_flag=self.flag or None,
-            multiple=self.many or self.listed,
-            required=self.required,
-            help=self.help or None,
-            **arguments,
-        )
-
-
-@dataclass(frozen=True)
-class _File:
-    # Options of each command, in the order of its help.
-    commands: Mapping[str, tuple[str, ...]]
-    shared: Mapping[str, Declared]
-    own: Mapping[str, Mapping[str, Declared]]
-
-
-@functools.cache
-def _declared() -> _File:
-    return read_card(Path(__file__).with_name("options.toml"), _File)
-
-
-tables_option: Final = click.option(
-    "--tables",
-    type=click.Choice(["wide", "narrow", "auto"]),
-    default="auto",
-    show_default=True,
-    callback=lambda _context, _parameter, value: shape_of(value),
-    help="narrow keeps text within 80 columns: long names are folded, and columns stand in blocks below each other; "
-    "auto is narrow in a terminal of fewer than 100 columns.",
+backend: Final = click.option(
+    "--backend", type=click.Choice(["auto", "learned", "classical"]), default="auto", show_default=True
 )
-# Options of many commands that take effect as soon as they are parsed.
-IN_CODE: Final[Mapping[str, Decorator]] = {"path": path_option, "tables": tables_option}
-
-
-def shared_option(key: str) -> Decorator:
-    """Return the decorator for an option that many commands share."""
-    return _declared().shared[key].decorator(key)
-
-
-def options(command: str, **in_code: Decorator) -> Decorator:
-    """Give a command the options that the file lists for it; `in_code` are those that the file cannot contain."""
-    file = _declared()
-    options = {key: spec.decorator(key) for key, spec in {**file.shared, **file.own.get(command, {})}.items()}
-    options = {**IN_CODE, **options, **in_code}
-
-    def given(function: Any) -> Any:
-        for key in reversed(file.commands[command]):
-            function = options[key](function)
-        return function
-
-    return given
-
+baseline: Final = click.option("--baseline", metavar="SOLVER", help="Test every other solver against this one.")
+benchmark: Final = click.option(
+    "--benchmark", type=types.BENCHMARK, help="For saved predictions among the paths: whose they are."
+)
+by: Final = click.option("--by", help="Report by this group (granularity, images, ...) instead of tasks.")
+data: Final = click.option("--data", help="The benchmark's data, for predictions without their questions.")
+device: Final = click.option("--device", type=types.DEVICE, default="cpu", show_default=True)
+field: Final = click.option(
+    "--field", type=click.Choice(["stored", "text"]), help="Of saved predictions: see `hybrid score --help`."
+)
+as_json: Final = click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
+max_seconds: Final = click.option(
+    "--max-seconds", type=types.AMOUNT, default=300.0, show_default=True, help="Running time of one call of a tool."
+)
+tool_name: Final = click.argument("name", shell_complete=_complete.tools)
+other_labels: Final = click.option(
+    "--other-labels",
+    type=click.Choice(["refuse", "leave-out", "compare"]),
+    help="Of a task whose authors corrected its labels, where solvers are scored by different ones: "
+    "leave-out compares the other tasks, compare all as they are.  [default: refuse]",
+)
+pairs: Final = click.option(
+    "--pairs", multiple=True, metavar="A:B", help="Test B against A; may be given several times.  [default: all pairs]"
+)
+paths: Final = click.argument("paths", nargs=-1, type=types.EXISTING_PATH, required=True, shell_complete=_complete.runs)
+protocol: Final = click.option(
+    "--protocol",
+    type=click.Choice(["official", "strict"]),
+    help="How replies are read: by the paper's own parser or by ours.  [default: as the run was made; "
+    "strict for saved predictions]",
+)
+published: Final = click.option(
+    "--published", is_flag=True, help="Below, what papers printed of the same metrics, and what limits comparison."
+)
+run: Final = click.argument("run", type=types.EXISTING_FOLDER, shell_complete=_complete.runs)
+weights: Final = click.option(
+    "--weights",
+    multiple=True,
+    metavar="[TOOL=]DIR_OR_ID",
+    help="Directory or hub id of learned weights; TOOL= for a needed tool's.",
+)
+tables_option: Final = shared_option("tables", callback=lambda _context, _parameter, value: shape_of(value))
 
 # Output forms of tables, except text.
 FORMS: Final = ("json", "csv", "latex", "markdown")
+_FORM_OPTIONS: Final = (
+    click.option("--json", "form_json", is_flag=True, help="One JSON object on stdout, everything else on stderr."),
+    click.option(
+        "--csv",
+        "form_csv",
+        is_flag=True,
+        help="One table, one number a line, nothing rounded. A name that a spreadsheet would compute gets an "
+        "apostrophe.",
+    ),
+    click.option("--latex", "form_latex", is_flag=True, help="With the rules of booktabs."),
+    click.option("--markdown", "form_markdown", is_flag=True, help="Tables as GitHub shows them."),
+)
 
 
 def form_options(command: Callable[..., int]) -> Callable[..., int]:
@@ -167,6 +94,6 @@ def form_options(command: Callable[..., int]) -> Callable[..., int]:
             raise UsageError(f"{' and '.join(f'--{form}' for form in forms)} are forms of one output: give one of them")
         return command(*args, form=forms[0] if forms else None, **options)
 
-    for form in reversed(FORMS):
-        formed = shared_option(f"form-{form}")(formed)
+    for option in reversed(_FORM_OPTIONS):
+        formed = option(formed)
     return formed

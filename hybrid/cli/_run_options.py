@@ -8,16 +8,14 @@ config_of(context.params, options_of(context))
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, get_args
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from hybrid.cli import _complete
-from hybrid.cli._configured import FromEnvironment, base_url_of_environment
-from hybrid.cli._option_types import SOLVER, AddressType, Amount, Device, FiniteRange, Listed, WholeRange
+from hybrid.cli._field_options import base_url_of_environment, click_option
 from hybrid.cli._questions_file import named
 from hybrid.config import (
     AUTO,
@@ -27,11 +25,13 @@ from hybrid.config import (
     RunConfig,
     RunLimits,
     ServiceOptions,
+    model_settings_of,
     parse_model_args,
     parse_price,
 )
-from hybrid.config.option import OptionField, is_path, nested, option_fields
+from hybrid.config.option import OptionField, nested, option_fields
 from hybrid.config.pairs import pairs
+from hybrid.config.values import BYTES_PER_GB
 from hybrid.core.errors import UsageError, did_you_mean
 
 if TYPE_CHECKING:
@@ -39,18 +39,15 @@ if TYPE_CHECKING:
     from hybrid.core.types import Json
 
 FIELDS: Final = option_fields(RunConfig)
+# Options that only the short help of `hybrid run` lists.
+RARE_BESIDE_RUN: Final = frozenset(field.option.key for field in FIELDS if field.option.common == "run")
 # The keys of `--setting` that every benchmark has: they control how a model is asked, and are not part of a protocol.
 SETTINGS: Final = {field.option.name: field for field in option_fields(RunConfig, "--setting")}
-COMPLETIONS: Final = {"--solver": _complete.solver_lists, "--tools": _complete.tool_lists}
-
-
-class ListOption(Listed, FromEnvironment):
-    """An option of a run that accepts several names."""
 
 
 def run_options() -> list[click.Parameter]:
     """Return the options of a `RunConfig`, in the order of its fields."""
-    return [_click_option(field) for field in FIELDS]
+    return [click_option(field) for field in FIELDS]
 
 
 # Without the options for batches, which need several questions at a time.
@@ -61,7 +58,7 @@ _MODEL_FIELDS = [
 
 def model_options() -> list[click.Parameter]:
     """Return the options that control how a model is asked."""
-    return [_click_option(field) for field in _MODEL_FIELDS]
+    return [click_option(field) for field in _MODEL_FIELDS]
 
 
 def settings_of(options: Mapping[str, Any]) -> ModelSettings:
@@ -72,77 +69,66 @@ def settings_of(options: Mapping[str, Any]) -> ModelSettings:
     return replace(args, **values, extra={key: value for key, value in args.extra.items() if key != "frame"})
 
 
-def _click_option(field: OptionField) -> click.Option:
-    option, form = field.option, field.option.form
-    # The name, with the negative form of a flag.
-    names, default = option.name, field.default
-    if form == "no":
-        names, default = f"{names}/--{names.removeprefix('--no-')}", not default
-    elif form == "on|off":
-        default = "on" if default else "off"
-    elif field.type is bool:
-        names = f"{names}/--no-{names.removeprefix('--')}"
-    kind = ListOption if field.is_many and option.metavar == "A,B" and form != "A,B" else FromEnvironment
-    return kind(
-        [names, *filter(None, (option.short,)), option.key],
-        type=_click_type(field),
-        default=default if isinstance(default, bool | int | float | str) else None,
-        show_default=field.type is not bool or form == "on|off",
-        is_flag=field.type is bool and form != "on|off",
-        multiple=field.is_pairs or (field.is_many and form != "A,B"),
-        metavar=option.metavar or None,
-        envvar=option.variable or None,
-        show_envvar=bool(option.variable),
-        shell_complete=COMPLETIONS.get(option.name),
-        help=option.help,
-        group=option.group,
-        common=option.common,
-        brief=option.brief,
-    )
-
-
-def _click_type(field: OptionField) -> click.ParamType[Any] | type | None:
-    form, least = field.option.form, field.option.at_least
-    words = field.words or (get_args(get_args(field.type)[0]) if field.is_many else ())
-    if form == "on|off":
-        return click.Choice(["on", "off"])
-    if words:
-        return click.Choice(words)
-    if is_path(field):
-        return click.Path(path_type=Path, exists=form == "existing file")
-    if field.type is int and least is not None and form != "GB":
-        return WholeRange(int(least))
-    types = {"solver": SOLVER, "address": AddressType(), "device": Device(), "amount": Amount(), "GB": FiniteRange(0)}
-    return types.get(form) or (field.type if field.type is int else None)
-
-
 def config_of(options: Mapping[str, Any], recorded: Mapping[str, Json] | None = None) -> RunConfig:
-    """Make a `RunConfig` from parsed options; `recorded` are those for its manifest.
+    """Make a `RunConfig` from options that click parsed; `recorded` are those for its manifest.
 
     Raises:
         UsageError: an invalid option.
     """
+    values = {field.option.key: _from_click(field, options[field.option.key]) for field in FIELDS}
+    return build_config(options["benchmark"], values, recorded)
+
+
+def build_config(
+    benchmark_or_file: str, values: Mapping[str, Any], recorded: Mapping[str, Json] | None = None
+) -> RunConfig:
+    """Make a `RunConfig` from the values of its fields.
+
+    Args:
+        benchmark_or_file: the name of a benchmark, or the path of questions.
+        values: by key of the option; of `weights` the texts, of other mappings the texts by key.
+        recorded: options for its manifest, by long name.
+
+    Raises:
+        UsageError: values that do not fit each other, the benchmark or the tools.
+    """
     data_option = (recorded or {}).get("data")
-    benchmark, data = named(options["benchmark"], data_option if isinstance(data_option, str) else None)
-    options = {**options, "benchmark": benchmark, **({} if data is None else {"data": data})}
-    if any("=" not in value for value in options["weights"]):
-        by_tool = _weights(options)
-        options = {**options, "weights": tuple(f"{name}={source}" for name, source in by_tool.items())}
-        recorded = None if recorded is None else {**recorded, "weights": dict(by_tool)}
-    args = parse_model_args(options["model_arg"])
+    benchmark, data = named(benchmark_or_file, data_option if isinstance(data_option, str) else None)
+    values = {**values, **({} if data is None else {"data": data})}
+    weights = _weights(values["weights"], values["tools"])
+    if recorded is not None and weights:
+        recorded = {**recorded, "weights": dict(weights)}
+    args = model_settings_of(values["model_arg"])
     if args.price is None:
-        _refuse_budget(options, "{} needs a price: give --model-arg price=IN/OUT in USD per million tokens")
-    settings = pairs("--setting", options["setting"])
-    _refuse_misspelt(options["benchmark"], settings)
+        _refuse_budget(values, "{} needs a price: give --model-arg price=IN/OUT in USD per million tokens")
+    settings: Mapping[str, str] = values["setting"]
+    _refuse_misspelt(benchmark, settings)
     checked = {
         setting.name: setting.check(settings[setting.name]) for setting in common_settings() if setting.name in settings
     }
-    values = {field.path: _from_click(field, options[field.option.key]) for field in FIELDS}
-    groups = nested(values)
-    model_settings = _model_settings(options, args, groups.pop("model_settings"), int(checked.get("samples", "1")))
+    groups = nested({field.path: values[field.option.key] for field in FIELDS} | {("service", "weights"): weights})
+    samples = int(checked.get("samples", "1"))
+    model_settings = _model_settings(values, args, groups.pop("model_settings"), samples)
     if "caption-model" in checked and "caption-price" not in checked:
-        _refuse_budget(options, "{} needs the price of the second model too: give --setting caption-price=IN/OUT")
-    # The checked settings as fields of a `RunConfig`.
+        _refuse_budget(values, "{} needs the price of the second model too: give --setting caption-price=IN/OUT")
+    return RunConfig(
+        benchmark=benchmark,
+        model_settings=model_settings,
+        service=ServiceOptions(**groups.pop("service"), isolated=True),
+        limits=Limits(**groups.pop("limits")),
+        run_limits=RunLimits(**groups.pop("run_limits")),
+        frame=str(args.extra.get("frame", "")),
+        options_as_used=recorded or {},
+        **{
+            **groups,
+            **_from_settings(checked, model_settings),
+            "settings": {key: value for key, value in settings.items() if key not in SETTINGS},
+        },
+    )
+
+
+def _from_settings(checked: Mapping[str, str], model_settings: ModelSettings) -> dict[str, Any]:
+    """Return the checked settings as fields of a `RunConfig`."""
     fields = nested({SETTINGS[name].path: _from_setting(SETTINGS[name], text) for name, text in checked.items()})
     second = fields.pop("captioner_settings", {})
     if "captioner" in fields:
@@ -152,60 +138,52 @@ def config_of(options: Mapping[str, Any], recorded: Mapping[str, Json] | None = 
         fields["captioner_settings"] = ModelSettings(**shared, **second)
     elif second:
         raise UsageError("--setting caption-url and caption-price are of a second model: give caption-model as well")
-    return RunConfig(
-        benchmark=options["benchmark"],
-        model_settings=model_settings,
-        service=ServiceOptions(**groups.pop("service"), isolated=True),
-        limits=Limits(**groups.pop("limits")),
-        run_limits=RunLimits(**groups.pop("run_limits")),
-        frame=str(args.extra.get("frame", "")),
-        options_as_used=recorded or {},
-        **{**groups, **fields, "settings": {key: value for key, value in settings.items() if key not in SETTINGS}},
-    )
+    return fields
 
 
-def _weights(options: Mapping[str, Any]) -> dict[str, str]:
+def _weights(texts: Sequence[str], tools: Sequence[str]) -> dict[str, str]:
     """The weights by tool, those without a name for the only named tool that loads some. Raises `UsageError`."""
+    if all("=" in text for text in texts):
+        return pairs("--weights", texts)
     from hybrid.plugins.weights_option import tools_named, weights_by_tool
 
-    named_tools = [name.strip() for name in (options["tools"] or "").split(",")]
-    return weights_by_tool(options["weights"], tools_named(name for name in named_tools if name))
+    return weights_by_tool(texts, tools_named(tools))
 
 
 def _from_click(field: OptionField, value: Any) -> Any:
-    """Convert an option's value to that of its field."""
+    """Convert an option's value to that of its field; `--weights` stays texts."""
     match field.option.form:
         case "on|off":
             return value == "on"
         case "no":
             return not value
         case "GB":
-            return None if value is None else int(value * 1e9)
+            return None if value is None else int(value * BYTES_PER_GB)
         case "A,B":
             return tuple(name.strip() for name in (value or "").split(",") if name.strip())
         case "solver":
             return tuple(dict.fromkeys(value))
-    return pairs(field.option.name, value) if field.is_pairs else value
+    return pairs(field.option.name, value) if field.is_pairs and field.option.key != "weights" else value
 
 
 def _model_settings(
-    options: Mapping[str, Any], args: ModelSettings, typed: Mapping[str, Any], samples: int
+    values: Mapping[str, Any], args: ModelSettings, typed: Mapping[str, Any], samples: int
 ) -> ModelSettings:
+    device = values["device"]
     model_settings = replace(
         args,
         **{
             **typed,
             "extra": {key: value for key, value in args.extra.items() if key != "frame"},
-            "seed": options["seed"],
-            "device": None if options["device"] == AUTO else options["device"].partition(",")[0],
+            "seed": values["seed"],
+            "device": None if device == AUTO else device.partition(",")[0],
         },
     )
     if samples == 1:
         return model_settings
     from hybrid.models.options import for_samples
 
-    names_temperature = any(item.partition("=")[0] == "temperature" for item in options["model_arg"])
-    return for_samples(model_settings, options["model"] or "", temperature_told=names_temperature)
+    return for_samples(model_settings, values["model"] or "", temperature_told="temperature" in values["model_arg"])
 
 
 def common_settings() -> tuple[Setting, ...]:
@@ -244,8 +222,8 @@ def _refuse_misspelt(benchmark: str, settings: Mapping[str, str]) -> None:
             raise UsageError(f"--setting {key}: {card.name} has no setting {key!r}{hint}; there are: {choices}")
 
 
-def _refuse_budget(options: Mapping[str, Any], reason: str) -> None:
+def _refuse_budget(values: Mapping[str, Any], reason: str) -> None:
     """Raise `UsageError` if a budget in USD is given."""
     for name in ("--max-cost", "--run-max-cost"):
-        if options[name.removeprefix("--").replace("-", "_")] is not None:
+        if values[name.removeprefix("--").replace("-", "_")] is not None:
             raise UsageError(reason.format(name))

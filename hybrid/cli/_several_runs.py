@@ -280,7 +280,7 @@ def run_matrix(variants: Sequence[Variant]) -> int:
     options = variants[0].context.params
     if options["dry_run"]:
         estimates = {planned.variant.name: planned.estimate for planned in plan if planned.estimate is not None}
-        return show_estimate(ManyEstimate(estimates), "json" if options["as_json"] else TEXT[options["tables"]])
+        return show_estimate(ManyEstimate(estimates), "json" if options["json"] else TEXT[options["tables"]])
     if missing := dict.fromkeys(line for planned in plan for line in planned.missing):
         raise UsageError("; ".join(missing))
     runs = {planned.variant.told: partial(prepared, planned.config) for planned in plan if planned.solvers}
@@ -306,7 +306,7 @@ def _compared(plan: Sequence[_Planned], options: Mapping[str, Any], results: Ask
         ]
         reports[benchmark] = compare_paths(answered_paths, **counting) if answered_paths else None
     asking, tables = [planned for planned in plan if planned.solvers], options["tables"]
-    if options["as_json"]:
+    if options["json"]:
         comparisons: dict[str, Json] = {name: report.as_json() if report else None for name, report in reports.items()}
         several = (
             {"comparisons": comparisons} if len(comparisons) > 1 else {"comparison": next(iter(comparisons.values()))}

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from hybrid.cli._options import options
+from hybrid.cli import _option_types as types
 
 if TYPE_CHECKING:
     from hybrid.serving.cache import FindingCache
@@ -42,7 +42,7 @@ def show_cache() -> int:
 
 
 @cache.command("prune")
-@options("tools cache prune")
+@click.option("--older-than", type=types.FROM_0, required=True, metavar="DAYS", help="0 removes everything.")
 def prune_cache(older_than: float) -> int:
     """Remove findings written more than DAYS ago, and their pictures."""
     from hybrid.serving.cache import prune

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hybrid.cli._options import options
-from hybrid.cli._path import refuse_taken
+from hybrid.cli import _options as shared
+from hybrid.cli._path import path_option, refuse_taken
 
 if TYPE_CHECKING:
     from hybrid.tool import BackendCard, Need, Provenance, Tool
@@ -26,7 +26,8 @@ UNKNOWN = "unknown training data and licence; a run with them says so"
 
 
 @click.command("show")
-@options("tools show")
+@shared.tool_name
+@path_option
 def show(name: str) -> int:
     """Print the card of a tool: what it says and does not, its arguments and its backends.
 

@@ -19,8 +19,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from hybrid.cli import _complete
+from hybrid.cli import _option_types as types
 from hybrid.cli._logging_options import told_options
-from hybrid.cli._options import options
+from hybrid.cli._path import path_option
 from hybrid.cli._tool_card import UNKNOWN, fact, licence, trained_on
 from hybrid.core.errors import UsageError, WeightsError
 from hybrid.display.notes import tell
@@ -55,7 +57,19 @@ class _Wanted:
 
 
 @click.command("fetch")
-@options("tools fetch")
+@click.argument("tools", nargs=-1, metavar="[TOOL]...", shell_complete=_complete.tools)
+@click.option("--weights", multiple=True, metavar="[TOOL=]DIR_OR_ID", help="Instead of a tool's default weights.")
+@click.option(
+    "--from",
+    "source",
+    type=types.EXISTING_FOLDER,
+    help="A folder of repositories, each OWNER/NAME or OWNER--NAME in it, instead of the hub.",
+)
+@click.option("--dry-run", is_flag=True, help="Say what would be fetched; fetch and check nothing.")
+@click.option("--no-check", is_flag=True, help="Do not ask the weights their known answers.")
+@click.option("--device", type=types.DEVICE, default="cpu", show_default=True, help="Where they are checked.")
+@click.option("-o", "--out", type=types.ANY_PATH, help="Also write tool, id, path and sha256 as JSON.")
+@path_option
 @told_options
 def fetch(
     tools: tuple[str, ...],

@@ -16,8 +16,10 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
+from hybrid.cli import _option_types as types
+from hybrid.cli import _options as shared
 from hybrid.cli._logging_options import told_options
-from hybrid.cli._options import options
+from hybrid.cli._path import path_option
 from hybrid.cli._tool_cache import open_cache
 from hybrid.config.pairs import pairs
 from hybrid.core.errors import HybridError, UsageError
@@ -60,7 +62,13 @@ class GallerySection:
 
 
 @click.command("gallery")
-@options("tools gallery")
+@click.argument("folder", type=types.EXISTING_FOLDER)
+@click.option("-o", "--out", type=types.ANY_PATH, required=True, help="Folder of the page.")
+@click.option("--args", "written", multiple=True, metavar="TOOL=JSON", help="Arguments of a tool, for every image.")
+@shared.backend
+@click.option("--limit", type=types.NUMBER, default=12, show_default=True, help="At most so many images.")
+@shared.max_seconds
+@path_option
 @told_options
 def gallery(
     folder: Path,

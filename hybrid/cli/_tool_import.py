@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import click
 
-from hybrid.cli._options import options
+from hybrid.cli import _option_types as types
 from hybrid.core.errors import UsageError, WeightsError
 
 WEIGHTS: Final = "model.safetensors"
@@ -29,7 +29,38 @@ MAX_TABLE: Final = 1_000_000
 
 
 @click.command("import-weights")
-@options("tools import-weights")
+@click.argument("file", type=types.EXISTING_FILE)
+@click.argument("out", type=types.ANY_PATH)
+@click.option(
+    "--key", help="The entry of FILE that holds the tensors.  [default: the file itself, its state_dict or model]"
+)
+@click.option(
+    "--rename",
+    type=types.EXISTING_FILE,
+    metavar="MAP",
+    help="A mapping of regular expressions to what takes the place of their match in a name.",
+)
+@click.option(
+    "--size",
+    type=types.NUMBER,
+    default=224,
+    show_default=True,
+    help="Width and height of the network's pictures in px.",
+)
+@click.option(
+    "--mean", default="0.485,0.456,0.406", show_default=True, metavar="R,G,B", help="Mean of its pictures, 0 to 1."
+)
+@click.option(
+    "--std", default="0.229,0.224,0.225", show_default=True, metavar="R,G,B", help="Spread of its pictures, 0 to 1."
+)
+@click.option(
+    "--resample",
+    type=click.Choice(["bilinear", "bicubic", "nearest"]),
+    default="bilinear",
+    show_default=True,
+    help="How its pictures were resized.",
+)
+@click.option("--dry-run", is_flag=True, help="Only print names and shapes.")
 def import_weights(
     file: Path,
     out: Path,

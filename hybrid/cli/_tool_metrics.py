@@ -7,12 +7,17 @@ from pathlib import Path
 
 import click
 
-from hybrid.cli._options import options
+from hybrid.cli import _options as shared
+from hybrid.cli._options import tables_option
+from hybrid.cli._path import path_option
 from hybrid.display.terminal import TEXT, Shape
 
 
 @click.command("metrics")
-@options("tools metrics")
+@shared.run
+@path_option
+@tables_option
+@shared.as_json
 def metrics(run: Path, tables: Shape, *, as_json: bool) -> int:
     """Count for each tool in a RUN its calls, faults and seconds, and how often its answer was right, by route.
 

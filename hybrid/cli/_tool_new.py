@@ -8,7 +8,7 @@ from typing import Final
 
 import click
 
-from hybrid.cli._options import options
+from hybrid.cli import _option_types as types
 from hybrid.cli._templates import filled, write
 from hybrid.core.errors import UsageError
 from hybrid.plugins.registry import KINDS, TOOLS, folders, is_word, no_word
@@ -18,7 +18,19 @@ BESIDE: Final = (", add_search_path", "add_search_path([Path(__file__).parent], 
 
 
 @click.command("new")
-@options("tools new")
+@click.argument("name")
+@click.option(
+    "--path",
+    "--tool-path",
+    "folder",
+    type=types.FOLDER,
+    metavar="DIR",
+    help="Write into DIR, which is made where it is not there.  [default: tools/ of the project]",
+)
+@click.option(
+    "--learned", is_flag=True, help="Around a network, with a test on a tiny checkpoint that it saves itself."
+)
+@click.option("--module", is_flag=True, help="With --learned: the network is a torch module that the file defines.")
 def new(name: str, folder: Path | None, *, learned: bool, module: bool) -> int:
     """Write a new tool that runs as it stands, in one file, and a test of it, to be changed (docs/add-a-tool.md).
 

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from hybrid.cli._options import options
+from hybrid.cli import _option_types as types
+from hybrid.cli import _options as shared
+from hybrid.cli._path import path_option
 from hybrid.core.errors import UsageError, install_extra
 from hybrid.plugins.registry import plugin, refuse_unknown
 
@@ -18,7 +20,20 @@ if TYPE_CHECKING:
 
 
 @click.command("serve")
-@options("tools serve")
+@path_option
+@click.option("--tools", "tool_names", help="Tools to serve: A,B.  [default: all]")
+@click.option("--http", is_flag=True, help="Streamable HTTP on 127.0.0.1 instead of stdin and stdout.")
+@click.option("--port", type=types.PORT, help="With --http; 0 for one that is free.  [default: 0]")
+@click.option(
+    "--allow-folder",
+    "folder",
+    type=types.EXISTING_FOLDER,
+    metavar="DIR",
+    help="Callers may name image files below DIR; without it images come as data alone.",
+)
+@shared.backend
+@click.option("--weights", multiple=True, metavar="[TOOL=]DIR_OR_ID", help="Weights of a tool's learned backend.")
+@shared.device
 def serve(
     tool_names: str | None,
     *,

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
+from hybrid.cli import _options as shared
 from hybrid.cli._help import Grouped
 from hybrid.cli._logging_options import told_options
-from hybrid.cli._options import options
-from hybrid.cli._path import refuse_taken
+from hybrid.cli._path import path_option, refuse_taken
 from hybrid.cli._tool_args import arguments_of
 from hybrid.core.errors import UsageError
 
@@ -20,7 +20,13 @@ if TYPE_CHECKING:
 
 
 @click.command("check", cls=Grouped)
-@options("tools check")
+@shared.tool_name
+@shared.weights
+@shared.backend
+@shared.device
+@click.option("--contract", is_flag=True, help="Ask instead what every tool owes, of this one.")
+@click.option("--args", "args_json", help="With --contract: arguments of a plain call, as JSON.")
+@path_option
 @told_options
 def check(
     name: str,

@@ -11,13 +11,16 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
+from hybrid.cli import _complete
+from hybrid.cli import _option_types as types
 from hybrid.cli._configured import options_of
 from hybrid.cli._help import Grouped
 from hybrid.cli._logging_options import told_options
-from hybrid.cli._options import FORMS, form_options, options
-from hybrid.cli._run_options import config_of
+from hybrid.cli._options import FORMS, form_options
+from hybrid.cli._run_options import RARE_BESIDE_RUN, config_of
 from hybrid.cli._several_runs import AskedRuns, ask_and_show, estimated, prepared, show_estimate
 from hybrid.cli.run import command as run_command
+from hybrid.cli.run import lacking_options
 from hybrid.cli.score import name_failed
 from hybrid.core.errors import UsageError
 from hybrid.display.notes import tell
@@ -28,8 +31,6 @@ if TYPE_CHECKING:
     from hybrid.config import RunConfig
     from hybrid.running.ablation import Ablation
 
-# Options of `hybrid run` that differ here.
-OWN = frozenset({"benchmark", "config", "solver", "out", "as_json", "verbose", "quiet", "debug"})
 # Options that --report uses.
 HEEDED = frozenset(
     {"report", "solver", "unanswered", "allow_failed", "tables", "verbose", "quiet", "debug"}
@@ -37,16 +38,34 @@ HEEDED = frozenset(
 )
 DEFAULT_SOLVER = "controller"
 # Additional options of `hybrid run` that the short help of an ablation omits.
-RARE = frozenset(
-    {
-        *("setting", "max_tokens", "model_arg", "weights", "tool_output", "path", "max_turns", "concurrency"),
-        *("form_csv", "form_latex"),
-    }
-)
+RARE = RARE_BESIDE_RUN | {"tool_output", "path", "form_csv", "form_latex"}
 
 
 @click.command("ablate", cls=Grouped, rare=RARE)
-@options("ablate")
+@click.argument("benchmark", required=False, shell_complete=_complete.benchmarks)
+@click.option(
+    "--solver",
+    type=types.SOLVER,
+    shell_complete=_complete.solvers,
+    help="One that offers a model tools.  [default: controller]",
+)
+@click.option("-o", "--out", type=types.ANY_PATH, help="Folder of the ablation, with a run in each folder.")
+@click.option(
+    "--leave-out/--no-leave-out", is_flag=True, default=True, help="A run without each tool.  [default: leave-out]"
+)
+@click.option("--add-one", is_flag=True, help="Also a run with each tool alone.")
+@click.option(
+    "--vary",
+    metavar="A,B",
+    shell_complete=_complete.tool_lists,
+    help="Leave out or add only these.  [default: every tool offered]",
+)
+@click.option(
+    "--report",
+    type=types.EXISTING_PATH,
+    metavar="DIR",
+    help="Only print the ablation in this folder. Heeds --solver, --unanswered, --allow-failed and the forms.",
+)
 @form_options
 @told_options
 def command(form: str | None, **options: Any) -> int:
@@ -98,7 +117,7 @@ def command(form: str | None, **options: Any) -> int:
     return _asked(plan, plan.still_called(tools), config, options, form)
 
 
-command.params += [option for option in run_command.params if option.name not in OWN]
+command.params += lacking_options(command, "config")
 
 
 def _unheeded(context: click.Context) -> list[str]:

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from hybrid.cli._options import options
+from hybrid.cli import _complete
+from hybrid.cli._options import tables_option
+from hybrid.cli._path import path_option
 from hybrid.display.terminal import TEXT, Shape, folded, pasteable
 
 if TYPE_CHECKING:
@@ -20,7 +22,8 @@ def command() -> None:
 
 
 @command.command("list")
-@options("benchmarks list")
+@path_option
+@tables_option
 def list_(tables: Shape) -> int:
     """Print every benchmark with its size."""
     from hybrid.plugins.registry import load_each
@@ -35,7 +38,10 @@ def list_(tables: Shape) -> int:
 
 
 @command.command()
-@options("benchmarks show")
+@click.argument("name", shell_complete=_complete.benchmarks)
+@click.option("--all", "show_all", is_flag=True, help="Settings, metrics, baselines and published numbers too.")
+@path_option
+@tables_option
 def show(name: str, show_all: bool, tables: Shape) -> int:
     """Print what a benchmark is: source, licence, tools, images and tasks.
 

@@ -7,15 +7,27 @@ from pathlib import Path
 
 import click
 
+from hybrid.cli import _option_types as types
+from hybrid.cli import _options as shared
 from hybrid.cli._logging_options import told_options
-from hybrid.cli._options import options
+from hybrid.cli._options import tables_option
+from hybrid.cli._path import path_option
 from hybrid.core.errors import UsageError
 from hybrid.display.notes import tell
 from hybrid.display.terminal import TEXT, Shape
 
 
 @click.command("calibrate")
-@options("calibrate")
+@shared.run
+@click.option("--folds", type=types.SEVERAL, default=5, show_default=True)
+@click.option("-o", "--out", type=types.ANY_PATH, required=True, help="The trust file, for --trust.")
+@click.option(
+    "--only", cls=types.Listed, multiple=True, metavar="NAME,NAME", help="Print the routes of these tools, or of mllm."
+)
+@click.option("--all", "show_all", is_flag=True, help="Print every tool on every route.")
+@tables_option
+@path_option
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout, with every number.")
 @told_options
 def command(
     run: Path, folds: int, out: Path, only: tuple[str, ...], tables: Shape, *, show_all: bool, as_json: bool

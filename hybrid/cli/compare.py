@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING, Unpack
 
 import click
 
+from hybrid.cli import _option_types as types
+from hybrid.cli import _options as shared
+from hybrid.cli._field_options import shared_option
 from hybrid.cli._help import Grouped
 from hybrid.cli._logging_options import told_options
-from hybrid.cli._options import form_options, options
+from hybrid.cli._options import form_options, tables_option
 from hybrid.cli._path import path_option
 from hybrid.core.errors import UsageError
 from hybrid.display.terminal import TEXT, Shape
@@ -20,7 +23,35 @@ if TYPE_CHECKING:
 
 
 @click.command("compare", cls=Grouped, rare=("benchmark", "data", "field", "protocol", "margin"))
-@options("compare")
+@shared.paths
+@shared.by
+@shared.benchmark
+@shared.data
+@shared.field
+@shared.protocol
+@shared_option("unanswered")
+@shared.other_labels
+@shared.baseline
+@shared.pairs
+@click.option(
+    "--margin",
+    type=types.SHARE,
+    default=0.05,
+    show_default=True,
+    metavar="M",
+    help="Equal is what differs, non-inferior what is behind, by less than this, in the unit of the headline metric.",
+)
+@shared_option("allow_failed")
+@shared.published
+@click.option(
+    "--only",
+    cls=types.Listed,
+    multiple=True,
+    metavar="NAME,NAME",
+    help="Print these tables, such as metrics, tasks, differences, outcomes, gain, ceiling, agreement or evidence.",
+)
+@click.option("--all", is_flag=True, help="Print every table.")
+@tables_option
 @form_options
 @path_option
 @told_options

@@ -5,12 +5,11 @@ from __future__ import annotations
 import click
 from click.shell_completion import get_completion_class
 
-from hybrid.cli._options import options
 from hybrid.core.errors import UsageError
 
 
 @click.command("completion")
-@options("completion")
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def command(shell: str) -> int:
     """Print the script that lets SHELL complete commands, options, benchmarks, solvers, tools and runs.
 

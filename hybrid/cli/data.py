@@ -20,8 +20,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from hybrid.cli import _option_types as types
 from hybrid.cli._logging_options import told_options
-from hybrid.cli._options import options
+from hybrid.cli._path import path_option
 from hybrid.core.errors import DataError, UsageError
 from hybrid.core.image_clusters import shared_pictures
 from hybrid.core.types import BrokenQuestion, Question
@@ -45,7 +46,15 @@ def command() -> None:
 
 
 @command.command()
-@options("data template")
+@click.option(
+    "-o",
+    "--out",
+    type=types.ANY_PATH,
+    default="questions.jsonl",
+    show_default=True,
+    metavar="FILE",
+    help="Ends in .jsonl, .csv or .tsv.",
+)
 @told_options
 def template(out: Path) -> int:
     """Write a file of questions, one of each kind and explained, with the image that they ask about.
@@ -62,7 +71,26 @@ def template(out: Path) -> int:
 
 
 @command.command()
-@options("data sample")
+@click.option("-o", "--out", "out", type=types.FOLDER, required=True, metavar="DIR", help="A new folder.")
+@click.option("--benchmark", type=types.BENCHMARK, default="blink", show_default=True)
+@click.option(
+    "--task",
+    "tasks",
+    cls=types.Listed,
+    multiple=True,
+    metavar="A,B",
+    help="Only these tasks.  [default: every task that can be generated]",
+)
+@click.option("--each", type=types.NUMBER, default=4, show_default=True, help="Questions of each task.")
+@click.option("--seed", type=types.COUNT, default=0, show_default=True)
+@click.option(
+    "--replies",
+    cls=types.Listed,
+    multiple=True,
+    metavar="A,B",
+    help="Also write made-up answers of models of these names, a folder each, for --model replay:NAME. The "
+    "first says (B) to every second question and else (A), the next to every third, and so on.",
+)
 @told_options
 def sample(out: Path, benchmark: str, tasks: tuple[str, ...], each: int, seed: int, replies: tuple[str, ...]) -> int:
     """Write generated questions in a benchmark's official layout: a folder for --data, to try the program offline.
@@ -126,7 +154,21 @@ def _expected_counts(benchmark: Benchmark, source: Source, tasks: tuple[str, ...
 
 
 @command.command()
-@options("data check")
+@click.argument("where", metavar="FILE|DIR|hub")
+@click.option("--benchmark", type=types.BENCHMARK, help="Whose data.  [default: blink; of a file of questions, none]")
+@click.option("--split", help="A split of the data.  [default: the benchmark's first]")
+@click.option(
+    "--task", "tasks", cls=types.Listed, multiple=True, metavar="A,B", help="Only these tasks.  [default: every task]"
+)
+@click.option(
+    "--setting", "settings", multiple=True, metavar="KEY=VALUE", help="As of `hybrid run`: mapping=FILE.yaml."
+)
+@click.option(
+    "--images-root", type=types.ANY_PATH, metavar="DIR", help="As of `hybrid run`: where paths of images begin."
+)
+@click.option("--strict", is_flag=True, help="Refuse data of which a row cannot be used: exit code 2.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@path_option
 @told_options
 def check(
     where: str,

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from hybrid.cli import _option_types as types
 from hybrid.cli._help import Grouped
 from hybrid.cli._logging_options import told_options
-from hybrid.cli._option_types import OneOf
-from hybrid.cli._options import options
+from hybrid.cli._option_types import Checked
+from hybrid.cli._path import path_option
+from hybrid.config.values import check_plugin
 from hybrid.core.errors import UsageError
 from hybrid.display.notes import tell
 from hybrid.plugins.registry import load, names
@@ -24,14 +27,40 @@ TO = click.option(
     "--to",
     "form",
     required=True,
-    type=OneOf("format", FORMATS),
+    type=Checked("text", partial(check_plugin, noun="format", package=FORMATS)),
     metavar="FORMAT",
     help=f"One of {', '.join(names(FORMATS))}.",
 )
 
 
 @click.command("export", cls=Grouped)
-@options("export", to=TO)
+@click.argument("run", type=types.RUN_OR_SOLVER, metavar="RUN[/SOLVER]")
+@TO
+@click.option("-o", "--out", type=types.ANY_PATH, required=True, help="A new file or folder.")
+@click.option(
+    "--images",
+    type=click.Choice(["attached", "none"]),
+    help="Whether pictures go into an inspect log.  [default: attached]",
+)
+@click.option(
+    "--only",
+    type=click.Choice(["right", "helped", "all"]),
+    help="Conversations: answered right, right with tools and wrong without, or all.  [default: right]",
+)
+@click.option("--max-turns", type=types.NUMBER, metavar="N", help="Longest conversation, in model turns.")
+@click.option(
+    "--allow",
+    type=click.Choice(["test-split", "generated"]),
+    multiple=True,
+    help="Training data from a benchmark's split; generated questions as results.",
+)
+@click.option(
+    "--questions",
+    type=click.Choice(["hashed", "shown"]),
+    help="Whether texts of questions go into every_eval_ever.  [default: hashed]",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout.")
+@path_option
 @told_options
 def command(run: Path, form: str, out: Path, as_json: bool, **format_options: Any) -> int:
     """Write a run as other tools read it. No model is called.

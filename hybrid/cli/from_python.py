@@ -6,33 +6,38 @@ run("blink", data="sample", model="embedded", solvers=["mllm", MySolver()], limi
 from __future__ import annotations
 
 import inspect
+import json
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from inspect import Parameter, Signature
-from typing import Any, ForwardRef, Unpack, cast
-
-import click
+from pathlib import Path
+from typing import Any, Final, cast
 
 from hybrid.benchmarks.base import UnansweredRule
 from hybrid.benchmarks.questions.from_python import Question, write
-from hybrid.cli._configured import options_of, variants_of
-from hybrid.cli._keywords import RENAMED, RunKeywords
+from hybrid.cli._config_file import ConfigFile, read_config
+from hybrid.cli._configured import file_options, merged_pairs, with_choice
+from hybrid.cli._field_options import BENCHMARK, COMMAND_FIELDS, value_of_environment
 from hybrid.cli._logging_options import telling
 from hybrid.cli._progress import Bars
-from hybrid.cli._run_options import config_of
-from hybrid.cli.run import command, scores_of
+from hybrid.cli._run_options import build_config
+from hybrid.cli.run import scores_of
 from hybrid.config import Objects, RunConfig
+from hybrid.config.option import OptionField, is_path, option_fields
+from hybrid.config.plugin_path import PATH
+from hybrid.config.values import as_written, read_values
 from hybrid.core.errors import UsageError, did_you_mean
 from hybrid.core.images import home
 from hybrid.core.python_words import python_errors
 from hybrid.core.secrets import redact
+from hybrid.core.types import Json
 from hybrid.display.notes import is_quiet
 from hybrid.engines import opener_of
 from hybrid.interface.findings import wait_for
 from hybrid.models.langchain.chat_models import model_name
-from hybrid.plugins.registry import described_by, is_word, names, solver_names
+from hybrid.plugins.registry import add_search_path, described_by, is_word, names, solver_names
 from hybrid.running.plan import changed
 from hybrid.running.resolve import prepare
 from hybrid.running.run import ask_run
@@ -41,12 +46,26 @@ from hybrid.serving.described import ProcessDescriber
 from hybrid.solving.solver import Solver
 from hybrid.tool import Tool
 
+# The options of a run, then those of the command that say how answers are counted.
+FIELDS: Final = {
+    **{field.option.key: field for field in option_fields(RunConfig)},
+    **{key: COMMAND_FIELDS[key] for key in ("path", "unanswered", "allow_failed")},
+}
+# Options whose name in Python differs from that of the command line.
+RENAMED: Final = {"solver": "solvers"}
+# The keywords of `hybrid.run`; what a command prints is not among them.
+KEYWORDS: Final[Mapping[str, OptionField]] = {
+    RENAMED.get(key, key): field
+    for key, field in {**FIELDS, **COMMAND_FIELDS}.items()
+    if key not in ("dry_run", "tables", "json")
+}
+
 
 def run(
     benchmark: str | RunConfig | None = None,
     *,
     questions: Sequence[Question] | None = None,
-    **options: Unpack[RunKeywords],
+    **options: Any,
 ) -> ScoreReport:
     """Ask the questions of a benchmark, a file or a list and score the answers; the same call again goes on.
 
@@ -66,6 +85,7 @@ def run(
         benchmark: a name as `hybrid benchmarks list` prints it, the path of a file or folder of questions, or the whole
             configuration of a run.
         questions: `hybrid.Question`s, in place of a benchmark.
+        options: those below.
     """
     with python_errors():
         return _run(benchmark, questions, options)
@@ -94,24 +114,18 @@ def _run(
 
 
 def _run_benchmark(benchmark: str, options: Mapping[str, object], objects: Objects) -> ScoreReport:
+    add_search_path(values_of({"path": options.get("path")}).get("path", ()), PATH.name)
     solvers = options.get("solvers")
-    # The command knows solvers only by name.
-    by_name = [name for name in solvers if name not in objects.solvers] if isinstance(solvers, list) else solvers
-    options = {**options, "solvers": by_name or None}
-    try:
-        values = values_of(options)
-        file = ["--config", values.pop("config")] if "config" in values else []
-        context = command.make_context("run", [benchmark, *file], default_map=values)
-    except click.ClickException as error:
-        raise UsageError(error.format_message()) from error
-    if len(variants_of(context)) > 1:
-        raise UsageError(f"{options.get('config', benchmark)} asks for several runs: `hybrid run` makes them")
-    params = context.params
-    config = replace(config_of(params, options_of(context)), objects=objects)
+    if isinstance(solvers, list):
+        # Objects are known here alone.
+        options = {**options, "solvers": [name for name in solvers if name not in objects.solvers] or None}
+    values, recorded = resolve(benchmark, options)
+    add_search_path(values["path"], PATH.name)
+    config = replace(build_config(benchmark, values, recorded), objects=objects)
     if isinstance(solvers, list):
         # The manifest contains the names of the objects too, so that `--config` with this run is refused.
         config = changed(config, {"solvers": tuple(solvers)})
-    return _scored(config, params["unanswered"], allow_failed=params["allow_failed"])
+    return _scored(config, values["unanswered"], allow_failed=values["allow_failed"])
 
 
 def _scored(config: RunConfig, unanswered: UnansweredRule | None, *, allow_failed: bool) -> ScoreReport:
@@ -177,49 +191,123 @@ def _tool_name(tool: object) -> str:
     return tool.card.name
 
 
-def values_of(options: Mapping[str, object]) -> dict[str, Any]:
-    """Return the options in the form of click's defaults, by the command's names."""
-    by_name = {option.name: option for option in command.params if isinstance(option, click.Option)}
+def resolve(benchmark: str, options: Mapping[str, object]) -> tuple[dict[str, Any], dict[str, Json]]:
+    """Return the values of every option by key, and those that a manifest records by long name.
+
+    A keyword wins over the file that `config` names, a file over the environment, and that over the default.
+
+    Raises:
+        UsageError: an unknown option, a value that does not fit, or a file that defines several runs.
+    """
+    given = values_of(options)
+    config = options.get("config")
+    file = ConfigFile(Path(), {}) if config is None else read_config(Path(str(config)))
+    fixed, axes = file_options(file, given)
+    several = "," in benchmark and not Path(benchmark).exists()
+    if several or any(len(choices) > 1 for choices in axes.values()):
+        raise UsageError(f"{config or benchmark} asks for several runs: `hybrid run` makes them")
+    texts = with_choice(fixed, {key: choices[0] for key, choices in axes.items()})
     values: dict[str, Any] = {}
-    for key, value in options.items():
-        if key not in RunKeywords.__annotations__:
-            hint = did_you_mean(key, list(RunKeywords.__annotations__))
-            raise UsageError(f"hybrid.run has no option {key!r}{hint}: it takes those of `hybrid run --help`")
-        option = by_name[RENAMED.get(key, key)]
-        # A flag that is off is left out, as on a command line.
-        if value is None or (option.is_flag and not value):
+    recorded: dict[str, Json] = {BENCHMARK: benchmark}
+    for key, field in FIELDS.items():
+        items, source = texts.get(field.option.long, ()), ""
+        if not items and key not in given and not file.is_manifest:
+            variable = value_of_environment(field, benchmark, values.get("model"))
+            items, source = (() if variable is None else (variable,)), f" (env var: {field.option.variable!r})"
+        values[key] = field.default
+        if items:
+            values[key] = _read(field, items, source)
+        if key in given:
+            values[key] = _merge(field, values[key], given[key])
+        # A flag that is off is recorded only where it overrides a file.
+        is_off = field.is_flag and not items and values[key] == field.default
+        if field.option.kept and (items or key in given) and not is_off:
+            recorded[field.option.long] = as_written(field, values[key])
+    return values, recorded
+
+
+def _merge(field: OptionField, below: Any, given: Any) -> Any:
+    """Return the value from Python; of a mapping, with the keys that only the file sets."""
+    if field.option.key == "weights":
+        return merged_pairs(below, given)
+    return {**below, **given} if field.is_pairs else given
+
+
+def _read(field: OptionField, items: Sequence[object], source: str = "") -> Any:
+    """Return the value of a field; of `--weights`, its texts. Raises `UsageError` for a value that does not fit."""
+    if field.option.key == "weights":
+        return tuple(map(str, items))
+    try:
+        return read_values(field, items)
+    except ValueError as error:
+        raise UsageError(f"Invalid value for '{field.option.name}'{source}: {error}") from error
+
+
+def values_of(options: Mapping[str, object]) -> dict[str, Any]:
+    """Return the keywords as values of their fields, by key; those that are None are left out.
+
+    Raises:
+        UsageError: an unknown option, or a value that does not fit.
+    """
+    values: dict[str, Any] = {}
+    for keyword, value in options.items():
+        if keyword not in KEYWORDS:
+            hint = did_you_mean(keyword, list(KEYWORDS))
+            raise UsageError(f"hybrid.run has no option {keyword!r}{hint}: it takes those of `hybrid run --help`")
+        field = KEYWORDS[keyword]
+        if value is None:
             continue
-        if isinstance(value, bool):
-            click_value: Any = option.is_flag or ("on" if value else "off")
-        elif isinstance(value, Mapping):
-            click_value = [f"{name}={part}" for name, part in value.items()]
-        elif isinstance(value, Sequence) and not isinstance(value, str):
-            click_value = [str(item) for item in value] if option.multiple else ",".join(map(str, value))
+        if isinstance(value, Mapping) and field.is_pairs:
+            items: list[object] = [
+                f"{name}={_text(part, as_json=keyword == 'model_arg')}" for name, part in value.items()
+            ]
         else:
-            # Text, because click would truncate a float for an option that takes an integer.
-            click_value = [str(value)] if option.multiple else str(value)
-        values[RENAMED.get(key, key)] = click_value
+            items = list(value) if isinstance(value, Sequence) and not isinstance(value, str | bytes) else [value]
+            if isinstance(value, Mapping) or not (field.is_many or field.is_pairs or len(items) == 1):
+                raise UsageError(f"{field.option.name}: {value!r:.80} is not one value")
+        values[field.option.key] = _read(field, items)
     return values
 
 
+def _text(value: object, *, as_json: bool) -> str:
+    """Return a value of a mapping as the text after `KEY=` on a command line."""
+    if isinstance(value, bool) and not as_json:
+        return "on" if value else "off"
+    is_plain = value is None or isinstance(value, int | float | list | tuple | dict)
+    return json.dumps(value, default=str) if is_plain else str(value)
+
+
 def _signature() -> Signature:
-    """Return a signature with the benchmark and every option of `RunKeywords`, all optional."""
-    hints = RunKeywords.__annotations__
-    words = {name: hint.__forward_arg__ if isinstance(hint, ForwardRef) else str(hint) for name, hint in hints.items()}
-    words = {"benchmark": "str | RunConfig | None", "questions": "Sequence[hybrid.Question] | None", **words}
+    """Return a signature with the benchmark and every option, all optional."""
+    hints = {
+        "benchmark": "str | RunConfig | None",
+        "questions": "Sequence[hybrid.Question] | None",
+        **{keyword: f"{_hint(field)} | None" for keyword, field in KEYWORDS.items()},
+    }
     kinds = {"benchmark": Parameter.POSITIONAL_OR_KEYWORD}
     parameters = [
         Parameter(name, kinds.get(name, Parameter.KEYWORD_ONLY), default=None, annotation=hint)
-        for name, hint in words.items()
+        for name, hint in hints.items()
     ]
     return Signature(parameters, return_annotation="ScoreReport")
 
 
+def _hint(field: OptionField) -> str:
+    """Return the types of a keyword, as an annotation."""
+    if field.is_pairs:
+        # Of the weights for the only tool that loads some, the tool may be left out.
+        return "str | Mapping[str, Json]" if field.option.metavar.startswith("[") else "Mapping[str, Json]"
+    if field.words:
+        kind = f"Literal[{', '.join(map(repr, field.words))}]"
+    else:
+        kind = "str | Path" if is_path(field) else "float" if field.option.form == "GB" else field.item_type.__name__
+    item = " | ".join(filter(None, (kind, field.option.python_type)))
+    return f"{item} | Sequence[{item}]" if field.is_many else item
+
+
 def _documented() -> str:
     """Return the docstring of `run` with a line for each option, in the words of its help."""
-    helps = {option.name: option.help for option in command.params if isinstance(option, click.Option)}
-    texts = {name: str(helps[RENAMED.get(name, name)]) for name in RunKeywords.__annotations__}
-    lines = [f"    {name}: {' '.join(text.split())}" for name, text in texts.items()]
+    lines = [f"    {keyword}: {' '.join(field.option.help.split())}" for keyword, field in KEYWORDS.items()]
     return "\n".join([inspect.cleandoc(run.__doc__ or ""), *lines])
 
 

@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
+from hybrid.cli import _option_types as types
+from hybrid.cli import _options as shared
 from hybrid.cli._help import Grouped
 from hybrid.cli._logging_options import told_options
-from hybrid.cli._options import options
+from hybrid.cli._options import tables_option
+from hybrid.cli._path import path_option
 from hybrid.core.errors import UsageError
 from hybrid.display.terminal import TEXT, Shape
 
@@ -22,7 +25,23 @@ if TYPE_CHECKING:
 
 
 @click.command("judge", cls=Grouped, rare=("path",))
-@options("judge")
+@shared.run
+@click.option("--model", required=True, help="provider:model, hf:DIR_OR_ID or replay:DIR.")
+@click.option(
+    "--solver", "solvers", cls=types.Listed, multiple=True, metavar="A,B", help="Only these.  [default: all of the run]"
+)
+@click.option("--base-url", type=types.ADDRESS, help="An OpenAI-compatible server, such as http://127.0.0.1:8000/v1.")
+@click.option("--model-arg", "model_args", multiple=True, metavar="K=V", help="Anything else that the provider takes.")
+@click.option("--max-tokens", type=types.NUMBER, help="Longest reply of the judge.")
+@click.option(
+    "--protocol",
+    type=click.Choice(["official", "strict"]),
+    help="The parse that leaves replies unparsed.  [default: as the run was made]",
+)
+@click.option("--concurrency", type=types.NUMBER, default=16, show_default=True, help="Replies in flight.")
+@tables_option
+@shared.as_json
+@path_option
 @told_options
 def command(
     run: Path,
@@ -77,7 +96,7 @@ def command(
 
 def settings_of(model: str, base_url: str | None, model_args: tuple[str, ...], max_tokens: int | None) -> ModelSettings:
     """Return the settings of the judge. Raises `UsageError` for a temperature other than 0."""
-    from hybrid.cli._configured import base_url_of_environment
+    from hybrid.cli._field_options import base_url_of_environment
     from hybrid.config import ModelSettings, parse_model_args
 
     args = parse_model_args(model_args)

@@ -10,8 +10,10 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
+from hybrid.cli import _options as shared
 from hybrid.cli._help import Grouped
-from hybrid.cli._options import options
+from hybrid.cli._options import tables_option
+from hybrid.cli._path import path_option
 from hybrid.cli._run_options import model_options, settings_of
 from hybrid.display.terminal import TEXT, Shape, pasteable
 
@@ -22,7 +24,10 @@ def command() -> None:
 
 
 @command.command("check", cls=Grouped, params=model_options())
-@options("models check")
+@click.argument("model")
+@path_option
+@tables_option
+@shared.as_json
 @click.pass_context
 def check(context: click.Context, /, model: str, tables: Shape, as_json: bool, **options: Any) -> int:
     """Ask MODEL about 20 small questions: what it sees, how it calls tools, what its server takes.

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from hybrid.cli._options import options
+from hybrid.cli import _option_types as types
 from hybrid.cli._templates import filled, write
 from hybrid.cli._tool_new import tool_files
 from hybrid.core.errors import UsageError
@@ -22,7 +22,8 @@ def command() -> None:
 
 
 @command.command()
-@options("new plugin")
+@click.argument("name")
+@click.option("-o", "--out", type=types.ANY_PATH, metavar="DIR", help="The repository's folder.  [default: NAME]")
 def plugin(name: str, out: Path | None) -> int:
     """Write a repository with a tool, a solver and a statistic, a test of each, and continuous integration.
 
@@ -48,7 +49,16 @@ def plugin(name: str, out: Path | None) -> int:
 
 
 @command.command()
-@options("new benchmark")
+@click.argument("name")
+@click.option(
+    "--path",
+    "folder",
+    type=types.FOLDER,
+    default="mine",
+    show_default=True,
+    metavar="DIR",
+    help="Write DIR/benchmarks/NAME.py and its test.",
+)
 def benchmark(name: str, folder: Path) -> int:
     """Write a benchmark that runs as it stands, in one file, and a test of it (docs/add-a-benchmark.md).
 
@@ -72,7 +82,16 @@ def benchmark(name: str, folder: Path) -> int:
 
 
 @command.command()
-@options("new recipe")
+@click.argument("name")
+@click.option(
+    "--path",
+    "folder",
+    type=types.FOLDER,
+    default="mine",
+    show_default=True,
+    metavar="DIR",
+    help="Write DIR/benchmarks/NAME.yaml.",
+)
 def recipe(name: str, folder: Path) -> int:
     """Write a recipe: a benchmark of a table of questions, in one file without code (docs/recipes.md).
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from hybrid.cli._options import options
+from hybrid.cli import _option_types as types
+from hybrid.cli._path import path_option
 from hybrid.core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -20,7 +21,18 @@ ASSUMED = "assumed: as two models on BLINK; a model with and without tools diffe
 
 
 @click.command("plan")
-@options("plan")
+@click.argument("where", type=types.EXISTING_PATH, required=False, metavar="[RUN|DATA]")
+@click.option("--difference", type=types.DIFFERENCE, metavar="D", help="Difference of accuracies to be found: 0.05.")
+@click.option("--questions", type=types.NUMBER, metavar="N", help="Questions that there are: what they can show.")
+@click.option("--tasks", cls=types.Listed, multiple=True, metavar="N,N", help="Questions of each task: 120,60,20.")
+@click.option("--cluster", type=types.NUMBER, default=1, help="Rows of one question: 5 rotations, say.")
+@click.option(
+    "--benchmark", type=types.BENCHMARK, help="Whose data DATA are.  [default: blink; of a file of questions, none]"
+)
+@click.option("--discordant", type=types.SHARE_TO_1, help="Share of questions that one solver alone gets right.")
+@click.option("--power", type=types.SHARE, default=0.8, show_default=True)
+@click.option("--level", type=types.SHARE, default=0.05, show_default=True, help="Two-sided error of the test.")
+@path_option
 def command(
     where: Path | None,
     difference: float | None,

@@ -15,8 +15,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from hybrid.cli import _option_types as types
+from hybrid.cli import _options as shared
+from hybrid.cli._field_options import shared_option
 from hybrid.cli._logging_options import told_options
-from hybrid.cli._options import options
+from hybrid.cli._options import tables_option
 from hybrid.cli._several_runs import program
 from hybrid.cli._tool_cache import open_cache
 from hybrid.cli.study import DEFAULT_SOLVER, ask_cells, study_as_json
@@ -48,7 +51,11 @@ MATCHED = "Visual_Correspondence"
 
 
 @click.command("quickstart")
-@options("quickstart")
+@click.option("--limit", type=types.NUMBER, default=48, show_default=True, help="Questions, evenly over the tasks.")
+@click.option("-o", "--out", type=types.ANY_PATH, default="runs/quickstart", show_default=True)
+@shared_option("allow_failed")
+@tables_option
+@shared.as_json
 @told_options
 def command(limit: int, **options: Any) -> int:
     """Generate questions, answer them in four ways, and say what the tools brought. Needs no key and no weights.

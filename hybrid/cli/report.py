@@ -9,9 +9,12 @@ from typing import TYPE_CHECKING, Unpack
 
 import click
 
+from hybrid.cli import _option_types as types
+from hybrid.cli import _options as shared
+from hybrid.cli._field_options import shared_option
 from hybrid.cli._help import Grouped
 from hybrid.cli._logging_options import told_options
-from hybrid.cli._options import options
+from hybrid.cli._path import path_option
 from hybrid.core.errors import UsageError
 from hybrid.display.notes import is_quiet, tell
 
@@ -21,7 +24,42 @@ if TYPE_CHECKING:
 
 
 @click.command("report", cls=Grouped, rare=("benchmark", "data", "field", "protocol", "margin", "other_labels"))
-@options("report")
+@shared.paths
+@click.option("-o", "--out", type=types.ANY_PATH, help="Folder of the pages.")
+@click.option("--title", default="", help="[default: the benchmarks' names]")
+@click.option(
+    "--sample-errors",
+    type=types.COUNT,
+    default=0,
+    show_default=True,
+    help="Put so many questions of each task on an error sheet: what the first hybrid solver got wrong, for "
+    "people to tag.",
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="Of the draw for the error sheet.")
+@click.option(
+    "--tags",
+    type=types.EXISTING_FILE,
+    help="Tags that were saved from an error sheet, as JSON: they are shown and counted.",
+)
+@shared.by
+@shared.benchmark
+@shared.data
+@shared.field
+@shared.protocol
+@shared_option("unanswered")
+@shared.other_labels
+@shared.baseline
+@shared.pairs
+@shared_option("allow_failed")
+@click.option(
+    "--margin",
+    type=types.SHARE,
+    metavar="M",
+    help="Equal is what differs, non-inferior what is behind, by less than this, in the unit of the "
+    "headline metric.  [default: 0.05]",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the numbers of the pages as one JSON object.")
+@path_option
 @told_options
 def command(
     paths: tuple[Path, ...],

@@ -12,9 +12,10 @@ import click
 
 from hybrid.cli import _complete
 from hybrid.cli._configured import Configured, options_of, variants_of
-from hybrid.cli._help import GroupedOption
+from hybrid.cli._field_options import BENCHMARK, COMMAND_FIELDS, click_option, shared_option
 from hybrid.cli._logging_options import told_options
-from hybrid.cli._options import options
+from hybrid.cli._options import tables_option
+from hybrid.cli._path import path_option
 from hybrid.cli._run_options import config_of, run_options
 from hybrid.core.secrets import redact
 from hybrid.display.notes import is_quiet, tell
@@ -28,21 +29,21 @@ if TYPE_CHECKING:
     from hybrid.scoring.reports import ScoreReport
 
 
-OWN_OPTIONS: list[click.Parameter] = [
-    click.Argument(["benchmark"], shell_complete=_complete.benchmark_lists),
-    GroupedOption(
-        ["--config"],
-        metavar="FILE|RUN",
-        shell_complete=_complete.runs,
-        group="ask",
-        brief="Options from a YAML or JSON file, or from a run",
-        help="Options from a YAML or JSON file, KEY: VALUE, or from a run that was made, by its folder or manifest.",
-    ),
-]
+BENCHMARK_ARGUMENT = click.Argument([BENCHMARK], shell_complete=_complete.benchmark_lists)
 
 
-@click.command("run", cls=Configured, params=[*OWN_OPTIONS, *run_options()], rare=("path",))
-@options("run")
+@click.command(
+    "run",
+    cls=Configured,
+    params=[BENCHMARK_ARGUMENT, click_option(COMMAND_FIELDS["config"]), *run_options()],
+    rare=("path",),
+)
+@path_option
+@shared_option("unanswered")
+@shared_option("allow_failed")
+@shared_option("dry_run")
+@tables_option
+@shared_option("json")
 @told_options
 def command(**options: Any) -> int:
     """Ask the questions of BENCHMARK, a name or a file of questions; give it again to go on where it stopped.
@@ -115,7 +116,7 @@ def _one_run(config: RunConfig, options: Mapping[str, Any]) -> int:
     if options["dry_run"]:
         from hybrid.running.estimate import estimate
 
-        form = "json" if options["as_json"] else TEXT[options["tables"]]
+        form = "json" if options["json"] else TEXT[options["tables"]]
         return show_estimate(asyncio.run(estimate(run)), form)
     tell(f"{how_many(len(run.sound))}, run folder {run.folder.path}")
     return ask_and_show({"": lambda: run}, config.run_limits, [run.folder.path], partial(_show, run, options))
@@ -126,7 +127,7 @@ def _show(run: ResolvedRun, options: Mapping[str, Any], results: AskedRuns) -> S
     from hybrid.cli.score import show
 
     report = scores_of(run, options["unanswered"], allow_failed=options["allow_failed"])
-    show(report, options["tables"], as_json=options["as_json"])
+    show(report, options["tables"], as_json=options["json"])
     failures = {**report.failures, **results.failures}
     return [*report.damage, *(f"{question}: {reason}" for question, reason in failures.items())]
 
@@ -147,3 +148,9 @@ def scores_of(run: ResolvedRun, unanswered: UnansweredRule | None, *, allow_fail
         click.echo(f"the answers of {split} are hidden: {submission}", err=True)
     scored = tell_unkept(score_run(run.folder, ScoreOptions(run.config.protocol, rule), names)) if names else ()
     return ScoreReport({run.folder.path: scored}, ComparisonOptions(allow_failed=allow_failed), rule, in_run=True)
+
+
+def lacking_options(other: click.Command, *left_out: str) -> list[click.Parameter]:
+    """Return the options of `hybrid run` that another command does not have itself, without those `left_out`."""
+    own = {word for param in other.params for word in (*param.opts, *param.secondary_opts)}
+    return [param for param in command.params if own.isdisjoint(param.opts) and param.name not in left_out]

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import click
 
-from hybrid.cli._options import options
+from hybrid.cli import _option_types as types
+from hybrid.cli import _options as shared
+from hybrid.cli._options import tables_option
 from hybrid.display.terminal import TEXT, Shape
 
 # Number of runs to list unless all are requested.
@@ -21,7 +23,10 @@ def command() -> None:
 
 
 @command.command("list")
-@options("runs list")
+@click.argument("folders", nargs=-1, type=types.ANY_PATH, metavar="[DIR]...")
+@click.option("--all", "show_all", is_flag=True, help="Print every run instead of the newest 20.")
+@tables_option
+@shared.as_json
 def list_(folders: tuple[Path, ...], show_all: bool, tables: Shape, as_json: bool) -> int:
     """Print the newest runs in these folders; those in runs/ where none is given.
 
@@ -71,7 +76,7 @@ def list_(folders: tuple[Path, ...], show_all: bool, tables: Shape, as_json: boo
 
 
 @command.command("cancel")
-@options("runs cancel")
+@click.argument("run", type=types.ANY_PATH)
 def cancel(run: Path) -> int:
     """End the batches that RUN has waiting at the provider.
 

@@ -9,9 +9,13 @@ from typing import TYPE_CHECKING, Unpack
 
 import click
 
+from hybrid.cli import _option_types as types
+from hybrid.cli import _options as shared
+from hybrid.cli._field_options import shared_option
 from hybrid.cli._help import Grouped
 from hybrid.cli._logging_options import told_options
-from hybrid.cli._options import options
+from hybrid.cli._options import tables_option
+from hybrid.cli._path import path_option
 from hybrid.core.errors import UsageError
 from hybrid.core.secrets import redact
 from hybrid.display.terminal import TEXT, Shape
@@ -25,7 +29,29 @@ FAILED_SHOWN = 20
 
 
 @click.command("score", cls=Grouped)
-@options("score")
+@shared.paths
+@click.option("--benchmark", type=types.BENCHMARK, help="Whose predictions these are; a run knows it itself.")
+@shared.data
+@click.option(
+    "--field",
+    type=click.Choice(["stored", "text"]),
+    help="Of saved predictions: the answer stored with them, or our parse of the full text.  [default: "
+    "stored, where they store one]",
+)
+@shared.protocol
+@shared_option("unanswered")
+@shared_option("allow_failed")
+@shared.published
+@click.option(
+    "--verdicts",
+    metavar="FILE|judge",
+    help="Also count what a judge read in unparsed replies: a file, or what `hybrid judge` left in the run.",
+)
+@click.option("--by", help="Report by this group instead of tasks.")
+@click.option("-o", "--out", type=types.ANY_PATH, help="Import the predictions as a run into this folder.")
+@tables_option
+@shared.as_json
+@path_option
 @told_options
 def command(paths: tuple[Path, ...], as_json: bool, tables: Shape, **options: Unpack[ScoreArguments]) -> int:
     """Score runs, or predictions that somebody else saved. No model is called.

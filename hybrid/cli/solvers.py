@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from hybrid.cli._options import options
+from hybrid.cli import _options as shared
+from hybrid.cli._options import tables_option
+from hybrid.cli._path import path_option
 from hybrid.display.terminal import Shape, folded
 
 if TYPE_CHECKING:
@@ -24,7 +26,9 @@ def command() -> None:
 
 
 @command.command("list")
-@options("solvers list")
+@path_option
+@tables_option
+@shared.as_json
 def list_(tables: Shape, as_json: bool) -> int:
     """Print every solver: its name, its role in a comparison, whether it needs a model, and what it does."""
     from hybrid.plugins.registry import SOLVERS, load_each, solver_docstring

@@ -10,13 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from hybrid.cli import _complete
+from hybrid.cli import _option_types as types
 from hybrid.cli._configured import options_of
 from hybrid.cli._help import Grouped
 from hybrid.cli._logging_options import told_options
-from hybrid.cli._options import FORMS, form_options, options
-from hybrid.cli._run_options import config_of
+from hybrid.cli._options import FORMS, form_options
+from hybrid.cli._run_options import RARE_BESIDE_RUN, config_of
 from hybrid.cli._several_runs import AskedRuns, ask_and_show, estimated, prepared, show_estimate
 from hybrid.cli.run import command as run_command
+from hybrid.cli.run import lacking_options
 from hybrid.core.errors import UsageError
 from hybrid.display.notes import tell
 from hybrid.display.terminal import TEXT, Shape, pasteable
@@ -29,17 +32,44 @@ if TYPE_CHECKING:
 
     Show = Callable[[ComparisonReport, Sequence[Path]], None]
 
-# Options of `hybrid run` that a study sets itself or defines differently.
-OWN = frozenset({"benchmark", "config", "solver", "out", "as_json", "verbose", "quiet", "debug", "tool_output", "show"})
 DEFAULT_SOLVER = "controller"
 # Options shown only by `--help-all`, in addition to the rare ones of `hybrid run`.
-RARE = frozenset(
-    {"margin", "setting", "max_tokens", "model_arg", "weights", "path", "max_turns", "concurrency", "device"}
-) | {f"form_{form}" for form in FORMS if form != "json"}
+RARE = RARE_BESIDE_RUN | {"margin", "path", "device"} | {f"form_{form}" for form in FORMS if form != "json"}
 
 
 @click.command("study", cls=Grouped, rare=RARE)
-@options("study")
+@click.argument("benchmark", required=False, shell_complete=_complete.benchmarks)
+@click.option(
+    "--solver",
+    type=types.SOLVER,
+    default="controller",
+    show_default=True,
+    shell_complete=_complete.solvers,
+    help="The one with tools.",
+)
+@click.option(
+    "--depth",
+    type=click.Choice(["quick", "full"]),
+    default="quick",
+    show_default=True,
+    help="full: also no loop, no pictures, other findings, forms.",
+)
+@click.option("-o", "--out", type=types.ANY_PATH, help="Folder of the study, with a run for each cell.")
+@click.option(
+    "--margin",
+    type=types.SHARE,
+    default=0.05,
+    show_default=True,
+    metavar="M",
+    help="Equal is what differs by less than this, in the unit of the headline metric.",
+)
+@click.option(
+    "--recorded",
+    type=types.ANY_FILE,
+    multiple=True,
+    metavar="FILE",
+    help="Results made elsewhere: first without tools, then with.",
+)
 @form_options
 @told_options
 def command(form: str | None, **options: Any) -> int:
@@ -83,7 +113,8 @@ def command(form: str | None, **options: Any) -> int:
     return ask_cells(cells, config, options, partial(_shown, form, options["tables"]))
 
 
-command.params += [option for option in run_command.params if option.name not in OWN]
+# A study sets the form of tools itself.
+command.params += lacking_options(command, "config", "tool_output", "show")
 
 
 def ask_cells(cells: Sequence[PlannedRun], config: RunConfig, options: Mapping[str, Any], show: Show) -> int:

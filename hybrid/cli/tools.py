@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
+from hybrid.cli import _option_types as types
+from hybrid.cli import _options as shared
 from hybrid.cli._logging_options import told_options
-from hybrid.cli._options import options
-from hybrid.cli._path import refuse_taken
+from hybrid.cli._options import tables_option
+from hybrid.cli._path import path_option, refuse_taken
 from hybrid.cli._tool_args import arguments_of
 from hybrid.cli._tool_cache import cache, open_cache
 from hybrid.cli._tool_card import show
@@ -45,7 +47,9 @@ def command() -> None:
 
 
 @command.command("list")
-@options("tools list")
+@path_option
+@tables_option
+@click.option("--all", "show_all", is_flag=True, help="Whole sentences on what each tool answers.")
 def list_(tables: Shape, show_all: bool) -> int:
     """Print every tool, its backends and what it answers, a line each. Ends with 3 where one cannot be loaded.
 
@@ -81,7 +85,23 @@ def list_(tables: Shape, show_all: bool) -> int:
 
 
 @command.command("run")
-@options("tools run")
+@shared.tool_name
+@click.argument("images", nargs=-1, type=types.EXISTING_FILE, required=True)
+@click.option("--args", "args_json", default="{}", show_default=True, help="The tool's arguments as JSON.")
+@shared.backend
+@shared.weights
+@click.option(
+    "--unchecked-weights",
+    "unchecked",
+    is_flag=True,
+    help="Take learned weights without their known-answer images; a note says so.",
+)
+@shared.device
+@shared.max_seconds
+@click.option("--no-cache", is_flag=True, help="Neither read a finding kept on disk nor keep one.")
+@click.option("--picture", type=types.ANY_PATH, help="Save the tool's picture as PNG; further ones as FILE-2.png, ...")
+@click.option("--json", "as_json", is_flag=True, help="The finding's data as JSON on stdout.")
+@path_option
 @told_options
 def run_(
     name: str,

@@ -9,7 +9,9 @@ from pathlib import Path
 
 import click
 
-from hybrid.cli._options import options
+from hybrid.cli import _complete
+from hybrid.cli import _option_types as types
+from hybrid.cli._path import path_option
 
 # Time to wait for a run's folder, which exists once the data are read; a slow disk takes about this long.
 PATIENCE_S = 60.0
@@ -32,7 +34,11 @@ def wait_for_run(run: Path, tell: Callable[[str], None]) -> None:
 
 
 @click.command("view")
-@options("view")
+@click.argument("run", type=types.FOLDER, shell_complete=_complete.runs)
+@click.option("--port", type=types.PORT, default=0, show_default=True, help="0 for one that is free.")
+@click.option("--title", default="", help="[default: the benchmark's name]")
+@click.option("--open", "open_browser", is_flag=True, help="Open the pages in the browser of this machine.")
+@path_option
 def command(run: Path, port: int, title: str, open_browser: bool) -> int:
     """Show a run in a browser on this machine; the pages offer what is new as answers arrive. Ctrl-C ends it.
 

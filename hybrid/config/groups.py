@@ -15,7 +15,7 @@ from typing import Annotated, Any, Final, get_args
 
 from hybrid.config.durations import seconds_of
 from hybrid.config.memory import memory_to_use
-from hybrid.config.option import OptionField, option, option_fields, refuse_too_small
+from hybrid.config.option import LIMITS, MODEL, TOOLS, OptionField, model_arg, option_fields, refuse_too_small
 from hybrid.config.pairs import pairs
 from hybrid.config.words import KEPT, Backends, Dtypes, Pictures, Streaming, Thoughts, ToolCalling, ToolPictures
 from hybrid.core.errors import UsageError
@@ -75,42 +75,90 @@ def parse_price(text: str) -> Price:
 class ModelSettings:
     """Settings of model calls; None leaves an option to the provider."""
 
-    base_url: Annotated[str | None, option("--base-url")] = None
-    image_detail: Annotated[str | None, option("--image-detail")] = None
+    base_url: Annotated[
+        str | None,
+        MODEL(
+            "--base-url URL",
+            "An OpenAI-compatible server. For example http://127.0.0.1:8000/v1. The variable applies to models of "
+            "the provider in HYBRID_MODEL, or of openai without it.",
+            common="run",
+            form="address",
+            variable="HYBRID_BASE_URL",
+            about_variable="for models of the provider that `HYBRID_MODEL` names, `openai` without it",
+        ),
+    ] = None
+    image_detail: Annotated[str | None, MODEL("--image-detail", "OpenAI: low, high or auto.")] = None
     # Largest width x height of images sent.
-    max_pixels: Annotated[int | None, option("--max-pixels")] = None
-    reasoning_effort: Annotated[str | None, option("--reasoning-effort")] = None
-    thoughts: Annotated[Thoughts, option("--reasoning")] = "keep"
-    stream: Annotated[Streaming, option("--stream")] = "auto"
-    max_tokens: Annotated[int | None, option("--max-tokens")] = None
-    temperature: Annotated[float | None, option("temperature", "--model-arg")] = 0.0
+    max_pixels: Annotated[
+        int | None, MODEL("--max-pixels N", "Scale larger images down to so many pixels.", at_least=1)
+    ] = None
+    reasoning_effort: Annotated[str | None, MODEL("--reasoning-effort WORD", "Effort of a reasoning model.")] = None
+    thoughts: Annotated[
+        Thoughts, MODEL("--reasoning", "Whether a model is sent its own thoughts again, between its turns.")
+    ] = "keep"
+    stream: Annotated[
+        Streaming,
+        MODEL(
+            "--stream",
+            "Whether replies come in pieces (OpenAI's chat API). auto: only from a server that asks for it or does it.",
+        ),
+    ] = "auto"
+    max_tokens: Annotated[
+        int | None, MODEL("--max-tokens N", "Longest reply of the model.", common="run", at_least=1)
+    ] = None
+    temperature: Annotated[float | None, model_arg("temperature", at_least=0)] = 0.0
     seed: int | None = None
     # Timeout of one HTTP request; for a stream it limits each gap, and ten times as much the total.
-    timeout_s: Annotated[float, option("timeout_s", "--model-arg")] = 120.0
-    wait_for_server: Annotated[str | None, option("--wait-for-server")] = None
-    batch: Annotated[bool, option("--batch")] = False
-    batch_wait: Annotated[str, option("--batch-wait")] = "10m"
-    batch_tail: Annotated[int, option("--batch-tail")] = 0
+    timeout_s: Annotated[float, model_arg("timeout_s")] = 120.0
+    wait_for_server: Annotated[
+        str | None, MODEL("--wait-for-server TIME", "How long to wait for a server that is away: 2h, 90m.")
+    ] = None
+    batch: Annotated[
+        bool, MODEL("--batch", "Ask through the provider's batches, in rounds: half the price, hours later.")
+    ] = False
+    batch_wait: Annotated[
+        str, MODEL("--batch-wait TIME", "How long a round of batches waits for its last request.")
+    ] = "10m"
+    batch_tail: Annotated[int, MODEL("--batch-tail N", "Ask directly once fewer questions are left.", at_least=0)] = 0
     # Number of retries after a failed request.
-    retries: Annotated[int, option("retries", "--model-arg")] = 3
+    retries: Annotated[int, model_arg("retries", at_least=0)] = 3
     # Other values of `--model-arg KEY=VALUE`, passed on to the provider.
-    extra: Annotated[Mapping[str, Json], option("--model-arg")] = field(default_factory=dict)
-    tool_calling: Annotated[ToolCalling, option("--tool-calling")] = "auto"
+    extra: Annotated[
+        Mapping[str, Json],
+        MODEL(
+            "--model-arg K=V",
+            "Anything else for the model, such as price=IN/OUT. price is in USD per million tokens "
+            "(IN/OUT/CACHED/WRITTEN where the provider's cache has prices); temperature, timeout_s, retries, "
+            "keep_images, prompt_cache=on|off, frame, tool_pictures=inside|beside and image_limits=NAME:N,... are "
+            "ours, other keys go to the provider.",
+            common=True,
+        ),
+    ] = field(default_factory=dict)
+    tool_calling: Annotated[
+        ToolCalling, TOOLS("--tool-calling", "How the model calls tools: by the provider's interface or in text.")
+    ] = "auto"
     device: str | None = None
     # Number of images that stay in a request, in addition to those of the opening message.
-    keep_images: Annotated[int, option("keep_images", "--model-arg")] = 8
-    keep_pictures: Annotated[str, option("--keep-pictures")] = ""
+    keep_images: Annotated[int, model_arg("keep_images", at_least=0)] = 8
+    keep_pictures: Annotated[
+        str,
+        TOOLS(
+            "--keep-pictures WORD|N",
+            "Which pictures of tools stay in the dialogue: all, latest, the last N, or asked (none beyond its turn). "
+            "One that left comes back where the model names it.  [default: the last 8, and none comes back]",
+        ),
+    ] = ""
     # Where tools' pictures are sent; `auto` follows the probe of the run (`running/before_asking.py`).
-    tool_pictures: Annotated[ToolPictures, option("tool_pictures", "--model-arg")] = "auto"
+    tool_pictures: Annotated[ToolPictures, model_arg("tool_pictures")] = "auto"
     # The server's limits on pictures, `least_side:28,most_ratio:200` (`models/picture_limits.py`).
-    image_limits: Annotated[str, option("image_limits", "--model-arg")] = ""
+    image_limits: Annotated[str, model_arg("image_limits")] = ""
     # Results of a run's probe, not options: whether pictures of tools are sent inside the tool message, and keys merged
     # into the body so that the template keeps the thinking.
     results_inside: bool = False
     thinking_switch: Mapping[str, Json] = field(default_factory=dict)
-    price: Annotated[Price | None, option("price", "--model-arg")] = None
+    price: Annotated[Price | None, model_arg("price")] = None
     # Whether requests use providers' prompt caches (`models/prompt_cache.py`).
-    prompt_cache: Annotated[bool, option("prompt_cache", "--model-arg")] = True
+    prompt_cache: Annotated[bool, model_arg("prompt_cache")] = True
 
     def __post_init__(self) -> None:
         refuse_too_small(self)
@@ -165,7 +213,11 @@ def parse_model_args(items: Sequence[str]) -> ModelSettings:
     Raises:
         UsageError: an item without `=`, a key given twice, or a value that does not fit.
     """
-    arguments = pairs("--model-arg", items)
+    return model_settings_of(pairs("--model-arg", items))
+
+
+def model_settings_of(arguments: Mapping[str, str]) -> ModelSettings:
+    """As `parse_model_args`, for texts by key."""
     values: dict[str, Json] = {}
     for key, text in arguments.items():
         try:
@@ -202,16 +254,60 @@ def _checked(field: OptionField, value: Json) -> object:
 class BackendChoice:
     """Allowed code and weights of the tools, their device, and the limit of loaded weights."""
 
-    backend: Annotated[Backends, option("--backend")] = "auto"
-    weights: Annotated[Mapping[str, str], option("--weights")] = field(default_factory=dict)
+    backend: Annotated[
+        Backends,
+        TOOLS(
+            "--backend", "How tools compute. auto takes learned networks where their weights are on disk.", common=True
+        ),
+    ] = "auto"
+    weights: Annotated[
+        Mapping[str, str],
+        TOOLS(
+            "--weights [TOOL=]DIR",
+            "Weights of a tool's learned backend. DIR is a folder or an id of the hub; TOOL= may be left out if only "
+            "one tool loads weights.",
+            common="run",
+        ),
+    ] = field(default_factory=dict)
     # Device of learned backends: `cpu`, `mps`, `cuda` (all GPUs), `cuda:N,cuda:M`, or `auto`.
-    device: Annotated[str, option("--device")] = CPU
+    device: Annotated[
+        str,
+        TOOLS(
+            "--device D",
+            "auto, cpu, mps, cuda (all) or cuda:N,cuda:M.",
+            common=True,
+            form="device",
+            variable="HYBRID_DEVICE",
+        ),
+    ] = CPU
     # Limit for loaded weights, by their size on disk; the least recently used are unloaded. None means no limit.
-    memory_bytes: Annotated[int | None, option("--tool-memory")] = None
+    memory_bytes: Annotated[
+        int | None,
+        TOOLS("--tool-memory GB", "Weights of tools kept loaded at once on a device.", at_least=0, form="GB"),
+    ] = None
     # Accept learned weights without their known-answer checks: only for weights that are random by design.
-    unchecked: Annotated[bool, option("--unchecked-weights")] = False
-    dtype: Annotated[Dtypes, option("--tool-dtype")] = "auto"
-    compiled: Annotated[bool, option("--tool-compile")] = False
+    unchecked: Annotated[
+        bool,
+        TOOLS(
+            "--unchecked-weights",
+            "Take learned weights without their known-answer images; the run is labelled, as by --allow.",
+        ),
+    ] = False
+    dtype: Annotated[
+        Dtypes,
+        TOOLS(
+            "--tool-dtype",
+            "Numbers that networks compute in. auto: float32; on CUDA TF32, and bfloat16 for a tool whose card says "
+            "that it changes no decision.",
+        ),
+    ] = "auto"
+    compiled: Annotated[
+        bool,
+        TOOLS(
+            "--tool-compile",
+            "Compile tools' networks (torch.compile) as they load. It counts to --max-load-seconds, to no question.",
+        ),
+    ] = False
 
 
 @dataclass(frozen=True)
@@ -222,9 +318,23 @@ class ServiceOptions(BackendChoice):
     timeout_s: float = 300.0
     # Longest time for which a request may wait in the queue, or for weights to load.
     queue_s: float = QUEUE_S
-    pictures: Annotated[Pictures, option("--pictures")] = "auto"
+    pictures: Annotated[
+        Pictures,
+        TOOLS(
+            "--pictures",
+            "How crops and overlays are stored and sent. auto: as JPEG (quality 95, 4:4:4) where made from a JPEG, "
+            "else as PNG.",
+        ),
+    ] = "auto"
     # Share of its GPU that a tool actor reserves in the cluster, 0..1.
-    gpu_share: Annotated[float, option("--tool-gpu")] = 1.0
+    gpu_share: Annotated[
+        float,
+        LIMITS(
+            "--tool-gpu SHARE",
+            "Share of a GPU for the tools of --engine ray. A model's server in the same cluster takes the rest.",
+            form="amount",
+        ),
+    ] = 1.0
     # Seconds for which a batch that is not full waits for requests that are being decoded.
     coming_s: float = COMING_WAIT_S
     # Threads that decode, draw and encode for a learned tool, and run the weight-free ones: a GPU needs many.
@@ -235,7 +345,14 @@ class ServiceOptions(BackendChoice):
     # Longest time for importing the modules of a tool.
     import_s: float = 60.0
     # Longest time for loading the weights of a tool, including download.
-    load_s: Annotated[float, option("--max-load-seconds")] = LOAD_S
+    load_s: Annotated[
+        float,
+        LIMITS(
+            "--max-load-seconds S",
+            "How long a tool's weights may take to load; the run goes on without a tool that takes longer.",
+            form="amount",
+        ),
+    ] = LOAD_S
     # Longest time without a sign of life: a tool that blocks the interpreter stops all others.
     silence_s: float = 30.0
     # Seconds for which work continues after its last caller has left.
@@ -251,11 +368,15 @@ class Limits:
     `seconds` is running time of model and tools, without waiting in hybrid's queues (`hybrid/core/timing.py`).
     """
 
-    tool_calls: Annotated[int, option("--max-tool-calls")] = 8
-    turns: Annotated[int, option("--max-turns")] = 8
-    seconds: Annotated[float | None, option("--max-seconds")] = 600.0
-    tokens: Annotated[int | None, option("--max-total-tokens")] = None
-    cost_usd: Annotated[float | None, option("--max-cost")] = None
+    tool_calls: Annotated[int, LIMITS("--max-tool-calls N", "Tool calls per question.", common=True, at_least=0)] = 8
+    turns: Annotated[int, LIMITS("--max-turns N", "Model calls per ask.", common="run", at_least=1)] = 8
+    seconds: Annotated[float | None, LIMITS("--max-seconds S", "Running time per question.", form="amount")] = 600.0
+    tokens: Annotated[
+        int | None, LIMITS("--max-total-tokens N", "Tokens read and written per question.", at_least=1)
+    ] = None
+    cost_usd: Annotated[
+        float | None, LIMITS("--max-cost USD", "USD per question; needs --model-arg price=IN/OUT.", form="amount")
+    ] = None
 
 
 @dataclass(frozen=True)
@@ -274,7 +395,22 @@ class Objects:
 class RunLimits:
     """Budgets of one command, counted from its start; None means no limit. They are not part of a run's identity."""
 
-    model_calls: Annotated[int | None, option("--run-max-calls")] = None
-    tokens: Annotated[int | None, option("--run-max-tokens")] = None
-    seconds: Annotated[float | None, option("--run-max-seconds")] = None
-    cost_usd: Annotated[float | None, option("--run-max-cost")] = None
+    model_calls: Annotated[
+        int | None, LIMITS("--run-max-calls N", "Model calls of this command.", at_least=1, varied=False)
+    ] = None
+    tokens: Annotated[int | None, LIMITS("--run-max-tokens N", "Tokens of this command.", at_least=1, varied=False)] = (
+        None
+    )
+    seconds: Annotated[
+        float | None, LIMITS("--run-max-seconds S", "Wall time of this command.", form="amount", varied=False)
+    ] = None
+    cost_usd: Annotated[
+        float | None,
+        LIMITS(
+            "--run-max-cost USD",
+            "USD of this command; needs --model-arg price=IN/OUT.",
+            common=True,
+            form="amount",
+            varied=False,
+        ),
+    ] = None

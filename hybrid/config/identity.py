@@ -10,6 +10,7 @@ import hashlib
 import json
 import re
 from collections.abc import Collection, Mapping
+from functools import cache
 from typing import Final, get_type_hints
 
 from hybrid.config.option import Concern, InIdentity
@@ -18,13 +19,17 @@ from hybrid.core.types import Json
 
 # Largest length of a model's name in the name of a folder.
 MAX_MODEL_LENGTH = 40
-# The options that count, with how they count.
-COUNTING: Final[Mapping[str, InIdentity]] = {
-    name: mark
-    for name, hint in get_type_hints(RunConfig, include_extras=True).items()
-    for mark in hint.__metadata__
-    if isinstance(mark, InIdentity)
-}
+
+
+@cache
+def counting(config: type) -> Mapping[str, InIdentity]:
+    """Return the fields of a configuration that count, with how they count."""
+    return {
+        name: mark
+        for name, hint in get_type_hints(config, include_extras=True).items()
+        for mark in hint.__metadata__
+        if isinstance(mark, InIdentity)
+    }
 
 
 def identity_of(config: RunConfig, facts: Mapping[str, Json]) -> dict[str, Json]:
@@ -37,16 +42,18 @@ def identity_of(config: RunConfig, facts: Mapping[str, Json]) -> dict[str, Json]
     Raises:
         KeyError: an option names a fact that was not resolved.
     """
+    kind: type = type(config)
     return {
         counts.key or name: facts[counts.key] if counts.key else getattr(config, name)
-        for name, counts in COUNTING.items()
+        for name, counts in counting(kind).items()
         if not (counts.if_given and getattr(config, name) == getattr(_PLAIN, name))
     }
 
 
 def concerning(identity: Mapping[str, Json], concerns: Collection[Concern]) -> dict[str, Json]:
     """Return the part of an identity that can change the answers of such solvers, without their tools."""
-    of = {counts.key or name: counts.of for name, counts in COUNTING.items()}
+    kind: type = RunConfig
+    of = {counts.key or name: counts.of for name, counts in counting(kind).items()}
     part = {key: value for key, value in identity.items() if of.get(key, "all") in concerns}
     if isinstance(limits := part.get("limits"), Mapping) and "tools" not in concerns:
         part["limits"] = {name: limit for name, limit in limits.items() if name != "tool_calls"}

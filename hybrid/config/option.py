@@ -1,6 +1,6 @@
 """Declarations of a configuration's fields, from which command line, files, environment and docs are derived.
 
-limit: Annotated[int | None, NOT_IDENTITY, option("--limit")] = None        # the words of "--limit" are in options.toml
+limit: Annotated[int | None, NOT_IDENTITY, ASK("--limit N", "Number of questions.", at_least=1)] = None
 
 for field in option_fields(RunConfig):
     field.option.name, field.type, field.default
@@ -11,12 +11,11 @@ from __future__ import annotations
 import types
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, dataclass, fields, is_dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Final, Literal, Union, get_args, get_origin, get_type_hints
 
 from hybrid.core.errors import UsageError
-from hybrid.core.toml_records import read_card
 
 Group = Literal["ask", "model", "tools", "limits", "output"]
 # Headings for lists of options.
@@ -65,8 +64,8 @@ class Option:
     # `--help` shows the first sentence.
     help: str = ""
     group: Group = "ask"
-    # Whether `--help` lists it; the others are under `--help-all`.
-    common: bool = False
+    # Whether `--help` lists it, of every command or of `hybrid run` alone; the others are under `--help-all`.
+    common: bool | Literal["run"] = False
     # A short name: `-o`.
     short: str = ""
     metavar: str = ""
@@ -77,6 +76,10 @@ class Option:
     about_variable: str = ""
     # Whether a manifest records it among the options of a run.
     kept: bool = True
+    # Whether a list of values in a file makes a run per value.
+    varied: bool = True
+    # Types that Python code may pass in addition to a name: `BaseChatModel`.
+    python_type: str = ""
     # The option whose KEY=VALUE words contain it.
     parent: Parent = ""
     # Description of a setting's values, if its type does not list them.
@@ -89,7 +92,12 @@ class Option:
     @property
     def key(self) -> str:
         """The name as an identifier: `max_turns`."""
-        return self.name.removeprefix("--").replace("-", "_")
+        return self.long.replace("-", "_")
+
+    @property
+    def long(self) -> str:
+        """The name without dashes, as in a file: `max-turns`."""
+        return self.name.removeprefix("--")
 
     @property
     def brief(self) -> str:
@@ -97,18 +105,31 @@ class Option:
         return self.help.partition(". ")[0].rstrip(".")
 
 
-@dataclass(frozen=True)
-class _Words:
-    option: tuple[Option, ...]
+def option(group: Group, words: str, text: str, **more: Any) -> Option:
+    """Return an option from its words on the command line, such as `-o --out DIR`, and its help text.
+
+    `more` are fields of `Option`.
+    """
+    names = [word for word in words.split() if word.startswith("-")]
+    metavar = words.removeprefix(" ".join(names)).strip()
+    return Option(names[-1], text, group, short="".join(names[:-1]), metavar=metavar, **more)
 
 
-_WORDS: Final = read_card(Path(__file__).with_name("options.toml"), _Words)
-_BY_NAME: Final = {(word.parent, word.name): word for word in _WORDS.option}
+ASK: Final = partial(option, "ask")
+MODEL: Final = partial(option, "model")
+TOOLS: Final = partial(option, "tools")
+LIMITS: Final = partial(option, "limits")
+OUTPUT: Final = partial(option, "output")
 
 
-def option(name: str, parent: Parent = "") -> Option:
-    """Return the option defined in `options.toml`. Raises `KeyError` if it is not there."""
-    return _BY_NAME[parent, name]
+def setting(key: str, text: str, **more: Any) -> Option:
+    """Return an option that is a key of `--setting KEY=VALUE`."""
+    return Option(key, text, parent="--setting", **more)
+
+
+def model_arg(key: str, **more: Any) -> Option:
+    """Return an option that is a key of `--model-arg KEY=VALUE`."""
+    return Option(key, parent="--model-arg", **more)
 
 
 @dataclass(frozen=True)
@@ -133,8 +154,25 @@ class OptionField:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The values of a `Literal`; empty for any other type."""
-        return get_args(self.type) if get_origin(self.type) is Literal else ()
+        """The values of a `Literal`, or of a list of them; empty for any other type."""
+        kind = self.item_type
+        return get_args(kind) if get_origin(kind) is Literal else ()
+
+    @property
+    def item_type(self) -> Any:
+        """The type of one value: of an item, if it has several."""
+        return get_args(self.type)[0] if self.is_many else self.type
+
+    @property
+    def noun(self) -> str:
+        """The kind of its values, for messages."""
+        if self.option.form in ("amount", "GB"):
+            return "float"
+        if is_path(self):
+            return "path"
+        if self.type is int:
+            return "integer" if self.option.at_least is None else "integer range"
+        return "text"
 
     @property
     def is_pairs(self) -> bool:
@@ -145,6 +183,21 @@ class OptionField:
     def is_many(self) -> bool:
         """Whether it has several values."""
         return _class(self.type) is tuple
+
+    @property
+    def is_flag(self) -> bool:
+        """Whether it is set without a value."""
+        return self.type is bool and self.option.form != "on|off"
+
+    @property
+    def is_repeated(self) -> bool:
+        """Whether the option may be given several times."""
+        return self.is_pairs or (self.is_many and self.option.form != "A,B")
+
+    @property
+    def is_listed(self) -> bool:
+        """Whether the option may be given several times, and accepts several values in one word."""
+        return self.is_many and self.option.metavar == "A,B" and self.option.form != "A,B"
 
 
 def option_fields(config: type, parent: Parent = "") -> tuple[OptionField, ...]:
@@ -197,7 +250,7 @@ def refuse_too_small(group: Any) -> None:
     for field in _all_fields(kind):
         least, value = field.option.at_least, getattr(group, field.path[0])
         if least is not None and value is not None and not value >= least:
-            name = f"--{field.option.name.removeprefix('--').replace('_', '-')}"
+            name = f"--{field.option.long.replace('_', '-')}"
             raise UsageError(f"{name} {value}: must be at least {least:g}")
 
 
@@ -213,5 +266,5 @@ def nested(values: Mapping[tuple[str, ...], Any]) -> dict[str, Any]:
 
 
 def is_path(field: OptionField) -> bool:
-    """Return whether the value is a path."""
-    return _class(field.type) is Path
+    """Return whether its values are paths."""
+    return field.item_type is Path

@@ -16,6 +16,7 @@ PATH: Final = Option(
     f"and baselines for solvers), or holds tools. Repeatable, beside ${PATH_VARIABLE}. Formerly --tool-path.",
     "tools",
     metavar="DIR",
+    kept=False,
     variable=PATH_VARIABLE,
 )
 FORMER_NAME: Final = "--tool-path"

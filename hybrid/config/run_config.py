@@ -15,13 +15,19 @@ from typing import Annotated, Final
 
 from hybrid.config.groups import AUTO, Limits, ModelSettings, Objects, RunLimits, ServiceOptions
 from hybrid.config.option import (
+    ASK,
     IDENTITY,
     IDENTITY_OF_MODEL,
     IDENTITY_OF_SOLVERS,
+    LIMITS,
+    MODEL,
     NOT_IDENTITY,
+    OUTPUT,
+    TOOLS,
     InIdentity,
     SubOptions,
-    option,
+    model_arg,
+    setting,
 )
 from hybrid.config.words import LOCAL, AnswerForm, Gate, ImageForm, Missing, Parse, Show, ToolOutput
 from hybrid.core.errors import UsageError
@@ -29,7 +35,17 @@ from hybrid.core.types import Json, Reasoning
 
 # Settings of the second model, which describes images if they are shown as captions, by their fields.
 OF_CAPTIONER: Final = SubOptions(
-    {"base_url": option("caption-url", "--setting"), "price": option("caption-price", "--setting")}
+    {
+        "base_url": setting(
+            "caption-url", "its OpenAI-compatible server, as --base-url is the model's", values=("URL",), pattern=r"\S+"
+        ),
+        "price": setting(
+            "caption-price",
+            "its price in USD per million tokens, for budgets of cost",
+            values=("IN/OUT",),
+            pattern=r"\S+",
+        ),
+    }
 )
 DEFAULT_SOLVERS: Final = ("controller", "mllm", "specialist")
 REPLAY_SOLVERS: Final = ("arbiter", "mllm", "specialist")
@@ -48,75 +64,290 @@ class RunConfig:
     """The options of `hybrid run`. The manifest lists those that count in the order of the fields."""
 
     benchmark: Annotated[str, InIdentity("benchmark")] = field(kw_only=False)
-    solvers: Annotated[tuple[str, ...], NOT_IDENTITY, option("--solver")] = field(default=(), kw_only=False)
-    split: Annotated[str | None, InIdentity("split"), option("--split")] = None
-    tasks: Annotated[tuple[str, ...], InIdentity("tasks"), option("--task")] = ()
-    limit: Annotated[int | None, NOT_IDENTITY, option("--limit")] = None
+    solvers: Annotated[
+        tuple[str, ...],
+        NOT_IDENTITY,
+        MODEL(
+            "--solver A,B",
+            "Who answers. May be given several times.  [default: controller, mllm, specialist]",
+            common=True,
+            form="solver",
+            python_type="Solver",
+        ),
+    ] = field(default=(), kw_only=False)
+    split: Annotated[
+        str | None, InIdentity("split"), ASK("--split NAME", "A split of the data.  [default: the benchmark's first]")
+    ] = None
+    tasks: Annotated[tuple[str, ...], InIdentity("tasks"), ASK("--task A,B", "Only these tasks.", common=True)] = ()
+    limit: Annotated[
+        int | None,
+        NOT_IDENTITY,
+        ASK("--limit N", "Base questions, one of each task in turn.", common=True, at_least=1, varied=False),
+    ] = None
     # Ids of single questions among those that `tasks` and `limit` select.
-    only: Annotated[tuple[str, ...], NOT_IDENTITY, option("--only")] = ()
-    settings: Annotated[Mapping[str, str], InIdentity("settings"), option("--setting")] = field(default_factory=dict)
-    data: Annotated[str, InIdentity("data"), option("--data")] = "hub"
-    images_root: Annotated[Path | None, NOT_IDENTITY, option("--images-root")] = None
-    model: Annotated[str | None, IDENTITY_OF_MODEL, option("--model")] = field(default=None, kw_only=False)
+    only: Annotated[
+        tuple[str, ...],
+        NOT_IDENTITY,
+        ASK(
+            "--only ID",
+            "Only this question, with its variants. Of the questions that the other options choose. May be given "
+            "several times.",
+        ),
+    ] = ()
+    settings: Annotated[
+        Mapping[str, str],
+        InIdentity("settings"),
+        ASK(
+            "--setting KEY=VALUE",
+            "A choice of the benchmark, or how models are asked. For any benchmark: samples=K (vote over K replies), "
+            "repeats=K (every question K times), reasoning=first|none, caption-model=PROVIDER:NAME, "
+            "context=FILE.jsonl. All are in `hybrid benchmarks show NAME`.",
+            common="run",
+        ),
+    ] = field(default_factory=dict)
+    data: Annotated[
+        str,
+        InIdentity("data"),
+        ASK(
+            "--data WHERE",
+            "hub, sample, or a folder. hub@REVISION is a commit of the hub; a folder has the official layout.",
+            common=True,
+            variable="HYBRID_DATA_NAME",
+            about_variable="for the benchmark NAME, in capitals: `HYBRID_DATA_BLINK`",
+        ),
+    ] = "hub"
+    images_root: Annotated[
+        Path | None, NOT_IDENTITY, ASK("--images-root DIR", "Where paths of a table's images begin.")
+    ] = None
+    model: Annotated[
+        str | None,
+        IDENTITY_OF_MODEL,
+        MODEL(
+            "--model NAME",
+            "provider:model, hf:DIR_OR_ID, replay:DIR or embedded.",
+            common=True,
+            variable="HYBRID_MODEL",
+            python_type="BaseChatModel",
+            about_variable="also the model of the graph in Studio",
+        ),
+    ] = field(default=None, kw_only=False)
     model_settings: Annotated[ModelSettings, IDENTITY_OF_MODEL] = field(default_factory=ModelSettings)
     # Models, solvers and tools passed in by Python code; `model`, `solvers` and `tools` name them.
     objects: Annotated[Objects, NOT_IDENTITY] = field(default_factory=Objects)
-    protocol: Annotated[Parse, IDENTITY, option("--protocol")] = "strict"
-    prompts: Annotated[Path | None, InIdentity("prompts"), option("--prompts")] = None
-    format_line: Annotated[bool, InIdentity("prompts"), option("--format-line")] = True
-    image_labels: Annotated[bool, InIdentity(of="model"), option("--image-labels")] = True
+    protocol: Annotated[
+        Parse,
+        IDENTITY,
+        ASK(
+            "--protocol",
+            "Which parse decides a verdict; official also asks in the papers' wording, without our format line.",
+        ),
+    ] = "strict"
+    prompts: Annotated[
+        Path | None,
+        InIdentity("prompts"),
+        ASK("--prompts FILE", "TOML with texts instead of ours.", form="existing file"),
+    ] = None
+    format_line: Annotated[
+        bool,
+        InIdentity("prompts"),
+        ASK("--format-line", "The line at a prompt's end that asks for one form of reply.", form="on|off"),
+    ] = True
+    image_labels: Annotated[
+        bool,
+        InIdentity(of="model"),
+        ASK(
+            "--image-labels",
+            'The name ("img:1:") before each image; solvers that name images to the model keep it.',
+            form="on|off",
+        ),
+    ] = True
     # How tools run. A tool's backend, weights, unchecked weights and precision count for the solvers that call it; the
     # format of pictures counts for the run; the rest does not count.
     service: Annotated[ServiceOptions, IDENTITY_OF_SOLVERS] = field(default_factory=lambda: ServiceOptions(device=AUTO))
-    tools: Annotated[tuple[str, ...], InIdentity("tools_offered", of="tools_offered"), option("--tools")] = ()
-    mcp: Annotated[tuple[str, ...], IDENTITY_OF_SOLVERS, option("--mcp")] = ()
-    mcp_images: Annotated[Mapping[str, str], IDENTITY_OF_SOLVERS, option("--mcp-image")] = field(default_factory=dict)
-    tool_style: Annotated[str, InIdentity("tool_style", if_given=True, of="tools_offered"), option("--tool-style")] = (
-        "plain"
+    tools: Annotated[
+        tuple[str, ...],
+        InIdentity("tools_offered", of="tools_offered"),
+        TOOLS(
+            "--tools A,B",
+            "Tools offered to the model: A,B, all or none. `default` in a list stands for the benchmark's own.  "
+            "[default: default]",
+            common=True,
+            form="A,B",
+            python_type="Tool",
+        ),
+    ] = ()
+    mcp: Annotated[
+        tuple[str, ...],
+        IDENTITY_OF_SOLVERS,
+        TOOLS(
+            "--mcp SERVER",
+            "Offer the tools of another MCP server too: NAME=URL or NAME=COMMAND; NAME is the first word of their "
+            "names. May be given several times (extra `mcp`).",
+        ),
+    ] = ()
+    mcp_images: Annotated[
+        Mapping[str, str],
+        IDENTITY_OF_SOLVERS,
+        TOOLS(
+            "--mcp-image TOOL=ARGUMENT", "Which argument of a foreign tool takes the image: ARGUMENT[:data_url|base64]."
+        ),
+    ] = field(default_factory=dict)
+    tool_style: Annotated[
+        str,
+        InIdentity("tool_style", if_given=True, of="tools_offered"),
+        TOOLS("--tool-style NAME|FILE", "Form of the tools: plain, a style's name or TOML, auto."),
+    ] = "plain"
+    tool_output: Annotated[
+        ToolOutput,
+        InIdentity(of="tools"),
+        TOOLS("--tool-output", "What tools return. blank, shuffled and oracle are controls.", common=True),
+    ] = "real"
+    show: Annotated[Show, InIdentity(of="tools"), TOOLS("--show", "What the model sees of a finding.")] = "both"
+    overlays: Annotated[bool, NOT_IDENTITY, TOOLS("--overlays", "Draw findings that no model sees.")] = False
+    images: Annotated[
+        ImageForm, InIdentity(of="model"), ASK("--images", "In which form the model gets the images.")
+    ] = "separate"
+    rotate: Annotated[bool, IDENTITY, ASK("--rotate", "Ask every question once for each rotation of its options.")] = (
+        False
     )
-    tool_output: Annotated[ToolOutput, InIdentity(of="tools"), option("--tool-output")] = "real"
-    show: Annotated[Show, InIdentity(of="tools"), option("--show")] = "both"
-    overlays: Annotated[bool, NOT_IDENTITY, option("--overlays")] = False
-    images: Annotated[ImageForm, InIdentity(of="model"), option("--images")] = "separate"
-    rotate: Annotated[bool, IDENTITY, option("--rotate")] = False
     # The coordinate frame of the model's replies (`hybrid/solving/coordinates.py`); by default the model's own.
-    frame: Annotated[str, InIdentity(of="model"), option("frame", "--model-arg")] = ""
-    strict: Annotated[bool, NOT_IDENTITY, option("--strict")] = False
-    answer: Annotated[AnswerForm, InIdentity(of="model"), option("answer", "--setting")] = "text"
+    frame: Annotated[str, InIdentity(of="model"), model_arg("frame")] = ""
+    strict: Annotated[bool, NOT_IDENTITY, ASK("--strict", "Ask nothing where a row of the data cannot be used.")] = (
+        False
+    )
+    answer: Annotated[
+        AnswerForm,
+        InIdentity(of="model"),
+        setting("answer", "how a choice is answered; likelihood needs weights at hand (hf:)"),
+    ] = "text"
     # Number of samples of an MLLM's reply, which vote (`hybrid/solving/self_consistency.py`).
-    samples: Annotated[int, InIdentity(of="model"), option("samples", "--setting")] = 1
+    samples: Annotated[
+        int,
+        InIdentity(of="model"),
+        setting("samples", "ask an MLLM so often and take the vote", values=("1 or more",), pattern=r"0*[1-9][0-9]*"),
+    ] = 1
     # Number of repetitions of every solver (`hybrid/core/repetitions.py`).
-    repeats: Annotated[int, NOT_IDENTITY, option("repeats", "--setting")] = 1
+    repeats: Annotated[
+        int,
+        NOT_IDENTITY,
+        setting(
+            "repeats",
+            "ask every solver all questions so often: mllm, mllm@2, ...",
+            values=("1 or more",),
+            pattern=r"0*[1-9][0-9]*",
+        ),
+    ] = 1
     # Whether a model is asked to reason before it answers (`hybrid/core/format_lines.py`).
-    reasoning: Annotated[Reasoning | None, InIdentity("prompts"), option("reasoning", "--setting")] = None
+    reasoning: Annotated[
+        Reasoning | None,
+        InIdentity("prompts"),
+        setting(
+            "reasoning",
+            "a sentence at the prompt's end: reason in writing first, or answer at once; --max-tokens is the same "
+            "for both",
+            unset="unsaid",
+        ),
+    ] = None
     captioner: Annotated[
-        str | None, InIdentity("captioner", if_given=True, of="model"), option("caption-model", "--setting")
+        str | None,
+        InIdentity("captioner", if_given=True, of="model"),
+        setting(
+            "caption-model",
+            "who describes images for --solver caption and --images caption; the model itself where none is named",
+            values=("PROVIDER:NAME",),
+            pattern=r"\S+",
+        ),
     ] = None
     captioner_settings: Annotated[ModelSettings, InIdentity("captioner", if_given=True, of="model"), OF_CAPTIONER] = (
         field(default_factory=ModelSettings)
     )
     context: Annotated[
-        Path | None, InIdentity("context", if_given=True, of="model"), option("context", "--setting")
+        Path | None,
+        InIdentity("context", if_given=True, of="model"),
+        setting(
+            "context",
+            'a text shown beside the images, one {"id": ..., "text": ...} a line, by question id or base id',
+            values=("FILE.jsonl",),
+            pattern=r".+",
+        ),
     ] = None
     context_missing: Annotated[
-        Missing, InIdentity("context", if_given=True, of="model"), option("context-missing", "--setting")
+        Missing,
+        InIdentity("context", if_given=True, of="model"),
+        setting(
+            "context-missing",
+            "questions that have no text: nothing is asked, or they are asked without one and counted",
+        ),
     ] = "refuse"
-    trust: Annotated[Path | None, InIdentity("trust", of="tools"), option("--trust")] = None
+    trust: Annotated[
+        Path | None,
+        InIdentity("trust", of="tools"),
+        TOOLS("--trust FILE", "Reliability of the tools, from `hybrid calibrate`."),
+    ] = None
     limits: Annotated[Limits, InIdentity("limits")] = field(default_factory=Limits)
-    seed: Annotated[int, IDENTITY, option("--seed")] = 0
+    seed: Annotated[int, IDENTITY, ASK("--seed N", "Seed of all that is drawn.")] = 0
     # Questions in flight, over all workers of an engine together.
-    concurrency: Annotated[int, NOT_IDENTITY, option("--concurrency")] = 64
-    engine: Annotated[str, NOT_IDENTITY, option("--engine")] = LOCAL
-    address: Annotated[str | None, NOT_IDENTITY, option("--address")] = None
-    out: Annotated[Path | None, NOT_IDENTITY, option("--out")] = None
+    concurrency: Annotated[
+        int, NOT_IDENTITY, LIMITS("--concurrency N", "Questions in flight.", common="run", at_least=1, varied=False)
+    ] = 64
+    engine: Annotated[
+        str,
+        NOT_IDENTITY,
+        LIMITS("--engine NAME", "Who asks: this process (local), or a cluster (docs/cluster.md).", varied=False),
+    ] = LOCAL
+    address: Annotated[
+        str | None,
+        NOT_IDENTITY,
+        LIMITS(
+            "--address HOST:PORT",
+            "Of a cluster, HOST:PORT.  [default: one of this machine, for this command]",
+            varied=False,
+        ),
+    ] = None
+    out: Annotated[
+        Path | None,
+        NOT_IDENTITY,
+        OUTPUT("-o --out DIR", "Folder of the run.  [default: from the configuration]", common=True, kept=False),
+    ] = None
     # Whether tool outputs are cached on disk; the results are the same.
-    cache: Annotated[bool, NOT_IDENTITY, option("--no-cache")] = True
-    allow: Annotated[tuple[Gate, ...], NOT_IDENTITY, option("--allow")] = ()
+    cache: Annotated[
+        bool,
+        NOT_IDENTITY,
+        TOOLS("--no-cache", "Neither read findings kept on disk nor keep any.", form="no", varied=False),
+    ] = True
+    allow: Annotated[
+        tuple[Gate, ...],
+        NOT_IDENTITY,
+        TOOLS(
+            "--allow",
+            "Use weights that saw the benchmark's images, or that may not be used commercially; measure a model that "
+            "does not see (blind), not see pictures of tools (blind-tools), whose calls cannot be read (toolless) or "
+            "whose pictures arrive in another order (unordered); ask data unlike a recipe's own (partial).",
+            varied=False,
+        ),
+    ] = ()
     # The options of `hybrid run` as used, by their long names, for the manifest; empty for a run from Python.
     options_as_used: Annotated[Mapping[str, Json], NOT_IDENTITY] = field(default_factory=dict)
     run_limits: Annotated[RunLimits, NOT_IDENTITY] = field(default_factory=RunLimits)
-    trace: Annotated[str | None, NOT_IDENTITY, option("--trace")] = None
-    trace_text: Annotated[bool, NOT_IDENTITY, option("--trace-text")] = False
+    trace: Annotated[
+        str | None,
+        NOT_IDENTITY,
+        OUTPUT(
+            "--trace otlp|FILE.jsonl",
+            "Write spans of OpenTelemetry (extra `trace`), without images and texts: to the collector that "
+            "OTEL_EXPORTER_OTLP_ENDPOINT names, or as lines at the end of a file.",
+            kept=False,
+        ),
+    ] = None
+    trace_text: Annotated[
+        bool,
+        NOT_IDENTITY,
+        OUTPUT(
+            "--trace-text",
+            "Let spans hold questions and answers too; never images, keys or the data's answers.",
+            kept=False,
+        ),
+    ] = False
 
     def __post_init__(self) -> None:
         if not self.frame:

@@ -13,6 +13,7 @@ from typing import Any
 
 from hybrid.config import RunConfig, concerning, digest
 from hybrid.config.option import Concern, option_fields
+from hybrid.config.values import as_written
 from hybrid.core.types import Json
 from hybrid.running.resolve import ResolvedRun
 
@@ -55,11 +56,7 @@ def changed(config: RunConfig, changes: Mapping[str, Any]) -> RunConfig:
     options: dict[str, Json] = dict(config.options_as_used)
     for option_field in option_fields(RunConfig) if config.options_as_used else ():
         if option_field.path[0] in changes and option_field.option.kept:
-            value = changes[option_field.path[0]]
-            text = (
-                ",".join(value) if option_field.option.form == "A,B" else list(value) if option_field.is_many else value
-            )
-            options[option_field.option.name.removeprefix("--")] = text
+            options[option_field.option.long] = as_written(option_field, changes[option_field.path[0]])
     return replace(config, options_as_used=options, **changes)
 
 

@@ -154,7 +154,7 @@ def test_an_option_is_checked_as_the_command_does(picture_folder: Path, options:
         hybrid.run("blink", **options)
 
 
-def test_options_are_written_as_the_command_takes_them() -> None:
+def test_options_are_values_of_the_fields() -> None:
     from hybrid.cli.from_python import values_of
 
     options: dict[str, Any] = {
@@ -171,15 +171,17 @@ def test_options_are_written_as_the_command_takes_them() -> None:
         "out": Path("runs/a"),
     }
     assert values_of(options) == {
-        "solver": ["mllm", "arbiter"],
-        "task": ["Jigsaw"],
-        "tools": "depth,crop",
+        "solver": ("mllm", "arbiter"),
+        "task": ("Jigsaw",),
+        "tools": ("depth", "crop"),
         "rotate": True,
-        "format_line": "off",
-        "seed": "-1",
-        "max_cost": "0.5",
-        "setting": ["hints=on"],
-        "out": "runs/a",
+        # The value of the field `cache`.
+        "no_cache": True,
+        "format_line": False,
+        "seed": -1,
+        "max_cost": 0.5,
+        "setting": {"hints": "on"},
+        "out": Path("runs/a"),
     }
 
 

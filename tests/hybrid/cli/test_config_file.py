@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hybrid.cli._configured import NOT_KEPT, NOT_VARIED, options_of, variants_of
-from hybrid.cli._option_types import AddressType, Amount, Device, OneOf
+from hybrid.cli._option_types import ADDRESS, AMOUNT, DEVICE, SOLVER
 from hybrid.cli._run_options import config_of
 from hybrid.cli.run import command as run_command
 from hybrid.config import RunConfig
@@ -106,13 +106,13 @@ def one_of(option: click.Parameter, text: st.SearchStrategy[str]) -> st.SearchSt
         item: st.SearchStrategy[Any] = st.sampled_from(list(kind.choices))
     elif isinstance(kind, click.types.IntParamType):
         item = st.integers(1, 10**6)
-    elif isinstance(kind, Device):
+    elif kind is DEVICE:
         item = st.sampled_from(["auto", "cpu", "cuda", "cuda:1"])
-    elif isinstance(kind, click.types.FloatParamType | Amount):
+    elif kind is AMOUNT or isinstance(kind, click.types.FloatParamType):
         item = st.floats(0.001, 1e6)
-    elif isinstance(kind, OneOf):
+    elif kind is SOLVER:
         item = st.sampled_from(["mllm", "specialist", "controller"])
-    elif isinstance(kind, AddressType):
+    elif kind is ADDRESS:
         item = st.sampled_from(["http://127.0.0.1:8000/v1", "https://host/v1"])
     elif option.name in ("wait_for_server", "batch_wait"):
         item = st.sampled_from(["45s", "90m", "2h"])

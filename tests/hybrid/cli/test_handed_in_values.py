@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from hybrid.cli._configured import options_of
-from hybrid.cli.from_python import values_of
-from hybrid.cli.run import command
+from hybrid.cli._run_options import build_config
+from hybrid.cli.from_python import resolve
+from hybrid.core.errors import UsageError
 
 
 @pytest.fixture
@@ -17,12 +17,12 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
-def options(file: Path, **keywords: Any) -> dict[str, Any]:
-    return options_of(command.make_context("run", ["blink", "--config", str(file)], default_map=values_of(keywords)))
+def recorded(file: Path, **keywords: Any) -> dict[str, Any]:
+    return resolve("blink", {"config": file, **keywords})[1]
 
 
 def test_they_win_over_a_file_and_of_a_mapping_by_key(file: Path) -> None:
-    assert options(file, limit=3, setting={"hints": "off"}, model=None) == {
+    assert recorded(file, limit=3, setting={"hints": "off"}, model=None) == {
         "benchmark": "blink",
         "limit": 3,
         "setting": {"samples": "2", "hints": "off"},
@@ -31,13 +31,34 @@ def test_they_win_over_a_file_and_of_a_mapping_by_key(file: Path) -> None:
     }
 
 
+def test_a_flag_that_is_off_wins_over_a_file_and_is_recorded_only_there(file: Path) -> None:
+    assert recorded(file)["rotate"] is True
+    assert recorded(file, rotate=False, strict=False) == {**recorded(file), "rotate": False}
+
+
 def test_they_win_over_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HYBRID_MODEL", "openai:of-the-environment")
     monkeypatch.setenv("HYBRID_DATA_BLINK", "elsewhere")
-    context = command.make_context("run", ["blink"], default_map=values_of({"model": "openai:m"}))
-    assert (context.params["model"], context.params["data"]) == ("openai:m", "elsewhere")
+    values, _ = resolve("blink", {"model": "openai:m"})
+    assert (values["model"], values["data"]) == ("openai:m", "elsewhere")
+
+
+def test_a_value_of_the_environment_that_does_not_fit_is_named_with_its_variable(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("HYBRID_DEVICE", "gpu")
+    with pytest.raises(UsageError, match=r"'--device' \(env var: 'HYBRID_DEVICE'\): 'gpu' is no device"):
+        resolve("blink", {})
 
 
 def test_a_number_that_does_not_fit_is_refused_and_not_cut() -> None:
-    with pytest.raises(Exception, match=r"'2\.5' is not a valid integer"):
-        command.make_context("run", ["blink"], default_map=values_of({"limit": 2.5}))
+    with pytest.raises(UsageError, match=r"'2\.5' is not a valid integer"):
+        resolve("blink", {"limit": 2.5})
+
+
+def test_a_value_of_a_mapping_keeps_its_type(file: Path) -> None:
+    model_args = {"temperature": None, "stop": ["a", "b"], "top_k": 3, "echo": True}
+    config = build_config("blink", *resolve("blink", {"data": "sample", "model": "openai:m", "model_arg": model_args}))
+    assert config.model_settings.temperature is None
+    assert config.model_settings.extra == {"stop": ["a", "b"], "top_k": 3, "echo": True}
+    assert resolve("blink", {"setting": {"hints": False}})[0]["setting"] == {"hints": "off"}

@@ -1,0 +1,190 @@
+"""Checks of option values, the same for the command line, files, the environment and Python.
+
+check_value(field, "12")        # 12, for a field of type int
+
+Each check takes a text, or a value from Python, and raises `ValueError` with a sentence that does not name the option.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from hybrid.config.option import OptionField, is_path
+from hybrid.config.pairs import pairs
+from hybrid.core.errors import did_you_mean
+from hybrid.core.repetitions import REPEAT
+from hybrid.core.types import Json
+from hybrid.plugins.registry import names, solver_names
+
+BYTES_PER_GB = 1e9
+DEVICE = re.compile(r"auto|cpu|mps|cuda|cuda:[0-9]+(?:,cuda:[0-9]+)*")
+SWITCH = {"on": True, "off": False, "true": True, "false": False, "yes": True, "no": False, "1": True, "0": False}
+
+
+def check_value(field: OptionField, value: object) -> Any:
+    """Return one value of an option in the type of its field; of a list, one item."""
+    form, least, text = field.option.form, field.option.at_least, str(value)
+    if form in CHECKS:
+        return CHECKS[form](value)
+    if form == "GB":
+        return int(check_number(value, least) * BYTES_PER_GB)
+    if field.type is bool:
+        return check_switch(value, ("on", "off")) if form == "on|off" else check_switch(text.lower(), SWITCH)
+    if field.words:
+        return check_word(text, field.words)
+    if is_path(field):
+        if form == "existing file" and not Path(text).exists():
+            raise ValueError(f"Path {text!r} does not exist.")
+        return Path(text)
+    return check_whole(value, least) if field.type is int else text
+
+
+def check_word(text: str, words: Collection[str]) -> str:
+    """Return the text if it is one of the words."""
+    if text not in words:
+        raise ValueError(f"{text!r} is not one of {', '.join(map(repr, words))}.")
+    return text
+
+
+def check_switch(value: object, words: Collection[str]) -> bool:
+    """Return a bool for a bool or one of the words."""
+    return value if isinstance(value, bool) else SWITCH[check_word(str(value), words)]
+
+
+def check_whole(value: object, least: float | None) -> int:
+    """Return a whole number of at least `least`. A bool is refused, as is 2.5."""
+    try:
+        number = int("" if isinstance(value, bool) else str(value))
+    except ValueError:
+        raise ValueError(f"{str(value)!r} is not a valid integer.") from None
+    _refuse_less(number, least)
+    return number
+
+
+def check_number(value: object, least: float | None) -> float:
+    """Return a finite number of at least `least`."""
+    try:
+        number = float(str(value))
+    except ValueError:
+        raise ValueError(f"{str(value)!r} is not a valid float.") from None
+    if not math.isfinite(number):
+        raise ValueError(f"{value} is no finite number.")
+    _refuse_less(number, least)
+    return number
+
+
+def _refuse_less(number: float, least: float | None) -> None:
+    if least is not None and number < least:
+        raise ValueError(f"{number} is not in the range x>={least:g}.")
+
+
+def check_amount(value: object) -> float:
+    """Return a finite number above 0: seconds, dollars or a share."""
+    try:
+        number = float(str(value))
+    except ValueError:
+        raise ValueError(f"{value!r} is no number.") from None
+    if not (math.isfinite(number) and number > 0):
+        raise ValueError(f"{value} is no amount above 0.")
+    return number
+
+
+def check_device(value: object) -> str:
+    """Return `auto`, `cpu`, `mps`, `cuda` or `cuda:N,cuda:M`; whether it exists is checked when weights load."""
+    if not DEVICE.fullmatch(str(value)):
+        raise ValueError(f"{value!r} is no device: write auto, cpu, mps, cuda or cuda:N,cuda:M.")
+    return str(value)
+
+
+def check_address(value: object) -> str:
+    """Return `http://HOST[:PORT][/PATH]` or https; the host is not contacted."""
+    try:
+        parts = urlsplit(str(value))
+        is_valid = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        is_valid = False
+    if not is_valid:
+        raise ValueError(f"{value!r} is no address: write it as http://127.0.0.1:8000/v1.")
+    return str(value)
+
+
+def check_plugin(value: object, noun: str, package: str = "") -> str:
+    """Return the name of a plug-in of the package, or of a solver, without importing it."""
+    name, all_names = str(value), tuple(names(package) if package else solver_names())
+    # The names of repetitions are rejected later, with an explanation.
+    if name not in all_names and REPEAT not in name:
+        raise ValueError(f"no {noun} {name!r}{did_you_mean(name, all_names)}; there are: {', '.join(all_names)}")
+    return name
+
+
+check_solver: Final = partial(check_plugin, noun="solver")
+check_benchmark: Final = partial(check_plugin, noun="benchmark", package="hybrid.benchmarks")
+
+
+CHECKS: Final[Mapping[str, Callable[[object], Any]]] = {
+    "address": check_address,
+    "device": check_device,
+    "amount": check_amount,
+    "solver": check_solver,
+}
+
+
+def split_names(text: str) -> list[str]:
+    """Return the names in `A,B`. Raises `ValueError` for an empty one."""
+    words = [word.strip() for word in text.split(",")]
+    if "" in words:
+        raise ValueError("a name is empty")
+    return words
+
+
+def read_values(field: OptionField, items: Sequence[object]) -> Any:
+    """Return the value of a field from the values given for its option; of a mapping, texts by key.
+
+    Args:
+        field: any field but that of `--weights`, whose values may lack a key.
+        items: one value, several of an option that may be repeated, or KEY=VALUE texts.
+
+    Raises:
+        ValueError: a value does not fit.
+        UsageError: a text without a key, or a key given twice.
+    """
+    if field.is_pairs:
+        return pairs(field.option.name, [str(item) for item in items])
+    if field.is_many:
+        texts = [str(item) for item in items]
+        if field.is_listed:
+            texts = [word for text in texts for word in split_names(text)]
+        elif not field.is_repeated:
+            texts = [word.strip() for text in texts for word in text.split(",") if word.strip()]
+        values = [check_value(field, text) for text in texts]
+        return tuple(dict.fromkeys(values) if field.option.form == "solver" else values)
+    value = check_value(field, items[0])
+    return not value if field.option.form == "no" else value
+
+
+def as_written(field: OptionField, value: Any) -> Json:
+    """Return a field's value in the notation of its option, as a file has it and a manifest records it."""
+    match field.option.form:
+        case "on|off":
+            return "on" if value else "off"
+        case "no":
+            return not value
+        case "A,B":
+            return ",".join(value)
+        case "GB":
+            return float(value / BYTES_PER_GB)
+    if field.is_pairs and not isinstance(value, Mapping):
+        return {key: part for key, _, part in (text.partition("=") for text in value)}
+    if isinstance(value, tuple):
+        return [str(item) for item in value]
+    if isinstance(value, Mapping):
+        texts: dict[str, Json] = dict(value)
+        return texts
+    plain: Json = str(value) if isinstance(value, Path) else value
+    return plain
