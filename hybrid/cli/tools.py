@@ -26,6 +26,7 @@ from hybrid.cli._tool_import import import_weights
 from hybrid.cli._tool_metrics import metrics
 from hybrid.cli._tool_new import new
 from hybrid.cli._tool_serve import serve
+from hybrid.cli._tool_try import try_
 from hybrid.cli._tool_weights import check, check_learned
 from hybrid.core.error_text import describe_error
 from hybrid.core.errors import Fault, ToolError, UsageError
@@ -186,5 +187,5 @@ def _print(finding: Finding, *, as_json: bool) -> None:
     click.echo(f"confidence {finding.confidence:.2f}, {finding.backend} backend, version {finding.version}")
 
 
-for _further in (cache, check, fetch, gallery, import_weights, metrics, new, serve, show):
+for _further in (cache, check, fetch, gallery, import_weights, metrics, new, serve, show, try_):
     command.add_command(_further)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -52,7 +51,6 @@ def command(run: Path, port: int, title: str, open_browser: bool) -> int:
     from hybrid.core.secrets import redact
     from hybrid.log.folder import RunFolder
     from hybrid.report.live import LiveSite, PageServer
-    from hybrid.running.signals import SIGNALS
 
     def tell(line: str) -> None:
         click.echo(f"note: {redact(line)}", err=True)
@@ -64,15 +62,6 @@ def command(run: Path, port: int, title: str, open_browser: bool) -> int:
             import webbrowser
 
             webbrowser.open(server.url)
-        previous = {number: signal.getsignal(number) for number in SIGNALS}
-        try:
-            # A shell starts background jobs with SIGINT ignored; SIGTERM would leave the pages behind.
-            for number in SIGNALS:
-                signal.signal(number, signal.default_int_handler)
-            server.serve_forever()
-        except KeyboardInterrupt:
-            click.echo("ended; the run is as it was", err=True)
-        finally:
-            for number, handler in previous.items():
-                signal.signal(number, handler)
+        server.serve_until_signal()
+        click.echo("ended; the run is as it was", err=True)
     return 0

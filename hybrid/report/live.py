@@ -21,19 +21,16 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import ClassVar
 from urllib.parse import unquote, urlsplit
 
 from hybrid.core.errors import HybridError
+from hybrid.display.local_server import LocalHandler, LocalServer
 from hybrid.log.folder import ATTEMPTS, RunFolder
 from hybrid.report.collect import collect_run
 from hybrid.report.pictures import SUFFIXES
 from hybrid.report.site import write_site
-from hybrid.version import __version__
 
-ADDRESS = "127.0.0.1"
 INDEX = "index.html"
 LIVE = "live.json"
 PAUSE_S = 3.0  # Minimum seconds between two builds of the pages
@@ -49,20 +46,6 @@ MEDIA_TYPES: Mapping[str, str] = {
     ".txt": "text/plain; charset=utf-8",
     **{f".{suffix}": media_type for media_type, suffix in SUFFIXES.items()},
 }
-POLICY = (
-    # Saving a chart as PNG uses a data: image.
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
-    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-)
-HEADERS: Mapping[str, str] = {
-    "Content-Security-Policy": POLICY,
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
-    "Cross-Origin-Resource-Policy": "same-origin",
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "Cache-Control": "no-store",
-}
-
 # The state of a run's answers: path, size and modification time of each file.
 Stamp = tuple[tuple[str, int, int], ...]
 
@@ -193,7 +176,7 @@ def stamp_of(run: RunFolder) -> Stamp:
     return tuple(stamps())
 
 
-class PageServer(ThreadingHTTPServer):
+class PageServer(LocalServer):
     """Serves a site on 127.0.0.1.
 
     Args:
@@ -204,69 +187,32 @@ class PageServer(ThreadingHTTPServer):
         OSError: the port is taken.
     """
 
-    daemon_threads = True
-    # Another program of this user must not take over the port that a page trusts.
-    allow_reuse_address = False
-
     def __init__(self, site: LiveSite, port: int = 0) -> None:
         self.site = site
-        super().__init__((ADDRESS, port), _Handler)
-        self.port = int(self.server_address[1])  # The port that it listens on
-        self.url = f"http://{ADDRESS}:{self.port}/"  # The address for a browser
-        # Accepted values of `Host`; any other name that leads here is an attack (DNS rebinding).
-        self.hosts = frozenset((f"{ADDRESS}:{self.port}", f"localhost:{self.port}"))
+        super().__init__(_Handler, port)
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(LocalHandler):
     """Answers GET and HEAD for the files of the pages."""
 
     server: PageServer
-    protocol_version = "HTTP/1.1"
-    # Head and body are two writes; with Nagle's algorithm the second would wait 40 ms for an acknowledgement.
-    disable_nagle_algorithm = True
-    server_version = f"hybrid/{__version__}"
-    sys_version = ""
-    timeout = 30
-    allowed: ClassVar[str] = "GET, HEAD"
 
-    def do_GET(self) -> None:
-        refused = self._refused()
+    def do_GET(self) -> None:  # noqa: N802 - the name of the standard library
+        if refused := self.refused():
+            self.respond(refused)
+            return
         path = unquote(urlsplit(self.path).path)
-        if refused is None and path == f"/{LIVE}":
+        if path == f"/{LIVE}":
             self.server.site.look()
-        file = None if refused else self.server.site.made.files.get(path)
+        file = self.server.site.made.files.get(path)
         try:
             data = None if file is None else file.read_bytes()
         except FileNotFoundError:
             # A newer build has replaced this one.
             data = None
-        status = refused or (HTTPStatus.NOT_FOUND if data is None else HTTPStatus.OK)
-        media_type = "text/plain; charset=utf-8" if file is None or data is None else MEDIA_TYPES[file.suffix]
-        body = f"{status.value} {status.phrase}\n".encode() if data is None else data
-        self.send_response(status)
-        self.send_header("Content-Type", media_type)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(body)
+        if file is None or data is None:
+            self.respond(HTTPStatus.NOT_FOUND)
+        else:
+            self.respond(HTTPStatus.OK, MEDIA_TYPES[file.suffix], data)
 
-    do_HEAD = do_GET  # noqa: N815 - the name of the standard library
-
-    def _refused(self) -> HTTPStatus | None:
-        """Return why a request is rejected: it is for another host, or comes from another page."""
-        hosts = self.headers.get_all("Host", [])
-        if len(hosts) != 1 or hosts[0].lower() not in self.server.hosts:
-            return HTTPStatus.MISDIRECTED_REQUEST
-        origins = self.headers.get_all("Origin", [])
-        if any(origin != f"http://{hosts[0].lower()}" for origin in origins):
-            return HTTPStatus.FORBIDDEN
-        return None
-
-    def end_headers(self) -> None:
-        """Add the security headers to every response, including protocol errors."""
-        for name, value in HEADERS.items():
-            self.send_header(name, value)
-        super().end_headers()
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the standard library's name
-        """Log nothing, because paths contain question ids and a terminal is not a log."""
+    do_HEAD = do_GET  # noqa: N815

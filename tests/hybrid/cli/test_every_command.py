@@ -129,7 +129,8 @@ def refused(words: Words, item: click.Command) -> list[tuple[click.Parameter, st
     return [*itertools.product(paths, KINDS), *rows, *((param, next(turns)) for param in texts)]
 
 
-@of_all()
+# `tools try` serves its page where the system refuses nothing; its options are those of `tools run`.
+@of_all(("tools", "try"))
 def test_a_path_that_the_system_refuses_is_one_line(
     command: Command, command_inputs: Any, places: dict[str, str], words: Words
 ) -> None:

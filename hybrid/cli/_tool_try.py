@@ -1,0 +1,76 @@
+"""`hybrid tools try NAME`: a page on this machine on which a tool is tried while its code is written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+import click
+
+from hybrid.cli import _option_types as types
+from hybrid.cli import _options as shared
+from hybrid.cli._logging_options import told_options
+from hybrid.cli._path import path_option, refuse_taken
+from hybrid.core.errors import UsageError
+
+
+@click.command("try")
+@shared.tool_name
+@click.argument("images", nargs=-1, type=types.EXISTING_FILE)
+@click.option("--port", type=types.PORT, default=0, show_default=True, help="0 for one that is free.")
+@click.option("--open", "open_browser", is_flag=True, help="Open the page in the browser of this machine.")
+@shared.backend
+@shared.weights
+@shared.device
+@shared.max_seconds
+@path_option
+@told_options
+def try_(
+    name: str,
+    images: tuple[Path, ...],
+    port: int,
+    open_browser: bool,
+    backend: Literal["auto", "learned", "classical"],
+    weights: tuple[str, ...],
+    device: str,
+    max_seconds: float,
+) -> int:
+    """Try a tool on a page: drop pictures, set its arguments, see what it says. Ctrl-C ends it.
+
+    The page shows the text, the pictures, the data and the time of each call, and the same call as a command, in Python
+    and over MCP. When a file of the tool changes, the tool is loaded anew and called again. The page is served on
+    127.0.0.1, to this machine alone.
+
+    \b
+    Examples:
+      hybrid tools try depth photo.jpg --open
+      hybrid tools try my_tool photo.jpg --path my_tools
+    """
+    from hybrid.display.tool_page import ToolPage
+    from hybrid.interface.tool_process import ToolProcess, ToolSetup
+    from hybrid.plugins.registry import load, looked_in
+    from hybrid.plugins.weights_option import weights_by_tool
+
+    refuse_taken("tools", name)
+    by_tool = weights_by_tool(weights, [load("tools", name)])
+    chosen = {tool: str(place) for tool, place in by_tool.items()}
+    setup = ToolSetup(name, backend, chosen, device, max_seconds, looked_in())
+    repeated = [
+        word
+        for option, value, usual in (("--backend", backend, "auto"), ("--device", device, "cpu"))
+        if value != usual
+        for word in (option, value)
+    ]
+    repeated += [word for tool, place in chosen.items() for word in ("--weights", f"{tool}={place}")]
+    with ToolProcess(setup) as process:
+        if problem := process.describe().get("error"):
+            raise UsageError(problem)
+        with ToolPage(process, images, repeated, port) as server:
+            click.echo(f"{server.url} tries {name}; Ctrl-C ends it", err=True)
+            if open_browser:
+                import webbrowser
+
+                webbrowser.open(server.url)
+            server.serve_until_signal()
+            click.echo("ended", err=True)
+    return 0
