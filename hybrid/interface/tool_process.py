@@ -23,7 +23,7 @@ from dataclasses import asdict, dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 from threading import Lock
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, Literal
 
 from hybrid.core.errors import HybridError
 from hybrid.core.types import Json
@@ -43,7 +43,7 @@ class ToolSetup:
     """Which tool runs, and how; `folders` are those of plug-ins by package."""
 
     name: str
-    backend: str = "auto"
+    backend: Literal["auto", "learned", "classical"] = "auto"
     weights: Mapping[str, str] = field(default_factory=dict)
     device: str = "cpu"
     max_seconds: float = 300.0
@@ -162,7 +162,7 @@ async def _serve(setup: ToolSetup, out: IO[str]) -> None:
     tool: Tool = load("tools", setup.name)
     store = ImageStore(home() / "images")
     options = ServiceOptions(
-        setup.backend,  # type: ignore[arg-type] - a word of the command line
+        setup.backend,
         setup.weights,
         setup.device,
         timeout_s=setup.max_seconds,
@@ -171,7 +171,7 @@ async def _serve(setup: ToolSetup, out: IO[str]) -> None:
     )
     schema = spec(tool, full=True)["function"]["parameters"]
     fields = {name: node for name, node in schema["properties"].items() if name not in (IMAGE, IMAGES)}
-    about = {"name": tool.card.name, "summary": tool.card.summary, "limits": tool.card.limits}
+    about: dict[str, Any] = {"name": tool.card.name, "summary": tool.card.summary, "limits": tool.card.limits}
     about |= {"images": list(tool.card.images), "schema": {**schema, "properties": fields}}
     _write(out, {**about, "output": tool.output, "files": files_of(module_of("tools", setup.name))})
     with closing(CachedTools(store, FindingCache(None, store), options)) as service:

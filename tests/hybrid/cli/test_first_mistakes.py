@@ -122,7 +122,10 @@ def test_only_a_run_without_answers_is_removed(tmp_path: Path) -> None:
         (("compare",), "hybrid: Missing argument 'PATHS...'; `hybrid runs list` shows what there is"),
         (("export", "absent"), "hybrid: Invalid value for 'RUN[/SOLVER]': Directory 'absent' does not exist; `hybrid"),
         (("rum",), "hybrid: No such command 'rum' (did you mean 'run'?); `hybrid --help` says what it takes"),
-        (("run", "blink", "--model", "hf:absent", "--data", "sample"), "there is no directory absent; a repository of"),
+        (
+            ("run", "blink", "--model", "hf:absent", "--data", "sample", "--task", "Jigsaw"),
+            "there is no directory absent; a repository of",
+        ),
         (
             ("run", "blink", "--model", "hf:.", "--data", "sample"),
             "--model hf:.: the directory holds no config.json",
