@@ -127,7 +127,7 @@ def test_only_a_run_without_answers_is_removed(tmp_path: Path) -> None:
             "there is no directory absent; a repository of",
         ),
         (
-            ("run", "blink", "--model", "hf:.", "--data", "sample"),
+            ("run", "blink", "--model", "hf:.", "--data", "sample", "--task", "Jigsaw"),
             "--model hf:.: the directory holds no config.json",
         ),
         (("run", "blink", "--model", "gpt4o"), "no provider 'gpt4o' (did you mean 'openai:gpt4o'?)"),
