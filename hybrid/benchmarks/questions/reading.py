@@ -26,6 +26,8 @@ from hybrid.core.types import LETTERS, BrokenQuestion, Kind, Question, StoredIma
 
 # Rules for this route read the question's text.
 ROUTE: Final = "by_text"
+# A column of notes to the author of the table, as in `hybrid data template`.
+COMMENT: Final = "comment"
 PLACES: Final = (Kind.POINT, Kind.BOX)
 
 
@@ -98,7 +100,7 @@ class QuestionReader:
     def doubts(self, tasks: Sequence[str]) -> Iterator[str]:
         """Yield doubts about usable questions, each with its location; images are not read."""
         used = {*vars(self.columns).values(), *self.columns.image, *self.columns.choices, *self.columns.groups}
-        if unused := [name for name in self.table.columns() if name not in used]:
+        if unused := [name for name in self.table.columns() if name not in used and name != COMMENT]:
             yield f"{self.table.path}: columns that are not used: {', '.join(unused)}"
         for task in tasks:
             doubts = Doubts(self.columns, self.layout, task)
