@@ -119,6 +119,17 @@ def test_an_answer_that_stands_for_a_hidden_one_is_doubtful(table_writer: Any, a
     assert "may stand for a hidden one" in doubt
 
 
+@pytest.mark.parametrize(
+    ("task", "reason"), [("", "it has no task"), ("x" * 300, "is no name"), ("a\nb", "is no name")]
+)
+def test_a_row_that_counts_with_its_neighbour_is_doubtful(table_writer: Any, task: str, reason: str) -> None:
+    tasks = ("a", "b", task)
+    path = table_writer.table([table_writer.row(id=str(number), task=name) for number, name in enumerate(tasks)])
+    (doubt,) = doubts_in(table_writer, path)
+    assert reason in doubt
+    assert "counts with 'b'" in doubt
+
+
 def test_zeros_and_ones_alone_may_be_yes_and_no(table_writer: Any) -> None:
     rows = [table_writer.row(id="a", choices=None, answer=0), table_writer.row(id="b", choices=None, answer=1)]
     path = table_writer.table(rows)
