@@ -132,7 +132,7 @@ def follow(page: Page, folder: Path, setting: Setting) -> list[Said]:
         elif not importable(block.needs):
             continue
         elif block.language == "python":
-            _python(block, names, folder, text)
+            run_python(block, names, folder, text)
         elif block.language == RUN:
             lines = commands(block.text)
             of_block = [_run(line, block.exit_code, folder, environment, setting, text) for line in lines]
@@ -190,6 +190,16 @@ def missing(text: str, output: str) -> str | None:
             return line
         at = match + 1
     return None
+
+
+def run_python(block: Block, names: dict[str, Any], folder: Path, location: str) -> None:
+    """Run a Python block in `folder` with the names that earlier blocks have set."""
+    previous = Path.cwd()
+    os.chdir(folder)
+    try:
+        exec(compile(block.text, location, "exec"), names)  # noqa: S102 - the pages are ours
+    finally:
+        os.chdir(previous)
 
 
 def copy_of_the_checkout(to: Path) -> None:
@@ -304,12 +314,3 @@ def _run(line: str, code: int, folder: Path, environment: dict[str, str], settin
         output = output.replace(instead, word)
     assert result.returncode == code, f"{location}: {line}: ended with {result.returncode}\n{output}"
     return Said(line, output, result.stdout)
-
-
-def _python(block: Block, names: dict[str, Any], folder: Path, location: str) -> None:
-    previous = Path.cwd()
-    os.chdir(folder)
-    try:
-        exec(compile(block.text, location, "exec"), names)  # noqa: S102 - the pages are ours
-    finally:
-        os.chdir(previous)

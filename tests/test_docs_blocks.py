@@ -22,9 +22,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
-from PIL import Image
 
 from hybrid.plugins.registry import names
 from tests.runnable import (
@@ -40,6 +38,7 @@ from tests.runnable import (
     copy_of_the_checkout,
     follow,
     missing,
+    run_python,
     write,
 )
 from tests.tables import cases
@@ -58,22 +57,6 @@ class Place:
     servers: Any
     fakes: Any
     stack: ExitStack
-
-
-def dark_corner(folder: Path) -> None:
-    """A picture whose lower left quarter is the darkest."""
-    pixels = np.full((60, 80, 3), 200, np.uint8)
-    pixels[30:, :40] = 20
-    folder.mkdir(exist_ok=True)
-    Image.fromarray(pixels).save(folder / "photo.png")
-
-
-def red_square(place: Place) -> Setting:
-    """A grey picture with one red thing."""
-    pixels = np.full((60, 80, 3), 128, np.uint8)
-    pixels[20:40, 20:40] = (220, 0, 0)
-    Image.fromarray(pixels).save(place.folder / "photo.png")
-    return Setting()
 
 
 def nothing(place: Place) -> Setting:
@@ -95,7 +78,7 @@ def a_provider(place: Place) -> Setting:
 
 
 def a_checkout(*prefix: str) -> Callable[[Place], Setting]:
-    """A copy of the checkout in which the files of other pages were written, with a photograph."""
+    """A copy of the checkout in which the files of other pages were written and their Python was run."""
 
     def page_setting(place: Place) -> Setting:
         copy_of_the_checkout(place.folder)
@@ -103,8 +86,8 @@ def a_checkout(*prefix: str) -> Callable[[Place], Setting]:
             for block in Page.read(name).blocks:
                 if block.file:
                     write(block, place.folder, new=not block.table)
-        dark_corner(place.folder)
-        dark_corner(place.folder / "shades")
+                elif block.language == "python":
+                    run_python(block, {}, place.folder, name)
         return Setting(checkout=True)
 
     return page_setting
@@ -187,7 +170,7 @@ SERVED_BY = {"inspect_ai": importlib.util.find_spec("inspect_ai") is not None}
 
 PLACES: Mapping[str, Callable[..., Callable[[Place], Setting]]] = {
     "a_checkout": a_checkout,
-    **{entry.__name__: lambda item=entry: item for entry in (nothing, red_square, a_local_server, a_provider)},
+    **{entry.__name__: lambda item=entry: item for entry in (nothing, a_local_server, a_provider)},
 }
 CHECKS = {
     check.__name__: check
@@ -226,7 +209,7 @@ def page_setting(name: str) -> Given:
 
 def is_followed(name: str) -> bool:
     """Whether a page has something to run here."""
-    return bool(Page.read(name).of(RUN)) or (name not in ELSEWHERE and bool(Page.read(name).of("python")))
+    return name not in ELSEWHERE and any(Page.read(name).of(language) for language in (RUN, "python"))
 
 
 @pytest.mark.system

@@ -1,12 +1,12 @@
 """Parse a reply to a question for a point or a box to pixels, or None.
 
 A point is two numbers; a box is the four numbers of its corners (x0, y0, x1, y1), or two consecutive points. The last
-one in a reply counts. Accepted forms are numbers in brackets, after `Answer:` or `Point:`, or with names
-(`x = 12, y = 30`, JSON, attributes of a tag, `<x1>20</x1>`), four corners of an upright rectangle, and the tags of
-grounding models: `<box>20 20 80 80</box>`, `<point x="25.0" y="50.0">`, `<|box_start|>(20,20),(80,80)<|box_end|>`.
-Numbers are returned as written. Forms in other coordinates than a prompt requests are not accepted: numbers with a
-percent sign, location tokens (`<loc0256>`, `<loc_250>`), and `<points coords="1 1 250 500">`, whose numbers are indices
-and thousandths.
+one in a reply counts. Accepted forms are numbers in brackets, after `Answer:` or `Point:`, or with names (`x = 12, y =
+30`, JSON, attributes of a tag, `<x1>20</x1>`), ranges (`x: 20 to 80, y: 20 to 80`), four corners of an upright
+rectangle, and the tags of grounding models: `<box>20 20 80 80</box>`, `<point x="25.0" y="50.0">`,
+`<|box_start|>(20,20),(80,80)<|box_end|>`. Numbers are returned as written. Forms in other coordinates than a prompt
+requests are not accepted: numbers with a percent sign, location tokens (`<loc0256>`, `<loc_250>`), and `<points
+coords="1 1 250 500">`, whose numbers are indices and thousandths.
 """
 
 import math
@@ -33,7 +33,7 @@ _SIDES: Final[Mapping[str, str]] = {
 }
 _NAME: Final = r"(?:[xy](?:_?(?:min|max)|[0-2])?|left|top|right|bottom|width|height|[wh])"
 _SHARE: Final = r"(?![0-9.]*\s?%)"
-_IS: Final = r"(?:[\s_-]coord(?:inate)?)?[\"']?(?:\s?[=:≈~]\s?|\sis\s)"
+_IS: Final = r"(?:[\s_-]coord(?:inate)?)?[\"']?(?:\s?[=:≈~]\s?|\sis\s|(?P<bare>\s))"
 _ENTRIES: Final = re.compile(
     rf"(?i)<(?P<tag>{_NAME})>\s?(?P<tagged>{_N}){_UNIT}\s?</(?P=tag)>"
     rf"|[\"']?\b(?P<name>{_NAME}){_IS}[\"']?(?P<number>{_N}){_SHARE}{_UNIT}[\"']?"
@@ -45,7 +45,7 @@ _BETWEEN: Final = re.compile(r"(?i)[\s,;*\-\u2022]{0,6}(?:and\s)?")
 # `Point: 25, 50`, `The bounding box is 20, 20, 80, 80`.
 _LABEL: Final = (
     r"\b(?:points?|locations?|positions?|coordinates?|cent(?:er|re)|bbox|(?:bounding[\s_-]?)?box)(?:_2d)?"
-    r"(?:\s[0-9]{1,2})?(?:\s?[:=]|\s(?:is|are)(?:\sat)?(?![a-z]))"
+    r"(?:\s[0-9]{1,2})?(?:\s?[:=]|\s(?:is|are|at)(?:\sat)?(?![a-z]))|\bcoordinates?(?=\s[-+0-9])"
 )
 # Brackets after one name contain the values of one axis: `"x": [20, 80]`.
 _NOT_AXIS: Final = "".join(rf"(?<!\b[xy]{quote}[:=]{gap})" for quote in ("", "[\"']") for gap in ("", r"\s"))
@@ -57,7 +57,7 @@ def _row(count: int) -> str:
 
 def _find_bracketed(count: int) -> tuple[re.Pattern[str], ...]:
     """Return patterns for numbers in brackets or a tag, and for numbers after an announcement without brackets."""
-    announced = rf"(?i)(?:{CUE}|{_LABEL})[\s:=\"']{{0,6}}{_row(count)}(?!\s?[,;]?\s?[0-9]|\s?%|\.[0-9])"
+    announced = rf"(?i)(?:{CUE}|{_LABEL})[\s:=\"']{{0,6}}{_row(count)}(?!\s?[,;]?\s?(?:and\s)?[0-9]|\s?%|\.[0-9])"
     return re.compile(rf"(?i){_NOT_AXIS}{_OPEN}{_row(count)}{_CLOSE}"), re.compile(announced)
 
 
@@ -71,6 +71,9 @@ _BETWEEN_CORNERS: Final = re.compile(
     r"(?i)[\s,;:\-\u2013>]{0,4}(?:(?:to|and|through)\s)?(?:the\s)?"
     r"(?:[\"']?(?:bottom|lower)[\s_-]?right[\"']?\s?(?:corner)?[\s:]{0,3}(?:(?:is|at)\s){0,2})?"
 )
+# `x: 20 to 80, y: 20 to 80`.
+_RANGE: Final = rf"(?:\s?[=:]\s?|\s(?:is\s)?(?:from\s)?)({_N}){_UNIT}\s?(?:to|-|\u2013)\s?({_N}){_SHARE}{_UNIT}"
+_RANGES: Final = re.compile(rf"(?i)\bx{_RANGE}[\s,;]{{0,3}}(?:and\s)?y{_RANGE}")
 # Inside a `points` tag, where the names are the same as those of corners.
 _IN_POINTS: Final = re.compile(r"(?i)<points\b[^<>]{0,20000}\Z")
 
@@ -121,7 +124,17 @@ def _find_named_numbers(text: str) -> Iterator[Found]:
             pairs = zip(run[::2], run[1::2], strict=False)
             yield from ((y.end(), (_name_and_number(x)[1], _name_and_number(y)[1])) for x, y in pairs)
             continue
-        yield from ((entry.end(), numbers) for numbers in _places_of([_name_and_number(entry) for entry in run]))
+        # `left 2 and top 3` may count things, `left 20, top 20, right 80, bottom 80` is a box.
+        shortest = 4 if any(item["bare"] and item["name"].casefold() not in "xy" for item in run) else 2
+        places = _places_of([_name_and_number(item) for item in run])
+        yield from ((entry.end(), numbers) for numbers in places if len(numbers) >= shortest)
+
+
+def _find_ranges(text: str) -> Iterator[Found]:
+    """Yield boxes from the ranges of both axes."""
+    for match in _RANGES.finditer(text):
+        x0, x1, y0, y1 = map(float, match.groups())
+        yield match.end(), (x0, y0, x1, y1)
 
 
 def _name_and_number(entry: re.Match[str]) -> tuple[str, float]:
@@ -158,6 +171,7 @@ def _place_of(sides: Mapping[str, float]) -> Iterator[tuple[float, ...]]:
 _BOX_FORMS: Final[tuple[Callable[[str], Iterator[Found]], ...]] = (
     lambda text: _matches(text, _BOXES),
     _corners,
+    _find_ranges,
     lambda text: (entry for entry in _find_named_numbers(text) if len(entry[1]) == 4),
 )
 _POINT_FORMS: Final[tuple[Callable[[str], Iterator[Found]], ...]] = (

@@ -14,6 +14,8 @@ from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
+from hybrid.core.types import Step
+
 _PART: Final = r"[^\s\\/'\"`<>|*?:;,()\[\]{}]+"
 # At least two parts; not a URL, a closing tag or a server route (`/v1/chat/completions`).
 _ABSOLUTE: Final = re.compile(
@@ -50,6 +52,17 @@ def hide_paths_in(value: Any) -> Any:
     if isinstance(value, tuple):
         return tuple(hide_paths_in(part) for part in value)
     return [hide_paths_in(part) for part in value] if isinstance(value, list) else value
+
+
+def hide_paths_in_step(step: Step) -> Step:
+    """Shorten the paths in the name of a step's model and in its error; arguments, replies and tool output stay."""
+    data = dict(step.data)
+    if step.kind == "model" and "model" in data:
+        data["model"] = hide_paths_in(data["model"])
+    if step.fault is not None:
+        data = {key: value if key == "args" else hide_paths_in(value) for key, value in data.items()}
+    name = hide_paths(step.name) if step.kind == "model" else step.name
+    return replace(step, name=name, data=data, text=step.text if step.fault is None else hide_paths(step.text))
 
 
 def _shorten(path: str) -> str:

@@ -20,6 +20,7 @@ from hybrid.config import Limits, ModelSettings
 from hybrid.core.errors import BudgetSpent, HybridError, NoBackend, ToolError, UsageError
 from hybrid.core.format_lines import REASONING, Wording
 from hybrid.core.images import ImageStore, home
+from hybrid.core.machine_paths import hide_paths_in_step
 from hybrid.core.messages import AssistantMessage, End, Message, ToolCall, UnreadableCall, images_of
 from hybrid.core.repetitions import word_of
 from hybrid.core.types import Attempt, Fault, Finding, ImageRef, Json, Outcome, Prompt, Question, Reasoning, Step, Usage
@@ -89,7 +90,7 @@ class _MetLog(Log):
         def facts(candidate: Step) -> str:
             return _json([candidate.name, candidate.text, candidate.fault, candidate.data])
 
-        self.trace.take(step.kind, lambda candidate: facts(candidate) == facts(step))
+        self.trace.take(step.kind, lambda candidate: facts(candidate) == facts(hide_paths_in_step(step)))
 
 
 def _json(value: object) -> str:
@@ -216,7 +217,7 @@ class Enactment:
         if any(step.kind == "tool" and isinstance(step.data.get("args"), str) for step in steps):
             raise LeftOut("a tool call that is no JSON object")
         # A note about a server's token count is not part of the conversation.
-        trace = _Trace([step for step in steps if step.name != PICTURE_UNCOUNTED])
+        trace = _Trace([hide_paths_in_step(step) for step in steps if step.name != PICTURE_UNCOUNTED])
         try:
             # The budget of tool calls includes the earlier asks of the question.
             spent = sum((exchange.reply.usage for exchange in attempt.exchanges[:ask]), Usage())

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any, Literal
 
-from hybrid.core.machine_paths import hide_paths
+from hybrid.core.machine_paths import hide_paths_in_step
 from hybrid.core.types import Attempt, ImageRef, Json, Step
 from hybrid.scoring.traces import calls_of
 from hybrid.solving.styles import AS_TRAINED
@@ -51,7 +51,7 @@ def turns(attempt: Attempt) -> Iterator[Turn]:
         waiting: list[Call] = []
         # Maps the tool that ran to the name by which the model called it, if a tool style was used.
         dressed: dict[object, object] = {}
-        for step in exchange.reply.steps:
+        for step in map(hide_paths_in_step, exchange.reply.steps):
             if step.kind == "model":
                 tool_calls = step.data.get("tool_calls")
                 entries = tool_calls if isinstance(tool_calls, Sequence) and not isinstance(tool_calls, str) else ()
@@ -70,9 +70,7 @@ def turns(attempt: Attempt) -> Iterator[Turn]:
                     yield Turn("assistant", ("",), (model_call,))
                 else:
                     waiting.remove(model_call)
-                # A fault may name files of this machine, so hide paths; tool output is left unchanged.
-                text = step.text if step.fault is None else hide_paths(step.text)
-                yield Turn("tool", (*filter(None, (text,)), *step.images), answers=model_call, step=step)
+                yield Turn("tool", (*filter(None, (step.text,)), *step.images), answers=model_call, step=step)
                 last_text = None
         if last_text != exchange.reply.text or waiting:
             yield Turn("assistant", (exchange.reply.text,))

@@ -26,7 +26,6 @@ from typing import Any
 from hybrid.core.errors import DataError, UsageError, install_extra
 from hybrid.core.generated_mark import GENERATED
 from hybrid.core.images import ImageStore, home
-from hybrid.core.machine_paths import hide_paths
 from hybrid.core.types import Attempt, ImageRef, Question, Score, Usage
 from hybrid.exporting._turns import Turn, turns
 from hybrid.exporting.base import ExportedRun, Exporter, ExportOptions, Written, gold, lost
@@ -244,9 +243,7 @@ class _Log:
             elif turn.role == "assistant":
                 yield self.said(turn, id_)
             elif turn.answers is not None and (step := turn.step) is not None:
-                error = (
-                    None if step.fault is None else ToolCallError("unknown", hide_paths(step.text) or str(step.fault))
-                )
+                error = None if step.fault is None else ToolCallError("unknown", step.text or str(step.fault))
                 # Use the name by which the model called the tool, even if another tool ran in its place.
                 answer_fields = {"tool_call_id": turn.answers.id, "function": turn.answers.tool}
                 yield ChatMessageTool(content=list(map(content, turn.parts)), error=error, id=id_, **answer_fields)

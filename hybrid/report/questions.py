@@ -18,7 +18,7 @@ from typing import Any
 
 from hybrid.benchmarks.base import Benchmark, show
 from hybrid.core.errors import DataError
-from hybrid.core.machine_paths import hide_paths
+from hybrid.core.machine_paths import hide_paths, hide_paths_in_step
 from hybrid.core.types import LETTERS, BrokenQuestion, Exchange, ImageRef, Prompt, Question
 from hybrid.plugins.registry import load
 from hybrid.report.columns import OPEN
@@ -183,7 +183,7 @@ def _ask(exchange: Exchange, question: AnyQuestion, pictures: Pictures) -> AskEn
     ask_prompt, reply = exchange.prompt, exchange.reply
     sizes = {ref.name: (ref.image.width, ref.image.height) for ref in (*ask_prompt.images, *ask_prompt.derived)}
     steps = []
-    for step in reply.steps:
+    for step in map(hide_paths_in_step, reply.steps):
         drawing = Drawn(step.name, dict(sizes))
         fault = None if step.fault is None else step.fault.value
         images = tuple(pictures.of(ref, f"by {step.name}", drawing) for ref in step.images)

@@ -117,7 +117,9 @@ def _end_with(sock: socket.socket) -> None:
 
 
 def _end_without_descriptors(tool: str) -> NoReturn:
-    sys.stderr.write(f"{tool}: descriptors of the worker process were closed\n")
+    # stderr may be among them.
+    with suppress(OSError):
+        sys.stderr.write(f"{tool}: descriptors of the worker process were closed\n")
     os._exit(DESCRIPTORS_LOST)
 
 

@@ -115,7 +115,7 @@ def tool_finding(finding: Finding, images: Sequence[ImageRef], *, cached: bool) 
 
 
 def _images(images: Sequence[ImageRef]) -> dict[str, Json]:
-    return {"hybrid.core.images.sha256": [ref.image.sha256[:12] for ref in images] or None}
+    return {"hybrid.images.sha256": [ref.image.sha256[:12] for ref in images] or None}
 
 
 def _message(message: Message) -> Json:

@@ -27,7 +27,7 @@ from hybrid.core.types import BrokenQuestion
 from hybrid.interface.findings import ShownFinding
 from hybrid.running.data import mount, questions
 from hybrid.tool import Tool
-from tests.runnable import Page
+from tests.runnable import Page, commands
 from tests.tables import cases
 
 PAGE = Page.read("docs/python.md")
@@ -55,12 +55,17 @@ def picture_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, photo: bytes
 
 @pytest.mark.system
 @pytest.mark.skipif(importlib.util.find_spec("pandas") is None, reason="pandas is not installed")
-def test_the_page_runs_as_it_is_printed(picture_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_page_runs_as_it_is_printed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {}
+    for line in commands(PAGE.of("bash")[0].text):
+        assert CliRunner().invoke(cli, line.split()[1:]).exit_code == 0
     for block in PAGE.of("python"):
         exec(compile(block.text, PAGE.name, "exec"), names)  # noqa: S102 - the page is ours
     finding, name, report = names["finding"], names["again"], names["report"]
-    with Image.open(picture_folder / "depth.png") as saved:
+    with Image.open("depth.png") as saved:
         assert np.array_equal(np.asarray(saved), np.asarray(finding.images[0]))
     assert (name.text, name.data) == (finding.text, finding.data)
     assert set(report.as_json()["solvers"]) == {"mllm", "specialist"}

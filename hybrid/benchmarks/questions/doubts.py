@@ -42,11 +42,27 @@ _PLACEHOLDERS: Final = frozenset(
     {
         *("hidden", "withheld", "masked", "n/a", "na", "none", "null", "nil", "nan", "undefined", "unknown"),
         *("unavailable", "tbd", "todo", "test", "?", "??", "???", "-", "--", "-1", "-1.0", "-100", "not available"),
-        *("not applicable", "not given", "no answer", "to be determined", "to be released"),
+        *("not applicable", "not given", "no answer", "to be determined", "to be released", "to be announced"),
+        *(
+            "redacted",
+            "secret",
+            "private",
+            "missing",
+            "placeholder",
+            "undisclosed",
+            "tba",
+            "xxx",
+            "-99",
+            "-999",
+            "-9999",
+        ),
+        *("not public", "not released", "not disclosed", "not provided", "n.a", "no label", "no ground truth"),
     }
 )
+# `answer withheld`, `label: hidden`.
+_ABOUT_ANSWER: Final = re.compile(r"(?:the )?(?:answer|label|target|ground truth|gt)s?:? (?:is |are )?(?P<word>.+)")
 _FOREIGN_NUMBER: Final = re.compile(
-    r"[-+\u2212]?(?:[0-9]{1,3}(?:[.' \u00a0\u202f][0-9]{3})+(?:[,.][0-9]+)?|[0-9]+,[0-9]+)"
+    r"[-+\u2212]?(?:[0-9]{1,3}(?:[.'\u2019 \u00a0\u202f][0-9]{3})+(?:[,.][0-9]+)?|[0-9]+,[0-9]+)"
 )
 
 
@@ -153,7 +169,7 @@ class Doubts:
 def _of_open_answer(question: Question, answers: Sequence[str], kind_stated: bool) -> Iterator[str]:
     """Yield doubts about an answer without choices; `kind_stated`: the table or its mapping defines the kind."""
     first = answers[0].strip()
-    if any(answer.strip().casefold().strip("[]<>()") in _PLACEHOLDERS for answer in answers):
+    if any(map(_is_placeholder, answers)):
         yield f"its answer {first!r:.40} may stand for a hidden one: leave the row out, or give its answer"
     if kind_stated:
         return
@@ -169,6 +185,12 @@ def _of_open_answer(question: Question, answers: Sequence[str], kind_stated: boo
             f"its answer {first!r:.40} is read as a text, and may be a number: write 1204.75 for 1.204,75, "
             "or `kind: text` settles it"
         )
+
+
+def _is_placeholder(answer: str) -> bool:
+    word = answer.casefold().replace("_", " ").strip("[]<>(){}. ")
+    match = _ABOUT_ANSWER.fullmatch(word)
+    return (match["word"] if match else word) in _PLACEHOLDERS
 
 
 def _asks_yes_no(question: Question) -> bool:

@@ -26,6 +26,8 @@ from hybrid.core.types import LETTERS, BrokenQuestion, Kind, Question, StoredIma
 
 # Rules for this route read the question's text.
 ROUTE: Final = "by_text"
+# A column of notes to the author of the table, as in `hybrid data template`.
+COMMENT: Final = "comment"
 PLACES: Final = (Kind.POINT, Kind.BOX)
 
 
@@ -98,7 +100,7 @@ class QuestionReader:
     def doubts(self, tasks: Sequence[str]) -> Iterator[str]:
         """Yield doubts about usable questions, each with its location; images are not read."""
         used = {*vars(self.columns).values(), *self.columns.image, *self.columns.choices, *self.columns.groups}
-        if unused := [name for name in self.table.columns() if name not in used]:
+        if unused := [name for name in self.table.columns() if name not in used and name != COMMENT]:
             yield f"{self.table.path}: columns that are not used: {', '.join(unused)}"
         for task in tasks:
             doubts = Doubts(self.columns, self.layout, task)
@@ -107,6 +109,7 @@ class QuestionReader:
                 if isinstance(row, DataRow):
                     yield from doubts.look_at(row, question, self._sizes_for_doubts(row, question))
                     yield from self._id_doubt(row, at)
+                    yield from self._task_doubt(row, task)
             yield from doubts.of_table()
 
     def _sizes_for_doubts(self, row: DataRow, question: Question | BrokenQuestion) -> Sequence[Size]:
@@ -131,6 +134,17 @@ class QuestionReader:
                     f"{int(name) % CIRCULAR_STEP}, whose question or options differ: it is read as a question of its "
                     "own; a mapping with `columns: {id: index}` settles it"
                 )
+
+    def _task_doubt(self, row: DataRow, task: str) -> Iterator[str]:
+        """Yield the doubt about a row that counts with a neighbour's task because its own cannot be read."""
+        # A table without tasks has one, whose name is not in a cell.
+        if not self.columns.task or len(self.index.tasks) == 1:
+            return
+        try:
+            if name_in(row, self.columns.task) is None:
+                yield f"{row.where}: it has no {self.columns.task}, and counts with {task!r:.40}, the row beside it"
+        except DataError as error:
+            yield f"{error}; the row counts with {task!r:.40}, the row beside it"
 
     def _identity(self, row: DataRow, at: At) -> str:
         """Return the id of a row. Raises `DataError` for a missing, duplicate or reserved one."""

@@ -47,7 +47,7 @@ def test_the_template_is_whole_in_every_ending(command: Command, tmp_path: Path,
     report = json.loads(command("data", "check", path, "--json", code=0).out)
     kinds = {kind for task in report["tasks"].values() for kind in task["kinds"]}
     assert kinds == {"choice", "yes_no", "integer", "number", "text", "point", "box"}
-    assert report["doubtful"] == [f"{path}: columns that are not used: comment"]
+    assert report["doubtful"] == []
     assert "is there already" in command("data", "template", "-o", path, code=2).err
 
 

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from hybrid.core.machine_paths import hide_paths, hide_paths_in
+from hybrid.core.machine_paths import hide_paths, hide_paths_in, hide_paths_in_step
+from hybrid.core.types import Fault, Step
 
 
 @pytest.mark.parametrize(
@@ -52,3 +53,17 @@ def test_what_is_below_the_working_directory_stays_runnable(tmp_path: Path, monk
 def test_every_text_of_a_value_is_looked_at() -> None:
     value = {"a": ["/mnt/x/y", 3, None], "b": ({"c": "/mnt/x/z"},)}
     assert hide_paths_in(value) == {"a": ["y", 3, None], "b": ({"c": "z"},)}
+
+
+def test_the_name_of_a_model_and_an_error_of_a_tool_are_shortened() -> None:
+    step = hide_paths_in_step(Step("model", "replay:/mnt/x/alpha", "see /mnt/x/y", data={"model": "/srv/models/m"}))
+    assert (step.name, step.text, step.data) == ("replay:alpha", "see /mnt/x/y", {"model": "m"})
+    data = {"args": {"text": "/mnt/x/y"}, "raised_at": "/mnt/x/tool.py, line 7"}
+    step = hide_paths_in_step(Step("tool", "depth", "cannot open /mnt/x/w", fault=Fault.TOOL_ERROR, data=data))
+    assert step.text == "cannot open w"
+    assert step.data == {"args": {"text": "/mnt/x/y"}, "raised_at": "tool.py, line 7"}
+
+
+def test_tool_output_stays() -> None:
+    step = Step("tool", "ocr", "the sign says /mnt/x/y", data={"text": "/mnt/x/y"})
+    assert hide_paths_in_step(step) == step

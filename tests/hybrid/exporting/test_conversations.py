@@ -173,6 +173,21 @@ def test_a_solver_without_tools_is_refused(scripted_runs: dict[str, ScriptedRun]
         EXPORTER.export(ExportedRun.at(scripted_runs["native"].path / "mllm"), tmp_path / "out", ALL)
 
 
+def test_an_error_of_a_tool_names_no_path_of_the_machine(copied: Path, tmp_path: Path) -> None:
+    attempts = copied / "controller" / "attempts.jsonl"
+    lines = [json.loads(line) for line in attempts.read_text().splitlines()]
+    for step in (step for line in lines for ask in line["steps"] for step in ask):
+        if step["kind"] == "tool":
+            step |= {"text": "cannot open /mnt/x/weights", "fault": "tool_error", "images": []}
+        # A tool that failed drew nothing, so only the question's images were sent.
+        sent_images = step["data"].get("images_sent", [])
+        step["data"]["images_sent"] = [image for image in sent_images if "." not in image["name"]]
+    attempts.write_text("".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines))
+    text = json.dumps(exported(copied, tmp_path / "out")[0])
+    assert "cannot open weights" in text
+    assert "/mnt/x" not in text
+
+
 @pytest.mark.parametrize(*cases(__file__, "test_a_trace_that_was_changed_costs_its_row"))
 def test_a_trace_that_was_changed_costs_its_row(
     copied: Path, tmp_path: Path, question: str, before: str, after: str

@@ -1,6 +1,6 @@
 """The turns of a question: every finding stands behind the call that it answers."""
 
-from hybrid.core.types import Attempt, Exchange, Kind, Prompt, Reply, Step
+from hybrid.core.types import Attempt, Exchange, Fault, Kind, Prompt, Reply, Step
 from hybrid.exporting._turns import turns
 
 
@@ -21,3 +21,12 @@ def test_findings_answer_the_call_of_their_tool_and_calls_of_two_asks_are_not_on
     assert len({call.id for call in calls}) == 6
     assert {turn.answers.id for turn in items if turn.answers} == {call.id for call in calls}
     assert (items[0].parts, items[6].text, items[6].calls) == (("Which?",), "(A)", ())
+
+
+def test_a_turn_holds_no_path_of_the_machine() -> None:
+    calls = {"tool_calls": [{"tool": "depth", "args": {}}]}
+    error = Step("tool", "depth", "cannot open /mnt/x/w", fault=Fault.TOOL_ERROR, data={"args": {}})
+    steps = (Step("model", "replay:/mnt/x/alpha", "", data=calls), error)
+    ask = Exchange(Prompt(("Which?",), Kind.CHOICE, ("A", "B")), Reply("(A)", steps=steps))
+    items = list(turns(Attempt("q", (ask,), 0.1)))
+    assert "/mnt/x" not in repr([(turn.parts, turn.step) for turn in items])

@@ -1,6 +1,7 @@
 """`docs/tools-elsewhere.md` does what it says."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -19,15 +20,14 @@ def block(language: str) -> str:
     return result.text
 
 
-def test_the_python_runs_as_it_is_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fakes: Any) -> None:
-    (tmp_path / "pictures").mkdir()
-    photo = tmp_path / "pictures" / "photo.png"
-    photo.write_bytes(fakes.encoded(fakes.pixels(0, (96, 64))))
+def test_the_python_runs_as_it_is_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    (command,) = re.findall(r"`hybrid (data template [^`]+)`", PAGE.prose)
+    assert CliRunner().invoke(cli, command.split()).exit_code == 0
     names: dict[str, Any] = {}
     exec(compile(block("python"), "tools-elsewhere.md", "exec"), names)  # noqa: S102 - the page is ours
     arguments = {key: value for key, value in names["arguments"].items() if key != "image"}
-    expected = hybrid.tool("depth").run(photo, **arguments)
+    expected = hybrid.tool("depth").run(tmp_path / "pictures" / "shapes.png", **arguments)
     assert names["message"].status == "success"
     assert (names["text"]["text"], names["numbers"]) == (expected.text, expected.as_json()["data"])
     assert len(names["pictures"]) == len(expected.pngs) > 0

@@ -192,6 +192,17 @@ def test_the_command_of_a_question_runs_where_the_page_says(
     assert first_page(run.parent, Path("run"), "sample") == (*outside, "")
 
 
+def test_a_step_names_no_path_of_the_machine(run: Path) -> None:
+    path = run / "mllm" / "attempts.jsonl"
+    line, *rest = map(json.loads, path.read_text().splitlines())
+    step = {"kind": "model", "name": "replay:/mnt/x/alpha", "text": "", "seconds": 0.0, "fault": None, "data": {}}
+    line["steps"] = [[{**step, "images": []}]]
+    path.write_text("".join(json.dumps(entry, separators=(",", ":")) + "\n" for entry in (line, *rest)))
+    pages = {page.id: page for page in only(collect_paths([run])).questions}
+    (entry,) = pages[line["id"]].solvers[1].asks[0].steps
+    assert entry.name == "replay:alpha"
+
+
 def test_a_damaged_answer_is_a_warning_and_a_failed_question(run: Path) -> None:
     path = run / "mllm" / "attempts.jsonl"
     first, *rest = path.read_bytes().splitlines(keepends=True)

@@ -71,7 +71,7 @@ FAULTS = {
     "sleep": lambda args: time.sleep(10000),
     "hold": lambda args: ctypes.PyDLL(None).sleep(10000),
     "os_exit": lambda args: os._exit(3),
-    "closes": lambda args: os.closerange(3, 4096),
+    "closes": lambda args: os.closerange(0, 4096),
     "reuses": lambda args: (os.closerange(3, 4096), KEPT_OPEN.extend(open(os.devnull) for _ in range(64))),
     "sys_exit": lambda args: sys.exit(0),
     "interrupt": lambda args: stop(KeyboardInterrupt()),

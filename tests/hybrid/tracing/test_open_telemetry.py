@@ -119,7 +119,7 @@ def test_every_call_tells_its_attributes(config: RunConfig, fakes: Any) -> None:
     )
     run = prepare(replace(config, solvers=("controller",)))
     spans, _ = trace_run(run, model)
-    payload = {"hybrid.core.images.sha256": (run.sound[0].images[0].sha256[:12],)}
+    payload = {"hybrid.images.sha256": (run.sound[0].images[0].sha256[:12],)}
     assert spans_named(spans, "chat ")[0] == {
         "gen_ai.operation.name": "chat",
         "gen_ai.provider.name": "openai",

@@ -107,10 +107,27 @@ def test_a_row_that_is_clear_raises_no_doubt(table_writer: Any, changed: dict[st
     assert doubts_in(table_writer, path) == []
 
 
-@pytest.mark.parametrize("answer", ["hidden", "N/A", "-1", "[HIDDEN]", "unknown", ["n/a"], -1])
+@pytest.mark.parametrize(
+    "answer",
+    [
+        *("hidden", "N/A", "-1", "[HIDDEN]", "unknown", ["n/a"], -1, -999, "redacted", "n.a.", "not_public"),
+        *("answer withheld", "The answer is hidden.", "label: -1"),
+    ],
+)
 def test_an_answer_that_stands_for_a_hidden_one_is_doubtful(table_writer: Any, answer: object) -> None:
     (doubt,) = doubts_in(table_writer, table_writer.table([table_writer.row(choices=None, answer=answer)]))
     assert "may stand for a hidden one" in doubt
+
+
+@pytest.mark.parametrize(
+    ("task", "reason"), [("", "it has no task"), ("x" * 300, "is no name"), ("a\nb", "is no name")]
+)
+def test_a_row_that_counts_with_its_neighbour_is_doubtful(table_writer: Any, task: str, reason: str) -> None:
+    tasks = ("a", "b", task)
+    path = table_writer.table([table_writer.row(id=str(number), task=name) for number, name in enumerate(tasks)])
+    (doubt,) = doubts_in(table_writer, path)
+    assert reason in doubt
+    assert "counts with 'b'" in doubt
 
 
 def test_zeros_and_ones_alone_may_be_yes_and_no(table_writer: Any) -> None:
