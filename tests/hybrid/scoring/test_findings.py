@@ -91,10 +91,23 @@ def test_equal_boxes_are_taken_in_their_order(shifted: int, count: int) -> None:
     assert text.data == {"order": [str(n) for n in range(count)]}
 
 
+@pytest.mark.parametrize(*cases(__file__, "test_what_a_rule_states_must_be_what_was_asked", list))
+def test_what_a_rule_states_must_be_what_was_asked(
+    tool: str, call_args: dict[str, Json], rule_args: dict[str, Json], is_answer: bool
+) -> None:
+    recorded = traced(tool, call_args)
+    assert as_asked(recorded, rule_args) == (recorded.finding if is_answer else None)
+
+
 def test_a_call_without_a_finding_or_of_a_tool_that_is_gone_answers_nothing() -> None:
     assert as_asked(replace(traced("depth", {}), finding=None), {}) is None
+    assert as_asked(replace(traced("saliency", {"boxes": [BOX]}), finding=None), {"boxes": [BOX], "rows": 1}) is None
     assert as_asked(traced("no_such_tool", {"a": 1}), {}) is None
     assert as_asked(traced("depth", {"points": "everywhere"}), {}) is None
+    assert as_asked(traced("depth", {}), {"points": "everywhere"}) is None
+    # The very call needs no tool that could read it.
+    gone = traced("no_such_tool", {"a": 1})
+    assert as_asked(gone, {"a": 1}) is gone.finding
 
 
 # One ask.
