@@ -139,7 +139,7 @@ async def test_only_calls_of_the_tool_with_these_pictures_are_heard() -> None:
         traced("reflectance", {}),
         replace(traced("depth", {}), finding=None),
     ]
-    ask = recorded_tools(("depth", "reflectance"), calls)
+    ask = recorded_tools(calls)
     assert (await ask("depth", ("img:1",), {})).data == {"nearer": "B"}
     for name, images in (("depth", ("img:2",)), ("markers", ("img:1",))):
         with pytest.raises(NoBackend, match=f"{name} was not asked this"):
