@@ -3,7 +3,8 @@
     ask_empty(load("tools", "depth"), DepthCues())     # `hybrid tools check depth` prints them
 
 The pictures of the tool's first known answer are replaced: by one colour, by a gradient, by noise (fine, of squares, or
-compressed), by one or four pixels, or all by the same picture; or all its points and boxes are moved to one place. `Tool.claims` defines what counts as a claim.
+compressed), by one or four pixels, or all by the same picture; or all its points and boxes are moved to one place.
+`Tool.claims` defines what counts as a claim.
 """
 
 from __future__ import annotations
