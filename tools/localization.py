@@ -15,7 +15,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from pydantic import Field
 
 from hybrid.core.errors import ToolError
@@ -28,7 +27,7 @@ from hybrid.tool.card_file import tool_card
 from hybrid.tool.rules import OneCall, Rule, drawn_labels, letter
 from tools._shared.args import BoxArg, read_boxes
 from tools._shared.boxes import corners, overlap, shared_area
-from tools._shared.grabcut import Mask, cut
+from tools._shared.grabcut import cut, distinctness
 from tools._shared.known_answers import box_arg
 from tools._shared.overlay import PALETTE, overlay
 from tools.detection.rules import ThingName, seen_from
@@ -46,11 +45,6 @@ MIN_OVERLAP = 0.2
 # A colour cut that stands out less is no object. Set between generated solids (0.62 and more) and cuts of noise with
 # squares of 2 to 32 px (up to 0.61).
 MIN_DISTINCT = 0.62
-# Half the distance, in working pixels, over which the change of colour at an outline is measured.
-EDGE_PX = 2
-
-
-Floats = npt.NDArray[np.float32]
 
 
 class LocalizationArgs(Args):
@@ -177,43 +171,6 @@ def cut_shared(pixels: Pixels, boxes: Sequence[Box]) -> Box | None:
     rows, columns = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
     across, down = width / size[0], height / size[1]
     return Box(columns[0] * across, rows[0] * down, (columns[-1] + 1) * across, (rows[-1] + 1) * down)
-
-
-def distinctness(pixels: Pixels, mask: Mask, background: Mask) -> float:
-    """Return how clearly a mask (H, W) is one object, 0..1: the squared share of its convex hull times its outline's.
-
-    The outline is as weak as on its weakest side, relative to as long a line of the strongest changes of colour either
-    inside the mask or in the background, whichever has fewer. In noise both have the same changes as the outline.
-    """
-    import cv2
-
-    if not mask.any():
-        return 0.0
-    smooth = cv2.cvtColor(cv2.GaussianBlur(pixels, (0, 0), 1.0), cv2.COLOR_RGB2LAB).astype(np.float32)
-    wide = np.pad(smooth, ((EDGE_PX, EDGE_PX), (EDGE_PX, EDGE_PX), (0, 0)), mode="edge")
-    across = wide[EDGE_PX:-EDGE_PX, 2 * EDGE_PX :] - wide[EDGE_PX:-EDGE_PX, : -2 * EDGE_PX]
-    down = wide[2 * EDGE_PX :, EDGE_PX:-EDGE_PX] - wide[: -2 * EDGE_PX, EDGE_PX:-EDGE_PX]
-    change = np.sqrt((across**2).sum(axis=2) + (down**2).sum(axis=2))
-    flags = mask.astype(np.uint8)
-    outline = cv2.morphologyEx(flags, cv2.MORPH_GRADIENT, np.ones((3, 3), np.uint8)) > 0
-    clear = np.ones((4 * EDGE_PX - 1, 4 * EDGE_PX - 1), np.uint8)
-    core = cv2.erode(flags, clear, borderValue=0) > 0
-    length = max(1, int(outline.sum()) // 2)
-    elsewhere = min(_strongest(change[core], length), _strongest(change[background], length))
-    rows, columns = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
-    contours, _ = cv2.findContours(flags, cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)
-    hull = float(cv2.contourArea(cv2.convexHull(np.concatenate(contours))))
-    solidity = min(1.0, float(mask.sum()) / max(1.0, hull))
-    near = max(2, round(0.1 * min(len(rows), len(columns))))
-    y, x = np.nonzero(outline)
-    sides = (y <= rows[0] + near, y >= rows[-1] - near, x <= columns[0] + near, x >= columns[-1] - near)
-    weakest = min(float(change[y[side], x[side]].mean()) for side in sides)
-    return solidity**2 * min(1.0, weakest / (elsewhere + 1.0))
-
-
-def _strongest(values: Floats, count: int) -> float:
-    """Return the mean of the `count` largest values; 0 for none."""
-    return float(np.sort(values)[-count:].mean()) if values.size else 0.0
 
 
 class DetectedFit(WeightFree[LocalizationArgs]):

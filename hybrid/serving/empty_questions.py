@@ -31,7 +31,7 @@ UNDECIDED: Final = 0.5
 GREYS: Final[Mapping[str, int]] = {"grey": 128, "black": 0, "white": 255}
 SEEDS: Final = (1, 2, 3)
 # Sides of the squares of noise, px: in coarse noise a tool that looks for areas finds some.
-SQUARES_PX: Final = (2, 4, 8, 16, 32)
+SQUARES_PX: Final = (2, 8, 32)
 JPEG_QUALITY: Final = 10
 TINY: Final = ((1, 1), (2, 2))
 PLAIN_PX: Final = (240, 320)

@@ -37,8 +37,8 @@ SOMETHING: Final = 7.2
 def structure(pixels: Pixels) -> float:
     """Return the distance of the most different part of an RGB image (H, W, 3) from the median of all parts.
 
-    The distance is in mean colour, less an even gradient, or in strength of texture, in standard deviations predicted from the grain; it is 0
-    for one colour, and for a side below `MIN_SIDE_PX`.
+    The distance is in mean colour, less an even gradient, or in strength of texture, in standard deviations predicted
+    from the grain; it is 0 for one colour, and for a side below `MIN_SIDE_PX`.
     """
     import cv2
 
