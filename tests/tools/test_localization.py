@@ -50,7 +50,7 @@ def test_no_box_fits_what_is_cut_out_of_noise(side: int):
     values = np.random.default_rng(side).integers(0, 256, (256 // side, 320 // side, 3), dtype=np.uint8)
     pixels = values.repeat(side, axis=0).repeat(side, axis=1)
     (result,) = BoxFit().run([Request((pixels,), given_boxes((80, 60, 240, 180), (100, 80, 290, 200)))])
-    assert (result.data["best"], result.data["thing_px"], result.confidence) == (None, None, 0.5)
+    assert (result.data["best"], result.confidence) == (None, 0.5)
 
 
 def test_how_clearly_a_mask_is_one_object():
