@@ -231,7 +231,7 @@ async def recorded_answer(prompt: Prompt, calls: Sequence[TracedCall]) -> str | 
 def _recorded_context(prompt: Prompt, rule: Rule, calls: Sequence[TracedCall]) -> SolverContext:
     return SolverContext(
         model=_no_model,
-        tool=recorded_tools(rule.tools, calls),
+        tool=recorded_tools(calls),
         tools_offered=(),
         wording=Wording(),
         shown=prompt.parts,

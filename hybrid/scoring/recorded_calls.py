@@ -5,7 +5,7 @@ as_asked(call, {"labels": ["A", "B"]})         # the output of the recorded call
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -28,12 +28,11 @@ LABELS = "labels"
 NAMES = "names"
 
 
-def recorded_tools(tools: Iterable[str], calls: Sequence[TracedCall]) -> CallTool:
+def recorded_tools(calls: Sequence[TracedCall]) -> CallTool:
     """Return a caller that answers from recorded calls, the last first; any other call raises `NoBackend`."""
-    useful = [call for call in reversed(calls) if call.finding is not None and call.tool in tools]
 
     async def call(name: str, images: Sequence[str], args: Mapping[str, Json]) -> Finding:
-        for recorded in useful:
+        for recorded in reversed(calls):
             if (
                 recorded.tool == name
                 and recorded.images == tuple(images)
@@ -97,11 +96,11 @@ def _tool(name: str) -> Tool:
 
 def _same(key: str, rule_value: Any, call_value: Any, *, stated: bool) -> bool:
     """Return whether two calls agree in an argument; letters, points and boxes are compared elsewhere."""
-    if key == LABELS or _are(_is_region, rule_value) or _are(_is_region, call_value):
+    if key == LABELS or _are(_is_region, call_value):
         return True
     if any(_is_point(value) or _are(_is_point, value) for value in (rule_value, call_value)):
         return not stated or bool(rule_value == call_value)
-    if key == NAMES and isinstance(rule_value, Sequence) and isinstance(call_value, Sequence):
+    if key == NAMES and all(isinstance(value, list | tuple) for value in (rule_value, call_value)):
         return {_plain(name) for name in rule_value} <= {_plain(name) for name in call_value}
     if isinstance(call_value, int | float) and not stated and not isinstance(call_value, bool):
         return True
@@ -116,7 +115,7 @@ def _plain(value: Any) -> Any:
 
 
 def _is_point(value: Any) -> bool:
-    return isinstance(value, Mapping) and "x" in value and "y" in value
+    return isinstance(value, Mapping) and {"x", "y"} <= value.keys()
 
 
 def _is_region(value: Any) -> bool:
@@ -135,7 +134,7 @@ def _listed(args: Mapping[str, Any]) -> list[Mapping[str, Any]]:
         item
         for value in args.values()
         for item in (value if isinstance(value, list | tuple) else [value])
-        if _is_point(item) or (_is_region(item) and isinstance(value, list | tuple))
+        if _is_point(item) or _is_region(item)
     ]
 
 

@@ -2,8 +2,9 @@
 
     ask_empty(load("tools", "depth"), DepthCues())     # `hybrid tools check depth` prints them
 
-The pictures of the tool's first known answer are replaced: by one colour, by noise, by one or four pixels, or all by
-the same picture; or all its points and boxes are moved to one place. `Tool.claims` defines what counts as a claim.
+The pictures of the tool's first known answer are replaced: by one colour, by a gradient, by noise (fine, of squares, or
+compressed), by one or four pixels, or all by the same picture; or all its points and boxes are moved to one place.
+`Tool.claims` defines what counts as a claim.
 """
 
 from __future__ import annotations
@@ -12,9 +13,11 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from io import BytesIO
 from typing import Any, Final
 
 import numpy as np
+from PIL import Image
 
 from hybrid.core.errors import ToolError
 from hybrid.core.types import Json
@@ -27,6 +30,9 @@ Draw = Callable[[int, int], Pixels]
 UNDECIDED: Final = 0.5
 GREYS: Final[Mapping[str, int]] = {"grey": 128, "black": 0, "white": 255}
 SEEDS: Final = (1, 2, 3)
+# Sides of the squares of noise, px: in coarse noise a tool that looks for areas finds some.
+SQUARES_PX: Final = (2, 8, 32)
+JPEG_QUALITY: Final = 10
 TINY: Final = ((1, 1), (2, 2))
 PLAIN_PX: Final = (240, 320)
 # Coordinate keys in arguments, mapped to the picture axis along which they are measured.
@@ -84,6 +90,10 @@ def empty_questions(tool: Tool) -> Iterator[tuple[str, CheckCase]]:
         yield f"flat {name}", pose(partial(_flat, level))
     for seed in SEEDS:
         yield f"noise {seed}", pose(_noise(seed))
+    for side in SQUARES_PX:
+        yield f"noise of {side} px squares", pose(_noise(SEEDS[0], side))
+    yield "compressed noise", pose(_compressed(SEEDS[0]))
+    yield "a gradient", pose(_gradient)
     for height, width in TINY:
         yield f"{width} x {height} px", _shrink(pose(partial(_flat, GREYS["grey"])), height, width)
     claims = tool.claims or Claims(())
@@ -121,14 +131,32 @@ def _flat(level: int, height: int, width: int) -> Pixels:
     return np.full((height, width, 3), level, np.uint8)
 
 
-def _noise(seed: int) -> Draw:
-    """Return a generator of unrelated noise pictures: a colour per pixel, or a grey for an even seed."""
+def _gradient(height: int, width: int) -> Pixels:
+    """Return a picture that brightens evenly from left to right."""
+    return np.broadcast_to(np.linspace(0, 255, width).astype(np.uint8)[None, :, None], (height, width, 3)).copy()
+
+
+def _noise(seed: int, side: int = 1) -> Draw:
+    """Return a generator of unrelated noise pictures of squares: a colour per square, or a grey for an even seed."""
     rng = np.random.default_rng(seed)
     channels = 3 if seed % 2 else 1
 
     def draw(height: int, width: int) -> Pixels:
-        values = rng.integers(0, 256, (height, width, channels), dtype=np.uint8)
-        return np.broadcast_to(values, (height, width, 3)).copy()
+        values = rng.integers(0, 256, (-(-height // side), -(-width // side), channels), dtype=np.uint8)
+        squares = values.repeat(side, axis=0).repeat(side, axis=1)[:height, :width]
+        return np.broadcast_to(squares, (height, width, 3)).copy()
+
+    return draw
+
+
+def _compressed(seed: int) -> Draw:
+    """Return a generator of noise as a JPEG file of low quality has it: blocks of 8 px with few frequencies."""
+    fine = _noise(seed)
+
+    def draw(height: int, width: int) -> Pixels:
+        with BytesIO() as file:
+            Image.fromarray(fine(height, width)).save(file, "JPEG", quality=JPEG_QUALITY)
+            return np.asarray(Image.open(file), np.uint8).copy()
 
     return draw
 

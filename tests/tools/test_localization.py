@@ -13,6 +13,7 @@ from hybrid.plugins.registry import load
 from hybrid.tool import Request
 from tests.tools.pictures import markers
 from tools._shared.boxes import overlap as iou
+from tools._shared.grabcut import distinctness
 from tools.detection import report as detected
 from tools.detection.models import Detection
 from tools.localization import TOOL, BoxFit, Candidate, DetectedFit, LocalizationArgs, cut_shared, judge
@@ -42,6 +43,33 @@ def test_the_shared_thing_is_cut_out():
     assert iou(cut_shared(pixels, [Box(50, 40, 110, 80), Box(70, 50, 130, 100)]), Box(50, 40, 110, 80)) > 0.85
     assert cut_shared(pixels, [Box(0, 0, 20, 20), Box(100, 100, 120, 120)]) is None
     assert cut_shared(pixels[:10, :10], [Box(0, 0, 9, 9), Box(1, 1, 9, 9)]) is None
+
+
+@pytest.mark.parametrize("side", [8, 16, 32])
+def test_no_box_fits_what_is_cut_out_of_noise(side: int):
+    values = np.random.default_rng(side).integers(0, 256, (256 // side, 320 // side, 3), dtype=np.uint8)
+    pixels = values.repeat(side, axis=0).repeat(side, axis=1)
+    (result,) = BoxFit().run([Request((pixels,), given_boxes((80, 60, 240, 180), (100, 80, 290, 200)))])
+    assert (result.data["best"], result.confidence) == (None, 0.5)
+
+
+def test_how_clearly_a_mask_is_one_object():
+    pixels = np.full((120, 160, 3), (160, 160, 150), np.uint8)
+    mask = np.zeros((120, 160), bool)
+    mask[40:80, 50:110] = True
+    pixels[mask] = (200, 40, 40)
+    assert distinctness(pixels, mask, ~mask) > 0.95
+    # A concave mask, an outline without an edge on one side, and none at all.
+    ell = mask.copy()
+    ell[40:60, 70:110] = False
+    assert distinctness(np.where(ell[..., None], pixels, 155).astype(np.uint8), ell, ~ell) < 0.8
+    beyond = mask.copy()
+    beyond[40:80, 110:130] = True
+    textured = pixels.copy()
+    textured[::8] = 0
+    assert distinctness(textured, beyond, ~beyond) < 0.5
+    assert distinctness(textured, mask, ~mask) > 0.6
+    assert distinctness(pixels, np.zeros_like(mask), mask) == 0.0
 
 
 @pytest.mark.system

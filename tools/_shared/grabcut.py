@@ -11,7 +11,10 @@ import numpy.typing as npt
 from hybrid.tool import Pixels
 
 Mask = npt.NDArray[np.bool_]
+Floats = npt.NDArray[np.float32]
 ROUNDS = 4
+# Half the distance, in working pixels, over which the change of colour at an outline is measured.
+EDGE_PX = 2
 
 
 def cut(pixels: Pixels, seeds: npt.NDArray[np.uint8]) -> Mask:
@@ -29,3 +32,40 @@ def cut(pixels: Pixels, seeds: npt.NDArray[np.uint8]) -> Mask:
     grainy = np.clip(pixels.astype(np.int16) + noise, 0, 255).astype(np.uint8)
     cv2.grabCut(grainy, labels, (0, 0, 1, 1), np.zeros((1, 65)), np.zeros((1, 65)), ROUNDS, cv2.GC_INIT_WITH_MASK)
     return np.isin(labels, (cv2.GC_FGD, cv2.GC_PR_FGD))
+
+
+def distinctness(pixels: Pixels, mask: Mask, background: Mask) -> float:
+    """Return how clearly a mask (H, W) is one object, 0..1: the squared share of its convex hull times its outline's.
+
+    The outline is as weak as on its weakest side, relative to as long a line of the strongest changes of colour either
+    inside the mask or in the background, whichever has fewer. In noise both have the same changes as the outline.
+    """
+    import cv2
+
+    if not mask.any():
+        return 0.0
+    smooth = cv2.cvtColor(cv2.GaussianBlur(pixels, (0, 0), 1.0), cv2.COLOR_RGB2LAB).astype(np.float32)
+    wide = np.pad(smooth, ((EDGE_PX, EDGE_PX), (EDGE_PX, EDGE_PX), (0, 0)), mode="edge")
+    across = wide[EDGE_PX:-EDGE_PX, 2 * EDGE_PX :] - wide[EDGE_PX:-EDGE_PX, : -2 * EDGE_PX]
+    down = wide[2 * EDGE_PX :, EDGE_PX:-EDGE_PX] - wide[: -2 * EDGE_PX, EDGE_PX:-EDGE_PX]
+    change = np.sqrt((across**2).sum(axis=2) + (down**2).sum(axis=2))
+    flags = mask.astype(np.uint8)
+    outline = cv2.morphologyEx(flags, cv2.MORPH_GRADIENT, np.ones((3, 3), np.uint8)) > 0
+    clear = np.ones((4 * EDGE_PX - 1, 4 * EDGE_PX - 1), np.uint8)
+    core = cv2.erode(flags, clear, borderValue=0) > 0
+    length = max(1, int(outline.sum()) // 2)
+    elsewhere = min(_strongest(change[core], length), _strongest(change[background], length))
+    rows, columns = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
+    contours, _ = cv2.findContours(flags, cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)
+    hull = float(cv2.contourArea(cv2.convexHull(np.concatenate(contours))))
+    solidity = min(1.0, float(mask.sum()) / max(1.0, hull))
+    near = max(2, round(0.1 * min(len(rows), len(columns))))
+    y, x = np.nonzero(outline)
+    sides = (y <= rows[0] + near, y >= rows[-1] - near, x <= columns[0] + near, x >= columns[-1] - near)
+    weakest = min(float(change[y[side], x[side]].mean()) for side in sides)
+    return solidity**2 * min(1.0, weakest / (elsewhere + 1.0))
+
+
+def _strongest(values: Floats, count: int) -> float:
+    """Return the mean of the `count` largest values; 0 for none."""
+    return float(np.sort(values)[-count:].mean()) if values.size else 0.0

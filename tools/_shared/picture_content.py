@@ -1,6 +1,6 @@
 """Decide whether an image shows anything: whether its parts differ by more than its fine grain explains.
 
-    if not shows_something(pixels): ...    # one colour, noise, or too few pixels
+    if not shows_something(pixels): ...    # one colour, a gradient, noise, or too few pixels
 
 In noise, the means of the parts differ only as far as chance predicts from the spread inside the parts; in a meaningful
 image they differ by more. The measure is 1 for noise of any distribution, strength and colour, and of grain up to a
@@ -37,8 +37,8 @@ SOMETHING: Final = 7.2
 def structure(pixels: Pixels) -> float:
     """Return the distance of the most different part of an RGB image (H, W, 3) from the median of all parts.
 
-    The distance is in mean colour or in strength of texture, in standard deviations predicted from the grain; it is 0
-    for one colour, and for a side below `MIN_SIDE_PX`.
+    The distance is in mean colour, less an even gradient, or in strength of texture, in standard deviations predicted
+    from the grain; it is 0 for one colour, and for a side below `MIN_SIDE_PX`.
     """
     import cv2
 
@@ -51,11 +51,23 @@ def structure(pixels: Pixels) -> float:
     size = (columns * PIECES, rows * PIECES)
     values = pixels.astype(np.float32)
     means = np.asarray(cv2.resize(values, size, interpolation=cv2.INTER_AREA), np.float32)
+    level = means - _ramp(means)
     squares = np.asarray(cv2.resize(values * values, size, interpolation=cv2.INTER_AREA), np.float32)
     texture = np.sqrt(np.maximum(squares - means * means, 0))
     # In black-and-white images all textures are near the maximum, so their spread is small.
     even = EVEN_TEXTURE * float(np.median(np.sqrt((texture**2).sum(axis=2))))
-    return max(_apart(means, rows, columns, ROUNDING), _apart(texture, rows, columns, max(ROUNDING, even)))
+    return max(_apart(level, rows, columns, ROUNDING), _apart(texture, rows, columns, max(ROUNDING, even)))
+
+
+def _ramp(values: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    """Return the plane (H, W, 3) that fits values best: an even change of brightness shows nothing."""
+    height, width = values.shape[:2]
+    down, across = (np.arange(length, dtype=np.float32) - (length - 1) / 2 for length in (height, width))
+    centred = values - values.mean(axis=(0, 1))
+    by_row = np.tensordot(down, centred.mean(axis=1), axes=1) / float((down**2).sum())
+    by_column = np.tensordot(across, centred.mean(axis=0), axes=1) / float((across**2).sum())
+    plane = down[:, None, None] * by_row + across[None, :, None] * by_column
+    return np.asarray(values.mean(axis=(0, 1)) + plane, np.float32)
 
 
 def _apart(pieces: npt.NDArray[np.float32], rows: int, columns: int, least: float) -> float:
@@ -70,5 +82,5 @@ def _apart(pieces: npt.NDArray[np.float32], rows: int, columns: int, least: floa
 
 
 def shows_something(pixels: Pixels) -> bool:
-    """Return whether an RGB image (H, W, 3) shows more than one colour, noise or a few pixels."""
+    """Return whether an RGB image (H, W, 3) shows more than one colour, an even gradient, noise or a few pixels."""
     return structure(pixels) >= SOMETHING

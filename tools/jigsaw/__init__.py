@@ -106,6 +106,9 @@ class JigsawArgs(Args):
 
 # Correlation of two lines at a seam that noise does not reach by chance.
 RELATED = 0.5
+# Step ratio above which a seam is an edge: 2.9 at most for the right piece of generated puzzles, trimmed by up to 6 px;
+# 7 and more between unrelated pictures of coarse noise, whose lines correlate by chance.
+CONTINUES = 5.0
 
 
 class SeamCosts(NamedTuple):
@@ -312,7 +315,8 @@ def vote(images: Sequence[Pixels], trim_px: int = 0) -> Puzzle:
     verdict = decide([costs for _, _, costs in fitted])
     # In noise any line fits any other equally well, up to chance. The hole itself is not part of the image.
     related = max(costs.ncc for _, _, costs in fitted) >= RELATED
-    if not related and not shows_something(reference[: height - height // 2]):
+    continues = min(costs.step_ratio for _, _, costs in fitted) <= CONTINUES
+    if not continues or (not related and not shows_something(reference[: height - height // 2])):
         verdict = SeamVerdict(None, 0, 0.0, 1 / len(fitted))
     return fitted, verdict
 

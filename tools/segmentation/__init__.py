@@ -85,6 +85,8 @@ class GrabCut(WeightFree[SegmentationArgs]):
         on, off, box = read_prompt(request)
         pixels = request.images[0]
         mask, cut_off = cut_out(pixels, box, on, off)
+        if not shows_something(pixels):
+            mask = np.zeros_like(mask)
         clear = 1 - float(np.exp(-contrast(pixels, mask) / CLEAR_CONTRAST))
         certainty = WEIGHT_FREE_CERTAIN * clear * (CUT_OFF if cut_off else 1.0)
         basis = "colour alone (GrabCut)"

@@ -6,9 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import Field
 
 from hybrid.benchmarks.base import Benchmark, ScoreOptions
 from hybrid.config import RunConfig, ServiceOptions
+from hybrid.core.errors import NoBackend
 from hybrid.core.types import (
     Attempt,
     Exchange,
@@ -30,12 +32,14 @@ from hybrid.plugins import registry
 from hybrid.plugins.registry import load
 from hybrid.running.resolve import prepare
 from hybrid.running.run import ask_run
+from hybrid.scoring import recorded_calls
 from hybrid.scoring.findings import GRADED, NO_TRACE, Heard, hear, heard
-from hybrid.scoring.recorded_calls import as_asked
+from hybrid.scoring.recorded_calls import as_asked, recorded_tools
 from hybrid.scoring.runs import score_run
 from hybrid.scoring.score import Scored
 from hybrid.scoring.traces import TracedCall
 from hybrid.solving.rules import table
+from hybrid.tool import Args, Tool
 from tests.tables import cases
 
 BLINK: Benchmark = load("hybrid.benchmarks", "blink")
@@ -91,10 +95,66 @@ def test_equal_boxes_are_taken_in_their_order(shifted: int, count: int) -> None:
     assert text.data == {"order": [str(n) for n in range(count)]}
 
 
+@pytest.mark.parametrize(*cases(__file__, "test_what_a_rule_states_must_be_what_was_asked", list))
+def test_what_a_rule_states_must_be_what_was_asked(
+    tool: str, call_args: dict[str, Json], rule_args: dict[str, Json], is_answer: bool
+) -> None:
+    recorded = traced(tool, call_args)
+    assert as_asked(recorded, rule_args) == (recorded.finding if is_answer else None)
+
+
+class LetterArgs(Args):
+    """Arguments that no tool of the project has."""
+
+    labels: tuple[str, ...] = Field(default_factory=lambda: ("A", "B"))
+    names: str | None = None
+    exact: bool = False
+
+
+@pytest.mark.parametrize(
+    ("call_args", "rule_args", "is_answer"),
+    [
+        # Letters that a factory makes are the tool's own, as those of a plain default are.
+        ({}, {"labels": ["A"]}, True),
+        ({"labels": ["B"]}, {"labels": ["A"]}, False),
+        # One text has no names, of which another one could have all.
+        ({"names": "tac"}, {"names": "cat"}, False),
+        ({"names": "cat"}, {}, False),
+        ({"names": "Cat "}, {"names": "cat"}, True),
+        # A switch is no number by which a tool looks closer.
+        ({"exact": True}, {}, False),
+    ],
+)
+def test_arguments_of_other_types(
+    call_args: dict[str, Json], rule_args: dict[str, Json], is_answer: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    card = replace(load("tools", "depth").card, name="letters")
+    monkeypatch.setattr(recorded_calls, "_tool", lambda name: Tool(card, LetterArgs))
+    assert (as_asked(traced("letters", call_args), rule_args) is not None) is is_answer
+
+
+async def test_only_calls_of_the_tool_with_these_pictures_are_heard() -> None:
+    calls = [
+        traced("depth", {}, {"nearer": "B"}),
+        traced("reflectance", {}),
+        replace(traced("depth", {}), finding=None),
+    ]
+    ask = recorded_tools(calls)
+    assert (await ask("depth", ("img:1",), {})).data == {"nearer": "B"}
+    for name, images in (("depth", ("img:2",)), ("markers", ("img:1",))):
+        with pytest.raises(NoBackend, match=f"{name} was not asked this"):
+            await ask(name, images, {})
+
+
 def test_a_call_without_a_finding_or_of_a_tool_that_is_gone_answers_nothing() -> None:
     assert as_asked(replace(traced("depth", {}), finding=None), {}) is None
+    assert as_asked(replace(traced("saliency", {"boxes": [BOX]}), finding=None), {"boxes": [BOX], "rows": 1}) is None
     assert as_asked(traced("no_such_tool", {"a": 1}), {}) is None
     assert as_asked(traced("depth", {"points": "everywhere"}), {}) is None
+    assert as_asked(traced("depth", {}), {"points": "everywhere"}) is None
+    # The very call needs no tool that could read it.
+    gone = traced("no_such_tool", {"a": 1})
+    assert as_asked(gone, {"a": 1}) is gone.finding
 
 
 # One ask.

@@ -42,11 +42,16 @@ def test_one_colour_shows_nothing(level: int, size: tuple[int, int]) -> None:
     assert not shows_something(np.full((*size, 3), level, np.uint8))
 
 
-def test_a_small_thing_a_ramp_and_a_change_of_texture_show_something() -> None:
+def test_a_small_thing_a_curve_and_a_change_of_texture_show_something_and_a_ramp_does_not() -> None:
     disc = cv2.circle(np.full((480, 640, 3), 128, np.uint8), (400, 200), 8, (190, 190, 190), -1)
     assert shows_something(disc)
     ramp = np.broadcast_to(np.linspace(100, 140, 320)[None, :, None], (240, 320, 3)).astype(np.uint8)
-    assert shows_something(ramp)
+    assert not shows_something(ramp)
+    assert not shows_something(ramp.transpose(1, 0, 2) // 2 + ramp[:, :240].repeat(2, axis=0)[:320] // 2)
+    curve = np.broadcast_to((np.linspace(-1, 1, 320) ** 2 * 60 + 80)[None, :, None], (240, 320, 3)).astype(np.uint8)
+    assert shows_something(curve)
+    step = np.where(np.arange(320)[None, :, None] < 160, np.uint8(90), np.uint8(110))
+    assert shows_something(np.broadcast_to(step, (240, 320, 3)).copy())
     # The same mean everywhere, stripes outside of a disc.
     stripes = np.where((np.arange(320) // 4 % 2)[None, :, None] > 0, 190, 66) + np.zeros((240, 320, 3))
     assert shows_something(cv2.circle(stripes, (160, 120), 50, (128, 128, 128), -1).astype(np.uint8))
