@@ -1,9 +1,10 @@
-"""`hybrid`: does a multimodal LLM gain from vision specialists? In a shell `hybrid --help`, in Python five functions.
+"""`hybrid`: does a multimodal LLM gain from vision specialists? In a shell `hybrid --help`, in Python six functions.
 
     import hybrid
 
     hybrid.tool("depth").run("photo.jpg", labels=["A", "B"])
     hybrid.run("blink", data="sample", model="embedded", limit=8)
+    hybrid.ask("photo.jpg", "How many cups?", model="openai:gpt-4o")
     hybrid.score("runs/blink-1a2b3c4d5e").to_pandas()
     hybrid.compare("runs/real", "runs/blank", baseline="mllm")
     hybrid.table("runs/blink-1a2b3c4d5e").to_pandas()
@@ -25,6 +26,7 @@ from hybrid.version import __version__
 
 if TYPE_CHECKING:
     from hybrid.benchmarks.questions.from_python import Question as Question
+    from hybrid.cli.from_python import ask as ask
     from hybrid.cli.from_python import run as run
     from hybrid.interface.findings import RunnableTool
     from hybrid.scoring.paths import CompareArguments, ScoreArguments
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
     from hybrid.scoring.reports import ComparisonReport, ScoreReport
     from hybrid.tool import Tool
 
-__all__ = ["Question", "__version__", "compare", "run", "score", "table", "tool"]
+__all__ = ["Question", "__version__", "ask", "compare", "run", "score", "table", "tool"]
 
 
 def tool(tool: str | Tool, *, path: str | Path | Sequence[str | Path] = ()) -> RunnableTool:
@@ -114,8 +116,8 @@ def table(*paths: str | Path, **options: Unpack[ScoreArguments]) -> QuestionTabl
 
 
 def __getattr__(name: str) -> Any:
-    """`run`, whose signature is made from the options of a run, and `Question`, when they are asked for."""
-    homes = {"run": "hybrid.cli", "Question": "hybrid.benchmarks.questions"}
+    """`run` and `ask`, whose options are those of a run, and `Question`, when they are asked for."""
+    homes = {"ask": "hybrid.cli", "run": "hybrid.cli", "Question": "hybrid.benchmarks.questions"}
     if name not in homes:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from hybrid.plugins.registry import import_submodule

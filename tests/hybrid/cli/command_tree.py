@@ -50,6 +50,7 @@ class Given:
             ("run",): (*values, "--solver", "mllm", "--out", out),
             ("ablate",): (*values[:3], *SERVED, "--backend", "classical", "--dry-run", "-o", out),
             ("study",): (*values[:3], *SERVED, "--backend", "classical", "--dry-run", "-o", out),
+            ("ask",): (image, "Is it?", *SERVED, "--solver", "text_only", "--model-arg", "retries=0", "--out", out),
             ("score",): (run,),
             ("compare",): (run,),
             ("judge",): (run, "--model", f"replay:{self.model}"),
