@@ -27,6 +27,8 @@ from hybrid.version import __version__
 
 # Help line of each command.
 COMMANDS: Final[Mapping[str, str]] = tomllib.loads(Path(__file__).with_name("commands.toml").read_text("utf-8"))
+# A file with keys in the working folder (`hybrid/models/env_file.py`).
+ENV_FILE = ".env"
 # The variable by which a shell asks for completion (`hybrid completion`).
 COMPLETE = "_HYBRID_COMPLETE"
 # Number of new objects after which garbage collection runs.
@@ -117,6 +119,8 @@ def main() -> None:
     # Imported objects persist, so collecting garbage after every 700 new objects would only slow down the start.
     gc.set_threshold(GARBAGE_AFTER)
     redact_logs()
+    if Path(ENV_FILE).is_file():
+        _load_keys()
     if os.environ.get(COMPLETE):
         # The shell requests completions: click writes bytes, only names, and exits.
         with quietly():
@@ -126,6 +130,16 @@ def main() -> None:
         if sys.stdout is not None:
             sys.stdout.flush()
     sys.exit(code)
+
+
+def _load_keys() -> None:
+    """Read the keys of `.env`; if it cannot be read, say so and go on without them."""
+    from hybrid.models.env_file import load_keys
+
+    try:
+        load_keys()
+    except HybridError as error:
+        tell(f"warning: {describe_error(error)}")
 
 
 @contextmanager

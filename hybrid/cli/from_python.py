@@ -33,6 +33,7 @@ from hybrid.display.notes import is_quiet
 from hybrid.engines import opener_of
 from hybrid.interface.answers import Answers, answers_of
 from hybrid.interface.findings import ImageInput, wait_for
+from hybrid.models.env_file import load_keys
 from hybrid.models.langchain.chat_models import model_name
 from hybrid.plugins.registry import described_by, is_word, names, solver_names
 from hybrid.running.plan import changed
@@ -77,6 +78,7 @@ def _run(
     benchmark: str | RunConfig | None, questions: Sequence[Question] | None, options: Mapping[str, Any]
 ) -> ScoreReport:
     """As `run`, with the words of the command in errors."""
+    load_keys()
     if questions is not None:
         if benchmark is not None:
             raise UsageError("questions=...: they are asked in place of a benchmark; leave it out")
@@ -165,6 +167,7 @@ def ask(
         DataError: an image that does not decode.
     """
     with python_errors():
+        load_keys()
         objects, plain_options = with_names({"solvers": ["controller"], **options})
         folder = write_question(images, question, choices, kind)
         plain_options = {"out": new_run_folder(), **plain_options, "split": "hidden"}
