@@ -9,8 +9,6 @@ A notebook shows an `Answers` as the page of `hybrid ask --open`. All texts are 
 
 from __future__ import annotations
 
-import base64
-import html
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -19,10 +17,10 @@ from typing import Any, Final, cast
 
 from hybrid.answers import parse
 from hybrid.answers.comparing import as_json
-from hybrid.core.errors import DataError
 from hybrid.core.images import ImageStore, home
 from hybrid.core.secrets import redact
 from hybrid.core.types import Attempt, BrokenQuestion, ImageRef, Json, Outcome, Question, Step, Usage
+from hybrid.display.html import TEXT_STYLE, escaped, paragraph, stored_picture
 from hybrid.display.terminal import how_many, one_line
 from hybrid.log.folder import RunFolder
 
@@ -35,7 +33,6 @@ PAGE: Final = """<!doctype html>
 {body}
 </body></html>
 """
-TEXT_STYLE: Final = "white-space: pre-wrap; overflow-wrap: anywhere; margin: 0.2em 0"
 
 
 @dataclass(frozen=True, repr=False)
@@ -108,14 +105,13 @@ class Answer:
         yield f"  {describe_usage(self.usage)}"
 
     def _repr_html_(self) -> str:
-        store = ImageStore(home() / "images")
-        parts = [f"<h3>{_escaped(self.solver)}</h3><ol>"]
+        parts = [f"<h3>{escaped(self.solver)}</h3><ol>"]
         for step in self.steps:
             lines = [text for text in (*_calls(step), step.text) if text]
-            texts = "".join(f'<p style="{TEXT_STYLE}">{_escaped(text)}</p>' for text in lines)
-            pictures = "".join(_picture_html(store, ref) for ref in step.images)
-            parts.append(f"<li><b>{_escaped(_heading(step))}</b>{texts}{pictures}</li>")
-        parts.append(f"</ol><p><b>{_escaped(_answer_line(self))}</b></p><p>{_escaped(describe_usage(self.usage))}</p>")
+            texts = "".join(map(paragraph, lines))
+            pictures = "".join(stored_picture(ref.image, ref.name) for ref in step.images)
+            parts.append(f"<li><b>{escaped(_heading(step))}</b>{texts}{pictures}</li>")
+        parts.append(f"</ol><p><b>{escaped(_answer_line(self))}</b></p><p>{escaped(describe_usage(self.usage))}</p>")
         return "".join(parts)
 
 
@@ -153,18 +149,18 @@ class Answers(Sequence[Answer]):
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        store, parts = ImageStore(home() / "images"), []
+        parts = []
         for answers in self._by_question():
             question = answers[0].question
-            parts.append(f'<h2 style="{TEXT_STYLE}">{_escaped(question.text)}</h2>')
+            parts.append(f'<h2 style="{TEXT_STYLE}">{escaped(question.text)}</h2>')
             refs = [ImageRef(f"img:{place}", image) for place, image in enumerate(question.images, 1)]
-            parts += [_picture_html(store, ref) for ref in refs]
+            parts += [stored_picture(ref.image, ref.name) for ref in refs]
             parts += [answer._repr_html_() for answer in answers]
         return "".join(parts)
 
     def as_page(self) -> str:
         """Return a page for a browser."""
-        title = _escaped(one_line(self.answers[0].question.text)) if self.answers else "no answer"
+        title = escaped(one_line(self.answers[0].question.text)) if self.answers else "no answer"
         return PAGE.format(title=title, body=self._repr_html_())
 
     def _by_question(self) -> list[list[Answer]]:
@@ -256,19 +252,3 @@ def _question_pictures(question: Question) -> list[str]:
 
 def _picture_line(ref: ImageRef) -> str:
     return f"{one_line(ref.name)}: {ref.image.width} x {ref.image.height} px, {_path_of(ref.image.sha256)}"
-
-
-def _picture_html(store: ImageStore, ref: ImageRef) -> str:
-    """Return a picture with its name; one that is no longer in the store is replaced by the reason."""
-    try:
-        data = base64.b64encode(store.read(ref.image)).decode()
-    except DataError as error:
-        return f"<p>{_escaped(f'{ref.name}: {error}')}</p>"
-    name = _escaped(ref.name)
-    source = f"data:{ref.image.media_type};base64,{data}"
-    image = f'<img src="{source}" alt="{name}" style="max-width: 100%">'
-    return f'<figure style="margin: 0.5em 0">{image}<figcaption>{name}</figcaption></figure>'
-
-
-def _escaped(text: str) -> str:
-    return html.escape(redact(text))

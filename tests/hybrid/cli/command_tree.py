@@ -62,6 +62,7 @@ class Given:
             ("models", "check"): (f"replay:{self.model}",),
             ("completion",): ("bash",),
             ("runs", "list"): (run,),
+            ("runs", "show"): (run,),
             ("runs", "cancel"): (run,),
             ("data", "check"): (data,),
             ("data", "sample"): ("-o", out, "--task", "Jigsaw", "--each", "1"),
