@@ -8,6 +8,7 @@ import pytest
 
 import hybrid
 from hybrid.core.errors import UsageError
+from hybrid.log.folder import RunFolder
 from hybrid.scoring.run_list import RunFilter, list_scored, show_run
 from tests.finished_runs import Command, run_command
 
@@ -36,8 +37,10 @@ def test_scores_and_costs_are_those_of_hybrid_score(command: Command, runs: Path
     for name, row in listed.items():
         assert row["metric"] == "accuracy_macro"
         assert row["score"] == pytest.approx(scored[name]["metrics"]["accuracy_macro"], abs=1e-9)
-        assert row["cost_usd"] == scored[name]["usage"]["cost_usd"]
         assert row["failed"] == scored[name]["failed"]
+    recorded = RunFolder(runs / "blink").attempts("mllm")
+    costs = [exchange.reply.usage.cost_usd for attempt in recorded for exchange in attempt.exchanges]
+    assert listed["mllm"]["cost_usd"] == pytest.approx(sum(cost for cost in costs if cost is not None))
 
 
 def test_runs_are_filtered_and_sorted(runs: Path) -> None:
@@ -57,7 +60,7 @@ def test_runs_are_filtered_and_sorted(runs: Path) -> None:
     assert costs == sorted(costs, reverse=True)
     names = [str(run.path) for run, _ in list_scored([runs], sort="name").entries]
     assert names == sorted(names)
-    assert [run.n for run, _ in list_scored([runs], sort="n", most=1).entries][0] == max(
+    assert next(run.n for run, _ in list_scored([runs], sort="n", most=1).entries) == max(
         run.n for run in everything.runs
     )
     with pytest.raises(UsageError, match=r"--benchmark blnk: no run here has it \(did you mean 'blink'\?\)"):
