@@ -126,10 +126,20 @@ def main() -> None:
         with quietly():
             cli(prog_name="hybrid", complete_var=COMPLETE)
     with _guarded("stdout", needed=True), _guarded("stderr", needed=False), described_by(describer):
-        code = _ended()
+        try:
+            code = _ended()
+        finally:
+            _stop_servers()
         if sys.stdout is not None:
             sys.stdout.flush()
     sys.exit(code)
+
+
+def _stop_servers() -> None:
+    """End the servers that the command started, if any."""
+    module = sys.modules.get("hybrid.models.served.process")
+    if module is not None:
+        module.stop_servers()
 
 
 def _load_keys() -> None:

@@ -141,8 +141,8 @@ class Configured(Grouped):
                 yield Variant(_folder_name(choices, names) if choices else "", choices, tuple(line), context)
 
 
-# Providers whose models run in this process or are recordings.
-_WITHOUT_SERVER = frozenset({"embedded", "hf", "replay"})
+# Providers whose models run in this process, are recordings, or have a server that this program starts.
+_WITHOUT_SERVER = frozenset({"embedded", "hf", "replay", "vllm", "sglang", "llamacpp"})
 
 
 def _defaults(

@@ -49,6 +49,7 @@ class RunKeywords(TypedDict, total=False):
     image_detail: str | None
     max_pixels: int | None
     wait_for_server: str | None
+    server_arg: Mapping[str, Json] | None
     batch: bool | None
     batch_wait: str | None
     batch_tail: int | None

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
@@ -141,7 +142,11 @@ def _asked(config: RunConfig, check: Callable[[ResolvedRun], None] = lambda _: N
         check(run)
         for line in run.tools.notes:
             bars.tell(f"note: {redact(line)}")
-        wait_for(ask_run(run, bars, opener, bars.watch, bars.tell))
+        try:
+            wait_for(ask_run(run, bars, opener, bars.watch, bars.tell))
+        finally:
+            if (served := sys.modules.get("hybrid.models.served.process")) is not None:
+                served.stop_servers()
     return run
 
 

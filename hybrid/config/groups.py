@@ -88,6 +88,8 @@ class ModelSettings:
     # Timeout of one HTTP request; for a stream it limits each gap, and ten times as much the total.
     timeout_s: Annotated[float, option("timeout_s", "--model-arg")] = 120.0
     wait_for_server: Annotated[str | None, option("--wait-for-server")] = None
+    # Arguments of a server that this program starts (`models/served`).
+    server_args: Annotated[Mapping[str, str], option("--server-arg")] = field(default_factory=dict)
     batch: Annotated[bool, option("--batch")] = False
     batch_wait: Annotated[str, option("--batch-wait")] = "10m"
     batch_tail: Annotated[int, option("--batch-tail")] = 0

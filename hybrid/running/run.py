@@ -28,6 +28,7 @@ from hybrid.models.base import ModelRefused
 from hybrid.models.batching.client import batches_of
 from hybrid.models.open_requests import requests_out
 from hybrid.models.remembered import remembering
+from hybrid.models.served.logs import server_logs_in
 from hybrid.plugins.registry import plugin
 from hybrid.running.batching import expected_usd, in_batches, refuse_unbatched
 from hybrid.running.before_asking import ask_before
@@ -119,6 +120,7 @@ async def run_until_complete(
                 state = open_folder(run, tell)
                 # Logging starts only now, so that nothing is written to a rejected folder.
                 stack.enter_context(_logged(run))
+                stack.enter_context(server_logs_in(run.folder.path))
                 replies = RunReplies(run.folder.path / REPLIES, state.finished)
             asking = run
             try:

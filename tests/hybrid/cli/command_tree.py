@@ -17,7 +17,9 @@ from tests.finished_runs import Words
 # A model that could be asked; no server listens there.
 SERVED = ("--model", "openai:m", "--base-url", "http://127.0.0.1:9/v1")
 # Commands that go on until somebody ends them, or take minutes: they are called in ways that fail only.
-WAITING: frozenset[Words] = frozenset({("view",), ("tools", "serve"), ("quickstart",), ("tools", "gallery")})
+WAITING: frozenset[Words] = frozenset(
+    {("view",), ("models", "serve"), ("tools", "serve"), ("quickstart",), ("tools", "gallery")}
+)
 
 
 def commands(group: click.Group = cli, *words: str) -> dict[Words, click.Command]:
