@@ -120,7 +120,6 @@ async def run_until_complete(
                 state = open_folder(run, tell)
                 # Logging starts only now, so that nothing is written to a rejected folder.
                 stack.enter_context(_logged(run))
-                stack.enter_context(server_logs_in(run.folder.path))
                 replies = RunReplies(run.folder.path / REPLIES, state.finished)
             asking = run
             try:
@@ -152,6 +151,7 @@ def _logged(run: ResolvedRun) -> Iterator[None]:
     with ExitStack() as stack:
         with writing(run.folder.path):
             stack.enter_context(run_log(run.folder.path / LOG))
+            stack.enter_context(server_logs_in(run.folder.path))
         log.info("begun: %s, %s", ", ".join(run.solvers), how_many(len(run.sound)))
         try:
             config = run.config

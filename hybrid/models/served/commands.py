@@ -42,6 +42,14 @@ class ServerKind:
     model_words: Callable[[str], list[str]]
     # The word for the name under which the model is asked.
     name_option: str
+    # The words before the model's name if the program is a Python interpreter; empty if the server is not in Python.
+    module_words: tuple[str, ...] = ()
+
+    def first_words(self, program: str, model: str) -> list[str]:
+        """Return the words behind the program, up to the model."""
+        if self.module_words and Path(program).name.startswith("python"):
+            return [*self.module_words, os.path.expanduser(model)]
+        return self.model_words(model)
 
 
 @dataclass(frozen=True)
@@ -88,6 +96,7 @@ KINDS: Final[Mapping[str, ServerKind]] = {
             "`uv tool install vllm`",
             lambda model: ["serve", os.path.expanduser(model)],
             "--served-model-name",
+            ("-m", "vllm.entrypoints.openai.api_server", "--model"),
         ),
         ServerKind(
             "sglang",
@@ -97,6 +106,7 @@ KINDS: Final[Mapping[str, ServerKind]] = {
             "`uv tool install sglang`",
             lambda model: ["serve", "--model-path", os.path.expanduser(model)],
             "--served-model-name",
+            ("-m", "sglang.launch_server", "--model-path"),
         ),
         ServerKind(
             "llamacpp",
@@ -139,9 +149,10 @@ def command_of(name: str, server_args: Mapping[str, str]) -> ServerCommand:
         _check_argument(kind, key)
     values = {**_parser_arguments(word, model, given), **given}
     words = [part for key, value in values.items() for part in _argument_words(key, value)]
-    arguments = (*kind.model_words(model), kind.name_option, model, *words)
+    program = _find_program(kind, name)
+    arguments = (*kind.first_words(program, model), kind.name_option, model, *words)
     facts: dict[str, Json] = {"kind": word, **{key: values[key] for key in sorted(values)}}
-    return ServerCommand(word, name, _find_program(kind, name), arguments, facts)
+    return ServerCommand(word, name, program, arguments, facts)
 
 
 def _check_argument(kind: ServerKind, key: str) -> None:

@@ -85,6 +85,15 @@ def test_command_lines(tmp_path: Path) -> None:
     assert command_of("llamacpp:ggml-org/x-GGUF:Q4_0", {}).words(1)[1:3] == ["-hf", "ggml-org/x-GGUF:Q4_0"]
 
 
+def test_an_interpreter_runs_the_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    python = write_program(tmp_path, "python3.12")
+    monkeypatch.setenv("HYBRID_VLLM", str(python))
+    monkeypatch.setenv("HYBRID_SGLANG", str(python))
+    words = command_of("vllm:m", {}).words(1)
+    assert words[:5] == [str(python), "-m", "vllm.entrypoints.openai.api_server", "--model", "m"]
+    assert command_of("sglang:m", {}).words(1)[:5] == [str(python), "-m", "sglang.launch_server", "--model-path", "m"]
+
+
 @pytest.mark.parametrize(
     ("name", "arguments", "message"),
     [
