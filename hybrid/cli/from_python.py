@@ -151,7 +151,7 @@ def _asked(config: RunConfig, check: Callable[[ResolvedRun], None] = lambda _: N
 
 
 def ask(
-    images: ImageInput | Sequence[ImageInput],
+    photos: ImageInput | Sequence[ImageInput],
     question: str,
     *,
     choices: Sequence[str] = (),
@@ -161,7 +161,7 @@ def ask(
     """Ask one question about one or several images, and return what each solver answered, with its steps.
 
     Args:
-        images: paths, bytes of image files, Pillow images or RGB arrays (H, W, 3) of 8 bits.
+        photos: paths, bytes of image files, Pillow images or RGB arrays (H, W, 3) of 8 bits.
         question: its text.
         choices: the options of a multiple-choice question.
         kind: the form of the answer, as in a file of questions; text if neither it nor `choices` is given.
@@ -174,7 +174,7 @@ def ask(
     with python_errors():
         load_keys()
         objects, plain_options = with_names({"solvers": ["controller"], **options})
-        folder = write_question(images, question, choices, kind)
+        folder = write_question(photos, question, choices, kind)
         plain_options = {"out": new_run_folder(), **plain_options, "split": "hidden"}
         log_options = {name: bool(plain_options.get(name)) for name in ("verbose", "quiet", "debug")}
         with telling(**log_options), nullcontext() if objects.tools else described_by(ProcessDescriber):

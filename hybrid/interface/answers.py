@@ -238,7 +238,13 @@ def _step_json(step: Step) -> dict[str, Json]:
         {"name": ref.name, **asdict(ref.image), "path": str(_path_of(ref.image.sha256))} for ref in step.images
     ]
     fault = None if step.fault is None else step.fault.value
-    facts = {"kind": step.kind, "name": step.name, "text": step.text, "seconds": step.seconds, "fault": fault}
+    facts: dict[str, Json] = {
+        "kind": step.kind,
+        "name": step.name,
+        "text": step.text,
+        "seconds": step.seconds,
+        "fault": fault,
+    }
     return {**facts, "data": step.data, "images": images}
 
 
