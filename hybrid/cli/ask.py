@@ -30,6 +30,8 @@ OF_MANY_QUESTIONS: Final = frozenset(
         *("run_max_calls", "run_max_tokens", "run_max_seconds", "run_max_cost", "trace", "trace_text"),
     }
 )
+# Shown by `--help-all` only.
+RARE: Final = ("setting", "backend", "weights", "tool_output", "max_turns", "max_tokens", "path", "kind")
 PAGE_FILE: Final = "answer.html"
 
 
@@ -38,7 +40,7 @@ def ask_options() -> list[click.Parameter]:
     return [option for option in run_options() if option.name not in OF_MANY_QUESTIONS]
 
 
-@click.command("ask", cls=Grouped, params=ask_options())
+@click.command("ask", cls=Grouped, params=ask_options(), rare=RARE)
 @options("ask")
 @told_options
 @click.pass_context
@@ -62,7 +64,6 @@ def command(
     Examples:
       hybrid ask photo.jpg "Is the cup left of the plate?" --model openai:gpt-4o
       hybrid ask a.png b.png "Which is sharper?" --choice "the first" --choice "the second" --model ollama:qwen2.5vl
-      hybrid ask street.jpg "How many cars?" --model openai:gpt-4o --tools detection,crop --solver controller,mllm
     """
     from hybrid.cli._one_question import new_run_folder, refuse_broken, write_question
     from hybrid.cli._several_runs import ask_and_show, prepared
