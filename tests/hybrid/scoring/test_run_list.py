@@ -8,6 +8,7 @@ import pytest
 
 import hybrid
 from hybrid.core.errors import UsageError
+from hybrid.core.types import Usage
 from hybrid.log.folder import RunFolder
 from hybrid.scoring.run_list import RunFilter, list_scored, show_run
 from tests.finished_runs import Command, run_command
@@ -39,8 +40,9 @@ def test_scores_and_costs_are_those_of_hybrid_score(command: Command, runs: Path
         assert row["score"] == pytest.approx(scored[name]["metrics"]["accuracy_macro"], abs=1e-9)
         assert row["failed"] == scored[name]["failed"]
     recorded = RunFolder(runs / "blink").attempts("mllm")
-    costs = [exchange.reply.usage.cost_usd for attempt in recorded for exchange in attempt.exchanges]
-    assert listed["mllm"]["cost_usd"] == pytest.approx(sum(cost for cost in costs if cost is not None))
+    usages = [exchange.reply.usage for attempt in recorded for exchange in attempt.exchanges]
+    assert listed["mllm"]["cost_usd"] == sum(usages, Usage()).cost_usd
+    assert listed["mllm"]["answered"] == len(recorded)
 
 
 def test_runs_are_filtered_and_sorted(runs: Path) -> None:
