@@ -1,14 +1,16 @@
-"""`hybrid`: does a multimodal LLM gain from vision specialists? In a shell `hybrid --help`, in Python five functions.
+"""`hybrid`: does a multimodal LLM gain from vision specialists? In a shell `hybrid --help`, in Python seven functions.
 
     import hybrid
 
     hybrid.tool("depth").run("photo.jpg", labels=["A", "B"])
     hybrid.run("blink", data="sample", model="embedded", limit=8)
+    hybrid.ask("photo.jpg", "How many cups?", model="openai:gpt-4o")
     hybrid.score("runs/blink-1a2b3c4d5e").to_pandas()
     hybrid.compare("runs/real", "runs/blank", baseline="mllm")
     hybrid.table("runs/blink-1a2b3c4d5e").to_pandas()
+    hybrid.runs("runs", sort="score")
 
-Each but `table` does what the command of its name does, takes its options by name (`--tool-output blank` is
+Each but `table` and `runs` does what the command of its name does, takes its options by name (`--tool-output blank` is
 `tool_output="blank"`) and returns what the command prints. `docs/python.md` shows them at work. Nothing is imported
 before it is needed, and each also works where an event loop already runs, as in a notebook.
 """
@@ -25,14 +27,16 @@ from hybrid.version import __version__
 
 if TYPE_CHECKING:
     from hybrid.benchmarks.questions.from_python import Question as Question
+    from hybrid.cli.from_python import ask as ask
     from hybrid.cli.from_python import run as run
     from hybrid.interface.findings import RunnableTool
     from hybrid.scoring.paths import CompareArguments, ScoreArguments
     from hybrid.scoring.records import QuestionTable
     from hybrid.scoring.reports import ComparisonReport, ScoreReport
+    from hybrid.scoring.run_list import RunList, Sort
     from hybrid.tool import Tool
 
-__all__ = ["Question", "__version__", "compare", "run", "score", "table", "tool"]
+__all__ = ["Question", "__version__", "ask", "compare", "run", "runs", "score", "table", "tool"]
 
 
 def tool(tool: str | Tool, *, path: str | Path | Sequence[str | Path] = ()) -> RunnableTool:
@@ -113,9 +117,30 @@ def table(*paths: str | Path, **options: Unpack[ScoreArguments]) -> QuestionTabl
         return QuestionTable(score_paths(paths, **options).solvers)
 
 
+def runs(
+    *folders: str | Path, benchmark: str = "", model: str = "", solver: str = "", state: str = "", sort: Sort = "date"
+) -> RunList:
+    """The runs in these folders (`runs` if none is given), with each solver's score and cost.
+
+    Args:
+        folders: where to look, three levels deep.
+        benchmark: only runs of this benchmark.
+        model: only runs whose model contains this text.
+        solver: only this solver.
+        state: `finished`, `open`, `being written` or `damaged`.
+        sort: `date`, `name`, `score`, `cost` or `n`.
+
+    Raises:
+        UsageError: a folder is missing, or no run has this benchmark or solver.
+    """
+    from hybrid.scoring.run_list import RunFilter, list_scored
+
+    return list_scored(map(Path, folders or ["runs"]), RunFilter(benchmark, model, solver, state), sort)
+
+
 def __getattr__(name: str) -> Any:
-    """`run`, whose signature is made from the options of a run, and `Question`, when they are asked for."""
-    homes = {"run": "hybrid.cli", "Question": "hybrid.benchmarks.questions"}
+    """`run` and `ask`, whose options are those of a run, and `Question`, when they are asked for."""
+    homes = {"ask": "hybrid.cli", "run": "hybrid.cli", "Question": "hybrid.benchmarks.questions"}
     if name not in homes:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from hybrid.plugins.registry import import_submodule

@@ -52,7 +52,7 @@ MAY_IMPORT: Mapping[str, frozenset[str]] = {
     "report": frozenset({"scoring", "stats", "benchmarks", "answers", "solving", "serving", "models"}),
     # What a model was shown is made again by the code that made it in the run.
     "exporting": frozenset({"scoring", "stats", "benchmarks", "answers", "models", "serving", "solving"}),
-    "interface": frozenset({"serving"}),
+    "interface": frozenset({"answers", "serving"}),
     "integrations": frozenset({"interface", "models", "serving"}),
     "cli": EVERYTHING | {"engines", "scoring", "report", "exporting", "interface", "integrations", "tools"},
     # The specialists alone are asked with the context of a solver; no other tool knows of solvers.

@@ -271,7 +271,7 @@ class Benchmark(ABC):
         raise UsageError(f"{row.where}: give the questions of {self.card.name} with --data DIR")
 
     def submission(self, answers: Mapping[str, str | None]) -> str:
-        """Return the file that the benchmark's server accepts for a split with hidden answers, given letters by id.
+        """Return the file that the benchmark's server accepts for a split with hidden answers, given answers by id.
 
         Raises `UsageError` if all answers are public.
         """

@@ -26,6 +26,8 @@ from hybrid.version import __version__
 
 # Help line of each command.
 COMMANDS: Final[Mapping[str, str]] = tomllib.loads(Path(__file__).with_name("commands.toml").read_text("utf-8"))
+# A file with keys in the working folder (`hybrid/models/env_file.py`).
+ENV_FILE = ".env"
 # The variable by which a shell asks for completion (`hybrid completion`).
 COMPLETE = "_HYBRID_COMPLETE"
 # Number of new objects after which garbage collection runs.
@@ -128,15 +130,37 @@ def main() -> None:
     # Imported objects persist, so collecting garbage after every 700 new objects would only slow down the start.
     gc.set_threshold(GARBAGE_AFTER)
     redact_logs()
+    if Path(ENV_FILE).is_file():
+        _load_keys()
     if os.environ.get(COMPLETE):
         # The shell requests completions: click writes bytes, only names, and exits.
         with quietly():
             cli(prog_name="hybrid", complete_var=COMPLETE)
     with _guarded("stdout", needed=True), _guarded("stderr", needed=False), described_by(describer):
-        code = _ended()
+        try:
+            code = _ended()
+        finally:
+            _stop_servers()
         if sys.stdout is not None:
             sys.stdout.flush()
     sys.exit(code)
+
+
+def _stop_servers() -> None:
+    """End the servers that the command started, if any."""
+    module = sys.modules.get("hybrid.models.served.process")
+    if module is not None:
+        module.stop_servers()
+
+
+def _load_keys() -> None:
+    """Read the keys of `.env`; if it cannot be read, say so and go on without them."""
+    from hybrid.models.env_file import load_keys
+
+    try:
+        load_keys()
+    except HybridError as error:
+        tell(f"warning: {describe_error(error)}")
 
 
 @contextmanager

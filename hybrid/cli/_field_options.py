@@ -33,8 +33,8 @@ RUN_FIELDS: Final[Mapping[str, OptionField]] = {
 }
 # Key of a context: whether its file is the manifest of a run.
 OF_MANIFEST = "hybrid.of_manifest"
-# Providers whose models run in this process or are recordings.
-_WITHOUT_SERVER = frozenset({"embedded", "hf", "replay"})
+# Providers whose models run in this process, are recordings, or have a server that this program starts.
+_WITHOUT_SERVER = frozenset({"embedded", "hf", "replay", "vllm", "sglang", "llamacpp"})
 
 
 def base_url_of_environment(model: str) -> str | None:

@@ -64,7 +64,8 @@ def model_options() -> list[click.Parameter]:
 def settings_of(options: Mapping[str, Any]) -> ModelSettings:
     """Return model settings from parsed `model_options`. Raises `UsageError` for an invalid value."""
     args = parse_model_args(options["model_arg"])
-    typed = [field for field in _MODEL_FIELDS if not field.is_pairs]
+    # `--model-arg` is parsed above.
+    typed = [field for field in _MODEL_FIELDS if field.path[-1] != "extra"]
     values = {field.path[1]: _from_click(field, options[field.option.key]) for field in typed}
     return replace(args, **values, extra={key: value for key, value in args.extra.items() if key != "frame"})
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 import inspect
 import json
 import re
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from inspect import Parameter, Signature
@@ -21,6 +22,7 @@ from hybrid.cli._config_file import ConfigFile, read_config
 from hybrid.cli._configured import file_options, merged_pairs, with_choice
 from hybrid.cli._field_options import BENCHMARK, COMMAND_FIELDS, value_of_environment
 from hybrid.cli._logging_options import telling
+from hybrid.cli._one_question import new_run_folder, refuse_broken, write_question
 from hybrid.cli._progress import Bars
 from hybrid.cli._run_options import build_config
 from hybrid.cli.run import scores_of
@@ -35,11 +37,13 @@ from hybrid.core.secrets import redact
 from hybrid.core.types import Json
 from hybrid.display.notes import is_quiet
 from hybrid.engines import opener_of
-from hybrid.interface.findings import wait_for
+from hybrid.interface.answers import Answers, answers_of
+from hybrid.interface.findings import ImageInput, wait_for
+from hybrid.models.env_file import load_keys
 from hybrid.models.langchain.chat_models import model_name
 from hybrid.plugins.registry import add_search_path, described_by, is_word, names, solver_names
 from hybrid.running.plan import changed
-from hybrid.running.resolve import prepare
+from hybrid.running.resolve import ResolvedRun, prepare
 from hybrid.running.run import ask_run
 from hybrid.scoring.reports import ScoreReport
 from hybrid.serving.described import ProcessDescriber
@@ -95,6 +99,7 @@ def _run(
     benchmark: str | RunConfig | None, questions: Sequence[Question] | None, options: Mapping[str, Any]
 ) -> ScoreReport:
     """As `run`, with the words of the command in errors."""
+    load_keys()
     if questions is not None:
         if benchmark is not None:
             raise UsageError("questions=...: they are asked in place of a benchmark; leave it out")
@@ -114,6 +119,12 @@ def _run(
 
 
 def _run_benchmark(benchmark: str, options: Mapping[str, object], objects: Objects) -> ScoreReport:
+    config, values = _config_of(benchmark, options, objects)
+    return _scored(config, values["unanswered"], allow_failed=values["allow_failed"])
+
+
+def _config_of(benchmark: str, options: Mapping[str, object], objects: Objects) -> tuple[RunConfig, Mapping[str, Any]]:
+    """Return the configuration of a run, and the values of all options."""
     add_search_path(values_of({"path": options.get("path")}).get("path", ()), PATH.name)
     solvers = options.get("solvers")
     if isinstance(solvers, list):
@@ -125,11 +136,16 @@ def _run_benchmark(benchmark: str, options: Mapping[str, object], objects: Objec
     if isinstance(solvers, list):
         # The manifest contains the names of the objects too, so that `--config` with this run is refused.
         config = changed(config, {"solvers": tuple(solvers)})
-    return _scored(config, values["unanswered"], allow_failed=values["allow_failed"])
+    return config, values
 
 
 def _scored(config: RunConfig, unanswered: UnansweredRule | None, *, allow_failed: bool) -> ScoreReport:
     """Ask the open questions and score the solvers that were asked; no scores if the answers are hidden."""
+    return scores_of(_asked(config), unanswered, allow_failed=allow_failed)
+
+
+def _asked(config: RunConfig, check: Callable[[ResolvedRun], None] = lambda _: None) -> ResolvedRun:
+    """Ask the open questions, unless `check` raises; return the run."""
     if config.objects.tools:
         # Tools then run in this process, and outputs are not cached: the code of a tool object may have no file, so
         # that its cached outputs could not be told apart from those of other code.
@@ -137,10 +153,47 @@ def _scored(config: RunConfig, unanswered: UnansweredRule | None, *, allow_faile
     opener = opener_of(config)
     with Bars(quiet=is_quiet()) as bars:
         run = prepare(config)
+        check(run)
         for line in run.tools.notes:
             bars.tell(f"note: {redact(line)}")
-        wait_for(ask_run(run, bars, opener, bars.watch, bars.tell))
-    return scores_of(run, unanswered, allow_failed=allow_failed)
+        try:
+            wait_for(ask_run(run, bars, opener, bars.watch, bars.tell))
+        finally:
+            if (served := sys.modules.get("hybrid.models.served.process")) is not None:
+                served.stop_servers()
+    return run
+
+
+def ask(
+    photos: ImageInput | Sequence[ImageInput],
+    question: str,
+    *,
+    choices: Sequence[str] = (),
+    kind: str = "",
+    **options: Any,
+) -> Answers:
+    """Ask one question about one or several images, and return what each solver answered, with its steps.
+
+    Args:
+        photos: paths, bytes of image files, Pillow images or RGB arrays (H, W, 3) of 8 bits.
+        question: its text.
+        choices: the options of a multiple-choice question.
+        kind: the form of the answer, as in a file of questions; text if neither it nor `choices` is given.
+        options: those of `hybrid.run`; `solvers` is `controller` if it is not given.
+
+    Raises:
+        UsageError: an invalid option, or an image that cannot be read.
+        DataError: an image that does not decode.
+    """
+    with python_errors():
+        load_keys()
+        objects, plain_options = with_names({"solvers": ["controller"], **options})
+        folder = write_question(photos, question, choices, kind)
+        plain_options = {"out": new_run_folder(), **plain_options, "split": "hidden"}
+        log_options = {name: bool(plain_options.get(name)) for name in ("verbose", "quiet", "debug")}
+        with telling(**log_options), nullcontext() if objects.tools else described_by(ProcessDescriber):
+            config, _ = _config_of(str(folder), plain_options, objects)
+            return answers_of(_asked(config, refuse_broken).folder)
 
 
 def with_names(options: Mapping[str, object]) -> tuple[Objects, dict[str, object]]:

@@ -61,3 +61,45 @@ def check(context: click.Context, /, model: str, tables: Shape, as_json: bool, *
             click.echo(f"{checked.requests} requests in {checked.seconds:.1f} s; to run with:\n")
             click.echo(pasteable(words, tables))
     return 3 if any(check.refused for check in checked.found) else 0
+
+
+@command.command("serve")
+@click.argument("model")
+@click.option(
+    "--server-arg",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="An argument of the server, without dashes; on and off switch flags. May be given several times.",
+)
+def serve(model: str, server_arg: tuple[str, ...]) -> int:
+    """Start the server of MODEL and keep it up for other commands. Ctrl-C ends it.
+
+    MODEL is vllm:NAME, sglang:NAME or llamacpp:FILE_OR_REPO. The address is printed once it answers.
+
+    \b
+    Example:
+      hybrid models serve vllm:Qwen/Qwen2.5-VL-7B-Instruct --server-arg max-model-len=16384
+    """
+    from hybrid.config.pairs import pairs
+    from hybrid.core.errors import UsageError
+    from hybrid.models import STARTED
+    from hybrid.models.served.commands import command_of
+    from hybrid.models.served.process import server_for
+    from hybrid.running.signals import Interrupted, until_signal
+
+    if model.partition(":")[0] not in STARTED:
+        kinds = ", ".join(f"{kind}:" for kind in STARTED)
+        raise UsageError(f"{model}: hybrid starts the servers of {kinds} only")
+    server = server_for(command_of(model, pairs("--server-arg", server_arg)))
+
+    async def keep_up() -> None:
+        await server.wait_until_ready()
+        click.echo(f"--model openai:{model.partition(':')[2]} --base-url {server.base_url}")
+        click.echo("Ctrl-C ends the server", err=True)
+        await server.wait_until_ended()
+
+    try:
+        asyncio.run(until_signal(keep_up()))
+    except Interrupted:
+        click.echo("ended; the server is stopped", err=True)
+    return 0

@@ -1,13 +1,14 @@
-"""`hybrid runs`: list the runs of a folder, and cancel their batches."""
+"""`hybrid runs`: list the runs of a folder, show one, and cancel its batches."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import click
 
+from hybrid.cli import _complete
 from hybrid.cli import _option_types as types
 from hybrid.cli import _options as shared
 from hybrid.cli._options import tables_option
@@ -19,59 +20,102 @@ NEWEST = 20
 
 @click.group("runs")
 def command() -> None:
-    """List runs, and end what they have waiting at a provider."""
+    """List runs, show one, and end what they have waiting at a provider."""
 
 
 @command.command("list")
 @click.argument("folders", nargs=-1, type=types.ANY_PATH, metavar="[DIR]...")
+@click.option("--benchmark", metavar="NAME", help="Only runs of this benchmark.")
+@click.option("--model", metavar="TEXT", help="Only runs whose model contains this text.")
+@click.option("--solver", metavar="NAME", help="Only this solver.")
+@click.option(
+    "--state", type=click.Choice(["finished", "open", "being written", "damaged"]), help="Only runs in this state."
+)
+@click.option(
+    "--sort",
+    type=click.Choice(["date", "name", "score", "cost", "n"]),
+    default="date",
+    show_default=True,
+    help="The order: newest, by name, highest score, highest cost, or most questions first.",
+)
 @click.option("--all", "show_all", is_flag=True, help="Print every run instead of the newest 20.")
 @tables_option
 @shared.as_json
-def list_(folders: tuple[Path, ...], show_all: bool, tables: Shape, as_json: bool) -> int:
-    """Print the newest runs in these folders; those in runs/ where none is given.
+def list_(
+    folders: tuple[Path, ...], sort: Any, show_all: bool, tables: Shape, as_json: bool, **chosen: str | None
+) -> int:
+    """Print the newest runs in these folders, with a row for each solver; those in runs/ where none is given.
 
-    ANSWERED counts the questions that every solver of the run has finished. STATE is finished, open (the command that
-    made it goes on with it), being written, or damaged, and how many requests wait in batches of the provider; what is
-    damaged is said on stderr.
+    SCORE is the benchmark's headline metric. STATE is finished, open (the command that made it goes on with it), being
+    written, or damaged, and how many requests wait in batches of the provider; what is damaged is said on stderr.
 
     \b
     Examples:
       hybrid runs list
+      hybrid runs list --benchmark blink --model gpt-4o --sort score
       hybrid runs list runs other/runs --json
     """
-    from hybrid.display.tables import NONE, RENDERERS, Column, Table, share
-    from hybrid.log.listing import list_runs
+    from hybrid.scoring.run_list import RunFilter, list_scored
 
     # Before the first run the folder does not exist.
-    runs = list_runs(folders or [place for place in (Path("runs"),) if place.exists()])
-    for run in runs:
+    places = folders or [place for place in (Path("runs"),) if place.exists()]
+    filters = RunFilter(**{name: value or "" for name, value in chosen.items()})
+    runs = list_scored(places, filters, sort, None if show_all or as_json else NEWEST)
+    for run in runs.runs:
         for line in run.damage:
             click.echo(f"note: {line}", err=True)
     if as_json:
-        plain = [{"path": str(run.path), "date": run.date.isoformat(), "damage": [*run.damage]} for run in runs]
-        click.echo(json.dumps({"runs": [asdict(run) | more for run, more in zip(runs, plain, strict=True)]}))
+        click.echo(json.dumps(runs.as_json()))
         return 0
-    if not runs:
-        click.echo("no runs here: `hybrid run` makes one in runs/", err=True)
+    if not runs.runs:
+        chosen_words = " ".join(f"--{name} {value}" for name, value in chosen.items() if value)
+        hint = f"no run here has {chosen_words}" if chosen_words else "no runs here: `hybrid run` makes one in runs/"
+        click.echo(hint, err=True)
         return 0
-    rows = (
-        (
-            run.path.resolve().name if run.path == Path() else str(run.path),
-            run.benchmark or NONE,
-            run.model or NONE,
-            ", ".join(run.solvers) or NONE,
-            share(run.answered, run.n),
-            run.control or NONE,
-            f"{run.date.astimezone():%Y-%m-%d %H:%M}",
-            run.state + (f", {run.in_batches:,} in batches" if run.in_batches else ""),
-        )
-        for run in (runs if show_all else runs[:NEWEST])
-    )
-    headings = ("name", "benchmark", "model", "solvers", "answered", "control", "date", "state")
-    columns = tuple(Column(name, "right" if name == "answered" else "left") for name in headings)
-    click.echo(RENDERERS[TEXT[tables]](Table("", columns, tuple(rows))), nl=False)
-    if len(runs) > NEWEST and not show_all:
-        click.echo(f"and {len(runs) - NEWEST} more: --all")
+    click.echo(runs.render(TEXT[tables]), nl=False)
+    if runs.left_out:
+        click.echo(f"and {runs.left_out} more: --all")
+    return 0
+
+
+@command.command("show")
+@click.argument("run", type=types.FOLDER, shell_complete=_complete.runs)
+@click.option(
+    "--only",
+    multiple=True,
+    metavar="ID",
+    help="Print the steps to the answers of this question. May be given several times.",
+)
+@tables_option
+@shared.as_json
+def show(run: Path, only: tuple[str, ...], tables: Shape, as_json: bool) -> int:
+    """Print what RUN asked, of which model with which tools, and each solver's score, cost and time.
+
+    With --only, print every step to the answers of these questions instead.
+
+    \b
+    Examples:
+      hybrid runs show runs/blink-gpt-4o-1a2b3c4d5e
+      hybrid runs show runs/blink-gpt-4o-1a2b3c4d5e --only val_Jigsaw_7
+    """
+    from hybrid.core.errors import UsageError, did_you_mean
+    from hybrid.interface.answers import answers_of
+    from hybrid.log.folder import RunFolder
+    from hybrid.scoring.run_list import show_run
+
+    if not only:
+        details = show_run(run)
+        for line in details.run.damage:
+            click.echo(f"note: {line}", err=True)
+        click.echo(json.dumps(details.as_json()) if as_json else details.render(TEXT[tables]), nl=as_json)
+        return 0
+    folder = RunFolder.existing(run)
+    ids = folder.questions().by_id
+    for name in only:
+        if name not in ids:
+            raise UsageError(f"--only {name}: {run} has no such question{did_you_mean(name, list(ids))}")
+    answers = answers_of(folder, only)
+    click.echo(json.dumps(answers.as_json(), ensure_ascii=False) if as_json else str(answers))
     return 0
 
 

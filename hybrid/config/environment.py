@@ -36,6 +36,9 @@ VARIABLES: Final = (
         if option.variable
     ),
     Variable(PATH.variable, f"Folders of plug-ins, as `{PATH.name}` takes them, divided as in `PATH`."),
+    Variable("HYBRID_VLLM", "The program that `vllm:NAME` starts; else `vllm` on the PATH."),
+    Variable("HYBRID_SGLANG", "The program that `sglang:NAME` starts; else `sglang` on the PATH."),
+    Variable("HYBRID_LLAMACPP", "The program that `llamacpp:FILE_OR_REPO` starts; else `llama-server` on the PATH."),
     Variable(
         "HYBRID_STUDIO_IMAGES",
         "The folder below which the graph in Studio opens pictures by path; else the folder it was started in.",

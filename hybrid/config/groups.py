@@ -113,6 +113,15 @@ class ModelSettings:
     wait_for_server: Annotated[
         str | None, MODEL("--wait-for-server TIME", "How long to wait for a server that is away: 2h, 90m.")
     ] = None
+    # Arguments of a server that this program starts (`models/served`).
+    server_args: Annotated[
+        Mapping[str, str],
+        MODEL(
+            "--server-arg KEY=VALUE",
+            "An argument of the server that vllm:, sglang: or llamacpp: starts, without dashes; on and off switch "
+            "flags. May be given several times.",
+        ),
+    ] = field(default_factory=dict)
     batch: Annotated[
         bool, MODEL("--batch", "Ask through the provider's batches, in rounds: half the price, hours later.")
     ] = False

@@ -124,7 +124,8 @@ class RunConfig:
         IDENTITY_OF_MODEL,
         MODEL(
             "--model NAME",
-            "provider:model, hf:DIR_OR_ID, replay:DIR or embedded.",
+            "provider:model, hf:DIR_OR_ID, replay:DIR or embedded. vllm:NAME, sglang:NAME and llamacpp:FILE_OR_REPO "
+            "start the server themselves.",
             common=True,
             variable="HYBRID_MODEL",
             python_type="BaseChatModel",
@@ -382,6 +383,9 @@ class RunConfig:
         yield untraced, "--trace-text says what a trace tells: give --trace otlp or --trace FILE.jsonl with it"
         elsewhere = traced and self.engine != LOCAL
         yield elsewhere, f"--trace tells of what this process asks: leave --engine {self.engine} away"
+        served = (self.model or "").partition(":")[0] in ("vllm", "sglang", "llamacpp")
+        keeps_up = "start it with `hybrid models serve` and give --model openai:NAME --base-url URL"
+        yield served and self.engine != LOCAL, f"--engine {self.engine}: each worker would start a server: {keeps_up}"
         answers = self.trace_text and self.tool_output == "oracle"
         yield answers, "--trace-text: what --tool-output oracle tells a model are the answers: leave one away"
         cold = self.model_settings.temperature == 0

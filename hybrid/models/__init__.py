@@ -28,6 +28,8 @@ __all__ = ["OPENED", "CallKey", "ChatModel", "ModelRefused", "has_known_provider
 
 # Package whose files open models; a file's name is the word before the colon.
 OPENED = "hybrid.models.providers"
+# Words of models whose server is started (`served/`).
+STARTED = ("vllm", "sglang", "llamacpp")
 
 
 def has_known_provider(name: str) -> bool:
@@ -56,6 +58,9 @@ def open_model(name: str, settings: ModelSettings, store: ImageStore, client: Ba
     word = name.partition(":")[0]
     if client is not None:
         return by_langchain(name, settings, store, client)
+    if settings.server_args and word not in STARTED:
+        kinds = ", ".join(f"{kind}:" for kind in STARTED)
+        raise UsageError(f"--server-arg: hybrid starts a server only for {kinds}; {name} has none")
     if word not in names(OPENED):
         if reason := left_out(OPENED).get(word):
             raise UsageError(f"--model {name!r}: {reason}")

@@ -28,6 +28,7 @@ from hybrid.models.base import ModelRefused
 from hybrid.models.batching.client import batches_of
 from hybrid.models.open_requests import requests_out
 from hybrid.models.remembered import remembering
+from hybrid.models.served.logs import server_logs_in
 from hybrid.plugins.registry import plugin
 from hybrid.running.batching import expected_usd, in_batches, refuse_unbatched
 from hybrid.running.before_asking import ask_before
@@ -150,6 +151,7 @@ def _logged(run: ResolvedRun) -> Iterator[None]:
     with ExitStack() as stack:
         with writing(run.folder.path):
             stack.enter_context(run_log(run.folder.path / LOG))
+            stack.enter_context(server_logs_in(run.folder.path))
         log.info("begun: %s, %s", ", ".join(run.solvers), how_many(len(run.sound)))
         try:
             config = run.config

@@ -53,11 +53,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from hybrid.core.machine_paths import hide_paths
 from hybrid.core.option_rotation import ROTATED
 from hybrid.core.types import Attempt, BrokenQuestion, Question, Score, Usage, base_id
+from hybrid.display.html import as_html, joined, paragraph, stored_picture
+from hybrid.display.tables import Column, Table
 from hybrid.log.attempts import Recorded
 from hybrid.scoring.findings import Heard, heard
 from hybrid.scoring.groups import repetition
@@ -217,6 +220,9 @@ COLUMNS = tuple(
     for match in _ITEM.finditer(__doc__ or "")
 )
 PARQUET = tuple(column for column in COLUMNS if column.form != "table")
+# What a notebook shows of a table: the first questions, and of each solver these columns.
+SHOWN_QUESTIONS = 10
+SHOWN_COLUMNS = ("solver", "answer", "outcome", "correct", "tools", "cost_usd")
 TABLE = tuple(column for column in COLUMNS if column.form != "parquet")
 NAME = "NAME"
 
@@ -226,6 +232,7 @@ class QuestionTable(Sequence[Mapping[str, Any]]):
 
     def __init__(self, solvers: Sequence[Scored], columns: Sequence[RecordColumn] = TABLE) -> None:
         rows = [row for scored in solvers for row in SolverRows(scored)]
+        self._questions = {row.question.id: row.question for row in rows}
         # Maps each column of the file to its fact and, if the fact is a mapping, the key in it.
         places: dict[str, tuple[str, str | None]] = {}
         self.columns: dict[str, str] = {}  # Name and type
@@ -251,6 +258,21 @@ class QuestionTable(Sequence[Mapping[str, Any]]):
     def __repr__(self) -> str:
         return f"<table of {len(self)} rows: {', '.join(self.columns)}>"
 
+    def _repr_html_(self) -> str:
+        """Return the first rows with the question's text and pictures, for a notebook."""
+        columns = tuple(Column(name, "left") for name in SHOWN_COLUMNS)
+        by_id: dict[str, list[tuple[str, ...]]] = {name: [] for name in self._questions}
+        for row in self._rows:
+            cells = tuple("" if row.get(name) is None else str(row[name]) for name in SHOWN_COLUMNS)
+            by_id[row["id"]].append(cells)
+        parts = [paragraph(repr(self))]
+        for name, rows in islice(by_id.items(), SHOWN_QUESTIONS):
+            parts += _question_html(self._questions[name])
+            parts.append(as_html(Table("", columns, tuple(rows))))
+        if len(by_id) > SHOWN_QUESTIONS:
+            parts.append(paragraph(f"and {len(by_id) - SHOWN_QUESTIONS:,} more questions"))
+        return joined(parts)
+
     def to_pandas(self) -> pd.DataFrame:
         """Return a pandas data frame. Raises `UsageError` if pandas is not installed."""
         with needing("pandas"):
@@ -266,6 +288,14 @@ class QuestionTable(Sequence[Mapping[str, Any]]):
     def as_csv(self) -> str:
         """Return a heading and a line per row; a name that a spreadsheet would evaluate gets an apostrophe."""
         return lines_of(self.columns, (row.values() for row in self._rows))
+
+
+def _question_html(question: Question | BrokenQuestion) -> list[str]:
+    """Return the id, text and pictures of a question."""
+    if isinstance(question, BrokenQuestion):
+        return [paragraph(f"{question.id}: {hide_paths(question.error)}")]
+    pictures = [stored_picture(image, f"img:{place}") for place, image in enumerate(question.images, 1)]
+    return [paragraph(f"{question.id}: {question.text}"), *pictures]
 
 
 def _split(scored: Scored) -> str | None:

@@ -11,7 +11,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Unpack
 from hybrid.benchmarks.base import UnansweredRule
 from hybrid.core.errors import UsageError, did_you_mean
 from hybrid.core.types import Json
+from hybrid.display.html import Bar, as_html, interval_chart, joined, paragraph
 from hybrid.display.tables import RENDERERS, Table
 from hybrid.display.terminal import NARROW, filled, one_line
 from hybrid.log.codec import codec
@@ -30,7 +31,15 @@ from hybrid.scoring.conclusion import Sentence, conclusion
 from hybrid.scoring.faults import broken_tools
 from hybrid.scoring.groups import origin_of
 from hybrid.scoring.head import head_of
-from hybrid.scoring.headline import MORE, as_summary, headline_tables, nothing_answered_by, rule_head
+from hybrid.scoring.headline import (
+    MORE,
+    as_summary,
+    headline_tables,
+    nothing_answered_by,
+    rule_head,
+    rule_line,
+    warnings,
+)
 from hybrid.scoring.label_changes import OtherLabels, with_same_labels
 from hybrid.scoring.paths import (
     DEFAULT_RULE,
@@ -47,7 +56,7 @@ from hybrid.scoring.predicted import import_run
 from hybrid.scoring.predictions.base import Origin
 from hybrid.scoring.published_tables import published_below
 from hybrid.scoring.rendering import Block, as_csv, lines_of, needing, pieces, sides, tables_of
-from hybrid.scoring.result import Result, SectionResult
+from hybrid.scoring.result import FRACTION, Result, SectionResult
 from hybrid.scoring.score import Scored, with_judged
 from hybrid.scoring.sections import codes_of, results, sections
 from hybrid.serving.import_trial import describer
@@ -58,7 +67,7 @@ if TYPE_CHECKING:
 
 
 class Report(ABC):
-    """Numbers of solvers in every form: `str` gives tables as text, notebooks show them as markdown."""
+    """Numbers of solvers in every form: `str` gives tables as text, notebooks show them as HTML or markdown."""
 
     @abstractmethod
     def tables(self) -> tuple[Table, ...]:
@@ -89,6 +98,13 @@ class Report(ABC):
 
     def _repr_markdown_(self) -> str:
         return self.render("markdown")
+
+    def _repr_html_(self) -> str:
+        return joined(self.html_parts())
+
+    def html_parts(self) -> Iterator[str]:
+        """Yield the tables as HTML; subclasses put before them what qualifies their numbers."""
+        yield from map(as_html, self.tables())
 
 
 @dataclass(frozen=True, repr=False)
@@ -150,6 +166,14 @@ class ScoreReport(Report):
     def tables(self) -> tuple[Table, ...]:
         """Return the tables of each path."""
         return tuple(table for comparison in self.comparisons.values() for table in comparison.tables())
+
+    def html_parts(self) -> Iterator[str]:
+        """Yield the conclusion, chart and tables of each path, or a single message if nothing was answered."""
+        if nothing := nothing_answered_by(self.solvers):
+            yield paragraph(nothing)
+            return
+        for comparison in self.comparisons.values():
+            yield from comparison.html_parts()
 
     def as_json(self) -> dict[str, Json]:
         """Return one object for a single path, or one object per path."""
@@ -275,6 +299,28 @@ class ComparisonReport(Report):
             return "\n".join(filter(None, (head, *(piece for block in self.blocks() for piece in pieces(block, form)))))
         short = as_summary(self.comparison, self.conclusion, self.more or MORE, form)
         return "\n".join([first + short, *(piece for block in self._published() for piece in pieces(block, form))])
+
+    @described_by(describer)
+    def html_parts(self) -> Iterator[str]:
+        """Yield what limits the numbers, the conclusion, a chart of the headline metric, and the tables."""
+        if not self.solvers:
+            return
+        if nothing := nothing_answered_by(self.solvers):
+            yield paragraph(nothing)
+            return
+        if self.headed:
+            yield paragraph(HEAD_SEPARATOR.join(head_of(self.solvers)))
+        yield paragraph(rule_line(self.solvers))
+        yield from (paragraph(f"warning: {line}") for line in warnings(self.solvers))
+        yield from (paragraph(sentence.text) for sentence in self.conclusion)
+        yield interval_chart(self.comparison.headline or "", self._bars())
+        yield from map(as_html, self.tables())
+
+    def _bars(self) -> list[Bar]:
+        """Return each solver's headline metric with its 95 % interval, if it is a fraction."""
+        rows = [row for row in self.results if row.metric == self.comparison.headline and row.unit == FRACTION]
+        values = [row for row in rows if (row.quantity, row.none) == ("value", self.comparison.rule) and not row.group]
+        return [Bar(row.a, row.value, row.low, row.high) for row in values if row.value is not None]
 
     def _first_line(self, form: str) -> str:
         """Return models, benchmark, questions and date in one line; empty if `headed` is False."""

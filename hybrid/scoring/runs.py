@@ -7,12 +7,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
-from hybrid.answers.letters import parse_letter
+from hybrid.answers import parse
+from hybrid.answers.comparing import as_json
 from hybrid.benchmarks.base import Benchmark, ScoreOptions, UnansweredRule
 from hybrid.core.errors import UsageError
 from hybrid.core.files import write_redacted, writing
@@ -168,14 +170,15 @@ def _judged(
 
 
 def write_submission(folder: RunFolder, solver: str) -> Path:
-    """Write the file for the benchmark's submission server, from one solver's attempts; return its path."""
+    """Write the file for the benchmark's submission server, or of the answers; return its path."""
     benchmark: Benchmark = load("hybrid.benchmarks", folder.manifest["identity"]["benchmark"])
     questions = folder.questions()
     answers: dict[str, str | None] = {question.id: None for question in questions.sound}
     for attempt in recorded_of(folder, solver, questions).without_steps.values():
         question = questions.by_id[attempt.id]
         assert isinstance(question, Question)  # noqa: S101 - a broken row is never asked
-        answers[attempt.id] = parse_letter(attempt.exchanges[-1].reply.text, question.choices).value
+        value = as_json(cast(Any, parse(attempt.exchanges[-1].reply.text, question.kind, question.choices).value))
+        answers[attempt.id] = value if value is None or isinstance(value, str) else json.dumps(value)
     path = folder.path / solver / "submission.json"
     with writing(path.parent):
         write_redacted(path, benchmark.submission(answers).encode() + b"\n")

@@ -5,12 +5,13 @@
 
 Columns are `id, image, question, choices, answer` and optionally `task, group, hint, kind, tolerance, cluster`, or
 those of VLMEvalKit's TSV. For other names write a mapping, `questions.yaml` next to `questions.jsonl`, or a file named
-with `--setting mapping=FILE`.
+with `--setting mapping=FILE`. With `--split hidden` the rows need no answer: they are asked and not scored.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -59,7 +60,12 @@ class Questions(TableBenchmark):
         """Open the table with its mapping, or with unambiguous column names."""
         mapping = mapping_of(source, path)
         layout = Layout() if mapping is None else layout_of(mapping)
-        return reader_of(source, path, layout, self.texts, path.stem)
+        hidden = source.split in self.card.hidden_splits
+        return reader_of(source, path, layout, self.texts, path.stem, has_answers=not hidden)
+
+    def submission(self, answers: Mapping[str, str | None]) -> str:
+        """Return the answers by id as JSON, null for an unreadable one."""
+        return json.dumps(dict(answers), indent=1, ensure_ascii=False)
 
     def summarise(self, scores: Sequence[Score]) -> tuple[Metric, ...]:
         """Compute accuracy; for yes/no questions also F1 and its parts, for boxes their overlap."""

@@ -110,8 +110,8 @@ class TableBenchmark(Benchmark):
         return scoring.score_text(question, stored, Outcome.ANSWERED, options)
 
     def expected(self, question: Question) -> str | None:
-        """Return `hybrid.benchmarks.questions.scoring.describe_target`."""
-        return scoring.describe_target(question)
+        """Return `hybrid.benchmarks.questions.scoring.describe_target`; None if the answer is hidden."""
+        return None if question.target is None else scoring.describe_target(question)
 
     def doubts(self, source: Source) -> Iterator[str]:
         """Yield `hybrid.benchmarks.questions.reading.Reader.doubts`."""

@@ -55,15 +55,21 @@ class Columns:
         return tuple(dict.fromkeys(name for name in (self.id, self.task, self.route, self.cluster, *content) if name))
 
 
-def resolve(names: Sequence[str], layout: Layout, location: str) -> Columns:
-    """Return the columns of a table. Raises `DataError` if one named by a mapping, or a required one, is missing."""
+def resolve(names: Sequence[str], layout: Layout, location: str, *, hidden: bool = False) -> Columns:
+    """Return the columns of a table; with `hidden` answers, a column of answers is not read.
+
+    Raises:
+        DataError: a column that a mapping names, or a required one, is missing.
+    """
     chosen_columns = {role: _choose_columns(role, names, layout, location) for role in (*NAMES, "group")}
     for role in ("question", "answer"):
-        if not chosen_columns[role]:
-            raise DataError(
-                f"{location}: no column is certain to be the {role}; write a mapping (`columns: {{{role}: NAME}}`); "
-                f"there are: {', '.join(names)}"
-            )
+        if chosen_columns[role] or (hidden and role == "answer"):
+            continue
+        unlabelled = ", or ask without answers with --split hidden" if role == "answer" else ""
+        raise DataError(
+            f"{location}: no column is certain to be the {role}; write a mapping (`columns: {{{role}: NAME}}`)"
+            f"{unlabelled}; there are: {', '.join(names)}"
+        )
     single = {role: (chosen_columns[role] or ("",))[0] for role in NAMES if role not in ("image", "choices")}
     groups = chosen_columns["group"]
     if "task" not in layout.columns and single["task"] == "task" and "category" in names:

@@ -121,7 +121,9 @@ class Doubts:
         return self._layout.kind is not None or bool(column and row.values.get(column))
 
     def _of_answer(self, row: DataRow, question: Question) -> Iterator[str]:
-        """Yield doubts about the answer."""
+        """Yield doubts about the answer; none if it is hidden."""
+        if question.target is None:
+            return
         with suppress(DataError):
             items = texts(row, self._columns.answer)
             answers = items if items else (answer_in(row, self._columns.answer),)

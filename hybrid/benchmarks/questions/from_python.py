@@ -13,9 +13,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from hybrid.core.errors import UsageError
+from hybrid.core.errors import HybridError, UsageError
 from hybrid.core.files import write_atomic
 from hybrid.core.images import encode, read_image_file
+from hybrid.core.types import LETTERS
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -50,6 +51,29 @@ class Question:
     tolerance: float | str | None = None
     group: Mapping[str, str] = field(default_factory=dict)
     cluster: str = ""
+
+    def _repr_html_(self) -> str:
+        """Return text, choices and pictures, for a notebook; the answer is left out."""
+        from hybrid.display.html import joined, paragraph
+
+        several = isinstance(self.images, list | tuple)
+        pictures: Sequence[Any] = self.images if several else [self.images]  # type: ignore[assignment]
+        choices = [paragraph(f"({letter}) {choice}") for letter, choice in zip(LETTERS, self.choices, strict=False)]
+        shown = (_picture_html(picture, f"img:{place}") for place, picture in enumerate(pictures, 1))
+        return joined([paragraph(self.question), *choices, *shown])
+
+
+def _picture_html(picture: Any, name: str) -> str:
+    """Return a picture with its name, or the reason why it cannot be read."""
+    from hybrid.core.images import inspect
+    from hybrid.display.html import paragraph
+    from hybrid.display.html import picture as picture_html
+
+    try:
+        data = _bytes(picture, name)
+        return picture_html(data, inspect(data, name).media_type, name)
+    except HybridError as error:
+        return paragraph(str(error))
 
 
 def write(questions: Sequence[Question], root: Path) -> Path:

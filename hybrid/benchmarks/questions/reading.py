@@ -49,6 +49,7 @@ class QuestionReader:
     rows_a_unit: int = 1
     # Prefix of ids made from row numbers, which distinguishes the tables of a data set.
     prefix: str = ""
+    has_answers: bool = True
 
     def questions(
         self, task: str, store: ImageStore, *, needs_images: bool = True
@@ -91,7 +92,7 @@ class QuestionReader:
                 # Saved predictions are scored without pictures, which only determine the clusters.
                 with nullcontext() if needs_images else suppress(DataError):
                     question = replace(question, images=self._images(row, store, identity))
-            if question.kind in PLACES:
+            if question.kind in PLACES and self.has_answers:
                 question = replace(question, target=self._target_in_pixels(row, question))
         except DataError as error:
             return BrokenQuestion(identity, task, str(error), cluster=cluster)
@@ -168,8 +169,8 @@ class QuestionReader:
         if question_text is None:
             raise DataError(f"{row.where}, column {columns.question}: there is no question")
         stem, choices, labels = self._choices(row, question_text)
-        kind = kind_of(row, columns, self.layout, choices)
-        target = target_of(kind, row, columns, self.layout, choices, labels)
+        kind = kind_of(row, columns, self.layout, choices, has_answer=self.has_answers)
+        target = target_of(kind, row, columns, self.layout, choices, labels) if self.has_answers else None
         hint = scalar_text(row, columns.hint) if columns.hint else None
         # pandas, with which VLMEvalKit reads its tables, treats these words as an empty cell.
         hint = None if hint in ("nan", "NaN") else hint
@@ -292,7 +293,14 @@ def folder_of(source: Source) -> Path:
 
 
 def reader_of(
-    source: Source, path: Path, layout: Layout, texts: Mapping[str, str], task: str, rows: int = 1
+    source: Source,
+    path: Path,
+    layout: Layout,
+    texts: Mapping[str, str],
+    task: str,
+    rows: int = 1,
+    *,
+    has_answers: bool = True,
 ) -> QuestionReader:
     """A reader for the table; scans it once.
 
@@ -303,12 +311,16 @@ def reader_of(
         texts: default texts of a question's parts.
         task: task of all rows without a task column.
         rows: number of consecutive rows that form one unit.
+        has_answers: whether the table has right answers; if not, its column of answers is not read.
 
     Raises:
         DataError: the table cannot be read, or lacks columns.
     """
     folder = folder_of(source)
     table = table_of(folder, path)
-    columns = resolve(table.columns(), layout, str(path))
+    columns = resolve(table.columns(), layout, str(path), hidden=not has_answers)
     index = index_of(folder, path, columns, task, rows)
-    return QuestionReader(folder, source.images_root or folder, table, layout, columns, index, texts, rows_a_unit=rows)
+    images_root = source.images_root or folder
+    return QuestionReader(
+        folder, images_root, table, layout, columns, index, texts, rows_a_unit=rows, has_answers=has_answers
+    )

@@ -41,8 +41,8 @@ def number_in(text: str) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def kind_of(row: DataRow, columns: Columns, layout: Layout, choices: Sequence[str]) -> Kind:
-    """Return the kind given by the row or the mapping, else the one that its answer implies.
+def kind_of(row: DataRow, columns: Columns, layout: Layout, choices: Sequence[str], *, has_answer: bool = True) -> Kind:
+    """Return the kind given by the row or the mapping, else the one that its answer implies; without one, text.
 
     Raises:
         DataError: a word that is not a kind, or an answer that implies none.
@@ -61,6 +61,8 @@ def kind_of(row: DataRow, columns: Columns, layout: Layout, choices: Sequence[st
         return layout.kind
     if choices:
         return Kind.CHOICE
+    if not has_answer:
+        return Kind.TEXT
     value, location = row.cell(columns.answer), f"{row.where}, column {columns.answer}"
     if parse_list(value) is not None:
         if numbers(value) is not None:

@@ -36,7 +36,7 @@ from hybrid.models.failures import StatusError, summary
 from hybrid.models.images import ImageEncoder, image_block
 from hybrid.models.options import Connection, connection, image_rules, options, options_of_repetition, server_metadata
 from hybrid.models.prompt_cache import lane
-from hybrid.models.providers import PROVIDERS
+from hybrid.models.providers import PROVIDERS, Provider
 from hybrid.models.toolspec import ToolsOffered
 from hybrid.tool import Tool
 
@@ -73,11 +73,11 @@ class ChatCompletionsClient:
         UsageError: an unsupported option, or no key in the environment.
     """
 
-    def __init__(self, name: str, settings: ModelSettings, store: ImageStore) -> None:
+    def __init__(self, name: str, settings: ModelSettings, store: ImageStore, provider: Provider | None = None) -> None:
         self.name = name
         self._model = name.partition(":")[2]
         self._settings = settings
-        provider = PROVIDERS["openai"]
+        provider = provider or PROVIDERS["openai"]
         self._connection = connection(provider, settings, name)
         self._options = options(provider, self._model, settings)
         self.images = ImageEncoder(store, image_rules(provider, self._connection, settings, name))
@@ -220,7 +220,7 @@ def address(reached: Connection, request_options: Mapping[str, Json]) -> Address
     for name, value in more.items() if isinstance(more, dict) else ():
         query[name] = str(value).lower() if isinstance(value, bool) else "" if value is None else str(value)
     headers = {
-        "Authorization": f"Bearer {reached.key}",
+        "Authorization": f"Bearer {reached.key or 'EMPTY'}",
         "Content-Type": "application/json",
         "Accept": "application/json",
         "User-Agent": "hybrid-perception",

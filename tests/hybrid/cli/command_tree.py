@@ -18,7 +18,7 @@ from tests.finished_runs import Words
 SERVED = ("--model", "openai:m", "--base-url", "http://127.0.0.1:9/v1")
 # Commands that go on until somebody ends them, or take minutes: they are called in ways that fail only.
 WAITING: frozenset[Words] = frozenset(
-    {("view",), ("tools", "serve"), ("quickstart",), ("tools", "gallery"), ("tools", "try")}
+    {("view",), ("models", "serve"), ("tools", "serve"), ("quickstart",), ("tools", "gallery"), ("tools", "try")}
 )
 
 
@@ -52,6 +52,7 @@ class Given:
             ("run",): (*values, "--solver", "mllm", "--out", out),
             ("ablate",): (*values[:3], *SERVED, "--backend", "classical", "--dry-run", "-o", out),
             ("study",): (*values[:3], *SERVED, "--backend", "classical", "--dry-run", "-o", out),
+            ("ask",): (image, "Is it?", *SERVED, "--solver", "text_only", "--model-arg", "retries=0", "--out", out),
             ("score",): (run,),
             ("compare",): (run,),
             ("judge",): (run, "--model", f"replay:{self.model}"),
@@ -63,6 +64,7 @@ class Given:
             ("models", "check"): (f"replay:{self.model}",),
             ("completion",): ("bash",),
             ("runs", "list"): (run,),
+            ("runs", "show"): (run,),
             ("runs", "cancel"): (run,),
             ("data", "check"): (data,),
             ("data", "sample"): ("-o", out, "--task", "Jigsaw", "--each", "1"),

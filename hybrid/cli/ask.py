@@ -1,0 +1,146 @@
+"""`hybrid ask`: ask one question about pictures and show every step to the answer."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+from click.core import ParameterSource
+
+from hybrid.cli import _options as shared
+from hybrid.cli._help import Grouped
+from hybrid.cli._logging_options import told_options
+from hybrid.cli._path import path_option
+from hybrid.cli._run_options import config_of, run_options
+from hybrid.core.errors import UsageError
+from hybrid.core.files import write_atomic
+from hybrid.core.secrets import redact
+from hybrid.display.notes import tell
+
+if TYPE_CHECKING:
+    from hybrid.running.resolve import ResolvedRun
+
+# The options of a run that choose among many questions, or concern many of them.
+OF_MANY_QUESTIONS: Final = frozenset(
+    {
+        *("split", "task", "limit", "only", "data", "images_root", "rotate", "strict", "protocol", "trust", "context"),
+        *("batch", "batch_wait", "batch_tail", "concurrency", "engine", "address", "tool_gpu"),
+        *("run_max_calls", "run_max_tokens", "run_max_seconds", "run_max_cost", "trace", "trace_text"),
+    }
+)
+# Shown by `--help-all` only.
+RARE: Final = ("setting", "backend", "weights", "tool_output", "max_turns", "max_tokens", "path", "kind")
+PAGE_FILE: Final = "answer.html"
+
+
+def ask_options() -> list[click.Parameter]:
+    """Return the options of `hybrid run` that a single question takes."""
+    return [option for option in run_options() if option.name not in OF_MANY_QUESTIONS]
+
+
+@click.command("ask", cls=Grouped, params=ask_options(), rare=RARE)
+@click.argument("words", nargs=-1, required=True, metavar='PHOTO... "QUESTION"')
+@click.option(
+    "--choice", multiple=True, metavar="TEXT", help="An option of a multiple-choice question. Given once for each."
+)
+@click.option(
+    "--kind",
+    type=click.Choice(["choice", "order", "yes_no", "integer", "number", "text", "point", "box"]),
+    help="The form of the answer.  [default: choice with --choice, else text]",
+)
+@click.option(
+    "--open", "open_browser", is_flag=True, help="Also write a page with the pictures and open it in a browser."
+)
+@shared.as_json
+@path_option
+@told_options
+@click.pass_context
+def command(
+    context: click.Context,
+    /,
+    words: tuple[str, ...],
+    choice: tuple[str, ...],
+    kind: str | None,
+    open_browser: bool,
+    as_json: bool,
+    **given: Any,
+) -> int:
+    """Ask one question about pictures: PHOTO... "QUESTION".
+
+    Prints each step to the answer: what the model called, what each tool put out, the pictures, the cost. The solver is
+    `controller`, the model with tools, unless --solver names others. Each call is a run of its own in the cache folder,
+    or in --out.
+
+    \b
+    Examples:
+      hybrid ask photo.jpg "Is the cup left of the plate?" --model openai:gpt-4o
+      hybrid ask a.png b.png "Which is sharper?" --choice "the first" --choice "the second" --model ollama:qwen2.5vl
+    """
+    from hybrid.cli._one_question import new_run_folder, refuse_broken, write_question
+    from hybrid.cli._several_runs import ask_and_show, prepared
+    from hybrid.engines import opener_of
+
+    images, question = split_words(words)
+    folder = write_question(images, question, choice, kind or "")
+    is_given = {name: context.get_parameter_source(name) not in (None, ParameterSource.DEFAULT) for name in given}
+    values = {"out": new_run_folder(), "solver": ["controller"]}
+    values |= {name: value for name, value in given.items() if is_given[name]}
+    config = run_config(folder, values)
+    opener_of(config)
+    run = prepared(config)
+    refuse_broken(run)
+    for line in [*run.tools.foreign.left_out.values(), *run.tools.left_out]:
+        tell(f"note: not offered: {redact(line)}")
+    for line in run.tools.notes:
+        tell(f"note: {redact(line)}")
+
+    def show(_results: object) -> Sequence[str]:
+        return show_answers(run, as_json=as_json, open_browser=open_browser)
+
+    return ask_and_show({"": lambda: run}, config.run_limits, [run.folder.path], show)
+
+
+def split_words(words: Sequence[str]) -> tuple[list[str], str]:
+    """Return the pictures and the question, which is the last word. Raises `UsageError` if one is missing."""
+    *images, question = words
+    example = 'write `hybrid ask photo.jpg "What is left of the cup?"`'
+    if Path(question).is_file():
+        raise UsageError(f"{question} is a file, and the question is missing: {example}")
+    if not images:
+        raise UsageError(f"there is no picture before the question: {example}")
+    for image in images:
+        if not Path(image).expanduser().is_file():
+            reason = "is a folder" if Path(image).expanduser().is_dir() else "there is no such picture"
+            raise UsageError(f"{image}: {reason}; put the question into quotation marks, as its last word: {example}")
+    return [str(Path(image).expanduser()) for image in images], question
+
+
+def run_config(folder: Path, values: dict[str, Any]) -> Any:
+    """Return the configuration of a run over a folder of questions without answers. Raises `UsageError`."""
+    from hybrid.cli._configured import options_of
+    from hybrid.cli.run import command as run_command
+
+    try:
+        context = run_command.make_context("run", [str(folder), "--split", "hidden"], default_map=values)
+    except click.UsageError as error:
+        raise UsageError(error.format_message()) from error
+    return config_of(context.params, options_of(context))
+
+
+def show_answers(run: ResolvedRun, *, as_json: bool, open_browser: bool) -> Sequence[str]:
+    """Print the answers; with `open_browser` write a page and open it. Returns a line for each unanswered question."""
+    from hybrid.interface.answers import answers_of
+
+    answers = answers_of(run.folder)
+    click.echo(json.dumps(answers.as_json(), ensure_ascii=False) if as_json else str(answers))
+    if open_browser:
+        import webbrowser
+
+        page = run.folder.path / PAGE_FILE
+        write_atomic(page, answers.as_page().encode("utf-8", "replace"))
+        if not webbrowser.open(page.resolve().as_uri()):
+            tell(f"no browser could be started: open {page}")
+    return [f"{answer.solver}: {answer.error}" for answer in answers if answer.attempt is None and answer.error]

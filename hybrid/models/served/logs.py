@@ -1,0 +1,23 @@
+"""Where a server that this program starts writes its log: in the folder of the run that starts it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from pathlib import Path
+from typing import Final
+
+SERVER_LOG: Final = "server.log"
+# None outside of a run.
+LOG_FOLDER: Final[ContextVar[Path | None]] = ContextVar("LOG_FOLDER", default=None)
+
+
+@contextmanager
+def server_logs_in(folder: Path) -> Iterator[None]:
+    """Servers that start inside the block write their log into this folder."""
+    token = LOG_FOLDER.set(folder)
+    try:
+        yield
+    finally:
+        LOG_FOLDER.reset(token)

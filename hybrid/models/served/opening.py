@@ -1,0 +1,72 @@
+"""Opens a model whose server this program starts; the server starts with the first request."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from hybrid.config import ModelSettings
+from hybrid.core.errors import UsageError
+from hybrid.core.images import ImageStore
+from hybrid.core.messages import AssistantMessage, Message
+from hybrid.core.timing import waiting
+from hybrid.core.types import Json
+from hybrid.models.base import CallKey, ChatModel
+from hybrid.models.caller import Caller
+from hybrid.models.chat_completions.client import ChatCompletionsClient, RequestBody, speaks
+from hybrid.models.providers import PROVIDERS
+from hybrid.models.served.commands import ServerCommand, command_of
+from hybrid.models.served.process import OwnServer, server_for
+from hybrid.tool import Tool
+
+
+def open_served(name: str, settings: ModelSettings, store: ImageStore) -> ChatModel:
+    """Make a model whose server is not started yet.
+
+    Raises:
+        UsageError: the server is not installed, an argument that the program sets itself, an address, or an option that
+            the server's chat API does not have.
+    """
+    word = name.partition(":")[0]
+    if settings.base_url is not None:
+        other = f"openai:{name.partition(':')[2]}"
+        raise UsageError(f"--base-url: {word}: starts a server of its own; for one that runs give --model {other}")
+    command = command_of(name, settings.server_args)
+    server = server_for(command)
+    reached = replace(settings, base_url=server.base_url)
+    if not speaks(reached, name):
+        raise UsageError(f"--model-arg: {word}: is asked by the chat completions API, which lacks one of these options")
+    # The key of another provider is not sent to this server.
+    provider = replace(PROVIDERS["openai"], name=word, key_env=(), url_env=(), no_temperature=None)
+    return ServedModel(ChatCompletionsClient(name, reached, store, provider), reached, command, server)
+
+
+class ServedModel(Caller[RequestBody]):
+    """A model of a server that starts with the first request."""
+
+    def __init__(
+        self, client: ChatCompletionsClient, settings: ModelSettings, command: ServerCommand, server: OwnServer
+    ) -> None:
+        super().__init__(client, settings)
+        self._command = command
+        self._server = server
+
+    def metadata(self) -> Mapping[str, Json]:
+        """Return the model's facts with the arguments of its server, without its address."""
+        return {**super().metadata(), "server": dict(self._command.facts)}
+
+    def connection(self) -> Mapping[str, Json]:
+        """Return how the server is reached; its port differs from run to run."""
+        return {**super().connection(), "base_url": f"started by hybrid ({self.provider})"}
+
+    async def chat(self, messages: Sequence[Message], tools: Sequence[Tool], call: CallKey) -> AssistantMessage:
+        """Wait until the server is ready, then ask it.
+
+        Raises:
+            ModelRefused: the server could not be started, or has ended.
+            Outage, ServerDown, DataError: as `Caller.chat`.
+        """
+        # Starting takes minutes, which are not charged to the question.
+        with waiting(long=True):
+            await self._server.wait_until_ready()
+        return await super().chat(messages, tools, call)
