@@ -17,7 +17,8 @@ values: no bounds
   of three or more
 
 Gains are questions right, each weighing the same, also where the headline metric is a mean over tasks. A rate is not
-given where what tools cost more does not differ from 0 (95 %). Without repetitions of the model alone there is no
+given where what tools cost more does not differ from 0 (95 %), or is less than a token or 0.01 s a question: a solver
+with tools that costs less than the model alone has no price. Without repetitions of the model alone there is no
 majority. Seconds are those of model and tools, without queues.
 """
 
@@ -43,10 +44,13 @@ from hybrid.stats import ratio_interval
 NAME: Final = "price"
 # By quantity the unit of the cost, and points per how much of it.
 RATES: Final = {"points per 1,000 tokens": ("tokens", 1_000.0), "points per second": ("seconds", 1.0)}
+# What tools must cost more a question, so that a rate says something: recorded replies take no time at all.
+LEAST_ADDED: Final = {"tokens": (1.0, "a token"), "seconds": (0.01, "0.01 s")}
 SAMPLES, MAJORITY = "samples at the same price", "gain over samples at the same price"
 LEAST_SAMPLES: Final = 3
 TOO_FEW: Final = "samples were asked and not"
 NEAR_ZERO: Final = "not given: the {} that tools cost do not differ from 0 (95 %)"
+TOO_CHEAP: Final = "not given: tools cost less than {} a question more than the model alone"
 
 
 def rows(comparison: Comparison) -> list[Result]:
@@ -90,6 +94,9 @@ def _rate(part: Part, quantity: str, unit: str, amount: float, costs: tuple[Floa
     alone, hybrid = map(np.nan_to_num, part.seen.correct())
     gained, added = hybrid - alone, costs[1] - costs[0]
     row = part.number(quantity, None, unit=f"points per {unit}")
+    least, in_words = LEAST_ADDED[unit]
+    if float(added.mean()) < least:
+        return row.noted(TOO_CHEAP.format(in_words))
     found = ratio_interval(gained, added, part.seen.unit.tolist(), share=False)
     if found is None:
         return row.noted(NEAR_ZERO.format(unit))

@@ -338,6 +338,23 @@ def test_the_price_of_a_point(compared: Any) -> None:
     assert sentences(result)["price.rate"].startswith("The gain comes to 149 points per 1,000 tokens")
 
 
+def nearly_free(solver: str, question: Question, reply: Reply) -> Reply:
+    """Recorded replies take no time, and this solver with tools takes fewer tokens than the model alone."""
+    reply = costing(solver, question, reply)
+    return replace(
+        reply,
+        usage=replace(reply.usage, input_tokens=400 - reply.usage.input_tokens, seconds=reply.usage.seconds / 1e4),
+    )
+
+
+def test_what_costs_nothing_has_no_price(compared: Any) -> None:
+    result = compared(costing=nearly_free, real={"controller": "70r 30w", "mllm": "40r 60w"})
+    rows = by_quantity(tuple(PRICE.rows(result)))
+    for quantity, least in (("points per 1,000 tokens", "a token"), ("points per second", "0.01 s")):
+        assert rows[quantity].value is None
+        assert rows[quantity].note == f"not given: tools cost less than {least} a question more than the model alone"
+
+
 def test_a_majority_of_samples_at_the_same_price(synthetic_runs: Any, tmp_path: Path) -> None:
     # Each sample is right on 60 of 90, wrong on another third each time: the majority is right on all.
     thirds = {"mllm": "30w 60r", "mllm@2": "30r 30w 30r", "mllm@3": "60r 30w", "controller": "70r 20w"}
