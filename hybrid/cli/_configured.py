@@ -287,8 +287,13 @@ def _texts(field: OptionField, node: Node) -> tuple[str, ...]:
 
 def _pairs(field: OptionField, node: Node) -> Iterator[str]:
     key = field.option.long
+    if field.is_keyless and node.kind == "text":
+        yield node.text
+        return
     if node.entries is None:
-        raise _misfit(key, node, "a mapping, NAME: VALUE")
+        raise _misfit(
+            key, node, f"{field.option.metavar} or a mapping" if field.is_keyless else "a mapping, NAME: VALUE"
+        )
     for name, value in node.entries.items():
         if value.kind in ("list", "mapping"):
             if key != "model-arg":

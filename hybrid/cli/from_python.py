@@ -349,7 +349,7 @@ def _hint(field: OptionField) -> str:
     """Return the types of a keyword, as an annotation."""
     if field.is_pairs:
         # Of the weights for the only tool that loads some, the tool may be left out.
-        return "str | Mapping[str, Json]" if field.option.metavar.startswith("[") else "Mapping[str, Json]"
+        return "str | Mapping[str, Json]" if field.is_keyless else "Mapping[str, Json]"
     if field.words:
         kind = f"Literal[{', '.join(map(repr, field.words))}]"
     else:

@@ -180,6 +180,11 @@ class OptionField:
         return get_origin(self.type) is not None and issubclass(_class(self.type), Mapping)
 
     @property
+    def is_keyless(self) -> bool:
+        """Whether the key of a KEY=VALUE word may be left out, as in `--weights [TOOL=]DIR`."""
+        return self.is_pairs and self.option.metavar.startswith("[")
+
+    @property
     def is_many(self) -> bool:
         """Whether it has several values."""
         return _class(self.type) is tuple

@@ -46,6 +46,15 @@ def test_the_command_line_wins(tmp_path: Path) -> None:
     assert (result.settings, result.samples, result.limits.tool_calls) == ({"hints": "off"}, 2, 3)
 
 
+def test_weights_of_the_only_tool_that_loads_some_need_no_name(tmp_path: Path) -> None:
+    for text in ("weights: DIR", "weights: {depth: DIR}"):
+        file = write_file(tmp_path / "run.yaml", f"tools: [crop, depth]\n{text}\n")
+        assert config("--config", file, "blink").service.weights == {"depth": "DIR"}
+    file = write_file(tmp_path / "run.yaml", "weights: 3\n")
+    with pytest.raises(UsageError, match=r"line 1: weights: 3: must be \[TOOL=\]DIR or a mapping"):
+        context("--config", file, "blink")
+
+
 @pytest.mark.parametrize(
     ("text", "message"), [*cases(__file__, "misfits")[1], ("[" * 5000, "line 1: more than 20 values in each other")]
 )
