@@ -46,8 +46,8 @@ def try_(
       hybrid tools try depth photo.jpg --open
       hybrid tools try my_tool photo.jpg --path my_tools
     """
-    from hybrid.display.tool_page import ToolPage
-    from hybrid.interface.tool_process import ToolProcess, ToolSetup
+    from hybrid.integrations.tool_page import ToolPage
+    from hybrid.integrations.tool_process import ToolProcess, ToolSetup
     from hybrid.plugins.registry import load, looked_in
     from hybrid.plugins.weights_option import weights_by_tool
 

@@ -84,6 +84,8 @@ def command(
     from hybrid.engines import opener_of
 
     images, question = split_words(words)
+    if len(choice) == 1:
+        raise UsageError("--choice: a multiple-choice question has two options or more, each with its own --choice")
     folder = write_question(images, question, choice, kind or "")
     is_given = {name: context.get_parameter_source(name) not in (None, ParameterSource.DEFAULT) for name in given}
     values = {"out": new_run_folder(), "solver": ["controller"]}

@@ -60,12 +60,11 @@ class LocalServer(ThreadingHTTPServer):
 
     def serve_until_signal(self) -> None:
         """Serve until SIGINT or SIGTERM. Call it in the main thread."""
-        from hybrid.running.signals import SIGNALS
-
-        previous = {number: signal.getsignal(number) for number in SIGNALS}
+        numbers = (signal.SIGINT, signal.SIGTERM)
+        previous = {number: signal.getsignal(number) for number in numbers}
         try:
             # A shell starts background jobs with SIGINT ignored; SIGTERM would leave temporary folders behind.
-            for number in SIGNALS:
+            for number in numbers:
                 signal.signal(number, signal.default_int_handler)
             self.serve_forever()
         except KeyboardInterrupt:

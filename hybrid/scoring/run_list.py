@@ -266,14 +266,16 @@ def _usage_of(folder: RunFolder, solver: str) -> Usage | None:
 
 
 def _refuse_unknown(runs: Sequence[ListedRun], chosen: RunFilter) -> None:
-    """Raise `UsageError` for a benchmark or solver that no run has, with the nearest that there is."""
+    """Raise `UsageError` for a benchmark, model or solver that no run has, with the nearest that there is."""
     available = {
         "benchmark": {run.benchmark for run in runs if run.benchmark},
+        "model": {run.model for run in runs if run.model},
         "solver": {solver for run in runs for solver in run.solvers},
     }
     for field, names in available.items():
         word = getattr(chosen, field)
-        if word and names and word not in names:
+        is_part = field == "model" and any(word.casefold() in name.casefold() for name in names)
+        if word and names and word not in names and not is_part:
             hint, has = did_you_mean(word, sorted(names)), ", ".join(sorted(names))
             raise UsageError(f"--{field} {word}: no run here has it{hint}; there are: {has}")
 

@@ -73,6 +73,7 @@ class Given:
             ("tools", "show"): ("markers",),
             ("tools", "run"): ("markers", image),
             ("tools", "try"): ("markers", image),
+            ("models", "serve"): ("vllm:tiny",),
             ("tools", "fetch"): ("depth", "--dry-run"),
             ("tools", "new"): ("glow", "--tool-path", out),
             ("new", "plugin"): ("glow", "-o", out),

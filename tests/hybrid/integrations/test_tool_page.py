@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from hybrid.display.tool_page import MAX_CALL_BYTES, ToolPage, same_calls
-from hybrid.interface.tool_process import ToolProcess, ToolSetup
+from hybrid.integrations.tool_page import MAX_CALL_BYTES, ToolPage, same_calls
+from hybrid.integrations.tool_process import ToolProcess, ToolSetup
 from hybrid.plugins.registry import folders
 from tests.hybrid.report.conftest import CHROMIUM, HANGS_MS
 from tests.servers import listening

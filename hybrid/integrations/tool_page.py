@@ -23,7 +23,7 @@ from urllib.parse import urlsplit
 
 from hybrid.core.types import Json
 from hybrid.display.local_server import LocalHandler, LocalServer
-from hybrid.interface.tool_process import ToolProcess
+from hybrid.integrations.tool_process import ToolProcess
 
 FOLDER = Path(__file__).parents[1] / "templates" / "tool_page"
 # The files of the page by URL path, with their media types.

@@ -105,7 +105,7 @@ class ToolProcess:
             files = self._about.get("files", ())
             self.close()
             self._process = subprocess.Popen(  # noqa: S603
-                [sys.executable, "-m", "hybrid.interface.tool_process", json.dumps(asdict(self._setup))],
+                [sys.executable, "-m", "hybrid.integrations.tool_process", json.dumps(asdict(self._setup))],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
