@@ -22,7 +22,7 @@ from hybrid.plugins.registry import load, names
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.contract import ODD, WRAPPED, card_complaints, complaints, empty_or_repeated, moved
 from hybrid.serving.service import CachedTools
-from hybrid.tool import Args, Evidence, Pixels, Request, Tool
+from hybrid.tool import Args, Claims, Evidence, Pixels, Request, Tool
 from hybrid.tool.output_schema import data_mismatch
 from tests.tables import stored
 from tests.tools.tiny_checkpoints import Checkpoints
@@ -253,6 +253,12 @@ async def test_empty_and_duplicate_arguments_give_a_finding_or_a_clear_refusal(
 def test_the_card_is_complete(name: str) -> None:
     tool: Tool = load("tools", name)
     assert card_complaints(name, tool) == []
+
+
+def test_a_claim_that_the_output_does_not_have_is_named() -> None:
+    tool = replace(load("tools", "depth"), claims=Claims(("nearer_indx",)))
+    (complaint,) = card_complaints("depth", tool)
+    assert complaint == "the claim 'nearer_indx' is no value of the output's schema (did you mean 'nearer_index'?)"
 
 
 @pytest.mark.parametrize("name", names("tools"))
