@@ -22,6 +22,7 @@ from hybrid.plugins.registry import load, names
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.contract import ODD, WRAPPED, card_complaints, complaints, empty_or_repeated, moved
 from hybrid.serving.service import CachedTools
+from hybrid.serving.sources import code_of
 from hybrid.tool import Args, Claims, Evidence, Pixels, Request, Tool
 from hybrid.tool.output_schema import data_mismatch
 from tests.tables import stored
@@ -259,6 +260,11 @@ def test_a_claim_that_the_output_does_not_have_is_named() -> None:
     tool = replace(load("tools", "depth"), claims=Claims(("nearer_indx",)))
     (complaint,) = card_complaints("depth", tool)
     assert complaint == "the claim 'nearer_indx' is no value of the output's schema (did you mean 'nearer_index'?)"
+
+
+def test_a_schema_changes_no_version_of_a_tool() -> None:
+    tool = load("tools", "depth")
+    assert code_of(replace(tool, output=None)) == code_of(tool)
 
 
 @pytest.mark.parametrize("name", names("tools"))
