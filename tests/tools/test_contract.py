@@ -259,7 +259,7 @@ def test_the_card_is_complete(name: str) -> None:
 def test_a_claim_that_the_output_does_not_have_is_named() -> None:
     tool = replace(load("tools", "depth"), claims=Claims(("nearer_indx",)))
     (complaint,) = card_complaints("depth", tool)
-    assert complaint == "the claim 'nearer_indx' is no value of the output's schema (did you mean 'nearer_index'?)"
+    assert complaint == "the claim 'nearer_indx' is not in the output's schema (did you mean 'nearer_index'?)"
 
 
 def test_a_schema_changes_no_version_of_a_tool() -> None:
