@@ -17,7 +17,7 @@ from hybrid.benchmarks.blink.sample import item
 from hybrid.config import ServiceOptions
 from hybrid.core.errors import ToolError
 from hybrid.core.images import ImageStore
-from hybrid.core.types import Box, Finding, ImageRef, Json, StoredImage
+from hybrid.core.types import Box, Fault, Finding, ImageRef, Json, StoredImage
 from hybrid.plugins.registry import load, names
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.contract import ODD, WRAPPED, card_complaints, complaints, empty_or_repeated, moved
@@ -303,7 +303,14 @@ async def test_outputs_about_known_images_fit_their_schema(
         case = check.pose()
         if not case.needs:
             refs = [ImageRef(f"img:{n}", service.store.put_pixels(pixels)) for n, pixels in enumerate(case.images, 1)]
-            await ask(service, name, case.args, refs, check.name)
+            try:
+                finding = await service.call(tool, tool.parse(case.args), refs)
+            except ToolError as error:
+                # A checkpoint may take no such request, as one for words takes no points.
+                if error.fault is not Fault.BAD_ARGUMENTS:
+                    raise
+                continue
+            assert data_mismatch(tool.output or {}, finding.data) is None, check.name
 
 
 def _relation() -> Evidence:
