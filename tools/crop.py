@@ -13,17 +13,19 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import partial
-from typing import Self
+from typing import Annotated, NotRequired, Self
 
 import numpy as np
-from pydantic import Field, model_validator
+from pydantic import Field, model_validator, with_config
+from typing_extensions import TypedDict
 
 from hybrid.core.coordinates import at, size_px, span_px
 from hybrid.core.errors import ToolError
-from hybrid.core.types import Box, Fault, Finding, Json
+from hybrid.core.types import Box, Corners, Fault, Finding, Json
 from hybrid.tool import Args, Claims, Evidence, Picture, Pixels, Request, Tool
 from hybrid.tool.backends import WeightFree
 from hybrid.tool.card_file import tool_card
+from hybrid.tool.outputs import schema_of
 from tools._shared.args import PointArg, RegionArg, read_boxes, read_points
 from tools._shared.boxes import corners
 from tools._shared.overlay import DARK, WHITE, extent, write
@@ -71,6 +73,30 @@ class CropArgs(Args):
         if self.share is not None and self.point is None:
             raise ValueError("share is the side of a square around a point: give the point")
         return self
+
+
+class CropRow(TypedDict):
+    """A region that was cut, in the order of the pictures."""
+
+    name: Annotated[str, Field(description="region, a quadrant or the number of a tile")]
+    box_px: Annotated[Corners, Field(description="x0, y0, x1, y1 in image 1")]
+    scale: Annotated[float, Field(description="pixels of the crop per pixel of the image")]
+
+
+class SheetRow(TypedDict):
+    """An image on a contact sheet."""
+
+    image: Annotated[int, Field(description="its number, from 1")]
+    box_px: Annotated[Corners, Field(description="x0, y0, x1, y1 on the sheet")]
+    scale: Annotated[float, Field(description="pixels of the sheet per pixel of the image")]
+
+
+@with_config(extra="forbid")
+class CropData(TypedDict):
+    """Data of crop."""
+
+    crops: Annotated[NotRequired[list[CropRow]], Field(description="of a single image")]
+    sheet: Annotated[NotRequired[list[SheetRow]], Field(description="of several images")]
 
 
 def cut(pixels: Pixels, box: Box, scale: float | None) -> tuple[Pixels, Box, float]:
@@ -147,7 +173,7 @@ def tiles(size: tuple[int, int], rows: int, columns: int) -> list[Box]:
 
 
 def crop_region(request: Request[CropArgs]) -> Evidence:
-    """Crop and enlarge one region. Data: `{"crops": [{"name", "box_px", "scale"}]}`, box as [x0, y0, x1, y1]."""
+    """Crop and enlarge one region. Data: `CropData` with `crops`."""
     requested, confidence = region(request)
     pixels, box, scale = cut(request.images[0], requested, request.args.scale)
     text = f"Image 1, {span_px(box, to=' to ')}, at {_times(scale)} times its size: {_size(pixels, -1)} px."
@@ -222,7 +248,7 @@ def contact_sheet(images: Sequence[Pixels]) -> tuple[Pixels, list[tuple[Box, flo
 
 
 def crop_sheet(request: Request[CropArgs]) -> Evidence:
-    """Put several images on one sheet. Data: `{"sheet": [{"image", "box_px" (of the sheet), "scale"}]}`.
+    """Put several images on one sheet. Data: `CropData` with `sheet`.
 
     Raises:
         ToolError: a region was requested as well, which is possible only for one image.
@@ -269,4 +295,4 @@ class ExactCrop(WeightFree[CropArgs]):
         return crop_region(request) if args.box or args.point or small else crop_tiles(request, args.grid)
 
 
-TOOL = Tool(card=tool_card(__file__, ExactCrop), args=CropArgs, claims=Claims(()))
+TOOL = Tool(card=tool_card(__file__, ExactCrop), args=CropArgs, claims=Claims(()), output=schema_of(CropData))

@@ -12,18 +12,20 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, with_config
+from typing_extensions import TypedDict
 
 from hybrid.core.errors import ToolError
-from hybrid.core.types import Box, Fault, Json
+from hybrid.core.types import Box, Corners, Fault, Json
 from hybrid.marks.marks import Marks, remove_marks
 from hybrid.marks.marks_json import Label, marks_from
 from hybrid.tool import Args, CheckCase, Claims, Evidence, Pixels, Request, Tool
 from hybrid.tool.backends import WeightFree
 from hybrid.tool.card_file import tool_card
+from hybrid.tool.outputs import schema_of
 from hybrid.tool.rules import OneCall, Rule, drawn_labels, letter
 from tools._shared.args import BoxArg, read_boxes
 from tools._shared.boxes import corners, overlap, shared_area
@@ -53,6 +55,24 @@ class LocalizationArgs(Args):
     name: ThingName = Field(description="e.g. motorcycle")
     boxes: tuple[BoxArg, ...] = Field(default=(), max_length=8, description="else those drawn")
     labels: tuple[Label, ...] = Field(default=(), max_length=4, description="drawn letters, if known")
+
+
+class JudgedBox(TypedDict):
+    """A candidate box."""
+
+    label: str
+    box_px: Annotated[Corners, Field(description="x0, y0, x1, y1")]
+    overlap_0_1: Annotated[float, Field(description="intersection over union with the object")]
+
+
+@with_config(extra="forbid")
+class LocalizationData(TypedDict):
+    """Data of localization."""
+
+    best: Annotated[str | None, Field(description="label of the box that fits best")]
+    best_index: Annotated[int | None, Field(description="index of the box that fits best, null if undecided")]
+    boxes: list[JudgedBox]
+    thing_px: Annotated[Corners | None, Field(description="the object as x0, y0, x1, y1, null if it was not found")]
 
 
 class Candidate(NamedTuple):
@@ -206,8 +226,7 @@ def report(
     """Build the tool output from the fit.
 
     Returns:
-        Evidence with data `{"best": label or null, "best_index": int or null, "boxes": [{"label", "box_px",
-        "overlap_0_1"}], "thing_px": [x0, y0, x1, y1] or null}` and an overlay. The confidence is that `best` is right.
+        Evidence with `LocalizationData` and an overlay. The confidence is that `best` is right.
     """
     boxes: list[Json] = [
         {"label": candidate.label, "box_px": corners(candidate.box), "overlap_0_1": value}
@@ -287,4 +306,10 @@ def two_boxes(draw: Callable[[int, int], Pixels]) -> CheckCase:
     return CheckCase((draw(height, width),), {"name": "dog", "boxes": boxes}, lambda _: None)
 
 
-TOOL = Tool(CARD, LocalizationArgs, claims=Claims(("best_index",), compares="boxes", pose=two_boxes), rules=RULES)
+TOOL = Tool(
+    CARD,
+    LocalizationArgs,
+    claims=Claims(("best_index",), compares="boxes", pose=two_boxes),
+    rules=RULES,
+    output=schema_of(LocalizationData),
+)

@@ -11,6 +11,7 @@ from hybrid.models.toolspec import IMAGE, IMAGES, spec
 from hybrid.plugins.registry import load, names
 from hybrid.tool import BackendCard, Need, Provenance, Tool
 from hybrid.tool.image_sets import crawled
+from hybrid.tool.output_schema import describe_kind, inner_object, unit_of
 
 FOLDER = "reference/tools"
 UNKNOWN = "unknown training data and licence; a run with them says so"
@@ -56,6 +57,8 @@ def _sections(tool: Tool) -> Iterator[str]:
     yield "## Arguments"
     rows = list(_arguments(tool))
     yield table(("name", "type", "range", "default", "what it is"), rows) if rows else "None."
+    yield "## Output"
+    yield table(("name", "type", "unit", "what it is"), list(_output(tool)))
     for backend in card.backends:
         yield from _backend(tool, backend)
     yield "## What a model reads"
@@ -67,6 +70,21 @@ def _arguments(tool: Tool) -> Iterator[tuple[str, ...]]:
     """A row for each field; those of an object inside below it, with its name before theirs."""
     schema = tool.args.model_json_schema()
     yield from _fields(schema, schema.get("$defs", {}), "")
+
+
+def _output(tool: Tool) -> Iterator[tuple[str, ...]]:
+    """A row for each value of the tool's data; those of an object inside below it, with its name before theirs."""
+    schema = tool.output or {}
+    return _values(schema, schema, "")
+
+
+def _values(node: Mapping[str, Any], root: Mapping[str, Any], before: str) -> Iterator[tuple[str, ...]]:
+    for name, value in node.get("properties", {}).items():
+        sometimes = "" if name in node.get("required", ()) else ", not always there"
+        kind = escaped(describe_kind(value, root)) + sometimes
+        yield code(before + name), kind, unit_of(name), escaped(value.get("description", ""))
+        if (inner := inner_object(value, root)) is not None:
+            yield from _values(inner, root, f"{before}{name}.")
 
 
 def _fields(schema: Mapping[str, Any], known: Mapping[str, Any], before: str) -> Iterator[tuple[str, ...]]:

@@ -83,18 +83,28 @@ def _card(tool: Tool) -> Iterator[str]:
 
 
 def _output(tool: Tool) -> Iterator[str]:
-    """The values of the tool's data: type, unit and description of each."""
-    from hybrid.tool.output_schema import describe_kind, unit_of
-
+    """The values of the tool's data: type, unit and description of each; those of an object inside below it."""
     if tool.output is None:
         yield "Output: the tool declares no values of its data"
         return
-    properties: Mapping[str, Any] = tool.output.get("properties", {})  # type: ignore[assignment]
-    yield "Output (data)" if properties else "Output (data): none"
-    for name, node in properties.items():
+    yield "Output (data)" if tool.output.get("properties") else "Output (data): none"
+    yield from _values(tool.output, tool.output, "  ")
+
+
+def _values(
+    node: Mapping[str, Any], root: Mapping[str, Any], indent: str, above: tuple[Mapping[str, Any], ...] = ()
+) -> Iterator[str]:
+    from hybrid.tool.output_schema import describe_kind, inner_object, unit_of
+
+    for name, value in node.get("properties", {}).items():
         unit = f", {unit}" if (unit := unit_of(name)) else ""
-        about = f": {node['description']}" if "description" in node else ""
-        yield from fact(name, f"{describe_kind(node)}{unit}{about}", "  ")
+        sometimes = "" if name in node.get("required", ()) else ", not always there"
+        about = f": {value['description']}" if "description" in value else ""
+        yield from fact(name, f"{describe_kind(value, root)}{unit}{sometimes}{about}", indent)
+        inner = inner_object(value, root)
+        # An object may hold others of its own kind.
+        if inner is not None and inner not in (node, *above):
+            yield from _values(inner, root, indent + "    ", (node, *above))
 
 
 def _backend(tool: Tool, backend: BackendCard) -> Iterator[str]:

@@ -91,6 +91,10 @@ class Box:
     y1: float
 
 
+# A box in JSON: x0, y0, x1, y1.
+Corners = tuple[float, float, float, float]
+
+
 @dataclass(frozen=True, slots=True)
 class Point:
     """A point in pixels of the original image, with the letter drawn next to it, if any."""

@@ -6,32 +6,48 @@ from collections.abc import Mapping
 from dataclasses import astuple
 from typing import Any, Literal, get_type_hints
 
-from pydantic import BaseModel, ConfigDict, ValidationError, create_model
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 
 from hybrid.core.errors import ToolError
-from hybrid.core.types import Box, Json
+from hybrid.core.types import Box, Corners, Json
 from hybrid.marks.marks import BoxMark, Marks, PointMark
 
 # A letter that can be requested.
 Label = Literal["A", "B", "C", "D", "REF"]
-Corners = tuple[float, float, float, float]
+# What the name of a field of a mark does not say.
+ABOUT: Mapping[str, str] = {
+    "label": "null if no letter could be read",
+    "x": "of the centre, pixels",
+    "y": "of the centre, pixels",
+    "box_px": "x0, y0, x1, y1",
+    "label_box_px": "of the letter, null if none could be read",
+    "confidence": "0 to 1",
+}
 
 
 def _model(mark: type[PointMark | BoxMark]) -> type[BaseModel]:
     """Make a model with the fields of a mark, with a box as its corners."""
     boxes: dict[object, object] = {Box: Corners, Box | None: Corners | None}
-    fields: dict[str, Any] = {name: (boxes.get(kind, kind), ...) for name, kind in get_type_hints(mark).items()}
+    fields: dict[str, Any] = {
+        name: (boxes.get(kind, kind), Field(description=ABOUT.get(name))) for name, kind in get_type_hints(mark).items()
+    }
     model: type[BaseModel] = create_model(mark.__name__, __config__=ConfigDict(extra="forbid"), **fields)
     return model
 
 
 _POINT, _BOX = _model(PointMark), _model(BoxMark)
-_DATA = create_model("Data", points_px=(tuple[_POINT, ...], ...), boxes_px=(tuple[_BOX, ...], ...))  # type: ignore[valid-type]
+# The data of the markers tool.
+MarksData: type[BaseModel] = create_model(
+    "MarksData",
+    __config__=ConfigDict(extra="forbid"),
+    points_px=(tuple[_POINT, ...], ...),  # type: ignore[valid-type]
+    boxes_px=(tuple[_BOX, ...], ...),  # type: ignore[valid-type]
+)
 
 
 def marks_data(marks: Marks) -> dict[str, Json]:
     """Convert marks to the `data` of a tool output: `points_px` and `boxes_px`; boxes as [x0, y0, x1, y1]."""
-    dumped: dict[str, Json] = _DATA(
+    dumped: dict[str, Json] = MarksData(
         points_px=tuple(_POINT(**_fields(mark)) for mark in marks.points),
         boxes_px=tuple(_BOX(**_fields(mark)) for mark in marks.boxes),
     ).model_dump(mode="json")
@@ -41,7 +57,7 @@ def marks_data(marks: Marks) -> dict[str, Json]:
 def marks_from(data: Mapping[str, Json]) -> Marks:
     """Parse the marks in a tool output's `data`. Raises `ToolError` naming a missing or mistyped field."""
     try:
-        parsed: Any = _DATA.model_validate(dict(data))
+        parsed: Any = MarksData.model_validate(dict(data))
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"])

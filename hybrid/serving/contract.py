@@ -117,9 +117,21 @@ def card_complaints(name: str, tool: Tool) -> list[str]:
             or backend.weights in {provenance.weights for provenance in backend.provenances},
         }
     owed |= dict.fromkeys(_need_complaints(tool), False)
+    owed |= dict.fromkeys(_claim_complaints(tool), False)
     for field, schema in tool.args.model_json_schema().get("properties", {}).items():
         owed[f"the argument {field} has no description for the model"] = bool(schema.get("description"))
     return [complaint for complaint, is_met in owed.items() if not is_met]
+
+
+def _claim_complaints(tool: Tool) -> Iterator[str]:
+    """The claims that the declared output of a tool does not have."""
+    output: Mapping[str, Any] | None = tool.output
+    if tool.claims is None or output is None:
+        return
+    declared = list(output.get("properties", {}))
+    for field in tool.claims.fields:
+        if field not in declared:
+            yield f"the claim {field!r} is not in the output's schema{did_you_mean(field, declared)}"
 
 
 def _need_complaints(tool: Tool) -> Iterator[str]:

@@ -151,7 +151,10 @@ def _run(tool: Tool, backend: Backend[Any], check: KnownAnswer) -> Checked:
             # Check the network's raw output before it is processed.
             prepared = backend.prepare(request)
             (output,) = backend.compute([prepared])
-            wrong = check_case.output(output) or check_case.wrong(backend.finish(request, prepared, output))
+            wrong = check_case.output(output)
+            if wrong is None:
+                evidence = backend.finish(request, prepared, output)
+                wrong = _schema_fault(tool, evidence) or check_case.wrong(evidence)
     except Exception as error:
         # An exception on an easy image is a failed check of the network, unless the device ran out of memory.
         if is_out_of_memory(error):

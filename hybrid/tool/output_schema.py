@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import chain, repeat
 from typing import Any
 
 from hybrid.core.errors import did_you_mean
@@ -23,33 +24,63 @@ UNITS: Mapping[str, str] = {
 
 def data_mismatch(schema: Mapping[str, Any], data: Mapping[str, Json]) -> str | None:
     """How the data of an output differ from the keys and types of a schema; None if they do not."""
-    properties: Mapping[str, Any] = schema.get("properties", {})
-    if missing := [key for key in schema.get("required", ()) if key not in data]:
-        hint = did_you_mean(missing[0], [key for key in data if key not in properties])
-        return f"the value {missing[0]!r} of the output's schema is missing{hint}"
-    if extra := [key for key in data if key not in properties and schema.get("additionalProperties") is False]:
-        hint = did_you_mean(extra[0], list(properties))
-        return f"the value {extra[0]!r} is not in the output's schema{hint}; there are: {', '.join(properties)}"
-    for key, value in data.items():
-        if key in properties and not _fits(value, properties[key], schema):
-            return f"the value {key!r} is {value!r:.60}, and its schema says {describe_kind(properties[key])}"
-    return None
+    return _object_mismatch(schema, data, schema, "")
 
 
-def describe_kind(node: Mapping[str, Any]) -> str:
-    """The type of a value of a schema in words: "list of numbers", "string or null"."""
+def describe_kind(node: Mapping[str, Any], root: Mapping[str, Any]) -> str:
+    """The type of a value of the schema `root` in words: "list of numbers", "string or null"."""
+    if "$ref" in node:
+        definition = resolve(node, root)
+        # A type that holds itself has no end: it keeps its name.
+        plain = {"enum", "const", "properties"} & {*definition}
+        return describe_kind(definition, root) if plain else str(node["$ref"]).rpartition("/")[2]
     if "enum" in node:
         return " | ".join(str(value) for value in node["enum"])
     if "const" in node:
         return str(node["const"])
     if "anyOf" in node:
-        return " or ".join(describe_kind(other) for other in node["anyOf"])
+        return " or ".join(describe_kind(other, root) for other in node["anyOf"])
     if node.get("type") == "array":
-        items = node.get("items")
-        return "list" if not items else f"list of {describe_kind(items)}" + ("" if "anyOf" in items else "s")
-    if "$ref" in node:
-        return str(node["$ref"]).rpartition("/")[2]
+        return _describe_list(node, root)
+    if node.get("type") == "object" and isinstance(values := node.get("additionalProperties"), Mapping) and values:
+        return f"{_plural(values, root)} by name"
     return str(node.get("type", "anything"))
+
+
+def resolve(node: Mapping[str, Any], root: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A node, or for a reference the definition that it refers to, with the node's own description."""
+    if "$ref" not in node:
+        return node
+    definition = root.get("$defs", {}).get(str(node["$ref"]).rpartition("/")[2], {})
+    return {**resolve(definition, root), **{key: value for key, value in node.items() if key != "$ref"}}
+
+
+def inner_object(node: Mapping[str, Any], root: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """The object with named values that a value of the schema `root` is, or holds as a list or alternative."""
+    if "$ref" in node or node.get("properties"):
+        definition = resolve(node, root)
+        return definition if definition.get("properties") else None
+    others = node.get("additionalProperties")
+    inner = [node.get("items"), *node.get("prefixItems", ()), *node.get("anyOf", ()), others]
+    objects = (inner_object(other, root) for other in inner if isinstance(other, Mapping))
+    return next(filter(None, objects), None)
+
+
+def _describe_list(node: Mapping[str, Any], root: Mapping[str, Any]) -> str:
+    places = node.get("prefixItems", [])
+    if places and all(place == places[0] for place in places):
+        return f"list of {len(places)} {_plural(places[0], root)}"
+    if places:
+        return f"list of {', '.join(describe_kind(place, root) for place in places)}"
+    items = node.get("items")
+    return f"list of {_plural(items, root)}" if items else "list"
+
+
+def _plural(node: Mapping[str, Any], root: Mapping[str, Any]) -> str:
+    words, node = describe_kind(node, root), resolve(node, root)
+    if node.get("type") == "array":
+        return words.replace("list", "lists", 1)
+    return words if {"anyOf", "enum", "const"} & {*node} else f"{words}s"
 
 
 _JSON_TYPES: Mapping[str, tuple[type, ...]] = {
@@ -61,12 +92,55 @@ _JSON_TYPES: Mapping[str, tuple[type, ...]] = {
 }
 
 
-def _fits(value: Any, node: Mapping[str, Any], root: Mapping[str, Any]) -> bool:
-    """Whether a value has the type of a node; what the node does not say is not checked."""
-    if "$ref" in node:
-        return _fits(value, root.get("$defs", {}).get(str(node["$ref"]).rpartition("/")[2], {}), root)
+def _object_mismatch(
+    node: Mapping[str, Any], data: Mapping[str, Json], root: Mapping[str, Any], path: str
+) -> str | None:
+    """How an object differs from the node of a schema; `path` leads to it from the top: "points[0]."."""
+    properties: Mapping[str, Any] = node.get("properties", {})
+    others = node.get("additionalProperties")
+    if missing := [key for key in node.get("required", ()) if key not in data]:
+        hint = did_you_mean(missing[0], [key for key in data if key not in properties])
+        return f"the value {path + missing[0]!r} of the output's schema is missing{hint}"
+    if extra := [key for key in data if key not in properties and others is False]:
+        hint = did_you_mean(extra[0], list(properties))
+        return f"the value {path + extra[0]!r} is not in the output's schema{hint}; there are: {', '.join(properties)}"
+    nodes = {key: properties.get(key, others if isinstance(others, Mapping) else {}) for key in data}
+    mismatches = (_mismatch(value, nodes[key], root, path + key) for key, value in data.items())
+    return next(filter(None, mismatches), None)
+
+
+def _mismatch(value: Any, node: Mapping[str, Any], root: Mapping[str, Any], path: str) -> str | None:
+    """How a value differs from a node; None if it does not. What the node does not say is not checked."""
+    node = resolve(node, root)
     if "anyOf" in node:
-        return any(_fits(value, other, root) for other in node["anyOf"])
+        return _choice_mismatch(value, [resolve(other, root) for other in node["anyOf"]], node, root, path)
+    if not _has_type(value, node):
+        return f"the value {path!r} is {value!r:.60}, and its schema says {describe_kind(node, root)}"
+    if isinstance(value, Mapping):
+        return _object_mismatch(node, value, root, f"{path}.")
+    if isinstance(value, list | tuple):
+        nodes = chain(node.get("prefixItems", ()), repeat(node.get("items", {})))
+        items = enumerate(zip(value, nodes, strict=False))
+        mismatches = (_mismatch(item, inner, root, f"{path}[{number}]") for number, (item, inner) in items)
+        return next(filter(None, mismatches), None)
+    return None
+
+
+def _choice_mismatch(
+    value: Any, choices: Sequence[Mapping[str, Any]], node: Mapping[str, Any], root: Mapping[str, Any], path: str
+) -> str | None:
+    """How a value differs from every choice of an `anyOf`: from the only one of its type, if there is one."""
+    wrong = [_mismatch(value, choice, root, path) for choice in choices]
+    if None in wrong:
+        return None
+    alike = [fault for fault, choice in zip(wrong, choices, strict=True) if _has_type(value, choice)]
+    if len(alike) == 1:
+        return alike[0]
+    return f"the value {path!r} is {value!r:.60}, and its schema says {describe_kind(node, root)}"
+
+
+def _has_type(value: Any, node: Mapping[str, Any]) -> bool:
+    """Whether a value is one of the node's values, or of its type and length; the insides are not looked at."""
     if "enum" in node:
         return value in node["enum"]
     if "const" in node:
@@ -77,13 +151,7 @@ def _fits(value: Any, node: Mapping[str, Any], root: Mapping[str, Any]) -> bool:
     if kind is not None and not isinstance(value, _JSON_TYPES[str(kind)]):
         return False
     if kind == "array":
-        return all(_fits(item, node.get("items", {}), root) for item in value)
-    if kind == "object":
-        nested = {**node, "$defs": root.get("$defs", {})}
-        rest = node.get("additionalProperties")
-        if isinstance(rest, Mapping) and not all(_fits(item, rest, root) for item in value.values()):
-            return False
-        return data_mismatch(nested, value) is None
+        return bool(node.get("minItems", 0) <= len(value) <= node.get("maxItems", len(value)))
     return True
 
 

@@ -10,20 +10,26 @@ from dataclasses import replace
 from functools import cache
 from typing import Any, ClassVar
 
+import numpy as np
 import pytest
 
 from hybrid.benchmarks.blink.sample import item
 from hybrid.config import ServiceOptions
 from hybrid.core.errors import ToolError
 from hybrid.core.images import ImageStore
-from hybrid.core.types import Finding, ImageRef, Json, StoredImage
+from hybrid.core.types import Box, Fault, Finding, ImageRef, Json, StoredImage
 from hybrid.plugins.registry import load, names
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.contract import ODD, WRAPPED, card_complaints, complaints, empty_or_repeated, moved
 from hybrid.serving.service import CachedTools
-from hybrid.tool import Args, Pixels, Tool
+from hybrid.serving.sources import code_of
+from hybrid.tool import Args, Claims, Evidence, Pixels, Request, Tool
+from hybrid.tool.output_schema import data_mismatch
 from tests.tables import stored
 from tests.tools.tiny_checkpoints import Checkpoints
+from tools import detection, forensics, ocr, relation, semantic_correspondence
+from tools._shared.args import Spot
+from tools.detection.models import Detection
 
 PLACES: tuple[dict[str, Json], ...] = stored(__file__, "PLACES")
 BOXES: tuple[dict[str, Json], ...] = stored(__file__, "BOXES")
@@ -39,6 +45,15 @@ ASKED: Mapping[str, dict[str, Json]] = {
     "saliency": {"boxes": BOXES},
     "segmentation": {"points": PLACES[:1]},
     "semantic_correspondence": {"point": PLACES[0], "candidates": PLACES},
+}
+# Further arguments that change which values an output has.
+VARIANTS: Mapping[str, Sequence[dict[str, Json]]] = {
+    "crop": ({"grid": {"rows": 2, "columns": 3}}, {"point": PLACES[0]}, {"box": BOXES[0]}),
+    "depth": ({}, {"points": PLACES[:1]}),
+    "markers": ({"kind": "box"},),
+    "saliency": ({}, {"columns": 2}),
+    "scanpath": ({"target": "cup"},),
+    "similarity": ({"aspect": "style"},),
 }
 # BLINK tasks whose images suit a tool that cannot take any others.
 TASKS: Mapping[str, str] = stored(__file__, "TASKS")
@@ -159,6 +174,7 @@ async def ask(
         assert len(str(result)) > 15
         return result
     assert complaints(result, refs) == [], f"{name}, {about}, with {args}"
+    assert data_mismatch(tool.output or {}, result.data) is None, f"{name}, {about}, with {args}"
     return result
 
 
@@ -238,3 +254,103 @@ async def test_empty_and_duplicate_arguments_give_a_finding_or_a_clear_refusal(
 def test_the_card_is_complete(name: str) -> None:
     tool: Tool = load("tools", name)
     assert card_complaints(name, tool) == []
+
+
+def test_a_claim_that_the_output_does_not_have_is_named() -> None:
+    tool = replace(load("tools", "depth"), claims=Claims(("nearer_indx",)))
+    (complaint,) = card_complaints("depth", tool)
+    assert complaint == "the claim 'nearer_indx' is not in the output's schema (did you mean 'nearer_index'?)"
+
+
+def test_a_schema_changes_no_version_of_a_tool() -> None:
+    tool = load("tools", "depth")
+    assert code_of(replace(tool, output=None)) == code_of(tool)
+
+
+@pytest.mark.parametrize("name", names("tools"))
+def test_every_tool_declares_the_values_of_its_output(name: str) -> None:
+    output = load("tools", name).output
+    assert output is not None
+    assert output["additionalProperties"] is False
+    assert output["properties"]
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [pytest.param(*entry, marks=() if entry[1] == "classical" else pytest.mark.system) for entry in BACKENDS],
+)
+async def test_the_output_of_a_backend_fits_its_schema(
+    name: str, kind: str, answers: Answers, services: Callable[[str, str], CachedTools], stored: ImageStore
+) -> None:
+    finding = await answers(name, kind, ASKED.get(name, {}))
+    assert isinstance(finding, Finding), finding
+    schema = load("tools", name).output
+    assert data_mismatch(schema, finding.data) is None
+    for args in VARIANTS.get(name, ()):
+        assert isinstance(await ask(services(name, kind), name, args, plain(stored, name)), Finding)
+    for key in finding.data:
+        assert "is not in the output's schema" in str(data_mismatch(schema, {**finding.data, f"{key}_": 1}))
+
+
+@pytest.mark.system
+@pytest.mark.parametrize(("name", "kind"), BACKENDS)
+async def test_outputs_about_known_images_fit_their_schema(
+    name: str, kind: str, services: Callable[[str, str], CachedTools]
+) -> None:
+    tool: Tool = load("tools", name)
+    service = services(name, kind)
+    for check in tool.checks:
+        case = check.pose()
+        if not case.needs:
+            refs = [ImageRef(f"img:{n}", service.store.put_pixels(pixels)) for n, pixels in enumerate(case.images, 1)]
+            try:
+                finding = await service.call(tool, tool.parse(case.args), refs)
+            except ToolError as error:
+                # A checkpoint may take no such request, as one for words takes no points.
+                if error.fault is not Fault.BAD_ARGUMENTS:
+                    raise
+                continue
+            assert data_mismatch(tool.output or {}, finding.data) is None, check.name
+
+
+def _relation() -> Evidence:
+    """A relation between two detected things."""
+    pixels = draw_images("Relative_Depth")[0]
+    found = [Detection(name, 0.9, Box(10 * n, 5, 10 * n + 8, 20)) for n, name in enumerate(("dog", "cat"))]
+    seen = detection.report(pixels, ("dog", "cat"), found, 0.3)
+    needs = {"detection": (Finding(seen.text, seen.data, seen.confidence, "learned", "1"),)}
+    request = Request((pixels,), relation.RelationArgs.model_validate(ASKED["relation"]), needs)
+    return relation.BoxRelation().answer(request)
+
+
+def _semantic(match: semantic_correspondence.FeatureMatch | None) -> Evidence:
+    """A choice between two candidates, or none without a reference."""
+    pixels = draw_images("Relative_Depth")[0]
+    candidates = (Spot("A", 1.0, 2.0), Spot(None, 9.0, 2.0))
+    pair = semantic_correspondence.SpottedPair(None if match is None else Spot("REF", 3.0, 4.0), candidates, ())
+    request = Request((pixels, pixels), semantic_correspondence.SemanticArgs())
+    grid = None if match is None else np.zeros((3, 4), np.float32)
+    return semantic_correspondence.report(request, pair, match, grid)
+
+
+# What tools make of the outputs of networks, without a network.
+LEARNED: Mapping[str, Callable[[], Sequence[Evidence]]] = {
+    "detection": lambda: [detection.report(draw_images("Relative_Depth")[0], ("dog",), [], 0.3, ("cat",))],
+    "forensics": lambda: [forensics.judge(scores, "") for scores in ((0.5, 0.5), (0.9,), (0.1,), (0.2, 0.7))],
+    "ocr": lambda: [
+        ocr.report(draw_images("Relative_Depth")[0], lines, "")
+        for lines in ([], [ocr.TextLine("word", 0.9, Box(1, 2, 30, 9))])
+    ],
+    "relation": lambda: [_relation()],
+    "semantic_correspondence": lambda: [
+        _semantic(semantic_correspondence.FeatureMatch((0.4, 0.1), 0, 0.6)),
+        _semantic(semantic_correspondence.FeatureMatch((0.4, 0.4), None, 0.5)),
+        _semantic(None),
+    ],
+}
+
+
+@pytest.mark.parametrize("name", LEARNED)
+def test_what_is_made_of_the_output_of_a_network_fits_the_schema(name: str) -> None:
+    schema = load("tools", name).output
+    assert [data_mismatch(schema, evidence.data) for evidence in LEARNED[name]()] == [None] * len(LEARNED[name]())

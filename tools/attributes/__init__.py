@@ -14,14 +14,16 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import Field, StringConstraints
+from pydantic import Field, StringConstraints, with_config
+from typing_extensions import TypedDict
 
 from hybrid.core.errors import ToolError
-from hybrid.core.types import Box, Fault, Json
+from hybrid.core.types import Box, Corners, Fault, Json
 from hybrid.tool import Args, CheckCase, CheckSeries, Claims, Evidence, KnownAnswer, Pixels, Request, Tool
 from hybrid.tool.backends import Learned, check_finite
 from hybrid.tool.card_file import tool_card
 from hybrid.tool.checkpoint import INDICES, load_verified
+from hybrid.tool.outputs import schema_of
 from tools._shared.args import RegionArg, read_boxes
 from tools._shared.batches import by_members, by_shape, doubles, together
 from tools._shared.boxes import corners
@@ -125,6 +127,25 @@ class AttributesArgs(Args):
     box: RegionArg | None = Field(default=None, description="region, else the whole image")
 
 
+class FittedText(TypedDict):
+    """How well one text fits, in the order of the arguments."""
+
+    text: str
+    score_0_1: Annotated[float, Field(description="how well it fits, or its share among the texts if `compares`")]
+    cosine: float
+    fits: Annotated[bool | None, Field(description="null if the texts are only compared")]
+
+
+@with_config(extra="forbid")
+class AttributesData(TypedDict):
+    """Data of attributes."""
+
+    scores: list[FittedText]
+    best: Annotated[int | None, Field(description="index of the text that fits best, null for a tie")]
+    compares: Annotated[bool, Field(description="whether scores are shares among the texts")]
+    box_px: Annotated[Corners | None, Field(description="region as x0, y0, x1, y1; null for the whole image")]
+
+
 # The texts of a request, its box (None: the full image), and that region prepared for the network.
 RegionInput = tuple[tuple[str, ...], Box | None, Mapping[str, Any]]
 
@@ -173,9 +194,7 @@ def judge(
     """Build the tool output from scores 0..1 and cosines -1..1; with `compares` the scores are shares among the texts.
 
     Returns:
-        Evidence with data `{"scores": [{"text", "score_0_1", "cosine", "fits": bool or null}], "best": int, null for a
-        tie, "compares": bool}`; `fits` is null if texts are only compared. The confidence is the probability that
-        `best` is right.
+        Evidence with `AttributesData` without `box_px`. The confidence is the probability that `best` is right.
     """
     order = sorted(range(len(texts)), key=lambda index: -scores[index])
     rows: list[Json] = [
@@ -234,4 +253,10 @@ CHECKS = tuple(
 )
 
 
-TOOL = Tool(card=tool_card(__file__, LearnedAttributes), args=AttributesArgs, checks=CHECKS, claims=Claims(()))
+TOOL = Tool(
+    card=tool_card(__file__, LearnedAttributes),
+    args=AttributesArgs,
+    checks=CHECKS,
+    claims=Claims(()),
+    output=schema_of(AttributesData),
+)

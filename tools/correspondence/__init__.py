@@ -13,9 +13,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from functools import partial
+from typing import Annotated, Literal
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, with_config
+from typing_extensions import TypedDict
 
 from hybrid.core.coordinates import at, size_px, spot_px
 from hybrid.core.types import Finding, Json
@@ -24,6 +26,7 @@ from hybrid.marks.marks_json import Label, marks_from
 from hybrid.tool import Args, CheckCase, Claims, Evidence, KnownAnswer, Picture, Request, Tool
 from hybrid.tool.backends import WeightFree
 from hybrid.tool.card_file import tool_card
+from hybrid.tool.outputs import schema_of
 from hybrid.tool.rules import OneCall, letter
 from tools._shared.args import CandidateArg, PointArg, Spot, read_points
 from tools._shared.flat_pairs import NEAR, SIZES, agreeing, flat_pair, wrong_matches
@@ -55,6 +58,40 @@ class CorrespondenceArgs(Args):
 
     point: PointArg | None = Field(default=None, description="in image 1, else the drawn REF")
     candidates: tuple[CandidateArg, ...] = Field(default=(), max_length=16, description="in image 2, else those drawn")
+
+
+class Position(TypedDict):
+    """A point in pixels."""
+
+    x: float
+    y: float
+
+
+class CandidateDistance(TypedDict):
+    """A candidate of image 2."""
+
+    label: str | None
+    x_px: float
+    y_px: float
+    distance_px: Annotated[float | None, Field(description="to the transferred point")]
+    descriptor_distance: Annotated[float | None, Field(description="of the surroundings; null if the matches decide")]
+
+
+@with_config(extra="forbid")
+class CorrespondenceData(TypedDict):
+    """Data of correspondence."""
+
+    method: Annotated[
+        Literal["homography", "local_affine", "descriptor", "none"], Field(description="what the transfer rests on")
+    ]
+    transferred_px: Annotated[Position | None, Field(description="the point of image 1 in image 2, null if unknown")]
+    inliers: Annotated[int, Field(description="matches that agree with the transfer")]
+    matches: Annotated[int, Field(description="matches of both images")]
+    matcher: Annotated[str, Field(description="what found the matches")]
+    best: Annotated[str | None, Field(description="label of the chosen candidate")]
+    best_index: Annotated[int | None, Field(description="index of the chosen candidate, null if undecided")]
+    point_px: Annotated[Position | None, Field(description="the point in image 1, null if it was not found")]
+    candidates: list[CandidateDistance]
 
 
 def reference_of(request: Request[CorrespondenceArgs]) -> Spot | None:
@@ -98,10 +135,7 @@ def solve(request: Request[CorrespondenceArgs], views: tuple[MatchView, MatchVie
     """Transfer the point of one request with the matches of its views (from `views_of`).
 
     Returns:
-        Evidence with data `{"method", "transferred_px": {"x", "y"} or null, "inliers", "matches", "matcher", "best":
-        label or null, "best_index": int or null, "point_px": {"x", "y"} or null, "candidates": [{"label", "x_px",
-        "y_px", "distance_px", "descriptor_distance"}]}` and, if the point is known, an overlay of each image.
-        `descriptor_distance` is null if the matches decide.
+        Evidence with `CorrespondenceData` and, if the point is known, an overlay of each image.
 
     Raises:
         ToolError: raised by `reference_of` or `candidates_of`.
@@ -327,4 +361,5 @@ TOOL = Tool(
     claims=Claims(("best_index",), compares="candidates"),
     # Without a model, it answers with the drawn candidate that corresponds to REF.
     rules={"Visual_Correspondence": OneCall("correspondence", letter())},
+    output=schema_of(CorrespondenceData),
 )

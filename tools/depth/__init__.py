@@ -12,9 +12,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import Annotated, Literal, NamedTuple, NotRequired
 
-from pydantic import Field
+from pydantic import Field, with_config
+from typing_extensions import TypedDict
 
 from hybrid.core.coordinates import at, spot_px
 from hybrid.core.types import Json
@@ -23,6 +24,7 @@ from hybrid.tool import Args, Claims, Evidence, Picture, Pixels, Request, Tool
 from hybrid.tool.args import UNTOLD
 from hybrid.tool.backends import Learned, WeightFree
 from hybrid.tool.card_file import tool_card
+from hybrid.tool.outputs import schema_of
 from hybrid.tool.rules import OneCall, drawn_labels, letter
 from tools._shared.args import PointArg, Spot, point_markers, read_points
 from tools._shared.batches import shape
@@ -62,6 +64,30 @@ class DepthArgs(Args):
     labels: tuple[Label, ...] = Field(
         json_schema_extra=UNTOLD, default=(), max_length=5, description="drawn letters, if known"
     )
+
+
+class DepthPoint(TypedDict):
+    """A compared point."""
+
+    label: str | None
+    x_px: float
+    y_px: float
+    depth_0_1: Annotated[float, Field(description="1 is nearest")]
+    depth_m: Annotated[NotRequired[float], Field(description="from networks that predict metres")]
+
+
+@with_config(extra="forbid")
+class DepthData(TypedDict):
+    """Data of depth."""
+
+    points: list[DepthPoint]
+    nearer: Annotated[str | None, Field(description="label of the nearest point")]
+    nearer_index: Annotated[int | None, Field(description="index of the nearest point, null if undecided")]
+    rows_differ_px: Annotated[float | None, Field(description="between the nearest point and the next")]
+    cues: Annotated[dict[str, list[float]], Field(description="each cue at each point; empty with a network")]
+    decided_by: Annotated[
+        NotRequired[Literal["position", "clear"] | None], Field(description="the decisive cue, without a network")
+    ]
 
 
 class Ranking(NamedTuple):
@@ -270,4 +296,5 @@ TOOL = Tool(
     claims=Claims(("nearer_index",), compares="points"),
     # Without a model, it answers with the nearest of the drawn points.
     rules={"Relative_Depth": OneCall("depth", letter("nearer"), drawn_labels)},
+    output=schema_of(DepthData),
 )

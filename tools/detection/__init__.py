@@ -12,9 +12,11 @@ import math
 from collections.abc import Hashable, Sequence
 from dataclasses import astuple
 from functools import partial
+from typing import Annotated
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, with_config
+from typing_extensions import TypedDict
 
 from hybrid.core.coordinates import span_px
 from hybrid.core.errors import ToolError
@@ -22,12 +24,13 @@ from hybrid.core.types import Box, Fault, Json
 from hybrid.tool import Args, CheckCase, Claims, Evidence, KnownAnswer, Pixels, Request, Tool
 from hybrid.tool.backends import Learned
 from hybrid.tool.card_file import tool_card
+from hybrid.tool.outputs import schema_of
 from tools._shared.boxes import corners, overlap
 from tools._shared.finding_text import Lines
 from tools._shared.known_answers import rows_of
 from tools._shared.overlay import PALETTE, overlay
 from tools.detection.models import Detection, DetectionInput, DetectionOutput, Detector
-from tools.detection.rules import RULES, ThingName
+from tools.detection.rules import RULES, DetectedBox, ThingName
 
 # Highest confidence in a count: no detector of this kind has been measured for this tool.
 MAX_CERTAINTY = 0.9
@@ -43,6 +46,16 @@ class DetectionArgs(Args):
 
     names: tuple[ThingName, ...] = Field(min_length=1, max_length=12, description="in the singular, e.g. red car")
     threshold: float | None = Field(default=None, gt=0, lt=1, description="lowest score, else the model's own")
+
+
+@with_config(extra="forbid")
+class DetectionData(TypedDict):
+    """Data of detection."""
+
+    boxes: list[DetectedBox]
+    counts: Annotated[dict[str, int], Field(description="number of boxes of each name")]
+    unsupported: Annotated[list[str], Field(description="names that are not among the classes of the detector")]
+    threshold_0_1: Annotated[float, Field(description="lowest score of a box")]
 
 
 class LearnedDetection(Learned[DetectionArgs, DetectionInput, DetectionOutput, Detector]):
@@ -84,8 +97,7 @@ def report(
     """Build the tool output for an image (H, W, 3) from candidates, best first, down to half the threshold.
 
     Returns:
-        Evidence with data `{"boxes": [{"name", "score_0_1", "box_px": [x0, y0, x1, y1]}], "counts": {name: int},
-        "unsupported": [name], "threshold_0_1"}` and an overlay. The confidence is that all counts are right.
+        Evidence with `DetectionData` and an overlay. The confidence is that all counts are right.
     """
     detections = [candidate for candidate in candidates if candidate.score >= threshold]
     counts: dict[str, Json] = {name: sum(detection.name == name for detection in detections) for name in names}
@@ -223,4 +235,5 @@ TOOL = Tool(
     probe=probe,
     claims=Claims(("boxes",)),
     rules=RULES,
+    output=schema_of(DetectionData),
 )

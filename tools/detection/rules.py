@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated
 
-from pydantic import BaseModel, Field, StringConstraints, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
 from hybrid.core.errors import ToolError
-from hybrid.core.types import Box, Finding, Json, Prompt
+from hybrid.core.types import Box, Corners, Finding, Json, Prompt
 from hybrid.tool.finding_data import rows_of
 from hybrid.tool.rules import Abstained, Rule, RuleContext, SpecialistAnswer, asks, choose, image_names
 from tools._shared.question_words import MAX_NAMES, asked_question, counted_thing, named_things, number_in
@@ -18,14 +18,18 @@ from tools.detection.models import Detection
 ThingName = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80)]
 
 
-class _Seen(BaseModel):
+class DetectedBox(BaseModel):
+    """A detected object in `data`, best first."""
+
+    model_config = ConfigDict(extra="forbid")
+
     name: str
     score_0_1: float = Field(ge=0, le=1)
-    box_px: tuple[float, float, float, float]
+    box_px: Corners = Field(description="x0, y0, x1, y1")
 
 
 class _Data(BaseModel):
-    boxes: tuple[_Seen, ...]
+    boxes: tuple[DetectedBox, ...]
 
 
 def seen_from(data: Mapping[str, Json]) -> list[Detection]:

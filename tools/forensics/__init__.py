@@ -12,10 +12,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
+from pydantic import Field, with_config
+from typing_extensions import TypedDict
 
 from hybrid.core.coordinates import at, size_px
 from hybrid.core.errors import ToolError
@@ -24,6 +26,7 @@ from hybrid.tool import Args, Claims, Evidence, Picture, Pixels, Request, Tool
 from hybrid.tool.backends import Learned, WeightFree
 from hybrid.tool.card_file import tool_card
 from hybrid.tool.finding_data import number_of, whole_number
+from hybrid.tool.outputs import schema_of
 from hybrid.tool.rules import ORDINALS, Rule, RuleContext, SpecialistAnswer, asks, choose_matching, image_names
 from tools._shared.overlay import Overlay, overlay
 from tools._shared.picture_content import shows_something
@@ -112,6 +115,36 @@ class ForensicsArgs(Args):
     """Forensics takes no arguments: give one image to judge it, or several to compare them."""
 
 
+class SyntheticScore(TypedDict):
+    """How synthetic the detector finds an image, in the order of the images."""
+
+    score_0_1: float
+
+
+class NoiseStatistics(TypedDict):
+    """Statistics of an image, as `measure` defines them, in the order of the images."""
+
+    residual_std_grey: Annotated[float, Field(description="standard deviation of the median residual")]
+    residual_kurtosis: Annotated[float, Field(description="excess kurtosis of the median residual")]
+    spectrum_slope: Annotated[float, Field(description="exponent of the radial power spectrum")]
+    high_share_0_1: Annotated[float, Field(description="share of the power above 0.25 cycles per pixel")]
+    peak_ratio: Annotated[float, Field(description="99.9th percentile of the residual's power over its median")]
+
+
+@with_config(extra="forbid")
+class ForensicsData(TypedDict):
+    """Data of forensics: scores with a network, statistics without."""
+
+    synthetic: Annotated[int | None, Field(description="index of the synthetic image, null if undecided")]
+    photograph: Annotated[int | None, Field(description="index of the photograph, null if undecided")]
+    photograph_confidence_0_1: float | None
+    scores: list[SyntheticScore] | None
+    statistics: list[NoiseStatistics] | None
+    photographs: Annotated[
+        dict[str, tuple[float, float]] | None, Field(description="range of each statistic in 90 % of photographs")
+    ]
+
+
 class NoiseEvidence(WeightFree[ForensicsArgs]):
     """The weight-free backend: statistics without a decision."""
 
@@ -184,11 +217,9 @@ def judge(scores: Sequence[float], basis: str, *, seen: bool = True) -> Evidence
     """Build the tool output from detector scores 0..1, one per image; undecided unless an image shows something.
 
     Returns:
-        Evidence with data `{"synthetic": index from 0 or null, "photograph": index from 0 or null,
-        "photograph_confidence_0_1": float or null, "scores": [{"score_0_1"}], "statistics": null, "photographs":
-        null}`. Of several images the highest score is the synthetic one and the lowest the photograph, null for a tie;
-        a single image is synthetic from a score of 0.5, else a photograph. The confidence is that `synthetic` is right
-        or, for a single image, that its verdict is right.
+        Evidence with `ForensicsData` without statistics. Of several images the highest score is the synthetic one and
+        the lowest the photograph, null for a tie; a single image is synthetic from a score of 0.5, else a photograph.
+        The confidence is that `synthetic` is right or, for a single image, that its verdict is right.
     """
     rows: list[Json] = [{"score_0_1": score} for score in scores]
     if not seen:
@@ -250,4 +281,10 @@ RULES: Mapping[str, Rule] = {"Forensic_Detection": real_photograph}
 
 
 CLAIMS = Claims(("synthetic", "photograph"))
-TOOL = Tool(card=tool_card(__file__, LearnedForensics, NoiseEvidence), args=ForensicsArgs, claims=CLAIMS, rules=RULES)
+TOOL = Tool(
+    card=tool_card(__file__, LearnedForensics, NoiseEvidence),
+    args=ForensicsArgs,
+    claims=CLAIMS,
+    rules=RULES,
+    output=schema_of(ForensicsData),
+)

@@ -13,11 +13,12 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import NamedTuple
+from typing import Annotated, Literal, NamedTuple, NotRequired
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import Field
+from pydantic import Field, with_config
+from typing_extensions import TypedDict
 
 from hybrid.core.coordinates import at, size_px
 from hybrid.core.errors import ToolError
@@ -25,6 +26,7 @@ from hybrid.core.types import Box, Json
 from hybrid.tool import Args, Claims, Evidence, Picture, Pixels, Request, Tool
 from hybrid.tool.backends import Learned, WeightFree
 from hybrid.tool.card_file import tool_card
+from hybrid.tool.outputs import schema_of
 from hybrid.tool.rules import OneCall, later_image
 from tools._shared.batches import shape, side_by_side
 from tools._shared.dense_features import PATCHES, DenseFeatures, FeatureGrid, FeatureInput, FeatureMap, feature_map
@@ -102,6 +104,29 @@ class JigsawArgs(Args):
     trim_px: int = Field(
         default=0, ge=0, le=32, description="pixels to ignore at the edges of a piece, e.g. 2 for a drawn frame"
     )
+
+
+class SeamRow(TypedDict):
+    """Costs of a candidate, averaged over the two seams, in the order of the images."""
+
+    l1_lab: Annotated[float, Field(description="mean absolute difference across the seam")]
+    ncc: Annotated[float, Field(description="correlation of the lines on both sides, -1 to 1")]
+    step_ratio: Annotated[float, Field(description="difference across the seam over differences beside it")]
+
+
+@with_config(extra="forbid")
+class JigsawData(TypedDict):
+    """Data of jigsaw."""
+
+    best: Annotated[int | None, Field(description="index of the candidate, 0 for image 2; null if undecided")]
+    candidates: list[SeamRow]
+    votes: Annotated[int, Field(description="of the three costs for the candidate of the seams")]
+    margin_0_1: Annotated[float, Field(description="lead of that candidate")]
+    by: Annotated[NotRequired[Literal["seams", "features"]], Field(description="what decided, with a network")]
+    cosine: Annotated[
+        NotRequired[list[float] | None],
+        Field(description="mean cosine of each candidate across the seams, with a network; null if the seams decided"),
+    ]
 
 
 # Correlation of two lines at a seam that noise does not reach by chance.
@@ -330,9 +355,8 @@ def report(images: Sequence[Pixels], puzzle: Puzzle, opinion: Opinion | None = N
     """Build the tool output from the vote of the seams, or from a second opinion on an undecided vote.
 
     Returns:
-        Evidence with data `{"best": int from 0 or null, "candidates": [{"l1_lab", "ncc", "step_ratio"}], "votes": 0..3,
-        "margin_0_1"}`, with votes and margin of the seams, and one derived image: the puzzle with the chosen piece in
-        place.
+        Evidence with `JigsawData` without `by` and `cosine`, and one derived image: the puzzle with the chosen piece
+        in place.
     """
     fitted, verdict = puzzle
     fits = [costs for _, _, costs in fitted]
@@ -376,4 +400,5 @@ TOOL = Tool(
     claims=Claims(("best",), same_pictures=True, pose=unrelated_pieces),
     # Without a model, it answers with the image that completes the first.
     rules={"Jigsaw": OneCall("jigsaw", later_image)},
+    output=schema_of(JigsawData),
 )

@@ -19,12 +19,13 @@ from hybrid.core.coordinates import at, unit
 from hybrid.core.types import Box
 from hybrid.marks.finding import find_colored_boxes
 from hybrid.marks.marks import BoxMark, Marks, PointMark
-from hybrid.marks.marks_json import Label, marks_data
+from hybrid.marks.marks_json import Label, MarksData, marks_data
 from hybrid.marks.pairs import CLEAR_LETTER
 from hybrid.tool import Args, Claims, Evidence, Picture, Pixels, Request, Tool
 from hybrid.tool.args import UNTOLD
 from hybrid.tool.backends import WeightFree
 from hybrid.tool.card_file import tool_card
+from hybrid.tool.outputs import schema_of
 from tools._shared.finding_text import Lines
 from tools._shared.overlay import Overlay
 from tools.markers.views import AS_IS, MIN_SIDE_PX, find_at_any_size, seen_in
@@ -61,13 +62,10 @@ def locate(pixels: Pixels, args: MarkersArgs) -> Evidence:
     """Find the marks of one image (H, W, 3).
 
     Returns:
-        Evidence with data `{"points_px": [{"label", "x", "y", "radius_px", "inner_radius_px", "color", "label_box_px",
-        "ring_score", "letter_score", "confidence"}], "boxes_px": [{"label", "color", "box_px", "label_box_px",
-        "edge_score", "letter_score", "confidence"}]}`, all lengths in pixels of the image, scores and confidence 0..1,
-        `label` and `label_box_px` null if no letter could be read, and an overlay. Both contain the marks with a
-        confidence of at least 0.5; only the text also lists less certain ones with a clear letter. The confidence is
-        that every expected mark was found (without expectations: that those found are right; 0 if none was). An image
-        with a side below 12 px has no marks.
+        Evidence with `MarksData`, all lengths in pixels of the image, scores and confidence 0..1, and an overlay. Both
+        contain the marks with a confidence of at least 0.5; only the text also lists less certain ones with a clear
+        letter. The confidence is that every expected mark was found (without expectations: that those found are right;
+        0 if none was). An image with a side below 12 px has no marks.
     """
     marks = find_all(pixels, args)
     certain = marks_for_data(marks)
@@ -156,4 +154,9 @@ def overlay(pixels: Pixels, marks: Marks) -> Pixels:
     return canvas.pixels
 
 
-TOOL = Tool(card=tool_card(__file__, DrawnMarks), args=MarkersArgs, claims=Claims(("points_px", "boxes_px")))
+TOOL = Tool(
+    card=tool_card(__file__, DrawnMarks),
+    args=MarkersArgs,
+    claims=Claims(("points_px", "boxes_px")),
+    output=schema_of(MarksData),
+)

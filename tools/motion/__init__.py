@@ -14,15 +14,17 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from functools import partial
-from typing import Final, Literal, NamedTuple, TypeGuard
+from typing import Annotated, Final, Literal, NamedTuple, TypeGuard
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, with_config
+from typing_extensions import TypedDict
 
 from hybrid.core.types import Finding, Json, Prompt
 from hybrid.tool import Args, Claims, Evidence, Picture, Request, Tool
 from hybrid.tool.backends import WeightFree
 from hybrid.tool.card_file import tool_card
+from hybrid.tool.outputs import schema_of
 from hybrid.tool.rules import OneCall
 from tools._shared.match_models import LearnedPairs
 from tools._shared.pair_picture import dot_colours, draw_view, thinned
@@ -65,6 +67,38 @@ class MotionArgs(Args):
     focal_ratio: float | None = Field(
         default=None, ge=0.3, le=10.0, description="focal length over longer side, if known; phones about 1"
     )
+
+
+class DirectionRow(TypedDict):
+    """A direction of the motion, the largest share first."""
+
+    direction: Literal["left", "right", "up", "down", "backward", "forward"]
+    share_0_1: Annotated[float, Field(description="of the unit motion vector")]
+    confidence: Annotated[float, Field(description="that it is not the opposite, 0 to 1")]
+
+
+@with_config(extra="forbid")
+class MotionData(TypedDict):
+    """Data of motion, from image 1 to image 2."""
+
+    moved: Annotated[Literal["left", "right"] | None, Field(description="side of the camera, null if unsure")]
+    seen_from_above: Annotated[
+        Literal["clockwise", "counter-clockwise"] | None, Field(description="sense around what is in view")
+    ]
+    degenerate: Annotated[Degeneracy | None, Field(description="why no direction follows")]
+    camera_direction_unit: Annotated[
+        tuple[float, float, float] | None, Field(description="right, down, forward of the first camera")
+    ]
+    turn_deg: Annotated[float | None, Field(description="rotation of the camera")]
+    yaw_deg: Annotated[float | None, Field(description="positive to the left")]
+    mainly: list[DirectionRow]
+    inliers: Annotated[int, Field(description="matches that fit the motion")]
+    off_plane: Annotated[int, Field(description="inliers that one homography does not explain")]
+    matches: Annotated[int, Field(description="matches of both images")]
+    matcher: Annotated[str, Field(description="what found the matches")]
+    in_front_0_1: Annotated[float | None, Field(description="share of points in front of both cameras")]
+    parallax_px: Annotated[float | None, Field(description="in image 1")]
+    focal_ratio: Annotated[float | None, Field(description="focal length over the longer side")]
 
 
 class Direction(NamedTuple):
@@ -157,14 +191,8 @@ def solve(request: Request[MotionArgs], _: tuple[MatchView, MatchView], matches:
     """Judge the motion between the two images of a request with the matches of its views.
 
     Returns:
-        Evidence with data `{"moved": "left" | "right" | null, "seen_from_above": "clockwise" | "counter-clockwise" |
-        null, "degenerate": why no direction follows (`Degeneracy`) or null, "camera_direction_unit": [x, y, z] or null
-        (right, down, forward of the first camera), "turn_deg", "yaw_deg" (positive to the left; all three null where
-        `degenerate` is not), "mainly":
-        [{"direction", "share_0_1", "confidence"}] (left, right, up, down, forward or backward, the largest share
-        first), "inliers", "off_plane" (inliers that one homography does not explain), "matches", "matcher",
-        "in_front_0_1", "parallax_px" (of image 1), "focal_ratio"}` and an overlay of each image with the matches that
-        fit the motion.
+        Evidence with `MotionData` and an overlay of each image with the matches that fit the motion. Direction and
+        rotation are null unless `degenerate` is.
     """
     sizes = [(image.shape[0], image.shape[1]) for image in request.images]
     ratios = FOCAL_RATIOS if request.args.focal_ratio is None else (request.args.focal_ratio,)
@@ -267,4 +295,5 @@ TOOL = Tool(
     claims=Claims(("moved", "mainly", "camera_direction_unit"), same_pictures=True),
     # Without a model, it answers with the side that the camera moved to.
     rules={"Multi-view_Reasoning": OneCall("motion", side)},
+    output=schema_of(MotionData),
 )

@@ -8,15 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
+from typing import Annotated
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, with_config
+from typing_extensions import TypedDict
 
 from hybrid.core.coordinates import span_px
-from hybrid.core.types import Box, Json
+from hybrid.core.types import Box, Corners, Json
 from hybrid.tool import Args, CheckCase, Claims, Evidence, KnownAnswer, Pixels, Request, Tool
 from hybrid.tool.backends import Learned
 from hybrid.tool.card_file import tool_card
+from hybrid.tool.outputs import schema_of
 from tools._shared.args import RegionArg, read_boxes
 from tools._shared.boxes import corners
 from tools._shared.finding_text import Lines
@@ -40,6 +43,22 @@ class OcrArgs(Args):
 
     box: RegionArg | None = Field(default=None, description="region, else the whole image")
     least_score: float = Field(default=MIN_SCORE, ge=0, le=1, description="leaves out less sure lines")
+
+
+class LineRow(TypedDict):
+    """A line of text, in reading order."""
+
+    text: str
+    score_0_1: float
+    box_px: Annotated[Corners, Field(description="x0, y0, x1, y1")]
+
+
+@with_config(extra="forbid")
+class OcrData(TypedDict):
+    """Data of OCR."""
+
+    lines: list[LineRow]
+    text: Annotated[str, Field(description="all lines, one below the other")]
 
 
 class LearnedOcr(Learned[OcrArgs, Pixels, list[TextLine], Reader]):
@@ -77,8 +96,7 @@ def report(pixels: Pixels, lines: Sequence[TextLine], basis: str) -> Evidence:
     """Build the tool output from the lines of an image (H, W, 3), in reading order.
 
     Returns:
-        Evidence with data `{"lines": [{"text", "score_0_1", "box_px": [x0, y0, x1, y1]}], "text": all lines}` and an
-        overlay. The confidence is that the full text is right.
+        Evidence with `OcrData` and an overlay. The confidence is that the full text is right.
     """
     rows: list[Json] = [{"text": line.text, "score_0_1": line.score, "box_px": corners(line.box)} for line in lines]
     legend = f"{len(lines)} {'line' if len(lines) == 1 else 'lines'} of text, numbered in reading order"
@@ -181,4 +199,5 @@ TOOL = Tool(
     checks=CHECKS,
     claims=Claims(("lines",)),
     probe=lambda picture: CheckCase((picture,), {}, lambda _: None),
+    output=schema_of(OcrData),
 )

@@ -13,11 +13,12 @@ import importlib
 import re
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import Field
+from pydantic import Field, with_config
+from typing_extensions import TypedDict
 
 from hybrid.core.coordinates import spot_px
 from hybrid.core.errors import ToolError, WeightsError
@@ -27,6 +28,7 @@ from hybrid.tool import Args, CheckCase, Claims, Evidence, KnownAnswer, Pixels, 
 from hybrid.tool.args import UNTOLD
 from hybrid.tool.backends import Learned, WeightFree
 from hybrid.tool.card_file import tool_card
+from hybrid.tool.outputs import schema_of
 from hybrid.tool.rules import OneCall, drawn_labels
 from tools._shared.args import PointArg, Spot, point_markers, read_points
 from tools._shared.batches import on_host
@@ -136,6 +138,36 @@ class ReflectanceArgs(Args):
     )
 
 
+class SurfacePoint(TypedDict):
+    """A compared point."""
+
+    label: str | None
+    x_px: float
+    y_px: float
+    log_reflectance: Annotated[
+        float | None, Field(description="natural logarithm, relative to the image; null if nothing was compared")
+    ]
+
+
+class DarkerChances(TypedDict):
+    """Probabilities of the three verdicts."""
+
+    first_darker: float
+    second_darker: float
+    same: float
+
+
+@with_config(extra="forbid")
+class ReflectanceData(TypedDict):
+    """Data of reflectance."""
+
+    darker: Annotated[str | None, Field(description="label of the darker point")]
+    darker_index: Annotated[int | None, Field(description="index of the darker point, null if equal or not compared")]
+    same: Annotated[bool, Field(description="whether both are about equally dark")]
+    points: list[SurfacePoint]
+    probability_0_1: Annotated[DarkerChances | None, Field(description="null if nothing was compared")]
+
+
 class ReflectanceVerdict(NamedTuple):
     """Probabilities that the first point is darker, that the second is, and neither; `levels` are log reflectances."""
 
@@ -202,10 +234,7 @@ def evidence_of(
     """Build the tool output for a verdict on two spots, with a map (h, w) in 0..1; without a verdict, say why.
 
     Returns:
-        Evidence with data `{"darker", "darker_index", "same", "points": [{"label", "x_px", "y_px",
-        "log_reflectance"}], "probability_0_1": {"first_darker", "second_darker", "same"}}`: `darker` is the label and
-        `darker_index` the index of the darker point, null if they are equal or nothing was compared; logarithms are
-        natural and relative to the image.
+        Evidence with `ReflectanceData` and an overlay. The confidence is that the verdict is right.
     """
     # If a point may be misplaced, the confidence approaches that of a guess among three.
     levels: Sequence[float | None] = (None,) * len(spots)
@@ -351,4 +380,5 @@ TOOL = Tool(
     claims=Claims(("darker_index", "same"), compares="points"),
     # Without a model, it answers which drawn point is on the darker surface, or that both are equal.
     rules={"Relative_Reflectance": OneCall("reflectance", darker_surface, drawn_labels)},
+    output=schema_of(ReflectanceData),
 )

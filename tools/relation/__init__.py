@@ -11,9 +11,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
-from pydantic import Field
+from pydantic import Field, with_config
+from typing_extensions import TypedDict
 
 from hybrid.core.coordinates import span_px
 from hybrid.core.errors import ToolError
@@ -21,11 +22,12 @@ from hybrid.core.types import Finding, Json, Prompt
 from hybrid.tool import Args, CheckCase, Claims, Evidence, Found, Pixels, Request, Tool
 from hybrid.tool.backends import WeightFree
 from hybrid.tool.card_file import tool_card
+from hybrid.tool.outputs import schema_of
 from hybrid.tool.rules import OneCall, Rule
 from tools._shared.boxes import corners
 from tools._shared.overlay import PALETTE, overlay
 from tools.detection.models import Detection
-from tools.detection.rules import ThingName, seen_from
+from tools.detection.rules import DetectedBox, ThingName, seen_from
 from tools.relation.box_relations import BY_DEPTH, CERTAIN, PHRASES, RelationName, holds
 
 # A degree within this distance of 0.5 is undecided.
@@ -40,6 +42,16 @@ class RelationArgs(Args):
     subject: ThingName = Field(description="e.g. cat")
     relation: RelationName = Field(description="of subject to reference")
     reference: ThingName = Field(description="e.g. bed")
+
+
+@with_config(extra="forbid")
+class RelationData(TypedDict):
+    """Data of relation."""
+
+    holds: Annotated[bool | None, Field(description="null if undecided")]
+    degree_0_1: Annotated[float | None, Field(description="1 if the relation holds fully, null if it cannot be told")]
+    subject: Annotated[DetectedBox | None, Field(description="the detected object, null if it was not found")]
+    reference: Annotated[DetectedBox | None, Field(description="the detected object, null if it was not found")]
 
 
 class RelationVerdict(NamedTuple):
@@ -130,8 +142,7 @@ def report(request: Request[RelationArgs], verdict: RelationVerdict, basis: str)
     """Build the tool output from the verdict.
 
     Returns:
-        Evidence with data `{"holds": bool or null, "degree_0_1": float or null, "subject": {"name", "score_0_1",
-        "box_px"} or null, "reference": the same}` and an overlay. The confidence is that `holds` is right.
+        Evidence with `RelationData` and an overlay. The confidence is that `holds` is right.
     """
     args = request.args
     data: dict[str, Json] = {
@@ -237,4 +248,10 @@ def two_things(draw: Callable[[int, int], Pixels]) -> CheckCase:
     return CheckCase((draw(240, 320),), args, lambda _: None)
 
 
-TOOL = Tool(CARD, RelationArgs, claims=Claims(("holds",), pose=two_things), rules=RULES)
+TOOL = Tool(
+    CARD,
+    RelationArgs,
+    claims=Claims(("holds",), pose=two_things),
+    rules=RULES,
+    output=schema_of(RelationData),
+)

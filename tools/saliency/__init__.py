@@ -13,17 +13,19 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import Field
+from pydantic import Field, with_config
+from typing_extensions import TypedDict
 
 from hybrid.core.coordinates import length, size_px, span_px
-from hybrid.core.types import Box, Json
+from hybrid.core.types import Box, Corners, Json
 from hybrid.tool import Args, CheckCase, CheckSeries, Claims, Evidence, KnownAnswer, Pixels, Request, Tool
 from hybrid.tool.backends import Learned, WeightFree
 from hybrid.tool.card_file import tool_card
+from hybrid.tool.outputs import schema_of
 from tools._shared.args import BoxArg, read_boxes
 from tools._shared.batches import shape
 from tools._shared.boxes import corners
@@ -66,6 +68,35 @@ class SaliencyArgs(Args):
     boxes: tuple[BoxArg, ...] = Field(default=(), max_length=MAX_BOXES, description="to rank")
     columns: int = Field(default=1, ge=1, le=MAX_PARTS, description="of panels that drawn lines divide")
     rows: int = Field(default=1, ge=1, le=MAX_PARTS, description="of panels")
+
+
+class SalientObject(TypedDict):
+    """An object or a given box, the most salient first; at most 12 objects."""
+
+    rank: Annotated[int, Field(description="from 1")]
+    label: Annotated[str, Field(description="of a given box, else the rank")]
+    box_px: Annotated[Corners, Field(description="x0, y0, x1, y1")]
+    outlined: Annotated[bool, Field(description="whether the box was found at full resolution, not on the map's grid")]
+    saliency_0_1: Annotated[float, Field(description="relative to the first")]
+    mean_saliency_0_1: float
+
+
+class MapSummary(TypedDict):
+    """The map in numbers."""
+
+    peak_px: Annotated[tuple[float, float], Field(description="x, y of the most salient place")]
+    mean_0_1: float
+    above_half_0_1: Annotated[float, Field(description="share of the image above a half")]
+
+
+@with_config(extra="forbid")
+class SaliencyData(TypedDict):
+    """Data of saliency."""
+
+    objects: list[SalientObject]
+    count: Annotated[int | None, Field(description="of all objects, null if boxes were given")]
+    most_salient: Annotated[str | None, Field(description="label of the first, null if undecided")]
+    map: MapSummary
 
 
 class Ranked(NamedTuple):
@@ -134,11 +165,7 @@ def evidence_of(original: Pixels, seen: Pixels, saliency: SaliencyMap, args: Sal
         basis: description of the map's source, for the text.
 
     Returns:
-        Evidence with data `{"objects": [{"rank", "label", "box_px", "outlined", "saliency_0_1",
-        "mean_saliency_0_1"}], "count", "most_salient", "map": {"peak_px", "mean_0_1", "above_half_0_1"}}`;
-        `saliency_0_1` is relative to the first, `outlined` says whether `box_px` was found at full resolution instead
-        of on the map's grid, `count` is null if boxes were given, `most_salient` is the first one's label, null if
-        undecided. `objects` contains the 12 most salient, `count` counts all.
+        Evidence with `SaliencyData` and an overlay.
 
     Raises:
         ToolError: a given box is outside the image.
@@ -328,4 +355,5 @@ TOOL = Tool(
     checks=CHECKS,
     claims=Claims(("most_salient",), compares="boxes"),
     rules=RULES,
+    output=schema_of(SaliencyData),
 )

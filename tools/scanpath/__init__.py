@@ -12,16 +12,18 @@ from __future__ import annotations
 import itertools
 from collections.abc import Hashable, Mapping, Sequence
 from functools import partial
-from typing import Final
+from typing import Annotated, Final
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, with_config
+from typing_extensions import TypedDict
 
 from hybrid.core.coordinates import size_px
 from hybrid.core.types import Json, Prompt
 from hybrid.tool import Args, CheckCase, Evidence, KnownAnswer, Picture, Pixels, Request, Tool
 from hybrid.tool.backends import Learned, WeightFree
 from hybrid.tool.card_file import tool_card
+from hybrid.tool.outputs import schema_of
 from hybrid.tool.rules import Rule, RuleContext, SpecialistAnswer, asks, image_names
 from tools._shared.finding_text import Lines
 from tools._shared.known_answers import BALL, CUBE, ball_and_cube, number, rows_of
@@ -50,15 +52,39 @@ class ScanpathArgs(Args):
     target: str | None = Field(default=None, min_length=1, max_length=100, description="e.g. cup")
 
 
+class FixationRow(TypedDict):
+    """A fixation, in order."""
+
+    x_px: float
+    y_px: float
+    duration_ms: int
+    saliency_0_1: Annotated[float, Field(description="at its place")]
+
+
+class ReturnRow(TypedDict):
+    """A fixation that returns to the place of an earlier one; both numbers count from 1."""
+
+    fixation: int
+    to: int
+
+
+@with_config(extra="forbid")
+class ScanpathData(TypedDict):
+    """Data of scanpath."""
+
+    fixations: list[FixationRow]
+    x_0_1: Annotated[list[float], Field(description="of the width, two decimals")]
+    y_0_1: Annotated[list[float], Field(description="of the height, two decimals")]
+    t_ms: Annotated[list[int], Field(description="duration of each fixation")]
+    total_ms: Annotated[int, Field(description="sum of the durations, at most 5,000")]
+    returns: list[ReturnRow]
+
+
 def evidence_of(request: Request[ScanpathArgs], values: SaliencyMap, basis: str, certainty: float) -> Evidence:
     """Compute the path over a map (h, w) of the image; deterministic for image, arguments and seed.
 
     Returns:
-        Evidence with data `{"fixations": [{"x_px", "y_px", "duration_ms", "saliency_0_1"}], "x_0_1", "y_0_1",
-        "t_ms", "total_ms", "returns": [{"fixation", "to"}]}`: `x_0_1` and `y_0_1` are lists of fractions of width and
-        height with two decimals, `t_ms` whole milliseconds whose sum, `total_ms`, is at most 5,000, and `returns` names
-        fixations, from 1, that return to the position of an earlier one. The confidence is that the path resembles a
-        person's.
+        Evidence with `ScanpathData` and an overlay. The confidence is that the path resembles a person's.
     """
     pixels, path = request.images[0], fixate(values, request.args.fixations, request.seed)
     height, width = pixels.shape[:2]
@@ -256,4 +282,10 @@ def _sought(target: str) -> CheckCase:
 CHECKS = tuple(KnownAnswer(f"search for {target}", partial(_sought, target)) for target in (BALL, CUBE))
 
 
-TOOL = Tool(card=tool_card(__file__, TargetSearch, FreeViewing), args=ScanpathArgs, checks=CHECKS, rules=RULES)
+TOOL = Tool(
+    card=tool_card(__file__, TargetSearch, FreeViewing),
+    args=ScanpathArgs,
+    checks=CHECKS,
+    rules=RULES,
+    output=schema_of(ScanpathData),
+)

@@ -10,18 +10,20 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import Field, model_validator
+from pydantic import Field, model_validator, with_config
+from typing_extensions import TypedDict
 
 from hybrid.core.coordinates import span_px
 from hybrid.core.errors import NoBackend
-from hybrid.core.types import Box, Fault, Json
+from hybrid.core.types import Box, Corners, Fault, Json
 from hybrid.tool import Args, CheckCase, Claims, Evidence, KnownAnswer, Pixels, Request, Tool
 from hybrid.tool.backends import Learned, WeightFree
 from hybrid.tool.card_file import tool_card
+from hybrid.tool.outputs import schema_of
 from tools._shared.args import PointArg, RegionArg, Spot, marker_labels, read_boxes, read_points
 from tools._shared.boxes import corners
 from tools._shared.known_answers import BALL, CUBE, ball_and_cube, box_arg, number, point_args, pop_out_scene
@@ -60,6 +62,20 @@ class SegmentationArgs(Args):
         if placed == (self.words is not None):
             raise ValueError("give points or a box, or else words")
         return self
+
+
+@with_config(extra="forbid")
+class SegmentationData(TypedDict):
+    """Data of segmentation."""
+
+    found: bool
+    box_px: Annotated[Corners | None, Field(description="of the mask as x0, y0, x1, y1, null for an empty one")]
+    area_px: Annotated[int, Field(description="number of pixels of the mask")]
+    area_0_1: Annotated[float, Field(description="share of the image")]
+    score_0_1: Annotated[float, Field(description="the network's, or how clearly colours differ")]
+    outline_px: Annotated[list[tuple[int, int]], Field(description="x, y of the corners of the largest part")]
+    parts: Annotated[int, Field(description="number of connected parts")]
+    prompt: Annotated[Literal["points", "box", "words"], Field(description="what the mask was asked by")]
 
 
 def read_prompt(request: Request[SegmentationArgs]) -> tuple[list[Spot], list[Spot], Box | None]:
@@ -131,9 +147,8 @@ def report(pixels: Pixels, mask: Mask, score: float, confidence: float, prompt: 
     """Build the tool output from a mask (H, W) of an image (H, W, 3).
 
     Returns:
-        Evidence with data `{"found": bool, "box_px": [x0, y0, x1, y1] or null, "area_px": int, "area_0_1": float,
-        "score_0_1": float, "outline_px": [[x, y], ...] of the largest part, "parts": int, "prompt": str}` and an
-        overlay. The confidence is that the mask overlaps the intended object with an IoU above 0.5.
+        Evidence with `SegmentationData` and an overlay. The confidence is that the mask overlaps the intended object
+        with an IoU above 0.5.
     """
     import cv2
 
@@ -260,4 +275,4 @@ CHECKS = (
 
 
 CARD = tool_card(__file__, LearnedSegmentation, GrabCut, marker_arguments)
-TOOL = Tool(CARD, SegmentationArgs, CHECKS, claims=Claims(("found",)))
+TOOL = Tool(CARD, SegmentationArgs, CHECKS, claims=Claims(("found",)), output=schema_of(SegmentationData))

@@ -12,10 +12,11 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Mapping, Sequence
 from functools import lru_cache, partial
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, with_config
+from typing_extensions import TypedDict
 
 from hybrid.core.errors import ToolError
 from hybrid.core.types import Fault, Finding, Json
@@ -25,6 +26,7 @@ from hybrid.tool import Args, CheckCase, CheckSeries, Claims, Evidence, KnownAns
 from hybrid.tool.args import UNTOLD
 from hybrid.tool.backends import Learned, check_finite
 from hybrid.tool.card_file import tool_card
+from hybrid.tool.outputs import schema_of
 from hybrid.tool.rules import OneCall, drawn_labels, letter
 from tools._shared.args import CandidateArg, PointArg, Spot, read_points
 from tools._shared.batches import shape, side_by_side
@@ -51,6 +53,28 @@ class SemanticArgs(Args):
         json_schema_extra=UNTOLD, default=("A", "B", "C", "D"), max_length=5, description="letters drawn in image 2"
     )
     thing: str = Field(default="", max_length=60, description="what both show, e.g. cat")
+
+
+class ComparedPoint(TypedDict):
+    """A candidate of image 2."""
+
+    label: str | None
+    x_px: float
+    y_px: float
+    cosine: Annotated[float | None, Field(description="of its features with the reference's, null if not compared")]
+
+
+@with_config(extra="forbid")
+class SemanticData(TypedDict):
+    """Data of semantic correspondence."""
+
+    best: Annotated[str | None, Field(description="label of the chosen candidate")]
+    best_index: Annotated[int | None, Field(description="index of the chosen candidate, null if undecided")]
+    reference_px: Annotated[tuple[float, float] | None, Field(description="x, y in image 1, null if not found")]
+    candidates: list[ComparedPoint]
+    peak_px: Annotated[
+        tuple[float, float] | None, Field(description="x, y of the place of image 2 most like the reference")
+    ]
 
 
 # Confidence if the points were not found: less than a guess among four.
@@ -171,9 +195,7 @@ def report(
     """Build the tool output from a match; without one, the reference or two candidates were not found.
 
     Returns:
-        Evidence with data `{"best": label or null, "best_index": int or null, "reference_px": [x, y], "candidates":
-        [{"label", "x_px", "y_px", "cosine"}], "peak_px": [x, y]}`, where the peak is the patch of image 2 most similar
-        to the reference, and an overlay of each image. The confidence is that `best` is right.
+        Evidence with `SemanticData` and an overlay of each image. The confidence is that `best` is right.
     """
     reference, candidates, peak = seen.reference, seen.candidates, None
     if similarity is not None:
@@ -306,4 +328,5 @@ TOOL = Tool(
         "Functional_Correspondence": OneCall("semantic_correspondence", letter(), drawn_labels),
         "Semantic_Correspondence": OneCall("semantic_correspondence", letter(), drawn_labels),
     },
+    output=schema_of(SemanticData),
 )

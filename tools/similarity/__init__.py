@@ -10,15 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, with_config
+from typing_extensions import TypedDict
 
 from hybrid.core.types import Box, Json
 from hybrid.tool import Args, CheckCase, CheckSeries, Claims, Evidence, KnownAnswer, Pixels, Request, Tool
 from hybrid.tool.backends import Learned, WeightFree
 from hybrid.tool.card_file import tool_card
+from hybrid.tool.outputs import schema_of
 from hybrid.tool.rules import OneCall, later_image
 from tools._shared.batches import side_by_side
 from tools._shared.finding_text import Lines
@@ -46,6 +48,26 @@ class SimilarityArgs(Args):
     aspect: Aspect = Field(default="all", description="content: what is shown; style: how it is made")
 
 
+class Likeness(TypedDict):
+    """How similar an image is to the first."""
+
+    image: Annotated[int, Field(description="its number, from 1")]
+    content_0_1: float
+    layout_0_1: float
+    style_0_1: float
+    all_0_1: Annotated[float, Field(description="content, layout and style together")]
+
+
+@with_config(extra="forbid")
+class SimilarityData(TypedDict):
+    """Data of similarity."""
+
+    aspect: Aspect
+    best: Annotated[int | None, Field(description="index of the closest image, 0 for image 2; null if undecided")]
+    candidates: list[Likeness]
+    margin_0_1: Annotated[float | None, Field(description="lead of the closest image, null for a single one")]
+
+
 def decide(scores: Sequence[float], ceiling: float, tie: float = TIE) -> tuple[int | None, float]:
     """Return the index of the highest similarity and the confidence in it; None and the chance level for a tie.
 
@@ -66,9 +88,7 @@ def evidence_of(
     """Build the tool output from the similarity of each other image to the first; `rows` has one mapping per image.
 
     Returns:
-        Evidence with data `{"aspect", "best", "candidates": [{"image", "content_0_1", "layout_0_1", "style_0_1",
-        "all_0_1"}], "margin_0_1"}`: `best` counts the other images from 0, null if two are equal or only one is given;
-        `image` is the index among all images from 1.
+        Evidence with `SimilarityData` and an overlay of each other image.
     """
     scores = [row[aspect] for row in rows]
     best, certainty = decide(scores, ceiling, TIE if any(map(shows_something, images)) else GRAIN_TIE)
@@ -183,4 +203,5 @@ TOOL = Tool(
         "Art_Style": OneCall("similarity", later_image, lambda prompt: {"aspect": "style"}),
         "Visual_Similarity": OneCall("similarity", later_image, lambda prompt: {"aspect": "content"}),
     },
+    output=schema_of(SimilarityData),
 )

@@ -25,9 +25,11 @@ from hybrid.tool import (
     Request,
     Tool,
     ToolError,
+    ToolOutput,
 )
 from hybrid.tool.backends import Learned
 from hybrid.tool.checkpoint import load_verified
+from hybrid.tool.outputs import schema_of
 from hybrid.tool.rules import OneCall, later_image
 
 WEIGHTS = "facebook/dinov2-small"
@@ -38,6 +40,13 @@ MAX_ELONGATION = 8.0
 
 class MyToolArgs(Args):
     """No arguments."""
+
+
+class MyToolOutput(ToolOutput):
+    """The values for rules: the index of the most similar image, 0 for image 2, and the cosine of each image."""
+
+    best: int
+    cosine: list[float]
 
 
 class Features:
@@ -84,11 +93,11 @@ class Network(Learned[MyToolArgs, list[Any], npt.NDArray[np.float32], Features])
         return np.split(vectors, ends[:-1])
 
     def finish(self, request: Request[MyToolArgs], prepared: list[Any], output: npt.NDArray[np.float32]) -> Evidence:
-        """The evidence: numbers in `data` for rules, a few words for a model."""
+        """The evidence: numbers for rules, a few words for a model."""
         cosines = [round(float(vector @ output[0]), 4) for vector in output[1:]]
         best = int(np.argmax(cosines))
         text = f"Image {best + 2} is most like image 1 (cosine {cosines[best]:.2f})."
-        return Evidence(text, {"best": best, "cosine": cosines}, confidence=0.6)
+        return MyToolOutput(text, best=best, cosine=cosines, confidence=0.6).evidence
 
 
 PERIOD_PX, SIDE_PX = 28, 224
@@ -148,4 +157,5 @@ TOOL = Tool(
     args=MyToolArgs,
     checks=tuple(KnownAnswer(f"pattern {n + 1}", partial(_same_pattern, n), ENOUGH) for n in range(6)),
     rules=RULES,
+    output=schema_of(MyToolOutput),
 )

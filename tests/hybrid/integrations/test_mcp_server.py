@@ -24,7 +24,7 @@ from mcp.shared.memory import create_connected_server_and_client_session
 
 import hybrid
 from hybrid.core.secrets import keep_secret
-from hybrid.integrations.mcp.server import PATH, STRUCTURE, listening, mcp_server
+from hybrid.integrations.mcp.server import PATH, listening, mcp_server, output_schema
 from hybrid.integrations.toolbox import Toolbox
 from hybrid.interface.findings import ShownFinding
 from tests.hybrid.integrations.served import SERVE, Served, environment, over_http
@@ -78,7 +78,8 @@ async def check_session(session: ClientSession, folder: Path) -> None:
     description = by_name["depth"].description or ""
     for words in (card.summary, card.limits, *(backend.summary for backend in card.backends)):
         assert words in description
-    assert by_name["depth"].outputSchema == STRUCTURE
+    for name, tool in by_name.items():
+        assert tool.outputSchema == output_schema(hybrid.tool(name).tool)
     data = base64.b64encode((folder / "one.png").read_bytes()).decode()
     expected = hybrid.tool("crop").run(folder / "one.png", **QUADRANTS)
     payload = {"type": "image", "data": data, "mimeType": "image/png"}

@@ -1,6 +1,7 @@
 """Known answers at loading time: new weights are checked once, wrong ones are refused by the name of the check."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from hybrid.core.errors import ToolError, WeightsError
 from hybrid.core.types import Fault
 from hybrid.serving.known_answers import Checked, check_once, failures, run_checks, series_counts
 from hybrid.serving.loader import Loader
-from hybrid.tool import Args, BackendCard, Card, CheckCase, CheckSeries, Evidence, KnownAnswer, Request, Tool
+from hybrid.tool import Args, BackendCard, Card, CheckCase, CheckSeries, Evidence, KnownAnswer, Request, Stages, Tool
 
 
 class Brightness:
@@ -94,6 +95,35 @@ def test_what_a_network_makes_of_an_easy_image_is_the_result() -> None:
     (refused,) = run_checks(tool_of(None, known_answer(10)), Raises(ToolError("words only", Fault.BAD_ARGUMENTS)))
     assert (refused.wrong, refused.unasked) == (None, "words only")
     assert failures([crashed, refused]) == ["grey 10: ValueError: shapes differ"]
+
+
+class InStages(Stages[Args, float, float]):
+    """Says in stages how bright an image is, under a wrong name."""
+
+    def setup(self, device: str, weights: str | None) -> None:
+        """Nothing to load."""
+
+    def prepare(self, request: Request[Args]) -> float:
+        return float(request.images[0].mean())
+
+    def compute(self, prepared: Sequence[float]) -> list[float]:
+        return list(prepared)
+
+    def finish(self, request: Request[Args], prepared: float, output: float) -> Evidence:
+        return Evidence("Text.", {"brigth": output > 100}, 1.0)
+
+
+def test_a_known_answer_with_a_check_of_the_raw_output_compares_the_schema_too() -> None:
+    schema = {"properties": {"bright": {"type": "boolean"}}, "required": ["bright"]}
+    image = np.full((4, 4, 3), 10, np.uint8)
+
+    def pose(output: str | None) -> KnownAnswer:
+        return KnownAnswer("grey", lambda: CheckCase((image,), {}, lambda _: None, lambda _: output))
+
+    checks = pose(None), pose("raw output is wrong")
+    checked = run_checks(replace(tool_of(None, *checks), output=schema), InStages())
+    fault = "the value 'bright' of the output's schema is missing (did you mean 'brigth'?)"
+    assert [result.wrong for result in checked] == [fault, "raw output is wrong"]
 
 
 def test_a_full_device_says_nothing_about_weights(tmp_path: Path, hybrid_home: Path) -> None:
