@@ -103,6 +103,7 @@ def values() -> st.SearchStrategy[dict[str, Any]]:
     results["keep-pictures"] = st.sampled_from(["all", "latest", "asked", "3"])
     results["task"] = st.lists(text.map(str.strip).filter(bool), min_size=1, max_size=2)
     results["weights"] = st.dictionaries(st.sampled_from(["ocr", "depth"]), text, max_size=2)
+    results["server-arg"] = st.dictionaries(st.sampled_from(["max-model-len", "b"]), text, min_size=1, max_size=2)
     results["mcp-image"] = st.dictionaries(st.sampled_from(["a_look", "b"]), text, min_size=1, max_size=2)
     return st.fixed_dictionaries({name: results.pop(name) for name in ("model-arg",)}, optional=results)
 

@@ -133,7 +133,7 @@ def test_it_is_part_of_the_identity(results: dict[str, Any]) -> None:
 def test_it_is_described_wherever_options_are(results: dict[str, Any]) -> None:
     assert "--sharpness N" in results["help"]
     assert "Sharpness of pictures." in results["help"]
-    assert results["reference"] == [f"reference/commands/{name}.md" for name in ("run", "study", "ablate")]
+    assert results["reference"] == [f"reference/commands/{name}.md" for name in ("run", "ask", "study", "ablate")]
     assert results["completion"] == ["--sharpness"]
     assert (results["signature"], results["docstring"]) == ("int | None", True)
     assert results["variable"] == ["Default of `--sharpness`."]
