@@ -36,6 +36,14 @@ field: Final = click.option(
     "--field", type=click.Choice(["stored", "text"]), help="Of saved predictions: see `hybrid score --help`."
 )
 as_json: Final = click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
+margin: Final = click.option(
+    "--margin",
+    type=types.SHARE,
+    default=0.05,
+    show_default=True,
+    metavar="M",
+    help="Equal is what differs, non-inferior what is behind, by less than this, in the unit of the headline metric.",
+)
 max_seconds: Final = click.option(
     "--max-seconds", type=types.AMOUNT, default=300.0, show_default=True, help="Running time of one call of a tool."
 )

@@ -33,14 +33,7 @@ if TYPE_CHECKING:
 @shared.other_labels
 @shared.baseline
 @shared.pairs
-@click.option(
-    "--margin",
-    type=types.SHARE,
-    default=0.05,
-    show_default=True,
-    metavar="M",
-    help="Equal is what differs, non-inferior what is behind, by less than this, in the unit of the headline metric.",
-)
+@shared.margin
 @shared_option("allow_failed")
 @shared.published
 @click.option(

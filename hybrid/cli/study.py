@@ -12,6 +12,7 @@ import click
 
 from hybrid.cli import _complete
 from hybrid.cli import _option_types as types
+from hybrid.cli import _options as shared
 from hybrid.cli._configured import options_of
 from hybrid.cli._help import Grouped
 from hybrid.cli._logging_options import told_options
@@ -55,14 +56,7 @@ RARE = RARE_BESIDE_RUN | {"margin", "path", "device"} | {f"form_{form}" for form
     help="full: also no loop, no pictures, other findings, forms.",
 )
 @click.option("-o", "--out", type=types.ANY_PATH, help="Folder of the study, with a run for each cell.")
-@click.option(
-    "--margin",
-    type=types.SHARE,
-    default=0.05,
-    show_default=True,
-    metavar="M",
-    help="Equal is what differs by less than this, in the unit of the headline metric.",
-)
+@shared.margin
 @click.option(
     "--recorded",
     type=types.ANY_FILE,
