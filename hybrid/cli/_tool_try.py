@@ -47,14 +47,14 @@ def try_(
       hybrid tools try my_tool photo.jpg --path my_tools
     """
     from hybrid.integrations.tool_page import ToolPage
-    from hybrid.integrations.tool_process import ToolProcess, ToolSetup
+    from hybrid.integrations.tool_process import ToolProcess, ToolProcessOptions
     from hybrid.plugins.registry import load, looked_in
     from hybrid.plugins.weights_option import weights_by_tool
 
     refuse_taken("tools", name)
     by_tool = weights_by_tool(weights, [load("tools", name)])
     chosen = {tool: str(place) for tool, place in by_tool.items()}
-    setup = ToolSetup(name, backend, chosen, device, max_seconds, looked_in())
+    setup = ToolProcessOptions(name, backend, chosen, device, max_seconds, looked_in())
     repeated = [
         word
         for option, value, usual in (("--backend", backend, "auto"), ("--device", device, "cpu"))

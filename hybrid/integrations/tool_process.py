@@ -1,6 +1,6 @@
 """A tool in a process of its own that starts anew whenever the tool's files change (`hybrid tools try`).
 
-    with ToolProcess(ToolSetup("depth")) as process:
+    with ToolProcess(ToolProcessOptions("depth")) as process:
         process.describe()["schema"]                                  # of its arguments
         process.call([Path("photo.jpg")], {"points": [...]})          # {"text": ..., "data": ..., "pictures": [...]}
 
@@ -25,7 +25,7 @@ from pathlib import Path
 from threading import Lock
 from typing import IO, TYPE_CHECKING, Any, Literal
 
-from hybrid.core.errors import HybridError
+from hybrid.core.errors import HybridError, UsageError
 from hybrid.core.types import Json
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ Stamp = tuple[tuple[str, int, int], ...]
 
 
 @dataclass(frozen=True)
-class ToolSetup:
+class ToolProcessOptions:
     """Which tool runs, and how; `folders` are those of plug-ins by package."""
 
     name: str
@@ -53,7 +53,7 @@ class ToolSetup:
 class ToolProcess:
     """The process of a tool, started at the first request and again after each change of the tool's files."""
 
-    def __init__(self, setup: ToolSetup) -> None:
+    def __init__(self, setup: ToolProcessOptions) -> None:
         self.tool = setup.name
         self._setup = setup
         self._lock = Lock()
@@ -82,22 +82,22 @@ class ToolProcess:
             about = self._current()
             if "error" in about:
                 return {"error": about["error"]}
-            assert self._process is not None  # noqa: S101 - it has described itself
             request = json.dumps({"photos": [str(path.absolute()) for path in photos], "args": args})
-            try:
-                assert self._process.stdin is not None  # noqa: S101 - a pipe
-                self._process.stdin.write(f"{request}\n")
-                self._process.stdin.flush()
-            except BrokenPipeError:
-                return {"error": "the process of the tool ended; the next call starts another"}
-            return self._read()
+            return _ask(self._running, request)
 
     def close(self) -> None:
         """End the process; one that is at work is killed."""
-        if self._process is not None:
-            self._process.kill()
-            self._process.communicate()
-            self._process = None
+        process, self._process = self._process, None
+        if process is not None:
+            process.kill()
+            process.communicate()
+
+    @property
+    def _running(self) -> subprocess.Popen[str]:
+        """The process. Raises `UsageError` after `close`."""
+        if self._process is None:
+            raise UsageError("the process of the tool was closed")
+        return self._process
 
     def _current(self) -> dict[str, Any]:
         stamp = stamp_of(self._about.get("files", ()))
@@ -113,18 +113,28 @@ class ToolProcess:
             )
             # A tool that cannot be loaded is looked at again when one of the files that it had changes.
             self._starts += 1
-            self._about = {"files": files, "starts": self._starts, **self._read()}
+            self._about = {"files": files, "starts": self._starts, **_read(self._running)}
             self._stamp = stamp_of(self._about["files"])
         return self._about
 
-    def _read(self) -> dict[str, Any]:
-        assert self._process is not None  # noqa: S101 - both callers have started it
-        assert self._process.stdout is not None  # noqa: S101 - a pipe
-        line = self._process.stdout.readline()
-        if not line:
-            return {"error": f"the process of the tool ended with exit code {self._process.wait()}"}
-        answer: dict[str, Any] = json.loads(line)
-        return answer
+
+def _ask(process: subprocess.Popen[str], request: str) -> dict[str, Any]:
+    try:
+        assert process.stdin is not None  # noqa: S101 - a pipe
+        process.stdin.write(f"{request}\n")
+        process.stdin.flush()
+    except BrokenPipeError:
+        return {"error": "the process of the tool ended; the next call starts another"}
+    return _read(process)
+
+
+def _read(process: subprocess.Popen[str]) -> dict[str, Any]:
+    assert process.stdout is not None  # noqa: S101 - a pipe
+    line = process.stdout.readline()
+    if not line:
+        return {"error": f"the process of the tool ended with exit code {process.wait()}"}
+    answer: dict[str, Any] = json.loads(line)
+    return answer
 
 
 def stamp_of(files: Sequence[str]) -> Stamp:
@@ -148,7 +158,7 @@ def files_of(module_name: str) -> list[str]:
     return sorted(str(file) for file in beside if file.suffix in SUFFIXES and file.exists())
 
 
-async def _serve(setup: ToolSetup, out: IO[str]) -> None:
+async def _serve(setup: ToolProcessOptions, out: IO[str]) -> None:
     """Describe the tool, then answer the requests on stdin until it ends."""
     from hybrid.config import ServiceOptions
     from hybrid.core.images import ImageStore, home
@@ -204,7 +214,7 @@ def _write(out: IO[str], answer: Mapping[str, Any]) -> None:
 
 def main() -> None:
     """Serve the other end of stdin and stdout. What a tool prints goes to stderr, not between the answers."""
-    setup = ToolSetup(**json.loads(sys.argv[1]))
+    setup = ToolProcessOptions(**json.loads(sys.argv[1]))
     with os.fdopen(os.dup(1), "w", encoding="utf-8") as out:
         os.dup2(2, 1)
         try:

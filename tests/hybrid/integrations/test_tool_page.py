@@ -14,7 +14,7 @@ import pytest
 from PIL import Image
 
 from hybrid.integrations.tool_page import MAX_CALL_BYTES, ToolPage, same_calls
-from hybrid.integrations.tool_process import ToolProcess, ToolSetup
+from hybrid.integrations.tool_process import ToolProcess, ToolProcessOptions
 from hybrid.plugins.registry import folders
 from tests.hybrid.report.conftest import CHROMIUM, HANGS_MS
 from tests.servers import listening
@@ -80,7 +80,7 @@ def trial_in(folder: Path) -> Iterator[Trial]:
     pixels[:, :10] = 255
     Image.fromarray(pixels).save(folder / "photo.png")
     places = {"tools": (*folders("tools"), str(tools))}
-    with ToolProcess(ToolSetup("light", folders=places)) as process:
+    with ToolProcess(ToolProcessOptions("light", folders=places)) as process:
         page = ToolPage(process, [folder / "photo.png"], ["--backend", "classical"])
         with listening(page):
             yield Trial(page, tools / "light.py")
