@@ -13,7 +13,7 @@ from hybrid.config.values import check_address, check_amount, check_benchmark, c
 from hybrid.core.errors import did_you_mean
 
 
-class Checked(click.ParamType[Any]):
+class CheckedText(click.ParamType[Any]):
     """A type whose values a function of `hybrid/config/values.py` checks; `name` is its metavar in small letters."""
 
     def __init__(self, name: str, check: Callable[[object], Any]) -> None:
@@ -93,8 +93,8 @@ FROM_0: Final = FiniteRange(0)
 SHARE_TO_1: Final = FiniteRange(0, 1, min_open=True)
 DIFFERENCE: Final = FiniteRange(-1, 1)
 SHARE: Final = FiniteRange(0, 1, min_open=True, max_open=True)
-AMOUNT: Final = Checked("float", check_amount)
-DEVICE: Final = Checked("text", check_device)
-ADDRESS: Final = Checked("text", check_address)
-BENCHMARK: Final = Checked("text", check_benchmark)
-SOLVER: Final = Checked("text", check_solver)
+AMOUNT: Final = CheckedText("float", check_amount)
+DEVICE: Final = CheckedText("text", check_device)
+ADDRESS: Final = CheckedText("text", check_address)
+BENCHMARK: Final = CheckedText("text", check_benchmark)
+SOLVER: Final = CheckedText("text", check_solver)

@@ -12,7 +12,7 @@ import click
 from hybrid.cli import _option_types as types
 from hybrid.cli._help import Grouped
 from hybrid.cli._logging_options import told_options
-from hybrid.cli._option_types import Checked
+from hybrid.cli._option_types import CheckedText
 from hybrid.cli._path import path_option
 from hybrid.config.values import check_plugin
 from hybrid.core.errors import UsageError
@@ -27,7 +27,7 @@ TO = click.option(
     "--to",
     "form",
     required=True,
-    type=Checked("text", partial(check_plugin, noun="format", package=FORMATS)),
+    type=CheckedText("text", partial(check_plugin, noun="format", package=FORMATS)),
     metavar="FORMAT",
     help=f"One of {', '.join(names(FORMATS))}.",
 )
