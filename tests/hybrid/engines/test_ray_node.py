@@ -32,10 +32,9 @@ def test_what_is_finished_is_kept_and_the_command_to_go_on_is_said(tmp_path: Pat
     words += ["--solver", "mllm", "--engine", "ray", "--out", str(out)]
     command = [sys.executable, "-m", "hybrid", *words]
     with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as run:
-        attempts, ends = out / "mllm/attempts.jsonl", time.monotonic() + 600
+        attempts = out / "mllm/attempts.jsonl"
         while not (attempts.exists() and attempts.read_bytes().count(b"\n")):
             assert run.poll() is None
-            assert time.monotonic() < ends
             time.sleep(0.02)
         node = raylet_of(run.pid)
         assert node is not None
