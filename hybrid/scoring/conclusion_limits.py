@@ -190,8 +190,7 @@ def _power(conclusion_rows: ConclusionRows, groups: Sequence[ComparisonGroup]) -
 WEIGHT = case(
     "limits.weight",
     "in a mean over tasks, a task with three times the weight of its questions",
-    "{tasks} of {total} and {share} of the weight, so that a 95% CI of the mean holds the true difference in 75 to 97 "
-    "% of runs",
+    "{tasks} of {total} and {share} of the weight, so that few questions decide {share} of the mean",
 )
 
 

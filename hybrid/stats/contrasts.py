@@ -73,8 +73,10 @@ def contrast(a: Metric, b: Metric, level: float = 0.95) -> Contrast:
     strata (Binder, International Statistical Review 51 (1983) 279-292, with the leverage correction of Bell and
     McCaffrey, Survey Methodology 28 (2002) 169-181), and Student's t. Two clusters that differ, one for each solver,
     are added to the variance (after Bonett and Price, Statistics in Medicine 31 (2012) 127-139, p. 131), so that
-    solvers with the same answers have an interval around 0 and p = 1. At truths other than the observed difference, the
-    variance grows with the skewness of the clusters' shares, as in a score interval.
+    solvers with the same answers have an interval around 0 and p = 1. The variance of small strata is moderated by that
+    of all (`StratumScale.pool`, after Smyth 2004), because few questions may show no difference by chance. At truths
+    other than the observed difference, the variance grows with the skewness of the clusters' shares, as in a score
+    interval.
 
     For fewer than `FEW` clusters of one question each, that p value is too often too small (`docs/statistics.md`). A
     share is then also tested exactly: its p value is at least that of the exact test, and its interval reaches 0 if
@@ -210,7 +212,9 @@ def paired_difference(rows_a: Rows, rows_b: Rows, combination: Combine, *, share
     spread = max(of_a.variance * slope_a**2, of_b.variance * slope_b**2)
     full_square = unit**2 if bounded else unit * spread
     freedom = min(of_a.freedom, of_b.freedom)
-    error = scatter_error(slope_b * of_b.shares - slope_a * of_a.shares, full_square, unit, freedom)
+    shares, parts = slope_b * of_b.shares - slope_a * of_a.shares, slope_b * of_b.parts - slope_a * of_a.parts
+    pooled = of_a.scale.join(of_b.scale).pool(parts, rows_a.stratum)
+    error = scatter_error(shares, full_square, unit, freedom, pooled)
     if min(of_a.clusters, of_b.clusters) < 2 or error.variance == 0:
         return PairedDifference(value_a, value_b, difference, None, clusters)
     # Differences of numbers that are not shares follow Student's t even in small samples.

@@ -21,6 +21,10 @@ Indices = NDArray[np.intp]
 # A residual this small relative to its numerator counts as zero.
 _ROUNDING = 1e-12
 
+# Weight, in clusters, of the belief that a stratum varies as all strata do. Chosen by simulation from 0.25, 0.5, 1 and
+# 2: the smallest with which 95 % intervals hold a difference in 95 % of draws where strata are small.
+_POOLED = 1.0
+
 # Avoids division by zero for a cluster that is nearly all of its stratum; its residual is nearly zero too.
 _MIN_FREE = 1e-9
 
@@ -115,13 +119,53 @@ def value_of(rows: Rows, combination: Combine) -> float | None:
 
 
 @dataclass(frozen=True)
+class StratumScale:
+    """What turns the moments of a cluster into those of the value: one entry per stratum, 0 without a denominator.
+
+    `second` and `third` are the sums of squares and cubes of the clusters' weights in the value, `freedom` the degrees
+    of freedom of the stratum's variance (at least 1).
+    """
+
+    second: Floats
+    third: Floats
+    freedom: Floats
+
+    def join(self, other: StratumScale) -> StratumScale:
+        """Return the scale of a difference: the larger weights and the fewer degrees of freedom."""
+        second, third = np.maximum(self.second, other.second), np.maximum(self.third, other.third)
+        return StratumScale(second, third, np.minimum(self.freedom, other.freedom))
+
+    def pool(self, parts: Floats, stratum: Indices) -> tuple[float, float]:
+        """Return what pooling over strata adds to the second and to the third moment of the value; (0, 0) if nothing.
+
+        A small stratum may show no variation by chance. Each stratum's variance is therefore averaged, by degrees of
+        freedom, with `_POOLED` clusters that have the variance within all strata, as Smyth (Statistical Applications in
+        Genetics and Molecular Biology 3 (2004) 3, section 3) moderates the variances of small groups; so is the third
+        moment. Strata of one size are unchanged. A sum that would fall, because small strata vary more, is left alone.
+
+        Args:
+            parts: contribution of each row to the value.
+            stratum: stratum of each row.
+        """
+        weights = np.where(self.second > 0, self.freedom, 0.0)
+        pull = _POOLED / (self.freedom + _POOLED)
+        added = []
+        for power, scale in ((2, self.second), (3, self.third)):
+            sums = summed(stratum, parts**power, len(scale))
+            moments = np.divide(sums, scale, out=np.zeros_like(sums), where=scale > 0)
+            pooled = float(weights @ moments) / max(1.0, float(weights.sum()))
+            added.append(float((pull * (scale * pooled - sums)).sum()))
+        return (added[0], added[1]) if added[0] > 0 else (0.0, 0.0)
+
+
+@dataclass(frozen=True)
 class Estimate:
     """A metric as the weighted mean of its strata's ratios; strata without a denominator are left out.
 
     `ratios`, `weights` (their sum is 1), `sizes` (Kish's effective number of clusters) and `squares` (the number that
     the variance rests on, (sum of squares)^2 / sum of fourth powers) have one entry per stratum. `shares` has one per
     cluster: its contribution to the distance between value and truth, corrected for leverage, so that the sum of
-    squares is the variance.
+    squares is the variance. `parts` has one per row: the part of a share that comes from one stratum.
     """
 
     value: float
@@ -130,6 +174,8 @@ class Estimate:
     sizes: Floats
     squares: Floats
     shares: Floats
+    parts: Floats
+    scale: StratumScale
     # Number of clusters with a denominator.
     clusters: int
 
@@ -170,9 +216,13 @@ def estimate(rows: Rows, combination: Combine) -> Estimate | None:
     residuals = rows.numerator - expected * rows.denominator
     residuals = np.where(np.abs(residuals) <= _ROUNDING * np.abs(rows.numerator), 0.0, residuals)
     scale = (weights / safe)[rows.stratum] / np.sqrt(np.maximum(1 - leverage, _MIN_FREE))
-    shares = summed(rows.cluster, scale * residuals, len(rows.clusters))
+    parts = scale * residuals
+    shares = summed(rows.cluster, parts, len(rows.clusters))
     # Use fractions of the stratum: a fourth power of a denominator itself could underflow or overflow.
     part = rows.denominator / safe[rows.stratum]
-    squares, fourth = (summed(rows.stratum, part**power, len(positive))[positive] for power in (2, 4))
+    squares, cubes, fourth = (summed(rows.stratum, part**power, len(positive)) for power in (2, 3, 4))
+    informative = np.divide(squares**2, fourth, out=np.ones_like(fourth), where=positive)
+    by_stratum = StratumScale(weights**2 * squares, weights**3 * cubes, np.maximum(informative - 1, 1))
+    sizes = (1 / squares[positive], informative[positive])
     clusters = len(np.unique(rows.cluster[present]))
-    return Estimate(value, ratios[positive], weights[positive], 1 / squares, squares**2 / fourth, shares, clusters)
+    return Estimate(value, ratios[positive], weights[positive], *sizes, shares, parts, by_stratum, clusters)

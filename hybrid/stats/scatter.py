@@ -34,23 +34,26 @@ class ScatterError:
         return (value - truth) / math.sqrt(self.variance + max(0.0, self.skew * (truth - value)))
 
 
-def scatter_error(shares: Floats, full_square: float, share: float, freedom: float) -> ScatterError:
+def scatter_error(
+    shares: Floats, full_square: float, share: float, freedom: float, pooled: tuple[float, float] = (0.0, 0.0)
+) -> ScatterError:
     """Return the sampling error of a value from its clusters' shares.
 
     Two differing clusters are added with the typical square of those that differ (the mean of the squares, weighted by
     the squares), averaged with a prior of `_JUMP_PRIOR` clusters that differ completely, whose square is `full_square`.
     `share` is a cluster's weight, 1 / their number if all are alike. The added part is known, so it increases the
-    degrees of freedom.
+    degrees of freedom. `pooled` is what pooling over strata adds to the second and third moments of the shares.
     """
     squares = shares**2
     variance = float(squares.sum())
     if variance + full_square == 0:
         return ScatterError(0.0, 0.0, freedom)
     added = 2 * (float((squares**2).sum()) + _JUMP_PRIOR * full_square**2) / (variance + _JUMP_PRIOR * full_square)
-    total = variance + added
-    freedom = freedom * (total / variance) ** 2 if variance > 0 else math.inf
+    moderated = variance + pooled[0]
+    total = moderated + added
+    freedom = freedom * (total / moderated) ** 2 if moderated > 0 else math.inf
     scaled = total / (1 + 2 * share) ** 2
-    return ScatterError(scaled, float((shares**3).sum()) / scaled, freedom)
+    return ScatterError(scaled, (float((shares**3).sum()) + pooled[1]) / scaled, freedom)
 
 
 def quantile_of(freedom: float, tail: float) -> float:

@@ -28,6 +28,8 @@ class Linear(NamedTuple):
     """Shares of the clusters in the error, the weight of an effective cluster, degrees of freedom, and the strata."""
 
     shares: dict[str, float]
+    # Of each stratum the parts of its clusters, their weights in the value, and its degrees of freedom.
+    parts: dict[str, tuple[dict[str, float], list[float], float]]
     unit: float
     freedom: float
     # Ratio, weight and effective number of clusters of each.
@@ -37,8 +39,8 @@ class Linear(NamedTuple):
 def linear(mode: str, cells: Sequence[Cell]) -> Linear:
     shares: dict[str, float] = defaultdict(float)
     strata, parts, free = _strata(cells), [], []
-    results = []
-    for current in strata.values():
+    results, by_stratum = [], {}
+    for name, current in strata.items():
         below = sum(c.below for c in current)
         weight = 1 / len(strata) if mode == "macro" else below / sum(c.below for c in cells)
         ratio = sum(c.above for c in current) / below
@@ -47,16 +49,19 @@ def linear(mode: str, cells: Sequence[Cell]) -> Linear:
             sums[c.cluster][0] += c.above
             sums[c.cluster][1] += c.below
         assert len(sums) > 1
+        moved = {}
         for cluster, (above, of) in sums.items():
-            shares[cluster] += weight / below * (above - ratio * of) / math.sqrt(1 - of / below)
+            moved[cluster] = weight / below * (above - ratio * of) / math.sqrt(1 - of / below)
+            shares[cluster] += moved[cluster]
         squares, fourth = (sum(of**power for _, of in sums.values()) for power in (2, 4))
         size = below**2 / squares
         free.append(squares**2 / fourth - 1)
+        by_stratum[name] = (moved, [weight * of / below for _, of in sums.values()], max(free[-1], 1))
         parts.append(weight**2 / size)
         results.append((ratio, weight, size))
     count = len({c.cluster for c in cells if c.below > 0})
     satterthwaite = sum(parts) ** 2 / sum(p**2 / max(f, 1) for p, f in zip(parts, free, strict=True))
-    return Linear(shares, sum(parts), max(1.0, min(satterthwaite, count - 1)), results)
+    return Linear(shares, by_stratum, sum(parts), max(1.0, min(satterthwaite, count - 1)), results)
 
 
 def t_quantile(freedom: float) -> float:
@@ -91,13 +96,34 @@ class Skewed(NamedTuple):
         return t_beyond(abs(distance) / math.sqrt(self.kept + max(0.0, -self.skew * distance)), self.freedom)
 
 
-def skewed(shares: Iterable[float], full: float, share: float, freedom: float) -> Skewed:
+def skewed(
+    shares: Iterable[float], full: float, share: float, freedom: float, pooled: tuple[float, float] = (0.0, 0.0)
+) -> Skewed:
     shares = list(shares)
     variance = sum(s**2 for s in shares)
-    total = variance + 2 * (sum(s**4 for s in shares) + 0.1 * full**2) / (variance + 0.1 * full)
+    jump = 2 * (sum(s**4 for s in shares) + 0.1 * full**2) / (variance + 0.1 * full)
+    variance += pooled[0]
+    total = variance + jump
     freedom = freedom * (total / variance) ** 2 if variance else 1e300
     selected = total / (1 + 2 * share) ** 2
-    return Skewed(selected, sum(s**3 for s in shares) / selected, freedom)
+    return Skewed(selected, (sum(s**3 for s in shares) + pooled[1]) / selected, freedom)
+
+
+def pooling(of_a: Linear, of_b: Linear) -> tuple[float, float]:
+    """What the second and third moments gain when each stratum's moments count a cluster of those of all strata."""
+    strata = []
+    for name, (parts_a, weights_a, free_a) in of_a.parts.items():
+        parts_b, weights_b, free_b = of_b.parts[name]
+        parts = [parts_b[cluster] - parts_a[cluster] for cluster in parts_a]
+        strata.append((parts, [weights_a, weights_b], min(free_a, free_b)))
+    gains = []
+    for power in (2, 3):
+        scales = [max(sum(w**power for w in weights) for weights in pair) for _, pair, _ in strata]
+        moments = [sum(p**power for p in parts) / scale for (parts, _, _), scale in zip(strata, scales, strict=True)]
+        free = [item for _, _, item in strata]
+        mean = sum(f * m for f, m in zip(free, moments, strict=True)) / sum(free)
+        gains.append(sum(s * (mean - m) / (f + 1) for s, m, f in zip(scales, moments, free, strict=True)))
+    return (gains[0], gains[1]) if gains[0] > 0 else (0.0, 0.0)
 
 
 def scatter(mode: str, a: Sequence[Cell], b: Sequence[Cell]) -> Skewed:
@@ -105,7 +131,7 @@ def scatter(mode: str, a: Sequence[Cell], b: Sequence[Cell]) -> Skewed:
     of_a, of_b = linear(mode, a), linear(mode, b)
     shares = [of_b.shares[name] - of_a.shares[name] for name in of_a.shares]
     share = max(of_a.unit, of_b.unit)
-    return skewed(shares, share**2, share, min(of_a.freedom, of_b.freedom))
+    return skewed(shares, share**2, share, min(of_a.freedom, of_b.freedom), pooling(of_a, of_b))
 
 
 def contrast(mode: str, a: Sequence[Cell], b: Sequence[Cell]) -> JsonObject:

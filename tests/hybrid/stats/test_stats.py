@@ -181,9 +181,14 @@ class Sums:
         return is_all and len(places) == len({cluster for _, cluster in places})
 
     def shares(self) -> list[float]:
-        return [sum(self._share(s, c) for s in self.strata) for c in sorted({cell.cluster for cell in self.cells})]
+        return [sum(self.part(s, c) for s in self.strata) for c in sorted({cell.cluster for cell in self.cells})]
 
-    def _share(self, stratum: str, cluster: str) -> float:
+    def weight_moment(self, stratum: str, power: int) -> float:
+        """The sum of a power of the clusters' weights in the value."""
+        parts = [self.denominator(stratum, c) / self.denominator(stratum) for c in self.clusters(stratum)]
+        return self.weight(stratum) ** power * sum(part**power for part in parts)
+
+    def part(self, stratum: str, cluster: str) -> float:
         above, below = self.numerator(stratum, cluster), self.denominator(stratum, cluster)
         lonely = len(self.clusters(stratum)) == 1
         expected = self.value if lonely else self.ratio(stratum)
@@ -192,10 +197,34 @@ class Sums:
         return residual / math.sqrt(1 - leverage)
 
 
-def reference_ends(difference: float, shares: Sequence[float], value: float, unit: float, freedom: float) -> Contrast:
+def reference_pooling(a: Sums, b: Sums, slopes: Sequence[float] = (1.0, 1.0)) -> tuple[float, float]:
+    """What the second and third moments gain if each stratum counts one cluster that varies as all strata do."""
+    gains = []
+    for power in (2, 3):
+        strata = []
+        for stratum in sorted({*a.strata, *b.strata}):
+            scale = max(side.weight_moment(stratum, power) for side in (a, b))
+            clusters = sorted({cell.cluster for cell in a.cells if cell.stratum == stratum})
+            parts = [slopes[1] * b.part(stratum, c) - slopes[0] * a.part(stratum, c) for c in clusters]
+            freedom = min(max(1.0, side.rests_on(stratum) - 1) for side in (a, b))
+            strata.append((scale, sum(part**power for part in parts) / scale, freedom))
+        mean = sum(freedom * moment for _, moment, freedom in strata) / sum(freedom for _, _, freedom in strata)
+        gains.append(sum(scale * (mean - moment) / (freedom + 1) for scale, moment, freedom in strata))
+    return (gains[0], gains[1]) if gains[0] > 0 else (0.0, 0.0)
+
+
+def reference_ends(
+    difference: float,
+    shares: Sequence[float],
+    value: float,
+    unit: float,
+    freedom: float,
+    pooled: tuple[float, float] = (0.0, 0.0),
+) -> Contrast:
     """The interval and p value that `contrast` should give, by solving x^2 = t^2 (variance + skew x) on both sides."""
     second, third, fourth = (sum(share**power for share in shares) for power in (2, 3, 4))
     jump = 2 * (fourth + 0.1 * value**2) / (second + 0.1 * value)
+    second, third = second + pooled[0], third + pooled[1]
     factor = (1 / unit / (1 / unit + 2)) ** 2
     variance = factor * (second + jump)
     degrees = freedom * ((second + jump) / second) ** 2 if second else 1e12
@@ -273,7 +302,7 @@ def test_contrast_of_shares_agrees_with_plain_loops(cells: tuple[list[Cell], lis
     result = contrast(metric(cells[0], how), metric(cells[1], how))
     shares = [y - x for x, y in zip(a.shares(), b.shares(), strict=True)]
     unit, freedom = max(a.unit, b.unit), min(a.freedom, b.freedom)
-    expected = reference_ends(b.value - a.value, shares, unit**2, unit, freedom)
+    expected = reference_ends(b.value - a.value, shares, unit**2, unit, freedom, reference_pooling(a, b))
     assert result.difference == pytest.approx(b.value - a.value)
     least = least_p(a, b)
     low, high = ends(expected.interval)
@@ -298,7 +327,8 @@ def test_contrast_of_errors_agrees_with_plain_loops(cells: tuple[list[Cell], lis
     assert result.difference == pytest.approx(value_b - value_a)
     assume(full > 1e-9)
     shares = [y - x for x, y in zip(*scaled, strict=True)]
-    expected = reference_ends(value_b - value_a, shares, full, max(a.unit, b.unit), min(a.freedom, b.freedom))
+    unit, freedom, pooled = max(a.unit, b.unit), min(a.freedom, b.freedom), reference_pooling(a, b, slopes)
+    expected = reference_ends(value_b - value_a, shares, full, unit, freedom, pooled)
     assert ends(result.interval) == pytest.approx(ends(expected.interval), rel=1e-6, abs=1e-9)
     assert result.p_value == pytest.approx(expected.p_value, rel=1e-5)
 
