@@ -65,14 +65,20 @@ def numbers(value: Json, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str
         yield path, value
 
 
-def complaints(finding: Finding, refs: Sequence[ImageRef]) -> list[str]:
-    """Return the breaches of the contract by an output about these images, one sentence each."""
+def text_complaints(text: str) -> list[str]:
+    """Return the breaches of the contract by the text of an output, one sentence each."""
     wrong = []
-    lines = finding.text.splitlines()
+    lines = text.splitlines()
     if not lines or len(lines) > MAX_LINES or max(map(len, lines)) > MAX_LINE_LENGTH:
         wrong.append(f"text of {len(lines)} lines, the longest of {max(map(len, lines), default=0)} characters")
-    if len(finding.text) > MAX_TEXT_LENGTH:
-        wrong.append(f"text of {len(finding.text)} characters")
+    if len(text) > MAX_TEXT_LENGTH:
+        wrong.append(f"text of {len(text)} characters")
+    return wrong
+
+
+def complaints(finding: Finding, refs: Sequence[ImageRef]) -> list[str]:
+    """Return the breaches of the contract by an output about these images, one sentence each."""
+    wrong = text_complaints(finding.text)
     if not 0 <= finding.confidence <= 1:
         wrong.append(f"confidence {finding.confidence}")
     wrong += [f"{'.'.join(path)} is {value}" for path, value in numbers(finding.data) if not math.isfinite(value)]

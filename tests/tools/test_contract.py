@@ -20,13 +20,13 @@ from hybrid.core.images import ImageStore
 from hybrid.core.types import Box, Fault, Finding, ImageRef, Json, StoredImage
 from hybrid.plugins.registry import load, names
 from hybrid.serving.cache import FindingCache
-from hybrid.serving.contract import ODD, WRAPPED, card_complaints, complaints, empty_or_repeated, moved
+from hybrid.serving.contract import ODD, WRAPPED, card_complaints, complaints, empty_or_repeated, moved, text_complaints
 from hybrid.serving.service import CachedTools
 from hybrid.serving.sources import code_of
 from hybrid.tool import Args, Claims, Evidence, Pixels, Request, Tool
 from hybrid.tool.output_schema import data_mismatch
 from tests.tables import stored
-from tests.tools.tiny_checkpoints import Checkpoints
+from tests.tools.tiny_checkpoints import Checkpoints, started
 from tools import detection, forensics, ocr, relation, semantic_correspondence
 from tools._shared.args import Spot
 from tools.detection.models import Detection
@@ -354,3 +354,33 @@ LEARNED: Mapping[str, Callable[[], Sequence[Evidence]]] = {
 def test_what_is_made_of_the_output_of_a_network_fits_the_schema(name: str) -> None:
     schema = load("tools", name).output
     assert [data_mismatch(schema, evidence.data) for evidence in LEARNED[name]()] == [None] * len(LEARNED[name]())
+
+
+# Tools whose known answers take the weight-free backend less than a second.
+QUICK_ANSWERS = {"reflectance"}
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        pytest.param(name, kind, marks=() if name in QUICK_ANSWERS and kind == "classical" else pytest.mark.system)
+        for name, kind in BACKENDS
+        if load("tools", name).checks and (kind == "classical" or name in TINY)
+    ],
+)
+def test_texts_about_known_answers_are_short(name: str, kind: str, things_checkpoint: Checkpoints) -> None:
+    tool = load("tools", name)
+    backend = tool.backend("classical").make() if kind == "classical" else started(name, things_checkpoint(TINY[name]))
+    if kind == "classical":
+        backend.setup("cpu", None)
+    asked = 0
+    for check in tool.checks:
+        case = check.pose()
+        try:
+            (evidence,) = backend.run([Request(case.images, tool.args.model_validate(case.args), case.needs)])
+        except ToolError:
+            # A question in words, which this backend does not take.
+            continue
+        asked += 1
+        assert text_complaints(evidence.text) == [], check.name
+    assert asked or kind == "learned", "a checkpoint of one kind may take none of the questions"

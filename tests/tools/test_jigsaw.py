@@ -12,8 +12,10 @@ from pydantic import ValidationError
 
 from hybrid.core.errors import ToolError
 from hybrid.core.images import decode
+from hybrid.serving.contract import text_complaints
 from hybrid.tool import Pixels
-from tools.jigsaw import JigsawArgs, SeamCosts, correlation, decide, solve
+from tools.jigsaw import JigsawArgs, Opinion, SeamCosts, correlation, decide, report, solve, vote
+from tools.jigsaw.checks import CHECKS
 
 
 def scene(seed: int, height: int, width: int) -> Pixels:
@@ -50,6 +52,14 @@ def test_flat_pictures_are_undecided_not_a_crash():
     reference[20:, 20:] = 0
     flat = np.full((20, 20, 3), 128, np.uint8)
     assert solve((reference, flat, flat)).data["best"] is None
+
+
+def test_four_pieces_and_a_second_opinion_fit_into_the_text_of_a_tool():
+    (check,) = (check for check in CHECKS if check.name == "stripes behind an edge 1")
+    images = check.pose().images
+    assert len(images) == 5
+    for opinion in (None, Opinion((0.12, -0.34, -0.56, -0.78), 3, 0.7)):
+        assert text_complaints(report(images, vote(images), opinion).text) == []
 
 
 @pytest.mark.parametrize(
