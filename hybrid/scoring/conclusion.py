@@ -416,22 +416,30 @@ class _Conclusion:
             for word, rows in by_direction.items()
             if rows
         ]
-        others = [_named(row, total) for row in significant if row not in answers]
-        parts += [f"different from answering more or fewer questions on {listed(others)}"] if others else []
-        sizes, least = sorted({row.n or 0 for row in tested}), min(tested, key=lambda row: row.value or 0.0)
-        rest = TASKS_REST.fill(
-            one="task" if self._found.options.by is None else "group",
-            other="other " if untested else "",
-            sizes=sizes[0] if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}",
-            largest=f"; largest loss: {_named(least, total)}" if (least.value or 0.0) < 0 else "",
-        )
+        others = [row for row in significant if row not in answers]
+        if others:
+            names = [_named(row, total) for row in others]
+            parts.append(f"different from answering more or fewer questions on {listed(names)}")
+        # A loss from answering fewer questions is named above, so it is not the largest of those not shown.
+        others_left = [row for row in tested if row not in others]
+        rest = self._rest_of_tasks(others_left, total, named=bool(untested or others)) if others_left else ""
         if untested:
-            rest = f"{TASKS_UNTESTED.fill(tasks=listed(untested))}; {rest}"
+            rest = "; ".join(filter(None, [TASKS_UNTESTED.fill(tasks=listed(untested)), rest]))
         if not parts:
             yield _said(TASKS_NONE, rest=rest[0].upper() + rest[1:])
         else:
-            tail = [rest] if untested or not by_direction["worse"] else []
+            tail = [rest] if rest and (untested or not by_direction["worse"]) else []
             yield _said(TASKS_SHOWN, tasks=len(tested), by=self._by, parts="; ".join([*parts, *tail]))
+
+    def _rest_of_tasks(self, rows: Sequence[Result], total: int, *, named: bool) -> str:
+        """Say that no task, or no other if some are `named`, is shown to be worse, with the largest loss."""
+        sizes, least = sorted({row.n or 0 for row in rows}), min(rows, key=lambda row: row.value or 0.0)
+        return TASKS_REST.fill(
+            one="task" if self._found.options.by is None else "group",
+            other="other " if named else "",
+            sizes=sizes[0] if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}",
+            largest=f"; largest loss: {_named(least, total)}" if (least.value or 0.0) < 0 else "",
+        )
 
     def _untested_tasks(self, alone: Scored, hybrid: Scored) -> list[str]:
         """The tasks whose difference has no interval, each with its difference and number of questions."""

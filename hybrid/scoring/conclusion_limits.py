@@ -190,7 +190,7 @@ def _power(conclusion_rows: ConclusionRows, groups: Sequence[ComparisonGroup]) -
 WEIGHT = case(
     "limits.weight",
     "in a mean over tasks, a task with three times the weight of its questions",
-    "{tasks} of {total} and {share} of the weight, so that few questions decide {share} of the mean",
+    "{tasks} of {total} and {share} of the weight{each}",
 )
 
 
@@ -204,4 +204,4 @@ def _weights(metrics: Sequence[Metric], headline: str | None) -> Iterator[str]:
             parts = [f"task {clipped(task, NAME_WIDTH)} has {how_many(n)}" for n, task in heavy]
             if parts:
                 share = "half" if tasks == 2 else f"1/{tasks}"
-                yield WEIGHT.fill(tasks=listed(parts), total=total, share=share)
+                yield WEIGHT.fill(tasks=listed(parts), total=total, share=share, each=" each" if len(parts) > 1 else "")

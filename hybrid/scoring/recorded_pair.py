@@ -14,11 +14,13 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from statistics import mean
 
 from hybrid.core.errors import DataError
 from hybrid.core.types import Combine, Json, base_id
@@ -59,11 +61,20 @@ class RecordedPair:
         return "mean_of_ratios" if all(question.task for question in self.questions) else "ratio"
 
     @property
+    def opposite_count(self) -> float | None:
+        """The difference over all questions if the mean over tasks has the other sign; else None."""
+        by_task: dict[str, list[float]] = {}
+        for question in self.questions:
+            by_task.setdefault(question.task, []).append(question.with_tools - question.alone)
+        over_all = mean(itertools.chain.from_iterable(by_task.values()))
+        return over_all if over_all * mean(map(mean, by_task.values())) < 0 else None
+
+    @property
     def missing(self) -> tuple[str, ...]:
         """One sentence for each thing that the files lack."""
         uncounted = "The file with tools has no column calls: gain and harm are not split by calls."
-        lacking = f"{how_many(self.only_one, verb=('is', 'are'))} in one of the files alone, and left out."
-        empty = f"{how_many(self.empty, verb=('has', 'have'))} an empty cell in correct or calls, and left out."
+        lacking = f"{how_many(self.only_one, verb=('is', 'are'))} in one of the files alone and left out."
+        empty = f"{how_many(self.empty, verb=('has', 'have'))} an empty cell in correct or calls and {'is' if self.empty == 1 else 'are'} left out."
         without_task = how_many(self.without_task, verb=("has", "have"))
         no_task = f"{without_task} no task: every question weighs the same, not every task."
         limits = "Without controls, repetitions and traces: no presence, result or loop, and nothing by luck."
@@ -103,6 +114,8 @@ def decomposed(pair: RecordedPair, without: str, with_tools: str) -> RecordedRep
     """Return the decomposition of a pair of files under these names, averaged over tasks if the files have them."""
     tasks = len({question.task for question in pair.questions})
     note = f"mean over {tasks} tasks, each weighing the same" if pair.how == "mean_of_ratios" and tasks > 1 else ""
+    if note and (over_all := pair.opposite_count) is not None:
+        note += f"; over all {how_many(len(pair.questions))} the gain has the other sign: {over_all:+.3f}"
     row = Result(NAME, GAIN, FRACTION, None, without, with_tools, note=note)
     rows: Sequence[Result] = tuple(rows_of(row, pair.questions, pair.how))
     if not pair.has_calls:

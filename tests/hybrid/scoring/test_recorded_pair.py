@@ -106,11 +106,26 @@ def test_tasks_weigh_the_same_where_every_question_has_one(tmp_path: Path) -> No
     (gain,) = [row for row in decomposed(pair, "a", "b").results if row.quantity == GAIN]
     assert gain.value == 0.5
     assert "mean over 2 tasks" in gain.note
+    assert "over all" not in gain.note, "both signs are positive"
     some = without.replace("x0,1,x", "x0,1,")
     pair = read_pair(*files(tmp_path, some, with_tools))
     (gain,) = [row for row in decomposed(pair, "a", "b").results if row.quantity == GAIN]
     assert gain.value == pytest.approx(3 / 33)
     assert any("1 question has no task" in line for line in pair.missing)
+
+
+def test_a_mean_over_tasks_and_a_count_of_the_other_sign_are_both_printed(tmp_path: Path) -> None:
+    """20 questions of which 4 are lost, and 4 of which 2 are gained: +0.15 over tasks, -2 of 24 questions."""
+    rows = [(f"x{n}", 1, int(n > 3), "x") for n in range(20)] + [(f"y{n}", 0, int(n < 2), "y") for n in range(4)]
+    without = "id,correct,task\n" + "".join(f"{name},{a},{task}\n" for name, a, _, task in rows)
+    with_tools = "id,correct,calls\n" + "".join(f"{name},{b},1\n" for name, _, b, _ in rows)
+    (gain,) = [
+        row
+        for row in decomposed(read_pair(*files(tmp_path, without, with_tools)), "a", "b").results
+        if row.quantity == GAIN
+    ]
+    assert gain.value == pytest.approx(0.15)
+    assert gain.note.endswith("; over all 24 questions the gain has the other sign: -0.083")
 
 
 @pytest.mark.parametrize("empty", ["", " "])
@@ -120,7 +135,7 @@ def test_an_empty_cell_costs_its_question_alone(tmp_path: Path, empty: str) -> N
     pair = read_pair(*files(tmp_path, without, with_tools))
     assert pair.has_calls
     assert [(question.id, bool(question.tools)) for question in pair.questions] == [("a", True), ("d", False)]
-    assert any("2 questions have an empty cell" in line for line in pair.missing)
+    assert "2 questions have an empty cell in correct or calls and are left out." in pair.missing
 
 
 def test_variants_of_a_question_are_one_cluster_and_facts_must_agree(tmp_path: Path) -> None:
