@@ -199,23 +199,24 @@ class PairedDifference:
 
 def paired_difference(rows_a: Rows, rows_b: Rows, combination: Combine, *, share: bool = True) -> PairedDifference:
     """Return the difference b minus a and its sampling error, from rows with equal clusters and strata."""
-    value_a, value_b = value_of(rows_a, combination), value_of(rows_b, combination)
     of_a, of_b = estimate(rows_a, combination), estimate(rows_b, combination)
     clusters = len(rows_a.clusters)
-    if value_a is None or value_b is None or of_a is None or of_b is None:
-        return PairedDifference(value_a, value_b, None, None, clusters)
+    if of_a is None or of_b is None:
+        return PairedDifference(value_of(rows_a, combination), value_of(rows_b, combination), None, None, clusters)
+    root = combination == "root_of_ratio"
+    value_a, value_b = (math.sqrt(of.value) if root else of.value for of in (of_a, of_b))
     difference = value_b - value_a
-    unit = max(of_a.unit, of_b.unit)
+    unit = max(of_a.layout.unit, of_b.layout.unit)
     share = share and combination != "root_of_ratio"
     bounded = share and rows_a.bounded and rows_b.bounded
     slope_a, slope_b = _slope(value_a, combination), _slope(value_b, combination)
     spread = max(of_a.variance * slope_a**2, of_b.variance * slope_b**2)
     full_square = unit**2 if bounded else unit * spread
-    freedom = min(of_a.freedom, of_b.freedom)
+    freedom = min(of_a.layout.freedom, of_b.layout.freedom)
     shares, parts = slope_b * of_b.shares - slope_a * of_a.shares, slope_b * of_b.parts - slope_a * of_a.parts
-    pooled = of_a.scale.join(of_b.scale).pool(parts, rows_a.stratum)
+    pooled = of_a.layout.scale.join(of_b.layout.scale).pool(parts, rows_a.stratum)
     error = scatter_error(shares, full_square, unit, freedom, pooled)
-    if min(of_a.clusters, of_b.clusters) < 2 or error.variance == 0:
+    if min(of_a.layout.clusters, of_b.layout.clusters) < 2 or error.variance == 0:
         return PairedDifference(value_a, value_b, difference, None, clusters)
     # Differences of numbers that are not shares follow Student's t even in small samples.
     least = _least(rows_a, rows_b, combination) if share and clusters < FEW else NO_LEAST

@@ -81,14 +81,16 @@ def interval(metric: Metric, level: float = 0.95) -> Interval | None:
     if metric.share and proportion and rows.single:
         return wilson(round(float(rows.numerator.sum())), len(rows.numerator), level)
     estimated = estimate(rows, metric.combine)
-    if estimated is None or estimated.clusters < 2:
+    if estimated is None or estimated.layout.clusters < 2:
         return None
     if metric.share and rows.bounded and metric.combine != "root_of_ratio":
-        low, high = _score_limits(estimated, quantile_of(estimated.freedom, tail))
+        low, high = _score_limits(estimated, quantile_of(estimated.layout.freedom, tail))
         return Interval(min(low, estimated.value), max(high, estimated.value), "score over clusters")
     if estimated.variance == 0:
         return None
-    error = scatter_error(estimated.shares, estimated.variance * estimated.unit, estimated.unit, estimated.freedom)
+    error = scatter_error(
+        estimated.shares, estimated.variance * estimated.layout.unit, estimated.layout.unit, estimated.layout.freedom
+    )
     low, high = error.ends(estimated.value, tail)
     if (rows.numerator >= 0).all():
         low = max(0.0, low)
@@ -104,12 +106,12 @@ def _score_limits(estimated: Estimate, quantile: float) -> tuple[float, float]:
     number of clusters that the variance rests on, (sum of squares)^2 / sum of fourth powers; it is averaged with a
     prior of `_EFFECT_PRIOR` clusters whose rows are all alike.
     """
-    binomial = float((estimated.weights**2 * estimated.ratios * (1 - estimated.ratios) / estimated.sizes).sum())
+    binomial = float((estimated.weights**2 * estimated.ratios * (1 - estimated.ratios) / estimated.layout.sizes).sum())
     fourth = float((estimated.shares**4).sum())
     informative = estimated.variance**2 / fourth if fourth > 0 else 0.0
     effect = estimated.variance / binomial if binomial > 0 else 1.0
     effect = (informative * effect + _EFFECT_PRIOR) / (informative + _EFFECT_PRIOR)
-    sizes = estimated.sizes / effect
+    sizes = estimated.layout.sizes / effect
     ratios = np.clip(estimated.ratios, 0.0, 1.0)
     low = _lower_limit(ratios, estimated.weights, sizes, quantile)
     return low, 1 - _lower_limit(1 - ratios, estimated.weights, sizes, quantile)

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,6 +48,17 @@ class Rows:
         """Whether every row is in 0..denominator, up to rounding."""
         slack = 1e-9 * self.denominator
         return bool(((self.numerator >= -slack) & (self.numerator <= self.denominator + slack)).all())
+
+    @cached_property
+    def layouts(self) -> dict[Combine, Layout]:
+        """Layouts by combination, made on first use (`layout_of`)."""
+        return {}
+
+    def with_numerators(self, numerator: Floats) -> Rows:
+        """Return the same rows with other numerators, as simulations and permutations need; they share layouts."""
+        rows = replace(self, numerator=numerator)
+        rows.__dict__["layouts"] = self.layouts
+        return rows
 
     def places(self) -> set[tuple[str, str]]:
         """Return the pairs of cluster and stratum, by name."""
@@ -159,70 +171,108 @@ class StratumScale:
 
 
 @dataclass(frozen=True)
+class Layout:
+    """All of a metric's linear form that depends on strata and denominators only, and not on numerators.
+
+    `sizes` (Kish's effective number of clusters) and `squares` (the number that the variance rests on, (sum of
+    squares)^2 / sum of fourth powers) have one entry per stratum with a denominator, `weights` (their sum is 1),
+    `positive` and `safe` (the denominator, or 1) one per stratum, `lonely` and `factor` one per row.
+    """
+
+    weights: Floats
+    positive: NDArray[np.bool_]
+    safe: Floats
+    # Sum of all denominators.
+    below: float
+    # Whether the stratum has only this cluster.
+    lonely: NDArray[np.bool_]
+    # What turns a residual into its part of the distance between value and truth, corrected for leverage.
+    factor: Floats
+    sizes: Floats
+    squares: Floats
+    scale: StratumScale
+    # Number of clusters with a denominator.
+    clusters: int
+
+    @cached_property
+    def unit(self) -> float:
+        """Weight of one effective cluster in the value: 1 / their number if all strata are alike."""
+        return float((self.weights[self.positive] ** 2 / self.sizes).sum())
+
+    @cached_property
+    def freedom(self) -> float:
+        """Satterthwaite's degrees of freedom of the variance, for equally varying strata and clusters of any size."""
+        parts = self.weights[self.positive] ** 2 / self.sizes
+        degrees = float(parts.sum() ** 2 / (parts**2 / np.maximum(self.squares - 1, 1)).sum())
+        return max(1.0, min(degrees, self.clusters - 1.0))
+
+
+def layout_of(rows: Rows, combination: Combine) -> Layout:
+    """Return the layout of rows with a positive denominator."""
+    if combination not in rows.layouts:
+        rows.layouts[combination] = _layout(rows, combination)
+    return rows.layouts[combination]
+
+
+def _layout(rows: Rows, combination: Combine) -> Layout:
+    _, below = rows.sums()
+    positive = below > 0
+    weights = positive / positive.sum() if combination == "mean_of_ratios" else below / below.sum()
+    safe = np.where(positive, below, 1.0)
+    present = rows.denominator > 0
+    lonely = (np.bincount(rows.stratum[present], minlength=len(positive)) == 1)[rows.stratum]
+    leverage = np.where(lonely, weights[rows.stratum], rows.denominator / safe[rows.stratum])
+    factor = (weights / safe)[rows.stratum] / np.sqrt(np.maximum(1 - leverage, _MIN_FREE))
+    # Use fractions of the stratum: a fourth power of a denominator itself could underflow or overflow.
+    part = rows.denominator / safe[rows.stratum]
+    squares, cubes, fourth = (summed(rows.stratum, part**power, len(positive)) for power in (2, 3, 4))
+    informative = np.divide(squares**2, fourth, out=np.ones_like(fourth), where=positive)
+    scale = StratumScale(weights**2 * squares, weights**3 * cubes, np.maximum(informative - 1, 1))
+    clusters = len(np.unique(rows.cluster[present]))
+    sizes = (1 / squares[positive], informative[positive])
+    return Layout(weights, positive, safe, float(below.sum()), lonely, factor, *sizes, scale, clusters)
+
+
+@dataclass(frozen=True)
 class Estimate:
     """A metric as the weighted mean of its strata's ratios; strata without a denominator are left out.
 
-    `ratios`, `weights` (their sum is 1), `sizes` (Kish's effective number of clusters) and `squares` (the number that
-    the variance rests on, (sum of squares)^2 / sum of fourth powers) have one entry per stratum. `shares` has one per
-    cluster: its contribution to the distance between value and truth, corrected for leverage, so that the sum of
-    squares is the variance. `parts` has one per row: the part of a share that comes from one stratum.
+    `ratios` and `weights` have one entry per stratum. `shares` has one per cluster: its contribution to the distance
+    between value and truth, corrected for leverage, so that the sum of squares is the variance. `parts` has one per
+    row: the part of a share that comes from one stratum.
     """
 
     value: float
     ratios: Floats
-    weights: Floats
-    sizes: Floats
-    squares: Floats
     shares: Floats
     parts: Floats
-    scale: StratumScale
-    # Number of clusters with a denominator.
-    clusters: int
+    layout: Layout
+
+    @property
+    def weights(self) -> Floats:
+        """Weights of the strata."""
+        return self.layout.weights[self.layout.positive]
 
     @property
     def variance(self) -> float:
         """Variance of the value, in its squared unit."""
         return float(self.shares @ self.shares)
 
-    @property
-    def unit(self) -> float:
-        """Weight of one effective cluster in the value: 1 / their number if all strata are alike."""
-        return float((self.weights**2 / self.sizes).sum())
-
-    @property
-    def freedom(self) -> float:
-        """Satterthwaite's degrees of freedom of the variance, for equally varying strata and clusters of any size."""
-        parts = self.weights**2 / self.sizes
-        degrees = float(parts.sum() ** 2 / (parts**2 / np.maximum(self.squares - 1, 1)).sum())
-        return max(1.0, min(degrees, self.clusters - 1.0))
-
 
 def estimate(rows: Rows, combination: Combine) -> Estimate | None:
     """Return the linear form of a metric (of the mean square, under `root_of_ratio`); None without a denominator."""
-    value = value_of(rows, "ratio" if combination == "root_of_ratio" else combination)
-    if value is None:
+    if not (rows.denominator > 0).any():
         return None
-    above, below = rows.sums()
-    positive = below > 0
-    weights = positive / positive.sum() if combination == "mean_of_ratios" else below / below.sum()
-    safe = np.where(positive, below, 1.0)
-    ratios = above / safe
-    present = rows.denominator > 0
+    layout = layout_of(rows, combination)
+    above = summed(rows.stratum, rows.numerator, len(rows.strata))
+    ratios = above / layout.safe
+    mean = combination == "mean_of_ratios"
+    value = float(ratios[layout.positive].mean() if mean else above.sum() / layout.below)
     # A stratum with a single cluster does not show its variation, so compare it with the mean of all strata (Lumley,
     # Complex Surveys, 2010: single clusters "adjusted").
-    lonely = (np.bincount(rows.stratum[present], minlength=len(positive)) == 1)[rows.stratum]
-    expected = np.where(lonely, value, ratios[rows.stratum])
-    leverage = np.where(lonely, weights[rows.stratum], rows.denominator / safe[rows.stratum])
+    expected = np.where(layout.lonely, value, ratios[rows.stratum])
     residuals = rows.numerator - expected * rows.denominator
     residuals = np.where(np.abs(residuals) <= _ROUNDING * np.abs(rows.numerator), 0.0, residuals)
-    scale = (weights / safe)[rows.stratum] / np.sqrt(np.maximum(1 - leverage, _MIN_FREE))
-    parts = scale * residuals
+    parts = layout.factor * residuals
     shares = summed(rows.cluster, parts, len(rows.clusters))
-    # Use fractions of the stratum: a fourth power of a denominator itself could underflow or overflow.
-    part = rows.denominator / safe[rows.stratum]
-    squares, cubes, fourth = (summed(rows.stratum, part**power, len(positive)) for power in (2, 3, 4))
-    informative = np.divide(squares**2, fourth, out=np.ones_like(fourth), where=positive)
-    by_stratum = StratumScale(weights**2 * squares, weights**3 * cubes, np.maximum(informative - 1, 1))
-    sizes = (1 / squares[positive], informative[positive])
-    clusters = len(np.unique(rows.cluster[present]))
-    return Estimate(value, ratios[positive], weights[positive], *sizes, shares, parts, by_stratum, clusters)
+    return Estimate(value, ratios[layout.positive], shares, parts, layout)

@@ -101,20 +101,18 @@ def power_of(design: Design, difference: float, discordant: float, level: float 
     up, down, detections = (discordant + difference) / 2, (discordant - difference) / 2, 0
     for _ in range(draws):
         uniform = rng.random(len(rows.denominator))
-        worse, better = (
-            replace(rows, numerator=flags * rows.denominator) for flags in (uniform > 1 - down, uniform < up)
-        )
+        worse, better = (rows.with_numerators(flags * rows.denominator) for flags in (uniform > 1 - down, uniform < up))
         scatter = paired_difference(worse, better, design.how).scatter
         detections += scatter is not None and scatter.p_value() < level
     return detections / draws
 
 
 def _finds(design: Design, difference: float, discordant: float, power: float, level: float) -> bool:
-    if design.estimate.freedom < MANY:
+    if design.estimate.layout.freedom < MANY:
         return power_of(design, difference, discordant, level) >= power
     root = NormalDist().inv_cdf(1 - level / 2) * math.sqrt(discordant)
     root += NormalDist().inv_cdf(power) * math.sqrt(discordant - difference**2)
-    return root * math.sqrt(design.estimate.unit) <= abs(difference)
+    return root * math.sqrt(design.estimate.layout.unit) <= abs(difference)
 
 
 def _refuse(discordant: float | None, power: float, level: float) -> None:
@@ -165,7 +163,7 @@ def detectable_difference(
         return _finds(design, size, share, power, level)
 
     smallest = _least(
-        finds, 1e-4 if design.estimate.freedom >= MANY else 1e-3, 1.0 if discordant is None else discordant
+        finds, 1e-4 if design.estimate.layout.freedom >= MANY else 1e-3, 1.0 if discordant is None else discordant
     )
     if smallest is None:
         context = "" if discordant is None else f" at {discordant:.2f} discordant"

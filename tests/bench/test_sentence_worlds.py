@@ -14,6 +14,7 @@ KNOWN = {**worlds.WORLDS, **review.REVIEW_WORLDS}
 EXACT = [name for name in KNOWN if "5 %" not in name]
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("name", EXACT)
 def test_a_world_is_not_contradicted(name: str) -> None:
     assert worlds.false_in(name, 2, 0, KNOWN) == 0

@@ -8,6 +8,7 @@ from bench._sentence_worlds import WORLDS, false_in
 from hybrid.stats import contrast, detectable
 
 
+@pytest.mark.system
 def test_a_draw_of_each_arm_asserts_what_is_true() -> None:
     for design in bench.ARMS:
         result, true = bench.asserted(design, 3), bench.is_true(design)
@@ -27,6 +28,7 @@ def test_a_difference_of_80_percent_power_is_found_about_so_often(sizes: tuple[i
 FIRST = {"gain", "loss", "by answering more", "by answering less", "tasks and questions disagree"}
 
 
+@pytest.mark.system
 def test_quick_draws_claim_what_run_folders_do() -> None:
     def claims(name: str) -> list[set[str]]:
         design = next(design for design in (*bench.ARMS, *bench.NULLS) if design.name == name)

@@ -66,6 +66,7 @@ def test_options_that_make_no_sense_are_refused(words: list[str]) -> None:
     assert isinstance(bench.parsed([]), argparse.Namespace)
 
 
+@pytest.mark.system
 def test_throughput_is_measured_side_by_side_and_passes_are_counted() -> None:
     measurement = bench._throughput.measure("dinov2_base", bench._throughput.Load(("dinov2_base",), "cpu", False, 9, 1))
     # Two images a request; eight requests a batch.

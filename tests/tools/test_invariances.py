@@ -186,6 +186,7 @@ def plainly(tool: str) -> Any:
     return HOLDS[tool](answer(tool, request, SAME).data, SAME, request.images[0].shape[1])
 
 
+@pytest.mark.system
 @pytest.mark.parametrize(("tool", "change"), [(t, c) for t in HOLDS for c in CHANGES if (t, c) not in NOT_BY_NATURE])
 def test_an_answer_stays(tool: str, change: str) -> None:
     request, previous = asked_of(tool), plainly(tool)

@@ -102,6 +102,7 @@ def test_a_megabyte_is_read_in_bounded_time(shape: str) -> None:
     assert parse(f"{text}\nAnswer: (B)", Kind.CHOICE, CHOICES).value == "B"
 
 
+@pytest.mark.system
 @pytest.mark.parametrize(("prefix", "after"), [("[", "x"), ("X = [", "x")])
 def test_digits_that_lead_nowhere_are_not_tried_over_and_over(prefix: str, after: str) -> None:
     text = prefix + "7" * MB + after
@@ -116,6 +117,7 @@ signs = st.text("ABCDE12345.,- ()[]<>{}:\"'_*`andorpartkeepshiftXYT\n", max_size
 texts = st.lists(pieces | signs | st.text(max_size=20) | st.just("\udfff"), max_size=30).map("".join)
 
 
+@pytest.mark.system
 @pytest.mark.parametrize(*cases(__file__, "test_a_piece_over_and_over_is_read_in_bounded_time"))
 def test_a_piece_over_and_over_is_read_in_bounded_time(kinds: tuple[str, ...], pieces: tuple[str, ...]) -> None:
     for piece in pieces:

@@ -213,6 +213,7 @@ def test_selection_is_the_difference_of_two_shares_on_random_tables() -> None:
             assert (test.interval.high - test.interval.low) / (2 * 1.98 * spread**0.5) == pytest.approx(1.05, abs=0.2)
 
 
+@pytest.mark.system
 @pytest.mark.parametrize(("n", "rows", "right", "wrong"), [(60, 1, 0.5, 0.5), (200, 4, 0.5, 0.6), (400, 1, 0.87, 0.04)])
 def test_the_interval_of_selection_holds_the_truth(n: int, rows: int, right: float, wrong: float) -> None:
     stored = 0
@@ -238,6 +239,7 @@ def test_less_room_than_can_be_detected(compared: Any) -> None:
     assert not [case for case in sentences(compared(real={"controller": "40r", "mllm": "20r 20w"})) if "room" in case]
 
 
+@pytest.mark.system
 def test_the_least_detectable_sizes_are_found_in_four_of_five_draws(compared: Any) -> None:
     real, blank = {"controller": "110r 90w", "mllm": "90r 20w 10r 80w"}, {"controller": "100r 100w"}
     rows = by_quantity(tuple(HEADROOM.rows(compared(real=real, blank=blank))))

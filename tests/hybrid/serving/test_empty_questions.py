@@ -24,6 +24,7 @@ CLASSICAL = (
 )
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("name", CLASSICAL)
 def test_a_tool_claims_nothing_of_pictures_that_show_nothing(name: str) -> None:
     tool: Tool = load("tools", name)

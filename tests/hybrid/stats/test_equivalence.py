@@ -43,6 +43,7 @@ def test_two_hundred_random_tables_agree_with_a_second_implementation() -> None:
     assert 40 < equal < 160, "tables on both sides of the margin"
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("truth", [-0.1, 0.1])
 @pytest.mark.parametrize(("sizes", "discordant"), [((120,), 0.2), ((40, 40, 40), 0.3), ((300, 60), 0.15)])
 def test_a_difference_of_the_margin_is_called_equal_in_at_most_one_of_twenty(

@@ -20,6 +20,7 @@ def test_of_one_task_it_is_connor_s_number(difference: float, discordant: float 
     assert sample_size(ONE, difference, discordant).questions == pytest.approx(questions, rel=0.08)
 
 
+@pytest.mark.system
 @pytest.mark.parametrize(*cases(__file__, "test_what_is_planned_is_found_as_often_as_claimed"))
 def test_what_is_planned_is_found_as_often_as_claimed(sizes: tuple[int, ...], rows: int, discordant: float) -> None:
     least, rng = detectable_difference(Design.of(sizes, rows), discordant), np.random.default_rng(7)
@@ -27,6 +28,7 @@ def test_what_is_planned_is_found_as_often_as_claimed(sizes: tuple[int, ...], ro
     assert np.mean([p is not None and p < 0.05 for p in p_values]) == pytest.approx(0.8, abs=0.05)
 
 
+@pytest.mark.system
 def test_a_size_is_planned_in_the_proportions_given_and_suffices() -> None:
     planned = sample_size(Design.of((120, 60, 20)), 0.1, 0.2)
     sizes = [len(task) for task in planned.tasks]
@@ -35,6 +37,7 @@ def test_a_size_is_planned_in_the_proportions_given_and_suffices() -> None:
     assert power_of(planned.scaled(planned.clusters * 3 // 4), 0.1, 0.2) < 0.8
 
 
+@pytest.mark.system
 def test_rows_alike_are_worth_one_question_and_a_mean_over_unequal_tasks_less_than_all_rows() -> None:
     assert detectable_difference(Design.of((200,), 5), 0.4) == detectable_difference(Design.of((40,)), 0.4)
     by_task, plain = (

@@ -383,9 +383,9 @@ def test_clusters_of_unequal_size_never_add_degrees_of_freedom(
 ) -> None:
     result, sums = estimate(rows_of(cells[0], how), how), Sums(cells[0], how == "mean_of_ratios")
     assert result is not None
-    assert result.freedom == pytest.approx(sums.freedom)
+    assert result.layout.freedom == pytest.approx(sums.freedom)
     by_size = sum((sums.weight(s) ** 2 / sums.size(s)) ** 2 / max(1.0, sums.size(s) - 1) for s in sums.strata)
-    assert 1 <= result.freedom <= max(1.0, sums.unit**2 / by_size) * (1 + 1e-9)
+    assert 1 <= result.layout.freedom <= max(1.0, sums.unit**2 / by_size) * (1 + 1e-9)
 
 
 @settings(deadline=None, max_examples=60)

@@ -12,6 +12,7 @@ from hybrid.scoring.sections import results
 from tests.tables import cases
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("rule", ["guess", "wrong"])
 @pytest.mark.parametrize(*cases(__file__, "test_every_section_can_be_made"))
 def test_every_section_can_be_made(
