@@ -112,7 +112,7 @@ def remaining(reply: LetterReply) -> str | None:  # noqa: C901, PLR0912 - one pa
             has_offer = True
         elif is_question and _bare(reply, clause):
             asked_of |= letters
-        elif len(letters) == 1 and not is_question and _bare(reply, clause):
+        elif _bare(reply, clause):
             picks |= letters
         elif letters:
             fits = None if is_question else claim(reply, _BUT.sub("", clause))

@@ -127,11 +127,11 @@ class HeadlinePair:
             return "rule"
         if self.over_all is not None:
             return "uneven"
-        if self.split is None or not self.split.matters(self.state):
+        if self.split is None:
             return self.state
         of_both = None if self.split.both is None else shown(self.split.both)
         if of_both == self.state:
-            # Both say the same; the part from answering adds to it, or takes some of it away.
+            # Both say the same; the part from answering adds to it, takes some of it away, or is none.
             return self.state
         of_answering = shown(self.split.answering)
         return "answering" if self.state == of_answering and self.state != "open" else "split"

@@ -74,7 +74,8 @@ class RecordedPair:
         """One sentence for each thing that the files lack."""
         uncounted = "The file with tools has no column calls: gain and harm are not split by calls."
         lacking = f"{how_many(self.only_one, verb=('is', 'are'))} in one of the files alone and left out."
-        empty = f"{how_many(self.empty, verb=('has', 'have'))} an empty cell in correct or calls and {'is' if self.empty == 1 else 'are'} left out."
+        left_out = "is left out" if self.empty == 1 else "are left out"
+        empty = f"{how_many(self.empty, verb=('has', 'have'))} an empty cell in correct or calls and {left_out}."
         without_task = how_many(self.without_task, verb=("has", "have"))
         no_task = f"{without_task} no task: every question weighs the same, not every task."
         limits = "Without controls, repetitions and traces: no presence, result or loop, and nothing by luck."

@@ -40,6 +40,14 @@ def test_what_no_rule_reads(text: str, choices: tuple[str, ...]) -> None:
     assert parse_letter(text, choices).value is None
 
 
+def test_clauses_are_weighed_in_up_to_200_characters() -> None:
+    """In a longer reply a clause has more to do with those next to it than its words show."""
+    end = ". Not A; B."
+    for length, letter in ((200, "B"), (201, None)):
+        text = ("There is a table beside the wall. " * 7)[: length - len(end)] + end
+        assert (len(text), parse_letter(text, TWO).value) == (length, letter)
+
+
 @pytest.mark.parametrize(*cases(__file__, "test_every_way_to_decline"))
 def test_every_way_to_decline(sentence: str) -> None:
     claim = "The third image is the most similar."

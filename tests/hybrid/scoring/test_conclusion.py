@@ -11,10 +11,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from hybrid.core.types import Fault, Question, Reply, Usage
+from hybrid.core.types import Cell, Fault, Metric, Question, Reply, Usage
 from hybrid.plugins.registry import load
 from hybrid.scoring.compare import Comparison, ComparisonOptions, SolverPair, compare
 from hybrid.scoring.conclusion import Sentence, cases, conclusion
+from hybrid.scoring.conclusion_limits import _weights
 from hybrid.scoring.conclusion_rows import ConclusionRows
 from hybrid.scoring.headline import headline_tables
 from hybrid.scoring.overlap import Overlap
@@ -240,6 +241,29 @@ def test_a_task_that_differs_by_answering_is_not_better(synthetic_runs: Any, tmp
     by_id = {sentence.id: sentence.text for sentence in conclusion(compare(compare_paths([run.path]).solvers))}
     assert "better on Jigsaw (+40 points, 23 to 56); different from answering" in by_id["tasks.shown"]
     assert "on Counting (+25 points, 16 to 35; 100 of 150 questions)" in by_id["tasks.shown"]
+
+
+def test_a_loss_from_answering_fewer_questions_is_not_the_largest_of_those_not_shown(
+    synthetic_runs: Any, tmp_path: Path
+) -> None:
+    answers = {
+        "controller": {"Counting": "rw" * 25 + "a" * 50, "Jigsaw": "rw" * 24 + "ww"},
+        "mllm": {"Counting": "rw" * 50, "Jigsaw": "rw" * 25},
+    }
+    run = synthetic_runs.from_letters(tmp_path / "real", answers, costing=synthetic_runs.calling)
+    by_id = {sentence.id: sentence.text for sentence in conclusion(compare(compare_paths([run.path]).solvers))}
+    assert "on Counting (-25 points, -35 to -16; 100 of 150 questions); no other single task" in by_id["tasks.shown"]
+    assert "worse (50 questions each; largest loss: Jigsaw (-2 points" in by_id["tasks.shown"]
+
+
+def test_several_tasks_with_more_weight_than_questions_have_it_each() -> None:
+    sizes = {"Counting": 260, "Jigsaw": 30, "Relative_Depth": 12}
+    cells = tuple(Cell(task, f"{task}{n}", 1.0, 1.0) for task, size in sizes.items() for n in range(size))
+    metric = Metric("accuracy_macro", 1.0, len(cells), "mean_of_ratios", cells)
+    (words,) = _weights([metric], "accuracy_macro")
+    assert words == (
+        "task Relative_Depth has 12 questions, task Jigsaw has 30 questions of 302 and 1/3 of the weight each"
+    )
 
 
 def test_a_task_without_an_interval_is_named_with_its_difference(synthetic_runs: Any, tmp_path: Path) -> None:
