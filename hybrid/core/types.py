@@ -22,8 +22,13 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-# An RGB image, shape (H, W, 3), values 0..255.
-Pixels: TypeAlias = "npt.NDArray[np.uint8]"
+if TYPE_CHECKING:
+    Pixels: TypeAlias = npt.NDArray[np.uint8]
+else:
+
+    class Pixels:
+        """The type of an RGB image, an array of shape (H, W, 3) with values 0..255; NumPy is not imported for it."""
+
 
 # From typing_extensions because pydantic resolves only named recursive aliases.
 Json = TypeAliasType("Json", "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None")
