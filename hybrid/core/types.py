@@ -260,6 +260,9 @@ class Usage:
     `seconds` is the running time of model and tool calls; `queued_seconds` is their waiting time: in queues, for
     weights to load, for others in a batch. `tool_faults` counts tool calls that ended in a timeout or a tool error, so
     the answer was given without them. `unreadable` counts asks in which the model wrote an unreadable call.
+
+    `reused_calls` are model calls whose reply another run has paid (`--cache-replies`): they count as calls, and their
+    tokens, seconds and cost are not counted again.
     """
 
     model_calls: int = 0
@@ -274,6 +277,7 @@ class Usage:
     cached_tokens: int = 0
     uncounted_calls: int = 0
     unreadable: int = 0
+    reused_calls: int = 0
 
     def __add__(self, other: Usage) -> Usage:
         """Return the sum of two usages; an unknown cost counts as zero unless both are unknown."""

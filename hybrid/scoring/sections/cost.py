@@ -25,14 +25,16 @@ NAME = "cost"
 def tokens(usage: Usage) -> tuple[int, int] | None:
     """Return tokens in and out; None if unknown."""
     # A recorded model is called but reports no tokens; their number is unknown, not 0.
-    silent = usage.model_calls and usage.input_tokens == usage.output_tokens == 0
+    silent = usage.model_calls > usage.reused_calls and usage.input_tokens == usage.output_tokens == 0
     return None if usage.uncounted_calls or silent else (usage.input_tokens, usage.output_tokens)
 
 
 def uncounted(usage: Usage) -> str:
-    """Return a note on unknown token counts and costs; empty if nothing is missing."""
-    missing, calls = usage.uncounted_calls, usage.model_calls
-    return f"tokens and USD unknown: {missing} of {calls} replies came without token counts" if missing else ""
+    """Return a note on token counts and costs that are unknown or not counted; empty if nothing is missing."""
+    missing, calls, reused = usage.uncounted_calls, usage.model_calls, usage.reused_calls
+    notes = [f"tokens and USD unknown: {missing} of {calls} replies came without token counts"] if missing else []
+    notes += [f"not counted: {reused} of {calls} replies are those of earlier runs (--cache-replies)"] if reused else []
+    return "; ".join(notes)
 
 
 # In order of preference. A solver that calls no model costs no dollars and no tokens.
