@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
 import click
@@ -73,17 +73,23 @@ def check(
     options = ServiceOptions(backend, weight_options, device, unchecked=True)
     for tool in tools.values():
         check_learned(tool, weight_options, device)
+    if contract:
+        return _check_each(tools, lambda name: _contract(name, tools[name], options, args_json))
+    return _check_each(tools, lambda name: _known_answers(name, tools[name], options))
+
+
+def _check_each(names: Collection[str], check_one: Callable[[str], int]) -> int:
+    """Check tools one after the other. Return the highest exit code."""
     codes = []
-    for name, tool in tools.items():
+    for name in names:
         try:
-            checked = _contract(name, tool, options, args_json) if contract else _known_answers(name, tool, options)
+            codes.append(check_one(name))
         except UsageError as error:
-            if len(tools) == 1:
+            if len(names) == 1:
                 raise
             # One that cannot be checked costs the others nothing.
             click.echo(f"hybrid: {error}", err=True)
-            checked = 2
-        codes.append(checked)
+            codes.append(2)
     return max(codes)
 
 

@@ -126,15 +126,7 @@ async def run_until_complete(
             asking = run
             reusing: ReusingLog | None = None
             try:
-                # Wrap the model and the captions so that replies are saved and never requested twice.
-                resources = run.resources
-                if resources.model is not None:
-                    reusing = _reusing(run, resources.model, replies)
-                    resources = replace(resources, model=remembering(in_batches(run), reusing or replies))
-                if run.captioner is not None:
-                    captions = RunCaptions(captioner_sha256(run.captioner), replies.captions, replies.keep_caption)
-                    resources = replace(resources, captions=captions)
-                asking = replace(run, resources=resources)
+                asking, reusing = _saving_replies(run, replies)
                 if run.config.model_settings.batch and run.config.run_limits.cost_usd is not None:
                     run.resources.run_meter.expected_usd = expected_usd((await estimate(run)).solvers)
                 return await _ask_all(asking, state, replies, (progress, watch), tell, opener)
@@ -149,6 +141,18 @@ async def run_until_complete(
         for model in (run.resources.model, run.resources.captioner):
             if model is not None:
                 await model.close()
+
+
+def _saving_replies(run: ResolvedRun, replies: RunReplies) -> tuple[ResolvedRun, ReusingLog | None]:
+    """Return the run with its model and captions wrapped, so that replies are saved and never requested twice."""
+    resources, reusing = run.resources, None
+    if resources.model is not None:
+        reusing = _reusing(run, resources.model, replies)
+        resources = replace(resources, model=remembering(in_batches(run), reusing or replies))
+    if run.captioner is not None:
+        captions = RunCaptions(captioner_sha256(run.captioner), replies.captions, replies.keep_caption)
+        resources = replace(resources, captions=captions)
+    return replace(run, resources=resources), reusing
 
 
 def _reusing(run: ResolvedRun, model: ChatModel, replies: RunReplies) -> ReusingLog | None:

@@ -246,6 +246,21 @@ def test_the_contract_says_what_is_broken(command: Command, tool_folder: Path) -
     assert "--args is for --contract" in command("tools", "check", "redness", "--args", "{}").err
 
 
+@pytest.mark.system
+def test_several_tools_are_checked_one_after_the_other(command: Command, tool_folder: Path) -> None:
+    (tool_folder / "redness.py").write_text(FORTY_LINES)
+    (tool_folder / "twins.py").write_text(TWINS)
+    result = command("tools", "check", "twins", "redness", "--path", tool_folder, "--contract", code=3)
+    assert "twins: breaks the contract in 1 ways" in result.out
+    assert "redness: keeps the contract" in result.out
+    known = "\n@pairs.check(expect={})\ndef equal():\n    return [np.zeros((8, 8, 3), np.uint8)] * 2\n"
+    (tool_folder / "pairs.py").write_text(f"import numpy as np\n{TWINS.replace('twins', 'pairs')}{known}")
+    result = command("tools", "check", "twins", "pairs", "--path", tool_folder, code=2)
+    assert "twins has no network and no images with known answers: add one (@twins.check" in result.err
+    assert "0 of 1 wrong: pairs" in result.out
+    assert "note   it answers 13 of 13 pictures that hold nothing (flat grey, ...)" in result.out
+
+
 def test_a_tool_that_answers_differently_each_time_breaks_it(tool_folder: Path) -> None:
     variant = FORTY_LINES.replace("share = float(", "import itertools\n            share = next(DRAWS) * float(")
     (tool_folder / "redness.py").write_text("import itertools\nDRAWS = itertools.cycle((1, 0.5, 0.25))\n" + variant)
