@@ -89,7 +89,7 @@ def _check_each(names: Collection[str], check_one: Callable[[str], int]) -> int:
                 raise
             # One that cannot be checked costs the others nothing.
             click.echo(f"hybrid: {error}", err=True)
-            codes.append(2)
+            codes.append(3)
     return max(codes)
 
 
