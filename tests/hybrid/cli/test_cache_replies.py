@@ -12,9 +12,11 @@ import hybrid
 from bench._chat_server import answer_body, framed, on_thread, sight
 from hybrid.core.errors import UsageError
 from hybrid.core.secrets import keep_secret
+from hybrid.log.folder import RunFolder
 from hybrid.models.base import CallKey, ReusedReply
 from hybrid.running.replies import RunReplies
 from hybrid.running.reply_cache import ReplyCache, ReusingLog
+from hybrid.scoring.sections.unchanged import spent
 
 SENT: list[bytes] = []
 
@@ -67,6 +69,12 @@ def test_a_second_run_sends_nothing_spends_nothing_and_says_so(
     assert "answered by replies of earlier runs" in " ".join(str(second).split())
     assert "earlier runs" not in str(first)
     assert "4 model calls answered by replies of earlier runs (--cache-replies)" in capsys.readouterr().err
+    cost = " ".join(hybrid.compare("first/mllm", "second/mllm", only=["cost"]).render("text").split())
+    assert "replies of earlier runs (--cache-replies): 2 of 2, not counted" in cost
+    # The run that paid for nothing is not called the least expensive.
+    assert "The least and the most expensive" not in cost
+    for attempt in RunFolder(Path("second")).recorded("mllm").by_id.values():
+        assert spent(attempt) == {"USD": None, "tokens": None, "seconds": None}
     # A longer run pays for what is new alone, and continuing keeps the count.
     hybrid.run("blink", out="second", **{**options, "limit": 3})
     assert len(SENT) == 3
@@ -96,6 +104,14 @@ def test_repetitions_and_samples_share_no_reply(options: dict[str, Any]) -> None
     assert len(SENT) == 4
     hybrid.run("blink", out="second", **{**options, **settings})
     assert len(SENT) == 4
+
+
+def test_a_model_that_is_an_object_is_refused(options: dict[str, Any]) -> None:
+    from langchain_core.language_models import FakeListChatModel
+
+    asked = {**options, "model": FakeListChatModel(responses=["(A)"]), "base_url": None, "model_arg": {}}
+    with pytest.raises(UsageError, match="a Python object, may change unnoticed"):
+        hybrid.run("blink", out="first", **asked)
 
 
 def test_another_engine_is_refused(options: dict[str, Any]) -> None:
