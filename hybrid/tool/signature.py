@@ -274,7 +274,7 @@ def _check_argument_type(name: str, function: Callable[..., Any], parameter: str
 
 # Types that people give to images, by module and name.
 IMAGE_LIKE: Final = frozenset(
-    {"hybrid.core.types.Pixels", "numpy.ndarray", "PIL.Image", "PIL.Image.Image", "torch.Tensor", "builtins.bytes"}
+    {"hybrid.core.types.Pixels", "numpy.ndarray", "PIL.Image", "PIL.Image.Image", "torch.Tensor"}
 )
 
 
