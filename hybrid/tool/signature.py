@@ -299,8 +299,8 @@ def _type_name(hint: Any) -> str:
 
 def _image_hint(parameter: str, hint: Any) -> str:
     """The parameter as it is written for an image, a list of images, or an image that may be left out."""
-    origin = get_origin(hint)
-    if origin in (list, Sequence, tuple):
-        return f"{parameter}: list[Image]"
-    may_be_none = origin in (Union, UnionType) and NoneType in get_args(hint)
-    return f"{parameter}: Image | None = None" if may_be_none else f"{parameter}: Image"
+    may_be_none = get_origin(hint) in (Union, UnionType) and NoneType in get_args(hint)
+    inner = next(part for part in get_args(hint) if part is not NoneType) if may_be_none else hint
+    inner = get_args(inner)[0] if get_origin(inner) is Annotated else inner
+    kind = "list[Image]" if get_origin(inner) in (list, Sequence, tuple) else "Image"
+    return f"{parameter}: {kind} | None = None" if may_be_none else f"{parameter}: {kind}"
