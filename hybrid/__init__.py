@@ -60,11 +60,14 @@ def tool(tool: str | Tool, *, path: str | Path | Sequence[str | Path] = ()) -> R
         return RunnableTool(load("tools", tool))
 
 
-def score(*paths: str | Path, **options: Unpack[ScoreArguments]) -> ScoreReport:
+def score(
+    *paths: str | Path, path: str | Path | Sequence[str | Path] = (), **options: Unpack[ScoreArguments]
+) -> ScoreReport:
     """Score runs, or predictions that another program saved. No model is called.
 
     Args:
         paths: runs, solvers' folders in them, or predictions (with `benchmark=`).
+        path: where plug-ins lie, as with `--path`.
         options: those of `hybrid score --help`: benchmark, data, field, protocol, unanswered, allow_failed, published,
             verdicts, by, out.
 
@@ -73,17 +76,22 @@ def score(*paths: str | Path, **options: Unpack[ScoreArguments]) -> ScoreReport:
         DataError: a file that cannot be used.
     """
     from hybrid.core.python_words import python_errors
+    from hybrid.plugins.registry import add_path
     from hybrid.scoring.reports import score_paths
 
     with python_errors():
+        add_path(path)
         return score_paths(paths, **options)
 
 
-def compare(*paths: str | Path, **options: Unpack[CompareArguments]) -> ComparisonReport:
+def compare(
+    *paths: str | Path, path: str | Path | Sequence[str | Path] = (), **options: Unpack[CompareArguments]
+) -> ComparisonReport:
     """Put solvers side by side on the questions that both have.
 
     Args:
         paths: as for `score`.
+        path: as for `score`.
         options: those of `hybrid compare --help`: by, benchmark, data, field, protocol, unanswered, baseline, pairs,
             margin, allow_failed, published, only, all.
 
@@ -92,17 +100,22 @@ def compare(*paths: str | Path, **options: Unpack[CompareArguments]) -> Comparis
         DataError: a file that cannot be used.
     """
     from hybrid.core.python_words import python_errors
+    from hybrid.plugins.registry import add_path
     from hybrid.scoring.reports import compare_paths
 
     with python_errors():
+        add_path(path)
         return compare_paths(paths, **options)
 
 
-def table(*paths: str | Path, **options: Unpack[ScoreArguments]) -> QuestionTable:
+def table(
+    *paths: str | Path, path: str | Path | Sequence[str | Path] = (), **options: Unpack[ScoreArguments]
+) -> QuestionTable:
     """The questions of runs or predictions, a row for each solver: what statistics of one's own are made from.
 
     Args:
         paths: as for `score`.
+        path: as for `score`.
         options: those of `score` that say how answers are read: benchmark, data, field, protocol.
 
     Raises:
@@ -110,10 +123,12 @@ def table(*paths: str | Path, **options: Unpack[ScoreArguments]) -> QuestionTabl
         DataError: a file that cannot be used.
     """
     from hybrid.core.python_words import python_errors
+    from hybrid.plugins.registry import add_path
     from hybrid.scoring.records import QuestionTable
     from hybrid.scoring.reports import score_paths
 
     with python_errors():
+        add_path(path)
         return QuestionTable(score_paths(paths, **options).solvers)
 
 

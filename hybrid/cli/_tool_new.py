@@ -34,7 +34,8 @@ BESIDE: Final = (", add_search_path", "add_search_path([Path(__file__).parent], 
 def new(name: str, folder: Path | None, *, learned: bool, module: bool) -> int:
     """Write a new tool that runs as it stands, in one file, and a test of it, to be changed (docs/add-a-tool.md).
 
-    In DIR the test lies next to it; in the project it lies in tests/tools/.
+    In DIR the test lies next to it (in DIR/tools if DIR has folders by kind, such as benchmarks); in the project it
+    lies in tests/tools/.
 
     \b
     Examples:
@@ -64,7 +65,7 @@ def new(name: str, folder: Path | None, *, learned: bool, module: bool) -> int:
     click.echo(f"wrote {target}\nwrote {test}")
     if learned:
         weights = f" --weights {name}_tiny{option}"
-        click.echo(f"next: python {test} {name}_tiny\n      hybrid tools check {name}{weights}")
+        click.echo(f"next: python {shlex.quote(str(test))} {name}_tiny\n      hybrid tools check {name}{weights}")
     else:
         click.echo(f"next: hybrid tools check {name} --contract{option}\n      hybrid tools run {name} IMAGE{option}")
     return 0

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
 import click
 
+from hybrid.cli import _complete
 from hybrid.cli import _options as shared
 from hybrid.cli._help import Grouped
 from hybrid.cli._logging_options import told_options
@@ -15,12 +16,13 @@ from hybrid.cli._tool_args import arguments_of
 from hybrid.core.errors import UsageError
 
 if TYPE_CHECKING:
-    from hybrid.config import BackendChoice
+    from hybrid.config import BackendChoice, ServiceOptions
+    from hybrid.serving.empty_questions import EmptyAnswer
     from hybrid.tool import Tool
 
 
 @click.command("check", cls=Grouped)
-@shared.tool_name
+@click.argument("names", nargs=-1, required=True, metavar="NAME...", shell_complete=_complete.tools)
 @shared.weights
 @shared.backend
 @shared.device
@@ -29,14 +31,14 @@ if TYPE_CHECKING:
 @path_option
 @told_options
 def check(
-    name: str,
+    names: tuple[str, ...],
     weights: tuple[str, ...],
     backend: Literal["auto", "learned", "classical"],
     device: str,
     contract: bool,
     args_json: str | None,
 ) -> int:
-    """Check the backend of the tool NAME that would answer. Ends with 3 when anything is wrong.
+    """Check the backend of each tool NAME that would answer. Ends with 3 when anything is wrong.
 
     It is asked the tool's questions with known answers; of a series of them, enough must be right. The colours of a
     picture as they reach its networks are compared with what the checkpoint's own processor makes of them.
@@ -60,16 +62,39 @@ def check(
     from hybrid.plugins.registry import load
     from hybrid.plugins.weights_option import weights_by_tool
 
-    refuse_taken("tools", name)
-    load("tools", name)  # elsewhere, if it is not ours: one that cannot be imported is not imported here either
-    tool: Tool = load("tools", name, in_process=True)
-    weight_options = weights_by_tool(weights, [tool])
-    check_learned(tool, weight_options, device)
     if args_json is not None and not contract:
         raise UsageError("--args is for --contract: known answers have arguments of their own")
+    tools: dict[str, Tool] = {}
+    for name in names:
+        refuse_taken("tools", name)
+        load("tools", name)  # elsewhere, if it is not ours: one that cannot be imported is not imported here either
+        tools[name] = load("tools", name, in_process=True)
+    weight_options = weights_by_tool(weights, [*tools.values()])
     options = ServiceOptions(backend, weight_options, device, unchecked=True)
-    if not contract:
-        return _known_answers(name, tool, options)
+    for tool in tools.values():
+        check_learned(tool, weight_options, device)
+    if contract:
+        return _check_each(tools, lambda name: _contract(name, tools[name], options, args_json))
+    return _check_each(tools, lambda name: _known_answers(name, tools[name], options))
+
+
+def _check_each(names: Collection[str], check_one: Callable[[str], int]) -> int:
+    """Check tools one after the other. Return the highest exit code."""
+    codes = []
+    for name in names:
+        try:
+            codes.append(check_one(name))
+        except UsageError as error:
+            if len(names) == 1:
+                raise
+            # One that cannot be checked costs the others nothing.
+            click.echo(f"hybrid: {error}", err=True)
+            codes.append(3)
+    return max(codes)
+
+
+def _contract(name: str, tool: Tool, options: ServiceOptions, args_json: str | None) -> int:
+    """Print how a tool breaks the contract. Return the exit code."""
     from hybrid.serving.contract import breaches
 
     wrong = breaches(name, tool, options, None if args_json is None else arguments_of(args_json))
@@ -89,6 +114,23 @@ def check_learned(tool: Tool, weights: Mapping[str, str], device: str) -> None:
     refuse_absent(device)
 
 
+def _print_empty(tool: Tool, empty: Sequence[EmptyAnswer]) -> None:
+    """Print what a tool says about pictures without an answer: a line for each, and one for all that is no fault."""
+    # Without `claims` it is unknown whether an answer is wrong: a count of 0 is right for a blank picture.
+    answered = [reply for reply in empty if reply.claim] if tool.claims is None else []
+    for reply in empty:
+        if reply in answered:
+            continue
+        verdict = f"claims {reply.claim}" if reply.claim else f"refused: {reply.refusal}"[:90]
+        verdict = verdict if reply.claim or reply.refusal else "no claim"
+        click.echo(f"{'WRONG' if reply.claim else 'ok':6} {reply.name:32} {reply.seconds:6.2f} s  {verdict}")
+    if answered:
+        click.echo(
+            f"note   it answers {len(answered)} of {len(empty)} pictures that hold nothing ({answered[0].name}, ...); "
+            "where that is wrong, say so with `claims` (docs/add-a-tool.md)"
+        )
+
+
 def _known_answers(name: str, tool: Tool, options: BackendChoice) -> int:
     """Print a line for each known answer. Return the exit code."""
     from hybrid.serving.empty_questions import ask_empty
@@ -98,7 +140,9 @@ def _known_answers(name: str, tool: Tool, options: BackendChoice) -> int:
 
     loader = Loader(options)
     if not tool.checks and tool.claims is None and tool.backend("learned") is None:
-        raise UsageError(f"{name} has no network and no images with known answers")
+        raise UsageError(
+            f"{name} has no network and no images with known answers: add one (@{name}.check, docs/add-a-tool.md)"
+        )
     ready = loader.load(tool)
     checked, seen = run_checks(tool, ready.backend), run_probes(tool, ready.backend)
     empty = ask_empty(tool, ready.backend)
@@ -122,12 +166,7 @@ def _known_answers(name: str, tool: Tool, options: BackendChoice) -> int:
         click.echo(
             f"{'ok' if check.wrong is None else 'WRONG':6} {'colours of its input':32} {check.wrong or check.network}"
         )
-    for reply in empty:
-        verdict = f"claims {reply.claim}" if reply.claim else f"refused: {reply.refusal}"[:90]
-        verdict = verdict if reply.claim or reply.refusal else "no claim"
-        # Without `claims` it is unknown whether an answer is wrong: a count of 0 is right for a blank picture.
-        mark = "ok" if not reply.claim else "note" if tool.claims is None else "WRONG"
-        click.echo(f"{mark:6} {reply.name:32} {reply.seconds:6.2f} s  {verdict}")
+    _print_empty(tool, empty)
     for line in failed:
         click.echo(f"failed: {line}")
     wrong_seen = any(check.wrong is not None for check in seen) or (

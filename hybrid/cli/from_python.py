@@ -227,7 +227,10 @@ def with_names(options: Mapping[str, object]) -> tuple[Objects, dict[str, object
                 if not is_word(name):
                     raise UsageError(f"{key}: {name!r} is no name: give one of lower-case letters, digits, underscores")
                 if name in used_names() or objects.setdefault(name, entry) is not entry:
-                    raise UsageError(f"{key}: there is another {name!r} already: give this one another name")
+                    raise UsageError(
+                        f"{key}: there is another {name!r} already: write {name!r} to use that one, or give this "
+                        "object another name"
+                    )
             entries.append(name)
     return Objects(model, solvers, tools), plain_options
 

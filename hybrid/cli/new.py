@@ -13,7 +13,7 @@ from hybrid.cli import _option_types as types
 from hybrid.cli._templates import filled, write
 from hybrid.cli._tool_new import tool_files
 from hybrid.core.errors import UsageError
-from hybrid.plugins.registry import folders, is_word, no_word
+from hybrid.plugins.registry import flat_tools, folders, is_word, no_word, own_names
 
 
 @click.group("new")
@@ -70,13 +70,14 @@ def benchmark(name: str, folder: Path) -> int:
     """
     if not is_word(name):
         raise UsageError(f"{name!r}: {no_word('benchmark')}, and begins with a letter")
-    place = folder / "benchmarks"
+    place = _benchmark_folder(name, folder)
     files = filled("benchmark", {" --path my_benchmarks": f" --path {shlex.quote(str(folder))}", "my_benchmark": name})
     write({place / path: text for path, text in files.items()})
+    test = place / f"test_{name}.py"
     click.echo(
-        f"wrote {place / f'{name}.py'}\nwrote {place / f'test_{name}.py'}\n"
-        f"next: pytest {place / f'test_{name}.py'}\n"
-        f"      hybrid run {name} --data sample --limit 4 --solver chance --path {shlex.quote(str(folder))}"
+        f"wrote {place / f'{name}.py'}\nwrote {test}\nnext: pytest {shlex.quote(str(test))}\n"
+        f"      hybrid run {name} --data sample --limit 4 --solver chance --path {shlex.quote(str(folder))}\n"
+        "chance guesses no points, so that command answers 0 of 4; name a model for answers"
     )
     return 0
 
@@ -103,7 +104,24 @@ def recipe(name: str, folder: Path) -> int:
     """
     if not is_word(name):
         raise UsageError(f"{name!r}: {no_word('benchmark')}, and begins with a letter")
-    place = folder / "benchmarks" / f"{name}.yaml"
+    place = _benchmark_folder(name, folder) / f"{name}.yaml"
     write({place: filled("recipe", {"my_recipe": name})[f"{name}.yaml"]})
-    click.echo(f"wrote {place}\nnext: hybrid run {name} --data sample --solver chance,specialist --path {folder}")
+    path = shlex.quote(str(folder))
+    click.echo(f"wrote {place}\nnext: hybrid run {name} --data sample --solver chance,specialist --path {path}")
     return 0
+
+
+def _benchmark_folder(name: str, folder: Path) -> Path:
+    """The folder of benchmarks in `folder`. Raises `UsageError` where the new one or tools there would not be found."""
+    place = folder / "benchmarks"
+    if name in own_names("hybrid.benchmarks"):
+        raise UsageError(f"{name} is a benchmark of the project, which would be used instead; choose another name")
+    for written in (place / f"{name}.py", place / f"{name}.yaml", place / name):
+        if written.exists():
+            raise UsageError(f"{written} is there already")
+    if tools := flat_tools(folder):
+        raise UsageError(
+            f"{folder} holds tools ({', '.join(tools)}), which are not found once it has a folder benchmarks/: move "
+            f"them to {folder / 'tools'}, or write --path of another folder"
+        )
+    return place

@@ -316,6 +316,17 @@ class RunConfig:
         NOT_IDENTITY,
         TOOLS("--no-cache", "Neither read findings kept on disk nor keep any.", form="no", varied=False),
     ] = True
+    # Whether replies of models are kept across runs.
+    cache_replies: Annotated[
+        bool,
+        NOT_IDENTITY,
+        MODEL(
+            "--cache-replies",
+            "Take replies to the same requests from earlier runs, and keep new ones. They are not counted as spent "
+            "again; the tables name them.",
+            varied=False,
+        ),
+    ] = False
     allow: Annotated[
         tuple[Gate, ...],
         NOT_IDENTITY,

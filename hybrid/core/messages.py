@@ -178,6 +178,8 @@ class AssistantMessage:
     model: str | None = None
     # Finish reasons of earlier replies to this request that the server broke off.
     broken_off: tuple[str, ...] = ()
+    # Whether another run has paid it (`--cache-replies`).
+    reused: bool = False
 
     @property
     def is_cut(self) -> bool:

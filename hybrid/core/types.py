@@ -22,8 +22,13 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-# An RGB image, shape (H, W, 3), values 0..255.
-Pixels: TypeAlias = "npt.NDArray[np.uint8]"
+if TYPE_CHECKING:
+    Pixels: TypeAlias = npt.NDArray[np.uint8]
+else:
+
+    class Pixels:
+        """The type of an RGB image, an array of shape (H, W, 3) with values 0..255; NumPy is not imported for it."""
+
 
 # From typing_extensions because pydantic resolves only named recursive aliases.
 Json = TypeAliasType("Json", "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None")
@@ -255,6 +260,9 @@ class Usage:
     `seconds` is the running time of model and tool calls; `queued_seconds` is their waiting time: in queues, for
     weights to load, for others in a batch. `tool_faults` counts tool calls that ended in a timeout or a tool error, so
     the answer was given without them. `unreadable` counts asks in which the model wrote an unreadable call.
+
+    `reused_calls` are model calls whose reply another run has paid (`--cache-replies`): they count as calls, and their
+    tokens, seconds and cost are not counted again.
     """
 
     model_calls: int = 0
@@ -269,6 +277,7 @@ class Usage:
     cached_tokens: int = 0
     uncounted_calls: int = 0
     unreadable: int = 0
+    reused_calls: int = 0
 
     def __add__(self, other: Usage) -> Usage:
         """Return the sum of two usages; an unknown cost counts as zero unless both are unknown."""

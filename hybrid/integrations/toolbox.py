@@ -9,7 +9,7 @@ Weights are loaded on the first call and stay loaded; outputs are cached in the 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,7 +22,7 @@ from hybrid.display.notes import tell
 from hybrid.integrations.pictures import Folder, read_image
 from hybrid.interface.findings import ShownFinding, show_finding, stored_image
 from hybrid.models.toolspec import IMAGE, IMAGES, spec
-from hybrid.plugins.registry import load, names
+from hybrid.plugins.registry import add_path, load, names
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.service import CachedTools
 
@@ -79,9 +79,14 @@ class Toolbox:
         options: ServiceOptions | None = None,
         folder: Folder | None = None,
         *,
+        path: str | Path | Sequence[str | Path] = (),
         in_run: bool = False,
     ) -> Toolbox:
-        """The tools of these names, and those handed in; all for None. Raises `UsageError` as `tools_of`."""
+        """The tools of these names, and those handed in; all for None. Raises `UsageError` as `tools_of`.
+
+        `path` names folders of further tools, as `--path` does.
+        """
+        add_path(path)
         tools = tools_of(selected)
         store = ImageStore(home() / "images")
         # Always PNG for other programs, whatever format the image had.

@@ -63,6 +63,10 @@ def prompt_sha256(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
+class ReusedReply(bytes):
+    """A reply that another run has paid, as a `ReplyLog` returns it: its tokens and its cost are not counted again."""
+
+
 class ReplyLog(Protocol):
     """The replies to unfinished questions, saved as soon as they arrive. Thread-safe."""
 

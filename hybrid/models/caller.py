@@ -25,7 +25,7 @@ from hybrid.core.off_loop import work_on_text
 from hybrid.core.timing import waiting
 from hybrid.core.types import Json, StoredImage
 from hybrid.display.notes import tell
-from hybrid.models.base import AdoptsSettings, CallKey, ModelFacts, ModelRefused, PicturesRefused, ReplyLog
+from hybrid.models.base import AdoptsSettings, CallKey, ModelFacts, ModelRefused, PicturesRefused, ReplyLog, ReusedReply
 from hybrid.models.circuit import TOO_MANY_REQUESTS, Circuit, CircuitLimits, Permit, Sleep
 from hybrid.models.failures import (
     Backoff,
@@ -210,8 +210,10 @@ class Caller(Generic[Body]):
         # Only readable replies are kept: where one is not, the log is damaged, and the model is asked again.
         with suppress(UnreadableReplyError):
             if len(data) <= LONG_REPLY:
-                return self.client.read(data, request.call)
-            return await asyncio.to_thread(self.client.read, data, request.call)
+                reply = self.client.read(data, request.call)
+            else:
+                reply = await asyncio.to_thread(self.client.read, data, request.call)
+            return replace(reply, reused=isinstance(data, ReusedReply))
         return None
 
     def _arranged(self, messages: Sequence[Message]) -> list[Message]:

@@ -10,14 +10,14 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import cache
 from typing import Any
 
 from pydantic import TypeAdapter
 
 from hybrid.core.messages import AssistantMessage, Message
-from hybrid.models.base import CallKey, ChatModel, Likelihoods, Listener, ReplyLog
+from hybrid.models.base import CallKey, ChatModel, Likelihoods, Listener, ReplyLog, ReusedReply
 from hybrid.models.toolspec import ToolsOffered
 from hybrid.tool import Tool
 
@@ -51,7 +51,7 @@ class RememberedModel:
         """Return the logged message for this call and conversation, else the inner model's, which is logged."""
         sha256 = conversation_sha256(messages, self._tools_offered.specs(tools))
         if (data := self._log.find_reply(call, sha256)) is not None and (cached := message_from_json(data)) is not None:
-            return cached
+            return replace(cached, reused=isinstance(data, ReusedReply))
         reply = await self._inner.chat(messages, tools, call)
         # A paid reply is not discarded because of a full disk: writing the answer will fail too, and report it.
         with suppress(OSError):

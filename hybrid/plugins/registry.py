@@ -222,6 +222,11 @@ def _held_by(root: Path) -> tuple[tuple[str, str], ...]:
     return entries or (((TOOLS, str(root)),) if _stems([str(root)]) else ())
 
 
+def flat_tools(root: Path) -> list[str]:
+    """Return the tools that lie in a folder itself, which are not found once it has folders by kind."""
+    return sorted(_stems([str(root)])) if _held_by(root) == ((TOOLS, str(root)),) else []
+
+
 def _add_env_search_path() -> None:
     if value := os.environ.get(PATH_VARIABLE):
         add_search_path([Path(place) for place in value.split(os.pathsep) if place], PATH_VARIABLE)
@@ -583,6 +588,12 @@ def refuse_unknown(package: str, name: str) -> None:
     if package not in INNER and (reason := left_out(package).get(name)):
         raise UsageError(reason)
     hint = "" if package in INNER else "; --path DIR finds one of your own"
+    for root in outside() if package == TOOLS else ():
+        if (root / f"{name}.py").is_file() and str(root) not in folders(TOOLS):
+            kinds = ", ".join(sorted(f"{Path(place).name}/" for _, place in _NAMED[root]))
+            raise UsageError(
+                f"{root / name}.py is not found: {root} has {kinds}, so its tools belong in {root / TOOLS}/"
+            )
     raise UsageError(
         f"no {name!r} in {package}/{did_you_mean(name, all_names)}; there are: {', '.join(all_names)}{hint}"
     )

@@ -208,6 +208,10 @@ def _check_options(config: RunConfig) -> None:
         RunFolder(config.out).refuse_foreign()
     objects = config.objects
     handed_in = ((objects.model is not None, "model"), (objects.solvers, "solvers"), (objects.tools, "tools"))
+    if config.cache_replies and config.objects.model is not None:
+        raise UsageError(f"--cache-replies: the replies of model={config.model}, a Python object, may change unnoticed")
+    if config.cache_replies and config.engine != LOCAL:
+        raise UsageError(f"--cache-replies: they are on the disk of this machine; leave --engine {config.engine} away")
     if config.engine != LOCAL and (option := next((name for is_handed_in, name in handed_in if is_handed_in), None)):
         value = getattr(config, option)
         raise UsageError(f"{option}={value}: an object is asked in this process, not by --engine {config.engine}")

@@ -18,13 +18,14 @@ from hybrid.config import LOCAL
 from hybrid.core.error_text import in_one_line
 from hybrid.core.errors import HybridError, Outage, ServerDown, UsageError, WeightsError
 from hybrid.core.files import advice_on, writing
+from hybrid.core.images import home
 from hybrid.core.secrets import redact
 from hybrid.core.types import Question
 from hybrid.display import notes
 from hybrid.display.terminal import how_many
 from hybrid.log.attempts import Recorder, Unfinished
 from hybrid.log.folder import LOG, attempts_of
-from hybrid.models.base import ModelRefused
+from hybrid.models.base import ChatModel, ModelRefused
 from hybrid.models.batching.client import batches_of
 from hybrid.models.open_requests import requests_out
 from hybrid.models.remembered import remembering
@@ -37,6 +38,7 @@ from hybrid.running.estimate import estimate
 from hybrid.running.open_files import allow_open_files
 from hybrid.running.progress import Progress
 from hybrid.running.replies import REPLIES, RunReplies
+from hybrid.running.reply_cache import FOLDER, ReplyCache, ReusingLog, describe_model
 from hybrid.running.resolve import ResolvedRun
 from hybrid.running.run_log import run_log
 from hybrid.running.state import RunState, SolverProgress, close_folder, models_named, open_folder
@@ -122,20 +124,16 @@ async def run_until_complete(
                 stack.enter_context(_logged(run))
                 replies = RunReplies(run.folder.path / REPLIES, state.finished)
             asking = run
+            reusing: ReusingLog | None = None
             try:
-                # Wrap the model and the captions so that replies are saved and never requested twice.
-                resources = run.resources
-                if resources.model is not None:
-                    resources = replace(resources, model=remembering(in_batches(run), replies))
-                if run.captioner is not None:
-                    captions = RunCaptions(captioner_sha256(run.captioner), replies.captions, replies.keep_caption)
-                    resources = replace(resources, captions=captions)
-                asking = replace(run, resources=resources)
+                asking, reusing = _saving_replies(run, replies)
                 if run.config.model_settings.batch and run.config.run_limits.cost_usd is not None:
                     run.resources.run_meter.expected_usd = expected_usd((await estimate(run)).solvers)
                 return await _ask_all(asking, state, replies, (progress, watch), tell, opener)
             finally:
-                close_folder(run, state, replies, tell)
+                close_folder(run, state, replies, tell, reused=0 if reusing is None else reusing.reused)
+                if reusing is not None:
+                    _tell_reused(reusing, tell)
                 if batches := batches_of(asking.resources.model):
                     await batches.close()
     finally:
@@ -143,6 +141,35 @@ async def run_until_complete(
         for model in (run.resources.model, run.resources.captioner):
             if model is not None:
                 await model.close()
+
+
+def _saving_replies(run: ResolvedRun, replies: RunReplies) -> tuple[ResolvedRun, ReusingLog | None]:
+    """Return the run with its model and captions wrapped, so that replies are saved and never requested twice."""
+    resources, reusing = run.resources, None
+    if resources.model is not None:
+        reusing = _reusing(run, resources.model, replies)
+        resources = replace(resources, model=remembering(in_batches(run), reusing or replies))
+    if run.captioner is not None:
+        captions = RunCaptions(captioner_sha256(run.captioner), replies.captions, replies.keep_caption)
+        resources = replace(resources, captions=captions)
+    return replace(run, resources=resources), reusing
+
+
+def _reusing(run: ResolvedRun, model: ChatModel, replies: RunReplies) -> ReusingLog | None:
+    """Return the replies of this run and of earlier ones, if `--cache-replies` asks for these."""
+    config = run.config
+    if not config.cache_replies:
+        return None
+    described = describe_model(model, config.model_settings.server_args)
+    return ReusingLog(replies, ReplyCache(home() / FOLDER, described))
+
+
+def _tell_reused(log: ReusingLog, tell: Tell) -> None:
+    """Say how many replies came from earlier runs, and whether new ones could not be kept."""
+    if log.reused:
+        tell(f"note: {how_many(log.reused, 'model call')} answered by replies of earlier runs (--cache-replies)")
+    if log.failed is not None:
+        tell(f"note: replies are not kept for later runs: {home() / FOLDER}: {log.failed.strerror}")
 
 
 @contextmanager

@@ -62,6 +62,9 @@ _PROBED = {
     ORDER_PROBE: ORDER,
 }
 
+# Further manifest keys of earlier commands that stay.
+CARRIED = ("options", "notices", "reused_replies")
+
 # Maximum changed questions named in a message.
 SHOWN_OTHERS = 10
 # Matches an image in the line of a question.
@@ -121,7 +124,7 @@ def open_folder(run: ResolvedRun, tell: Tell) -> RunState:
     state = RunState(folder, dict(_taken_up(run, files, old.get(ANSWERED_BY, {}), tell)))
     extent, selection = _write_questions(run, old, tell)
     files[QUESTIONS] = asdict(extent)
-    entries: dict[str, Json] = {key: old[key] for key in ("options", *_PROBED.values(), "notices") if key in old}
+    entries: dict[str, Json] = {key: old[key] for key in (*CARRIED, *_PROBED.values()) if key in old}
     if ANSWERED_BY in old:
         # This command's counts are written when it ends; until then missing ones are counted again.
         entries[ANSWERED_BY] = {name: counts for name, counts in old[ANSWERED_BY].items() if name not in run.solvers}
@@ -300,8 +303,11 @@ def _fill_store(run: ResolvedRun, state: RunState) -> None:
             return
 
 
-def close_folder(run: ResolvedRun, state: RunState, replies: RunReplies, tell: Tell) -> None:
-    """Save the tools' notices and the extent of each solver's attempts, and drop replies no longer needed."""
+def close_folder(run: ResolvedRun, state: RunState, replies: RunReplies, tell: Tell, *, reused: int = 0) -> None:
+    """Save the tools' notices and the extent of each solver's attempts, and drop replies no longer needed.
+
+    `reused` counts the replies of other runs that this command took.
+    """
     try:
         with writing(run.folder.path):
             replies.close(state.finished)
@@ -310,6 +316,8 @@ def close_folder(run: ResolvedRun, state: RunState, replies: RunReplies, tell: T
                 if progress.sound and (run.folder.path / attempts_of(name)).exists():
                     manifest["files"][attempts_of(name)] = asdict(progress.measure.extent)
             manifest["connection"] = _connections(run, manifest["connection"])
+            if reused:
+                manifest["reused_replies"] = manifest.get("reused_replies", 0) + reused
             manifest["notices"] = sorted({*manifest.get("notices", []), *run.service.notices})
             _keep_models(run, state, manifest, tell)
             run.folder.write_manifest(manifest)

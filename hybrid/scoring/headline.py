@@ -82,6 +82,9 @@ def warnings(solvers: Sequence[Scored]) -> tuple[str, ...]:
             parts = [f"{task} {count} of {totals[task]}" for task, count in waiting.most_common(SHOWN_WARNINGS)]
             parts += [f"{len(waiting) - len(parts)} more tasks"] if len(waiting) > len(parts) else []
             lines.append(f"{solver.solver}: {how_many(solver.open)} not finished yet, left out ({', '.join(parts)})")
+        if solver.usage is not None and (reused := solver.usage.reused_calls):
+            of = f"{reused:,} of {how_many(solver.usage.model_calls, 'model call')}"
+            lines.append(f"{solver.solver}: {of} answered by replies of earlier runs; cost and seconds leave them out")
         lines += [f"{solver.solver}: {faults}: {faults.error}" for faults in noted(solver)]
         if solver.reasons:
             lines.append(f"{solver.solver}: {how_many(len(solver.reasons), 'answer')} cannot be scored")

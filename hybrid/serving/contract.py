@@ -18,7 +18,7 @@ import io
 import json
 import math
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -85,7 +85,7 @@ def complaints(finding: Finding, refs: Sequence[ImageRef]) -> list[str]:
     for path, value in numbers(finding.data):
         measures = any(key.endswith(MEASURED_ENDS) or key in PURE or key.endswith(PURE_ENDS) for key in path)
         counts = isinstance(value, int) and any(key in COUNTS or key.endswith(COUNT_ENDS) for key in path)
-        wrong += [] if measures or counts else [f"{'.'.join(path)} has no unit"]
+        wrong += [] if measures or counts else [f"{'.'.join(path)} has no unit: {_unit_hint(path[-1], value)}"]
     if not wrong:
         json.dumps(finding.data, allow_nan=False)
     sizes = {ref.name: (ref.image.width, ref.image.height) for ref in refs}
@@ -97,14 +97,23 @@ def complaints(finding: Finding, refs: Sequence[ImageRef]) -> list[str]:
     return wrong
 
 
+def _unit_hint(key: str, value: float) -> str:
+    """How to rename a number without a unit."""
+    if key in COUNTS or key.endswith(COUNT_ENDS):
+        return "a count or an index is a whole number"
+    ends = ", ".join(MEASURED_ENDS)
+    counted = f", a count or an index {key}_count or {key}_index" if isinstance(value, int) else ""
+    return f"end its name in one of {ends} (such as {key}_px){counted}, a pure number {key}_ratio or {key}_score"
+
+
 def card_complaints(name: str, tool: Tool) -> list[str]:
     """Return the breaches of the contract in the card of the tool of that name, one sentence each."""
     card = tool.card
     fewest, most = card.images
     owed = {
         f"the card has the name {card.name!r}, not {name!r}": card.name == name,
-        "summary of less than 30 characters": len(card.summary) >= 30,
-        "limits of less than 30 characters": len(card.limits) >= 30,
+        f"summary of {len(card.summary)} characters, at least 30 are needed": len(card.summary) >= 30,
+        f"limits of {len(card.limits)} characters, at least 30 are needed": len(card.limits) >= 30,
         "no backend": bool(card.backends),
         "two backends of one name": len({backend.name for backend in card.backends}) == len(card.backends),
         f"from {fewest} to {most} images": 0 <= fewest <= most,
@@ -259,15 +268,19 @@ class _Probe:
         refs, args = _refs([store.put_pixels(array) for array in pixels]), posed.args if posed else args or {}
         first, wrong = await self._one(refs, args, "a plain call")
         if isinstance(first, HybridError):
-            return [*wrong, f"a plain call with the arguments {json.dumps(dict(args))} is refused: {first}"]
+            shown = ", ".join(f"{array.shape[1]} x {array.shape[0]} px" for array in pixels)
+            hint = "" if posed else "; its pictures and arguments are those of the first known answer, if it has one"
+            refused = f"with {len(pixels)} pictures ({shown}) and the arguments {json.dumps(dict(args))}"
+            return [*wrong, f"a plain call {refused} is refused: {first}{hint}"]
         second, _ = await self._one(refs, args, "a plain call")
         if first != second:
             wrong.append("the same question has two findings")
+        seen = {line.partition(": ")[2] for line in wrong}
         for odd, make in ODD.items():
             image = store.put(make(), odd)
-            wrong += (await self._one(_refs([image] * count), args, f"image: {odd}"))[1]
+            wrong += (await self._one(_refs([image] * count), args, f"image: {odd}", seen))[1]
         for arguments in empty_or_repeated(args):
-            wrong += (await self._one(refs, arguments, f"arguments {json.dumps(arguments)}"))[1]
+            wrong += (await self._one(refs, arguments, f"arguments {json.dumps(arguments)}", seen))[1]
         # Check coordinates only if the arguments contain points or boxes.
         if '"x' in json.dumps(args):
             answer, broken = await self._one(refs, moved(args, FAR_PX), "places outside of the image")
@@ -278,9 +291,9 @@ class _Probe:
         return wrong
 
     async def _one(
-        self, refs: list[ImageRef], args: Mapping[str, Json], about: str
+        self, refs: list[ImageRef], args: Mapping[str, Json], about: str, seen: Collection[str] = ()
     ) -> tuple[Finding | HybridError, list[str]]:
-        """Return the output or the refusal, and its breaches."""
+        """Return the output or the refusal, and its breaches without those that a plain call had."""
         try:
             finding = await self.service.call(self.tool, self.tool.parse(args), refs)
         except ToolError as error:
@@ -288,7 +301,7 @@ class _Probe:
             return error, [f"{about}: {error}"] if broke else []
         mismatch = None if self.tool.output is None else data_mismatch(self.tool.output, finding.data)
         all_wrong = [*complaints(finding, refs), *filter(None, [mismatch])]
-        return finding, [f"{about}: {wrong}" for wrong in all_wrong]
+        return finding, [f"{about}: {wrong}" for wrong in all_wrong if wrong not in seen]
 
 
 def _refs(images: Sequence[Any]) -> list[ImageRef]:

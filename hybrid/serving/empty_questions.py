@@ -102,7 +102,8 @@ def empty_questions(tool: Tool) -> Iterator[tuple[str, CheckCase]]:
     if claims.compares is not None:
         case = tool.checks[0].pose() if tool.checks else pose(lambda height, width: scene(width, height))
         yield f"all {claims.compares} at one place", replace(case, args=_at_one_place(case.args, claims.compares))
-    if tool.checks and not tool.args.model_json_schema().get("required"):
+    schema = tool.args.model_json_schema()
+    if tool.checks and schema.get("properties") and not schema.get("required"):
         plain = _plain(tool)
         yield "noise, no arguments", plain(_noise(SEEDS[0]))
         yield "flat grey, no arguments", plain(partial(_flat, GREYS["grey"]))

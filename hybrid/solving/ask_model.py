@@ -126,6 +126,7 @@ class ModelCalls:
             "likelihood": message.likelihood,
             "images_sent": None if sent is None else [image.json() for image in sent],
             "retries": (message.attempts or 1) - 1 or None,
+            "reused": message.reused or None,
         }
         data = {name: fact for name, fact in facts.items() if fact is not None}
         self._log.note(Step("model", model.name, message.text, used.seconds, data=data))
@@ -144,16 +145,17 @@ class ModelCalls:
                     message = readable(await model.likelihood(messages, self._options))
                 else:
                     message = readable(await self._chat(model, messages, tools, key))
-            tokens = message.usage or TokenUsage(0, 0)
+            tokens = TokenUsage(0, 0) if message.reused else message.usage or TokenUsage(0, 0)
             used = Usage(
                 model_calls=1,
+                reused_calls=int(message.reused),
                 input_tokens=tokens.input_tokens,
                 output_tokens=tokens.output_tokens,
                 reasoning_tokens=tokens.reasoning_tokens,
-                cost_usd=cost_usd(message.usage, self._price, batched=message.batched),
+                cost_usd=cost_usd(tokens if message.reused else message.usage, self._price, batched=message.batched),
                 cached_tokens=tokens.cached_tokens or 0,
                 # Recordings and models in this process have no server that could have counted.
-                uncounted_calls=int(message.usage is None and bool(model.connection())),
+                uncounted_calls=int(message.usage is None and bool(model.connection()) and not message.reused),
             )
         except TimeoutError:
             # A timeout of the model's own connection is not the end of the question's budget.

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from hybrid.core.errors import ToolError as ToolError
 from hybrid.core.types import LETTERS as LETTERS
+from hybrid.core.types import Box as Box
 from hybrid.core.types import Finding as Finding
 from hybrid.core.types import Json as Json
 from hybrid.core.types import Pixels as Pixels

@@ -154,8 +154,10 @@ class FunctionTool(Tool):
 
 
 def tool(
+    function: None = None,
+    /,
     *,
-    limits: str,
+    limits: str = "",
     name: str = "",
     summary: str = "",
     version: str = "",
@@ -170,7 +172,8 @@ def tool(
     """Make a function a tool: see the module.
 
     Args:
-        limits: where it fails, for the model that reads its output.
+        function: nothing; the decorator is written with its arguments.
+        limits: where it fails, for the model that reads its output; required.
         name: of the tool; the function's.
         summary: what it says, for the model; the docstring's first line.
         version: of its code; a hash of it.
@@ -185,8 +188,8 @@ def tool(
     Raises:
         TypeError: the function's signature or docstring lacks what a tool needs; the message says what to write.
     """
-    if callable(limits):
-        raise TypeError('write @tool(limits="Where it fails.") with the limits, which a model reads')
+    if function is not None or not isinstance(limits, str) or not limits.strip():
+        raise TypeError('write @tool(limits="Where it fails."): a model reads the limits with the summary')
 
     options = _Options(
         limits, name, summary, version, measured, backend, library, claims, probe, reliability, counted_on

@@ -136,7 +136,12 @@ def type_hints_of(function: Callable[..., Any]) -> dict[str, Any]:
     try:
         return get_type_hints(function, localns=names, include_extras=True)
     except NameError as error:
-        raise TypeError(f"{function.__name__}: a type of its parameters is not known: {error}") from error
+        users = (part for part, kind in function.__annotations__.items() if error.name in re.findall(r"\w+", str(kind)))
+        parameter = next(users, "a parameter")
+        raise TypeError(
+            f"{function.__name__}: the type of {parameter} is not known: {error}; import it at the top of the file, "
+            "not under TYPE_CHECKING"
+        ) from error
 
 
 def output_class(annotation: Any) -> type[ToolOutput]:
@@ -179,6 +184,7 @@ def read_signature(
         elif parameter.name == "seed" and base is int:
             seeded = True
         else:
+            _check_argument_type(name, function, parameter.name, hints[parameter.name])
             fields[parameter.name] = _field(hints[parameter.name], parameter, described)
     if single := next((part.name for part, _ in needs if not part.several and most > 1), ""):
         raise TypeError(f"{name}: it takes several images, so that {single} is a list: {single}: list[ToolOutput]")
@@ -236,16 +242,65 @@ def _field(hint: Any, parameter: inspect.Parameter, described: Mapping[str, str]
 
 
 def _args_type(name: str, function: Callable[..., Any], fields: Mapping[str, Any]) -> type[Args]:
-    """The type of the arguments. Raises `TypeError` for a type that JSON does not have."""
-    from pydantic import create_model
-    from pydantic.errors import PydanticUserError
-
+    """The type of the arguments."""
     title = "".join(part.title() for part in name.split("_")) + "Args"
     doc = "No arguments." if not fields else f"Arguments of {name}."
-    try:
-        model: type[Args] = create_model(title, __base__=Args, __module__=function.__module__, __doc__=doc, **fields)
-        model.model_json_schema()
-    except PydanticUserError as error:
-        raise TypeError(f"{name}: an argument has a type that a model cannot write: {error.message}") from error
+    model = _model(title, function.__module__, doc, fields)
     model.__wrapped__ = function  # type: ignore[attr-defined]
     return model
+
+
+def _model(title: str, module: str, doc: str, fields: Mapping[str, Any]) -> type[Args]:
+    from pydantic import create_model
+
+    model: type[Args] = create_model(title, __base__=Args, __module__=module, __doc__=doc, **fields)
+    model.model_json_schema()
+    return model
+
+
+def _check_argument_type(name: str, function: Callable[..., Any], parameter: str, hint: Any) -> None:
+    """Raise `TypeError` for an argument whose type JSON does not have; the message says what to write."""
+    from pydantic.errors import PydanticUserError
+
+    try:
+        _model("Argument", function.__module__, "One argument.", {parameter: (hint, ...)})
+    except (PydanticUserError, TypeError) as error:
+        if _is_image_like(hint):
+            fix = f"for an image write {_image_hint(parameter, hint)} (from hybrid.tool import Image)"
+        else:
+            fix = "write a type that JSON has: str, int, float, bool, Literal, list, dict or a pydantic model"
+        raise TypeError(f"{name}: a model cannot write {parameter}: {_type_name(hint)}; {fix}") from error
+
+
+# Types that people give to images, by module and name.
+IMAGE_LIKE: Final = frozenset(
+    {"hybrid.core.types.Pixels", "numpy.ndarray", "PIL.Image", "PIL.Image.Image", "torch.Tensor"}
+)
+
+
+def _is_image_like(hint: Any) -> bool:
+    """Whether a type, or a part of it, is one that people give to images."""
+    parts = (get_origin(hint), *get_args(hint)) if get_origin(hint) is not None else (hint,)
+    names = {f"{getattr(part, '__module__', '')}.{getattr(part, '__qualname__', '')}" for part in parts}
+    # The module PIL.Image, where its class was meant.
+    names |= {getattr(part, "__name__", "") for part in parts}
+    inner = (part for part in parts if part is not hint and get_origin(part) is not None)
+    return bool(names & IMAGE_LIKE) or any(map(_is_image_like, inner))
+
+
+def _type_name(hint: Any) -> str:
+    """A type as its file writes it, with its module."""
+    if get_origin(hint) is not None or not hasattr(hint, "__name__"):
+        return str(hint)
+    name = getattr(hint, "__qualname__", hint.__name__)
+    module = getattr(hint, "__module__", "builtins")
+    return name if module == "builtins" else f"{module}.{name}"
+
+
+def _image_hint(parameter: str, hint: Any) -> str:
+    """The parameter as it is written for an image, a list of images, or an image that may be left out."""
+    may_be_none = get_origin(hint) in (Union, UnionType) and NoneType in get_args(hint)
+    inner = next(part for part in get_args(hint) if part is not NoneType) if may_be_none else hint
+    inner = get_args(inner)[0] if get_origin(inner) is Annotated else inner
+    kind = "list[Image]" if get_origin(inner) in (list, Sequence, tuple) else "Image"
+    return f"{parameter}: {kind} | None = None" if may_be_none else f"{parameter}: {kind}"

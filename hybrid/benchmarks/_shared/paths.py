@@ -8,6 +8,7 @@ folder, and one of its files may be a pipe without a writer. Every such name is 
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Sequence
 from pathlib import Path, PureWindowsPath
@@ -64,7 +65,10 @@ def read_located(folder: Path, name: str, location: str, below: Sequence[str] = 
         raise DataError(f"{location}: {name!r:.80} is {reason}, no file inside {folder}")
     path = located(folder, name, below)
     if path is None:
-        raise DataError(f"{location}: there is no file {name!r:.120} inside {folder}")
+        # `Path.is_file` raises for a name that is too long.
+        leads_out = ".." not in Path(name).parts and any(os.path.isfile(folder / base / name) for base in below)
+        reason = ": it is a link to one outside, which is not followed" if leads_out else ""
+        raise DataError(f"{location}: there is no file {name!r:.120} inside {folder}{reason}")
     try:
         return read_image_file(path, f"{location}: {name!r:.80}")
     except OSError as error:

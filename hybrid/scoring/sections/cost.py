@@ -20,19 +20,23 @@ from hybrid.scoring.result import Result, unit_of, with_interval
 from hybrid.scoring.score import Scored
 
 NAME = "cost"
+# Begins the note on replies that another run has paid.
+REUSED = "replies of earlier runs (--cache-replies)"
 
 
 def tokens(usage: Usage) -> tuple[int, int] | None:
     """Return tokens in and out; None if unknown."""
     # A recorded model is called but reports no tokens; their number is unknown, not 0.
-    silent = usage.model_calls and usage.input_tokens == usage.output_tokens == 0
+    silent = usage.model_calls > usage.reused_calls and usage.input_tokens == usage.output_tokens == 0
     return None if usage.uncounted_calls or silent else (usage.input_tokens, usage.output_tokens)
 
 
 def uncounted(usage: Usage) -> str:
-    """Return a note on unknown token counts and costs; empty if nothing is missing."""
-    missing, calls = usage.uncounted_calls, usage.model_calls
-    return f"tokens and USD unknown: {missing} of {calls} replies came without token counts" if missing else ""
+    """Return a note on token counts and costs that are unknown or not counted; empty if nothing is missing."""
+    missing, calls, reused = usage.uncounted_calls, usage.model_calls, usage.reused_calls
+    notes = [f"tokens and USD unknown: {missing} of {calls} replies came without token counts"] if missing else []
+    notes += [f"{REUSED}: {reused} of {calls}, not counted"] if reused else []
+    return "; ".join(notes)
 
 
 # In order of preference. A solver that calls no model costs no dollars and no tokens.
@@ -70,8 +74,10 @@ def rows(comparison: Comparison) -> Iterator[Result]:
 
 
 def lead(_: Comparison, section_rows: Sequence[Result]) -> str:
-    """Name the cheapest and the most expensive solver."""
-    spent = [row for row in section_rows if row.quantity != "value"]
+    """Name the cheapest and the most expensive solver, among those that paid for all of their replies."""
+    spent = [row for row in section_rows if row.quantity != "value" and REUSED not in row.note]
+    if not spent:
+        return ""
     low, high = (choose(spent, key=lambda row: row.value or 0.0) for choose in (min, max))
     if low.a == high.a:
         return ""

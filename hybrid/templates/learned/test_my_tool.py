@@ -16,7 +16,7 @@ import transformers
 from safetensors.torch import load_file, save_file
 
 from hybrid.config import BackendChoice, ServiceOptions
-from hybrid.core.errors import WeightsError
+from hybrid.core.errors import HybridError, WeightsError
 from hybrid.plugins.registry import add_search_path, load
 from hybrid.serving.contract import breaches
 from hybrid.serving.input_check import chart, run_probes
@@ -38,18 +38,38 @@ def filters() -> torch.Tensor:
     return torch.stack(waves)[:, None].repeat(1, 3, 1, 1)
 
 
-def save_tiny(folder: Path, seed: int | None = None) -> None:
-    """A network as the tool loads it and its processor: with the filters above, or random weights of a seed."""
-    torch.manual_seed(seed or 0)
+# Side of the pictures that the tiny network takes.
+SIDE_PX = 56
+# What another network needs here.
+TO_EDIT = "tiny_network() and SIDE_PX"
+
+
+def tiny_network() -> Any:
+    """A small network, with random weights, of the class that the tool loads: build one of yours here."""
     sizes: Any = {"embedding_size": 16, "hidden_sizes": [16], "depths": [1], "layer_type": "basic"}
-    network = transformers.ResNetModel(transformers.ResNetConfig(**sizes))
-    if seed is None:
+    return transformers.ResNetModel(transformers.ResNetConfig(**sizes))
+
+
+def is_example(network: Any) -> bool:
+    """Whether a network is that of the example, whose filters can be set by hand."""
+    tensor = network.state_dict().get("embedder.embedder.convolution.weight")
+    return tensor is not None and tuple(tensor.shape) == (16, 3, 7, 7)
+
+
+def save_tiny(folder: Path, seed: int | None = None) -> None:
+    """A network as the tool loads it and its processor: with the filters above, or random weights of a seed.
+
+    Another network than the example's has random weights in any case.
+    """
+    torch.manual_seed(seed or 0)
+    network = tiny_network()
+    if seed is None and is_example(network):
         for name, tensor in network.state_dict().items():
             if name.endswith("convolution.weight"):
                 tensor.copy_(filters() if name.startswith("embedder") else torch.zeros_like(tensor))
     network.save_pretrained(folder)
-    side = {"height": 56, "width": 56}
-    processor = transformers.BitImageProcessor(size={"shortest_edge": 56}, crop_size=side)
+    side = {"height": SIDE_PX, "width": SIDE_PX}
+    processor = transformers.BitImageProcessor(size={"shortest_edge": SIDE_PX}, crop_size=side)
     processor.save_pretrained(folder)
 
 
@@ -57,11 +77,28 @@ def save_tiny(folder: Path, seed: int | None = None) -> None:
 def weights(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("my_tool")
     save_tiny(folder)
+    try_network(folder)
     return folder
 
 
-def loaded(weights: Path) -> LoadedBackend:
-    return Loader(BackendChoice("learned", {"my_tool": str(weights)})).load(load("tools", "my_tool"))
+def try_network(weights: Path) -> None:
+    """Fail with what to edit, if the tool cannot load or use the tiny network."""
+    case = load("tools", "my_tool").checks[0].pose()
+    try:
+        backend: Any = loaded(weights, unchecked=True).backend
+        backend.run([Request(case.images, load("tools", "my_tool").parse(case.args), case.needs)])
+    except (HybridError, RuntimeError, ValueError, TypeError, LookupError, AttributeError) as error:
+        pytest.fail(
+            f"my_tool cannot use the tiny network of this test: {error}\n"
+            f"The tool loads another network than the test saves: edit {TO_EDIT} in {Path(__file__).name}.\n"
+            "Its output has another shape: edit Features.compute and Network.finish in my_tool.py.",
+            pytrace=False,
+        )
+
+
+def loaded(weights: Path, *, unchecked: bool = False) -> LoadedBackend:
+    choice = BackendChoice("learned", {"my_tool": str(weights)}, unchecked=unchecked)
+    return Loader(choice).load(load("tools", "my_tool"))
 
 
 def test_it_keeps_the_contract(weights: Path) -> None:
@@ -70,18 +107,27 @@ def test_it_keeps_the_contract(weights: Path) -> None:
 
 
 def test_the_known_answers_accept_weights_that_know_them(weights: Path) -> None:
+    if not is_example(tiny_network()):
+        pytest.skip(
+            "another network knows its answers by trained weights alone: hybrid tools check my_tool --weights DIR"
+        )
     assert loaded(weights).weights == weights
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_the_known_answers_refuse_random_weights(seed: int, tmp_path: Path) -> None:
     save_tiny(tmp_path, seed)
-    with pytest.raises(WeightsError, match="known answers"):
+    try_network(tmp_path)
+    refusal = ""
+    try:
         loaded(tmp_path)
+    except WeightsError as error:
+        refusal = str(error)
+    assert "known answers" in refusal, "random weights pass the known answers: draw harder ones (checks in my_tool.py)"
 
 
 def test_the_network_is_given_what_the_processor_of_its_weights_makes(weights: Path) -> None:
-    backend: Any = loaded(weights).backend
+    backend: Any = loaded(weights, unchecked=True).backend
     assert [probe.wrong for probe in run_probes(load("tools", "my_tool"), backend)] == [None]
     processor = transformers.AutoImageProcessor.from_pretrained(weights, local_files_only=True)
     picture = chart(300, 400)

@@ -16,7 +16,7 @@ import transformers
 from safetensors.torch import load_file, save_file
 
 from hybrid.config import BackendChoice, ServiceOptions
-from hybrid.core.errors import WeightsError
+from hybrid.core.errors import HybridError, WeightsError
 from hybrid.plugins.registry import add_search_path, load
 from hybrid.serving.contract import breaches
 from hybrid.serving.input_check import chart, run_probes
@@ -38,11 +38,22 @@ def filters() -> torch.Tensor:
     return torch.stack(waves)[:, None].repeat(1, 3, 1, 1)
 
 
-def is_example() -> bool:
-    """Whether `network()` is still that of the example, whose filters can be set by hand."""
+# Side of the pictures that the network takes.
+SIDE_PX = 56
+# What another network needs here.
+TO_EDIT = "SIDE_PX, or the processor in save_tiny(),"
+
+
+def tiny_network() -> Any:
+    """The network of the tool, with random weights; of a large one, a small variant."""
     from tools.my_tool import network
 
-    shapes = {name: tuple(tensor.shape) for name, tensor in network().state_dict().items()}
+    return network()
+
+
+def is_example(network: Any) -> bool:
+    """Whether a network is that of the example, whose filters can be set by hand."""
+    shapes = {name: tuple(tensor.shape) for name, tensor in network.state_dict().items()}
     return shapes == {"filters.weight": (16, 3, 7, 7)}
 
 
@@ -52,15 +63,13 @@ def save_tiny(folder: Path, seed: int | None = None) -> None:
     Another network than the example's has random weights in any case.
     """
     torch.manual_seed(seed or 0)
-    from tools.my_tool import network
-
-    module = network()
-    if seed is None and is_example():
-        module.load_state_dict({"filters.weight": filters()})
+    network = tiny_network()
+    if seed is None and is_example(network):
+        network.load_state_dict({"filters.weight": filters()})
     folder.mkdir(parents=True, exist_ok=True)
-    save_file(module.state_dict(), folder / "model.safetensors")
-    side = {"height": 56, "width": 56}
-    processor = transformers.BitImageProcessor(size={"shortest_edge": 56}, crop_size=side)
+    save_file(network.state_dict(), folder / "model.safetensors")
+    side = {"height": SIDE_PX, "width": SIDE_PX}
+    processor = transformers.BitImageProcessor(size={"shortest_edge": SIDE_PX}, crop_size=side)
     processor.save_pretrained(folder)
 
 
@@ -68,7 +77,23 @@ def save_tiny(folder: Path, seed: int | None = None) -> None:
 def weights(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("my_tool")
     save_tiny(folder)
+    try_network(folder)
     return folder
+
+
+def try_network(weights: Path) -> None:
+    """Fail with what to edit, if the tool cannot load or use the tiny network."""
+    case = load("tools", "my_tool").checks[0].pose()
+    try:
+        backend: Any = loaded(weights, unchecked=True).backend
+        backend.run([Request(case.images, load("tools", "my_tool").parse(case.args), case.needs)])
+    except (HybridError, RuntimeError, ValueError, TypeError, LookupError, AttributeError) as error:
+        pytest.fail(
+            f"my_tool cannot use the tiny network of this test: {error}\n"
+            f"The tool loads another network than the test saves: edit {TO_EDIT} in {Path(__file__).name}.\n"
+            "Its output has another shape: edit Features.compute and Network.finish in my_tool.py.",
+            pytrace=False,
+        )
 
 
 def loaded(weights: Path, *, unchecked: bool = False) -> LoadedBackend:
@@ -82,7 +107,7 @@ def test_it_keeps_the_contract(weights: Path) -> None:
 
 
 def test_the_known_answers_accept_weights_that_know_them(weights: Path) -> None:
-    if not is_example():
+    if not is_example(tiny_network()):
         pytest.skip(
             "another network knows its answers by trained weights alone: hybrid tools check my_tool --weights DIR"
         )
@@ -92,8 +117,13 @@ def test_the_known_answers_accept_weights_that_know_them(weights: Path) -> None:
 @pytest.mark.parametrize("seed", range(3))
 def test_the_known_answers_refuse_random_weights(seed: int, tmp_path: Path) -> None:
     save_tiny(tmp_path, seed)
-    with pytest.raises(WeightsError, match="known answers"):
+    try_network(tmp_path)
+    refusal = ""
+    try:
         loaded(tmp_path)
+    except WeightsError as error:
+        refusal = str(error)
+    assert "known answers" in refusal, "random weights pass the known answers: draw harder ones (checks in my_tool.py)"
 
 
 def test_the_network_is_given_what_the_processor_of_its_weights_makes(weights: Path) -> None:

@@ -48,6 +48,15 @@ def test_a_name_that_leads_out_is_refused_with_its_place(folder: Path, name: str
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize("name", ["link.png", "out/secret.png"])
+def test_a_link_that_leads_out_is_named_as_one(folder: Path, name: str) -> None:
+    with pytest.raises(DataError, match="it is a link to one outside, which is not followed"):
+        read_located(folder, name, "here")
+    with pytest.raises(DataError) as caught:
+        read_located(folder, "../secret.png", "here")
+    assert "which is not followed" not in str(caught.value)
+
+
 def test_a_file_that_is_too_large_for_a_picture_is_not_read(folder: Path) -> None:
     with (folder / "large.png").open("wb") as file:
         file.truncate(MAX_BYTES + 1)

@@ -32,3 +32,30 @@ def test_a_tool_of_a_folder_laid_out_like_the_project_is_begun_where_it_is_found
     assert f"--path {tmp_path / 'mine'}`" in (tmp_path / "mine" / "tools" / "glow.py").read_text()
     command("tools", "new", "glow", "--path", tmp_path / "plain", code=0)
     assert (tmp_path / "plain" / "glow.py").is_file()
+
+
+def test_what_would_not_be_found_is_not_begun(tmp_path: Path, command: Command, tools_as_they_were: None) -> None:
+    spaced = tmp_path / "my things"
+    for words in (("benchmark", "changes"), ("recipe", "traffic")):
+        out = command("new", *words, "--path", spaced, code=0).out
+        assert f"--path '{spaced}'" in out
+    assert f"pytest '{spaced / 'benchmarks' / 'test_changes.py'}'" in command(
+        "new", "benchmark", "others", "--path", spaced, code=0
+    ).out.replace("test_others", "test_changes")
+    for words, message in (
+        (("benchmark", "blink"), "blink is a benchmark of the project"),
+        (("recipe", "pope"), "pope is a benchmark of the project"),
+        (("recipe", "changes"), "changes.py is there already"),
+        (("benchmark", "traffic"), "traffic.yaml is there already"),
+    ):
+        assert message in command("new", *words, "--path", spaced, code=2).err
+    command("tools", "new", "glow", "--path", tmp_path / "plain", code=0)
+    refused = command("new", "benchmark", "changes", "--path", tmp_path / "plain", code=2)
+    assert "plain holds tools (glow), which are not found once it has a folder benchmarks/" in refused.err
+    assert not (tmp_path / "plain" / "benchmarks").exists()
+    (tmp_path / "plain" / "benchmarks").mkdir()
+    (tmp_path / "plain" / "benchmarks" / "changes.yaml").write_bytes(
+        (spaced / "benchmarks" / "traffic.yaml").read_bytes()
+    )
+    hidden = command("tools", "show", "glow", "--path", tmp_path / "plain", code=2)
+    assert f"so its tools belong in {tmp_path / 'plain' / 'tools'}/" in hidden.err

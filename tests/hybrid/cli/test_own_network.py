@@ -54,6 +54,64 @@ def test_a_module_is_asked_for_with_a_network(command: Command) -> None:
     assert "add --learned" in command("tools", "new", "likeness", "--module", "--path", "mine", code=2).err
 
 
+def replace_in(path: Path, *replacements: tuple[str, str]) -> None:
+    text = path.read_text()
+    for old, new in replacements:
+        assert text.count(old) == 1, old
+        text = text.replace(old, new)
+    path.write_text(text)
+    forget()
+
+
+# Another architecture, with another input size and another output shape than the template's.
+LINEAR = """self.filters = torch.nn.Linear(3 * 32 * 32, 5)"""
+LINEAR_FORWARD = "self.filters(pictures.flatten(1))"
+MAPS = "self.filters(pictures).relu()"
+VIT = """sizes = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 8}
+    return transformers.ViTModel(transformers.ViTConfig(image_size=32, patch_size=8, **sizes))"""
+
+
+@pytest.mark.system
+def test_the_test_survives_another_module(command: Command, tmp_path: Path) -> None:
+    command("tools", "new", "likeness", "--learned", "--module", "--path", "mine", code=0)
+    tool, test = tmp_path / "mine" / "likeness.py", tmp_path / "mine" / "test_likeness.py"
+    filters = "self.filters(pictures).relu().mean(dim=(2, 3))"
+    original = tool.read_text()
+    replace_in(tool, (filters, MAPS))
+    template_test(tmp_path).save_tiny(tmp_path / "maps")
+    with pytest.raises(pytest.fail.Exception, match=r"another shape: edit Features\.compute and Network\.finish"):
+        template_test(tmp_path).try_network(tmp_path / "maps")
+    tool.write_text(original)
+    replace_in(tool, ("self.filters = torch.nn.Conv2d(3, 16, 7, bias=False)", LINEAR), (filters, LINEAR_FORWARD))
+    template_test(tmp_path).save_tiny(tmp_path / "linear")
+    with pytest.raises(pytest.fail.Exception, match=r"edit SIDE_PX, or the processor in save_tiny\(\), in test_"):
+        template_test(tmp_path).try_network(tmp_path / "linear")
+    replace_in(test, ("SIDE_PX = 56", "SIDE_PX = 32"))
+    template_test(tmp_path).save_tiny(tmp_path / "fitting")
+    template_test(tmp_path).try_network(tmp_path / "fitting")
+    with pytest.raises(pytest.skip.Exception, match="trained weights alone"):
+        template_test(tmp_path).test_the_known_answers_accept_weights_that_know_them(tmp_path / "fitting")
+
+
+@pytest.mark.system
+def test_the_test_survives_another_checkpoint(command: Command, tmp_path: Path) -> None:
+    command("tools", "new", "likeness", "--learned", "--path", "mine", code=0)
+    tool, test = tmp_path / "mine" / "likeness.py", tmp_path / "mine" / "test_likeness.py"
+    replace_in(tool, ('"AutoModel"', '"ViTModel"'))
+    template_test(tmp_path).save_tiny(tmp_path / "resnet")
+    with pytest.raises(pytest.fail.Exception, match=r"edit tiny_network\(\) and SIDE_PX in test_likeness\.py"):
+        template_test(tmp_path).try_network(tmp_path / "resnet")
+    replace_in(
+        test,
+        ("return transformers.ResNetModel(transformers.ResNetConfig(**sizes))", VIT),
+        ("SIDE_PX = 56", "SIDE_PX = 32"),
+    )
+    template_test(tmp_path).save_tiny(tmp_path / "vit")
+    template_test(tmp_path).try_network(tmp_path / "vit")
+    with pytest.raises(pytest.skip.Exception, match="trained weights alone"):
+        template_test(tmp_path).test_the_known_answers_accept_weights_that_know_them(tmp_path / "vit")
+
+
 @pytest.mark.slow
 def test_random_weights_fail_the_known_answers(command: Command, path: Words) -> None:
     checked = command("tools", "check", "likeness", "--weights", "random", *path, code=3)

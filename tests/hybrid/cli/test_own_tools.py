@@ -237,12 +237,28 @@ def test_the_contract_says_what_is_broken(command: Command, tool_folder: Path) -
     (tool_folder / "redness.py").write_text(broken)
     result = command("tools", "check", "redness", "--path", tool_folder, "--contract", code=3)
     for words in (
-        "limits of less than 30",
-        "a plain call: red has no unit",
+        "limits of 1 characters, at least 30 are needed",
+        "a plain call: red has no unit: end its name in one of _px, _0_1",
         "image: black: the tool failed: ValueError",
     ):
         assert f"BROKEN {words}" in result.out
+    assert result.out.count("red has no unit") == 1
     assert "--args is for --contract" in command("tools", "check", "redness", "--args", "{}").err
+
+
+@pytest.mark.system
+def test_several_tools_are_checked_one_after_the_other(command: Command, tool_folder: Path) -> None:
+    (tool_folder / "redness.py").write_text(FORTY_LINES)
+    (tool_folder / "twins.py").write_text(TWINS)
+    result = command("tools", "check", "twins", "redness", "--path", tool_folder, "--contract", code=3)
+    assert "twins: breaks the contract in 1 ways" in result.out
+    assert "redness: keeps the contract" in result.out
+    known = "\n@pairs.check(expect={})\ndef equal():\n    return [np.zeros((8, 8, 3), np.uint8)] * 2\n"
+    (tool_folder / "pairs.py").write_text(f"import numpy as np\n{TWINS.replace('twins', 'pairs')}{known}")
+    result = command("tools", "check", "twins", "pairs", "--path", tool_folder, code=3)
+    assert "twins has no network and no images with known answers: add one (@twins.check" in result.err
+    assert "0 of 1 wrong: pairs" in result.out
+    assert "note   it answers 13 of 13 pictures that hold nothing (flat grey, ...)" in result.out
 
 
 def test_a_tool_that_answers_differently_each_time_breaks_it(tool_folder: Path) -> None:
@@ -251,6 +267,29 @@ def test_a_tool_that_answers_differently_each_time_breaks_it(tool_folder: Path) 
     add_search_path([tool_folder], "--path")
     result = breaches("redness", load("tools", "redness"), ServiceOptions("classical"))
     assert result == ("the same question has two findings",)
+
+
+def test_a_refused_plain_call_names_its_pictures(tool_folder: Path) -> None:
+    (tool_folder / "twins.py").write_text(TWINS)
+    add_search_path([tool_folder], "--path")
+    (result,) = breaches("twins", load("tools", "twins"), ServiceOptions("classical"))
+    assert result == (
+        "a plain call with 2 pictures (160 x 120 px, 168 x 120 px) and the arguments {} is refused: their sizes "
+        "differ; its pictures and arguments are those of the first known answer, if it has one"
+    )
+
+
+# A tool that refuses pictures of different sizes, and has no known answer.
+TWINS = """
+from hybrid.tool import Image, ToolError, ToolOutput, tool
+
+@tool(limits="Both pictures have to be of one size.")
+def twins(first: Image, second: Image) -> ToolOutput:
+    \"\"\"Says whether two pictures are the same ones.\"\"\"
+    if first.shape != second.shape:
+        raise ToolError("their sizes differ")
+    return ToolOutput("same")
+"""
 
 
 # A tool with a learned backend only, which takes whatever a file holds and has no known answers.

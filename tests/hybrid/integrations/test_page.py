@@ -24,8 +24,11 @@ def test_the_python_runs_as_it_is_printed(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.chdir(tmp_path)
     (command,) = re.findall(r"`hybrid (data template [^`]+)`", PAGE.prose)
     assert CliRunner().invoke(cli, command.split()).exit_code == 0
-    names: dict[str, Any] = {}
-    exec(compile(block("python"), "tools-elsewhere.md", "exec"), names)  # noqa: S102 - the page is ours
+    names: dict[str, Any] = {"__name__": "page"}
+    for part in PAGE.of("python"):
+        exec(compile(part.text, "tools-elsewhere.md", "exec"), names)  # noqa: S102 - the page is ours
+    assert [*names["toolbox"].tools] == ["crop", "brightness"]
+    assert names["server"].name == "hybrid"
     arguments = {key: value for key, value in names["arguments"].items() if key != "image"}
     expected = hybrid.tool("depth").run(tmp_path / "pictures" / "shapes.png", **arguments)
     assert names["message"].status == "success"

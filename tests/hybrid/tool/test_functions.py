@@ -5,6 +5,8 @@ from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 import numpy as np
+import numpy.typing as npt
+import PIL.Image
 import pytest
 from pydantic import Field
 
@@ -15,7 +17,7 @@ from hybrid.models.toolspec import spec
 from hybrid.serving.contract import breaches
 from hybrid.serving.known_answers import failures, run_checks
 from hybrid.serving.sources import made_by
-from hybrid.tool import Evidence, Image, Need, Request, Tool, ToolOutput, tool
+from hybrid.tool import Evidence, Image, Need, Pixels, Request, Tool, ToolOutput, tool
 from hybrid.tool.functions import FunctionTool, code_version
 from hybrid.tool.output_schema import data_mismatch
 from hybrid.tool.outputs import plain_json, schema_of
@@ -271,6 +273,21 @@ def single_need(first: Image, second: Image, light: Light) -> ToolOutput: ...
 def unwritable(image: Image, side: Callable[[], int]) -> ToolOutput: ...
 
 
+Tensor = type("Tensor", (), {"__module__": "torch"})
+
+
+def tensor(photo: Tensor) -> ToolOutput: ...  # type: ignore[valid-type]
+def pixels(photo: Pixels) -> ToolOutput: ...
+def optional_pixels(image: Image, photo: Pixels | None = None, *rest: Image) -> ToolOutput: ...
+def pixel_list(photos: list[Pixels]) -> ToolOutput: ...
+def optional_list(image: Image, photos: Annotated[list[Pixels], "more"] | None = None) -> ToolOutput: ...
+def array(photo: np.ndarray[Any, Any]) -> ToolOutput: ...
+def typed_array(image: Image, photo: npt.NDArray[np.uint8] | None = None) -> ToolOutput: ...
+def pillow(photo: PIL.Image.Image) -> ToolOutput: ...
+def pillow_module(photo: PIL.Image) -> ToolOutput: ...  # type: ignore[valid-type]
+def unknown(image: Image, photo: "Photograph") -> ToolOutput: ...  # type: ignore[name-defined]  # noqa: F821
+
+
 @pytest.mark.parametrize(
     ("function", "message"),
     [
@@ -280,7 +297,20 @@ def unwritable(image: Image, side: Callable[[], int]) -> ToolOutput: ...
         (after_all, "image comes after all images were taken by images"),
         (late_star, r"\*rest comes after the other images, and before all else"),
         (single_need, r"light is a list: light: list\[ToolOutput\]"),
-        (unwritable, "an argument has a type that a model cannot write"),
+        (unwritable, "a model cannot write side: .*; write a type that JSON has: str, int"),
+        (
+            pixels,
+            r"pixels: a model cannot write photo: hybrid\.core\.types\.Pixels; for an image write photo: Image \(",
+        ),
+        (optional_pixels, r"for an image write photo: Image \| None = None"),
+        (pixel_list, r"for an image write photos: list\[Image\]"),
+        (optional_list, r"for an image write photos: list\[Image\] \| None = None"),
+        (tensor, r"cannot write photo: torch\.Tensor; for an image write photo: Image "),
+        (array, r"cannot write photo: numpy\.ndarray.*; for an image write photo: Image"),
+        (typed_array, r"cannot write photo: numpy\.ndarray.*; for an image write photo: Image \| None = None"),
+        (pillow, r"cannot write photo: PIL\.Image\.Image; for an image write photo: Image"),
+        (pillow_module, r"cannot write photo: PIL\.Image; for an image write photo: Image"),
+        (unknown, "the type of photo is not known: name 'Photograph' is not defined; import it at the top"),
     ],
 )
 def test_what_no_tool_can_be_made_of_is_refused_with_what_to_write(function: Callable[..., Any], message: str) -> None:
@@ -293,6 +323,10 @@ def test_a_function_without_words_for_the_model_is_refused() -> None:
         tool(limits=LIMITS)(one)
     with pytest.raises(TypeError, match=r"write @tool\(limits="):
         tool(limits=one)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"write @tool\(limits="):
+        tool(one)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"write @tool\(limits="):
+        tool()
     with pytest.raises(TypeError, match="needs the routes"):
         light.rule()
 

@@ -1,0 +1,98 @@
+"""Replies of models that are kept across runs: `hybrid run ... --cache-replies`.
+
+    cache = ReplyCache(home() / "replies", describe_model(model, {}))
+    log = ReusingLog(replies, cache)        # a `ReplyLog`: the run's own replies first, then those of other runs
+    log.reused                              # how many came from other runs
+
+A key covers everything that was sent (the sha256 of the request, in which images count by their hashes), the model with
+its settings and its server's address, and the place of the call: question, ask, number of the call and of the
+repetition. Repetitions and samples of one question therefore never share a reply, at any temperature. A reply that
+contains a secret is not kept. An entry is one file, written atomically.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from hybrid.core.files import write_atomic
+from hybrid.core.secrets import redact_bytes
+from hybrid.models.base import CallKey, ChatModel, ReplyLog, ReusedReply
+from hybrid.solving.captions import CAPTION_CALL
+
+FOLDER: Final = "replies"
+
+
+class ReplyCache:
+    """A folder of replies of one model.
+
+    Args:
+        folder: where the entries are; made when the first one is kept.
+        model: what `describe_model` says of the model.
+    """
+
+    def __init__(self, folder: Path, model: str) -> None:
+        self.folder = folder
+        self._model = model
+
+    def find(self, call: CallKey, request_sha256: str) -> bytes | None:
+        """Return the reply to this request of this call in any earlier run, or None."""
+        try:
+            return self._path(call, request_sha256).read_bytes()
+        except OSError:
+            return None
+
+    def keep(self, call: CallKey, request_sha256: str, reply: bytes) -> None:
+        """Keep a reply. Raises `OSError` if it cannot be written."""
+        if redact_bytes(reply) == reply:
+            write_atomic(self._path(call, request_sha256), reply)
+
+    def _path(self, call: CallKey, request_sha256: str) -> Path:
+        parts = [self._model, call.question, call.ask, call.call, call.repetition, request_sha256]
+        name = hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+        return self.folder / name[:2] / name
+
+
+class ReusingLog:
+    """The `ReplyLog` of a run that also reads and keeps replies across runs. Thread-safe."""
+
+    def __init__(self, log: ReplyLog, cache: ReplyCache) -> None:
+        self._log = log
+        self._cache = cache
+        self._lock = threading.Lock()
+        self.reused = 0
+        # The first error that prevented keeping a reply for later runs.
+        self.failed: OSError | None = None
+
+    def find_reply(self, call: CallKey, request_sha256: str) -> bytes | None:
+        """Return the reply that this run has already paid, else one of an earlier run as a `ReusedReply`."""
+        if (reply := self._log.find_reply(call, request_sha256)) is not None:
+            return reply
+        if call.question == CAPTION_CALL or (reply := self._cache.find(call, request_sha256)) is None:
+            return None
+        with self._lock:
+            self.reused += 1
+        return ReusedReply(reply)
+
+    def keep(self, call: CallKey, request_sha256: str, reply: bytes) -> None:
+        """Save a reply in the run, and for later runs. Raises `OSError` if the run's own file cannot be written."""
+        # A cache that is full or not writable costs later runs a request, and this one nothing.
+        try:
+            if call.question != CAPTION_CALL:
+                self._cache.keep(call, request_sha256, reply)
+        except OSError as error:
+            self.failed = self.failed or error
+        self._log.keep(call, request_sha256, reply)
+
+
+def describe_model(model: ChatModel, server_args: Mapping[str, str]) -> str:
+    """The model with its settings and its server, as a part of keys."""
+    from hybrid.models.served.commands import KINDS
+
+    # A server that this program starts has another port each time.
+    server = dict(server_args) if model.provider in KINDS else model.connection().get("base_url")
+    return json.dumps([model.name, model.metadata(), server], sort_keys=True, default=str)

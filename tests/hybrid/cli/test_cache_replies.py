@@ -1,0 +1,161 @@
+"""`--cache-replies`: a request that an earlier run has paid is not sent, nor counted as spent."""
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import hybrid
+from bench._chat_server import answer_body, framed, on_thread, sight
+from hybrid.core.errors import UsageError
+from hybrid.core.secrets import keep_secret
+from hybrid.log.folder import RunFolder
+from hybrid.models.base import CallKey, ReusedReply
+from hybrid.running.replies import RunReplies
+from hybrid.running.reply_cache import ReplyCache, ReusingLog
+from hybrid.scoring.sections.unchanged import spent
+
+SENT: list[bytes] = []
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    """A model that answers "(A)"; each of its requests is put into `SENT`."""
+
+    def reply(_head: bytes, body: bytes) -> bytes:
+        if (probed := sight(body)) is not None:
+            return probed
+        SENT.append(body)
+        return framed(answer_body({"content": "Answer: (A)"}, "stop"))
+
+    with on_thread(reply) as url:
+        yield f"{url}/v1"
+
+
+@pytest.fixture
+def options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, address: str) -> dict[str, Any]:
+    """Two questions to that model, with a price."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HYBRID_HOME", str(tmp_path / "home"))
+    SENT.clear()
+    priced = {"price": "1000/1000"}
+    asked = {"data": "sample", "task": "Jigsaw", "limit": 2, "solvers": ["mllm"]}
+    return {**asked, "model": "openai:mock", "base_url": address, "model_arg": priced, "cache_replies": True}
+
+
+def usage_of(run: Path) -> list[dict[str, Any]]:
+    lines = (run / "mllm" / "attempts.jsonl").read_text().splitlines()
+    return [exchange["reply"]["usage"] for line in lines for exchange in json.loads(line)["exchanges"]]
+
+
+def test_a_second_run_sends_nothing_spends_nothing_and_says_so(
+    options: dict[str, Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    first = hybrid.run("blink", out="first", **options)
+    assert len(SENT) == 2
+    assert [usage["cost_usd"] for usage in usage_of(Path("first"))] == [pytest.approx(0.11)] * 2
+    second = hybrid.run("blink", out="second", **options)
+    assert len(SENT) == 2
+    for usage in usage_of(Path("second")):
+        assert (usage["model_calls"], usage["reused_calls"]) == (1, 1)
+        assert (usage["input_tokens"], usage["output_tokens"], usage["cost_usd"]) == (0, 0, 0.0)
+    # Two questions, and two requests that ask whether the model sees.
+    assert json.loads(Path("second/manifest.json").read_text())["reused_replies"] == 4
+    assert "reused_replies" not in json.loads(Path("first/manifest.json").read_text())
+    assert second.as_json()["solvers"]["mllm"]["metrics"] == first.as_json()["solvers"]["mllm"]["metrics"]
+    assert "answered by replies of earlier runs" in " ".join(str(second).split())
+    assert "earlier runs" not in str(first)
+    assert "4 model calls answered by replies of earlier runs (--cache-replies)" in capsys.readouterr().err
+    cost = " ".join(hybrid.compare("first/mllm", "second/mllm", only=["cost"]).render("text").split())
+    assert "replies of earlier runs (--cache-replies): 2 of 2, not counted" in cost
+    # The run that paid for nothing is not called the least expensive.
+    assert "The least and the most expensive" not in cost
+    for attempt in RunFolder(Path("second")).recorded("mllm").by_id.values():
+        assert spent(attempt) == {"USD": None, "tokens": None, "seconds": None}
+    # A longer run pays for what is new alone, and continuing keeps the count.
+    hybrid.run("blink", out="second", **{**options, "limit": 3})
+    assert len(SENT) == 3
+    assert json.loads(Path("second/manifest.json").read_text())["reused_replies"] == 4
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"cache_replies": False},
+        {"model": "openai:other"},
+        {"max_tokens": 7},
+        {"model_arg": {"price": "1000/1000", "temperature": 1}},
+    ],
+    ids=["without the option", "another model", "another limit", "another temperature"],
+)
+def test_what_was_not_sent_before_is_sent(options: dict[str, Any], change: dict[str, Any]) -> None:
+    hybrid.run("blink", out="first", **options)
+    hybrid.run("blink", out="second", **{**options, **change})
+    assert len(SENT) == 4
+
+
+def test_repetitions_and_samples_share_no_reply(options: dict[str, Any]) -> None:
+    settings = {"setting": {"repeats": "2", "samples": "2"}, "limit": 1}
+    options["model_arg"]["temperature"] = 1
+    hybrid.run("blink", out="first", **{**options, **settings})
+    assert len(SENT) == 4
+    hybrid.run("blink", out="second", **{**options, **settings})
+    assert len(SENT) == 4
+
+
+def test_a_model_that_is_an_object_is_refused(options: dict[str, Any]) -> None:
+    from langchain_core.language_models import FakeListChatModel
+
+    asked = {**options, "model": FakeListChatModel(responses=["(A)"]), "base_url": None, "model_arg": {}}
+    with pytest.raises(UsageError, match="a Python object, may change unnoticed"):
+        hybrid.run("blink", out="first", **asked)
+
+
+def test_another_engine_is_refused(options: dict[str, Any]) -> None:
+    with pytest.raises(UsageError, match="on the disk of this machine"):
+        hybrid.run("blink", out="first", **{**options, "engine": "ray"})
+    assert SENT == []
+
+
+def log_of(folder: Path, cache: ReplyCache) -> ReusingLog:
+    return ReusingLog(RunReplies(folder / "replies.jsonl", lambda _: ()), cache)
+
+
+CALL = CallKey("q1", 0, 2, "", "mllm")
+
+
+def test_the_place_of_a_call_counts_and_its_solver_does_not(tmp_path: Path) -> None:
+    cache = ReplyCache(tmp_path / "cache", "model")
+    log_of(tmp_path, cache).keep(CALL, "sha", b"said")
+    (tmp_path / "other").mkdir()
+    other = log_of(tmp_path / "other", cache)
+    reply = other.find_reply(CallKey("q1", 0, 2, "", "verify"), "sha")
+    assert (reply, type(reply), other.reused) == (b"said", ReusedReply, 1)
+    for call, sha256 in (
+        (CallKey("q2", 0, 2, "", "mllm"), "sha"),
+        (CallKey("q1", 1, 2, "", "mllm"), "sha"),
+        (CallKey("q1", 0, 3, "", "mllm"), "sha"),
+        (CallKey("q1", 0, 2, "", "mllm@2"), "sha"),
+        (CALL, "another"),
+    ):
+        assert other.find_reply(call, sha256) is None
+    assert ReplyCache(tmp_path / "cache", "another model").find(CALL, "sha") is None
+    # The run's own reply has been paid by it.
+    assert type(log_of(tmp_path, cache).find_reply(CALL, "sha")) is bytes
+
+
+def test_a_secret_is_not_kept_and_a_folder_that_is_not_writable_costs_nothing(tmp_path: Path) -> None:
+    keep_secret("sk-reply-cache-secret")
+    cache = ReplyCache(tmp_path / "cache", "model")
+    log_of(tmp_path, cache).keep(CALL, "sha", b"your key is sk-reply-cache-secret")
+    assert not (tmp_path / "cache").exists()
+    (tmp_path / "file").write_bytes(b"")
+    log = log_of(tmp_path, ReplyCache(tmp_path / "file", "model"))
+    log.keep(CALL, "second", b"said")
+    assert isinstance(log.failed, OSError)
+    assert log.find_reply(CALL, "second") is None
+    assert log_of(tmp_path, cache).find_reply(CALL, "second") == b"said"
+    assert os.path.getsize(tmp_path / "file") == 0
