@@ -84,6 +84,7 @@ ORDER = (
     "used",
     "selection",
     "calls",
+    "places",
     "price",
     "tasks",
     "solvers",

@@ -26,9 +26,11 @@ from hybrid.scoring.conclusion_rows import (
 from hybrid.scoring.groups import ComparisonGroup
 from hybrid.scoring.result import Result
 from hybrid.scoring.score import Scored
+from hybrid.scoring.sections import places
 from hybrid.scoring.sections.called import DIFFERENCE, WHERE_CALLED, WHERE_NOT
 from hybrid.scoring.sections.equivalence import HANGS, is_equal
 from hybrid.scoring.sections.headroom import LEAST, ROOM
+from hybrid.scoring.sections.places import ABOVE, AT_PLACE, BY_CHANCE
 from hybrid.scoring.sections.pooled import I2, TAU
 from hybrid.scoring.sections.price import MAJORITY, RATES, SAMPLES, TOO_FEW
 from hybrid.scoring.sections.selection import CALLED, NOT_CALLED, SELECTION, WHERE_RIGHT, WHERE_WRONG
@@ -122,6 +124,24 @@ case(
     ),
 )
 case(
+    "places.found",
+    "on annotated questions calls cover the place more often than calls about other pictures would, adjusted (Holm)",
+    "{share} of its {n} tool calls with a region look at the annotated place, and {chance} would by chance{right}.",
+)
+case(
+    "places.missed",
+    "on annotated questions calls are not shown to cover the place more often than calls about other pictures would",
+    (
+        "Its tool calls do not look at the annotated place significantly more often than by chance ({share} against "
+        "{chance}, {size}, {ends}){right}."
+    ),
+)
+case(
+    "places.right",
+    "part of the sentences above: accuracy differs between questions at the place and others, adjusted (Holm)",
+    "; it is right on {there} of the questions where they do and on {elsewhere} of the others ({size}, {ends})",
+)
+case(
     "pooled.more",
     "several models: the random-effects mean of their gains is above 0, after adjustment (Holm)",
     "Over {n} models tools bring {size} ({ends}; between models {spread}).",
@@ -181,6 +201,7 @@ def review_sentences(rows: ConclusionRows, group: ComparisonGroup) -> Iterator[S
     yield from _equal(rows, group)
     yield from _used(rows, group)
     yield from _calls(rows, group)
+    yield from _looks(rows, group)
     yield from _price(rows, group)
 
 
@@ -247,6 +268,29 @@ def _calls(rows: ConclusionRows, group: ComparisonGroup) -> Iterator[Said]:
     }
     which = "weak" if (difference.high or 0.0) < 0 else "strong"
     yield _said(f"calls.{which}", size=signed(difference), ends=f"{CI} {ends_of(difference)}", **shares)
+
+
+def _looks(rows: ConclusionRows, group: ComparisonGroup) -> Iterator[Said]:
+    """Yield how often calls look at the annotated place, against chance, and how right the model is there."""
+    of = rows_about(rows, "places", group.hybrid)
+    above, difference = of.get(ABOVE), of.get(places.DIFFERENCE)
+    if above is None or above.low is None:
+        return
+    share, chance = (_share(of[name]) for name in (AT_PLACE, BY_CHANCE))
+    right = ""
+    if difference is not None and difference.holds and difference.excludes_zero:
+        there, elsewhere = _share(of[places.RIGHT_AT]), _share(of[places.RIGHT_ELSEWHERE])
+        ends = f"{CI} {ends_of(difference)}"
+        right = _words("places.right", there=there, elsewhere=elsewhere, size=signed(difference), ends=ends)
+    if above.holds and above.low > 0:
+        yield _said("places.found", share=share, chance=chance, n=f"{of[places.CALLS].value or 0:.0f}", right=right)
+    else:
+        ends = f"{CI} {ends_of(above)}"
+        yield _said("places.missed", share=share, chance=chance, size=signed(above), ends=ends, right=right)
+
+
+def _share(row: Result) -> str:
+    return f"{100 * (row.value or 0.0):.0f}%"
 
 
 def _price(rows: ConclusionRows, group: ComparisonGroup) -> Iterator[Said]:

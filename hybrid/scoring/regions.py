@@ -1,13 +1,13 @@
-"""Where tool calls looked: their regions in pixels of a question's pictures, and whether these cover an annotated place.
+"""Where tool calls looked: their regions in pixels of a question's pictures, and whether these cover what is annotated.
 
     annotated(question)                       # what has to be seen: the column `evidence`, or a box or point as answer
     looks_of(question, attempt)               # each call with a region, in order
 
-**Region of a call.** The boxes (`x0`, `y0`, `x1`, `y1`) and points (`x`, `y`) of its arguments: these names are those of
-coordinates in every tool's schema (`hybrid/solving/coordinates.py` converts frames by them). Without any, the parts of
-the picture that it cut out and, of a call on one picture, the boxes that it put out as `box_px`. Coordinates in a crop
-are mapped to the picture that it was cut from. Boxes that together cover more than half of a picture single out no
-place, as a call for the whole picture; such a call has no region.
+**Region of a call.** The boxes (`x0`, `y0`, `x1`, `y1`) and points (`x`, `y`) of its arguments: in every tool's schema
+coordinates have these names (`hybrid/solving/coordinates.py` converts frames by them). Without any, the parts of the
+picture that it cut out and, of a call on one picture, the boxes that it put out as `box_px`. Coordinates in a crop are
+mapped to the picture that it was cut from. Boxes that together cover more than half of a picture single out no place,
+as a call for the whole picture; such a call has no region.
 
 **Covers.** A box covers an annotated box if it holds its centre and at least half of its area: a crop through the
 middle of a thing still shows it, and a generous one shows it as well, so that neither containment nor intersection over

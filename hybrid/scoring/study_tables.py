@@ -23,6 +23,7 @@ from hybrid.scoring.sections import (
     gain,
     headroom,
     knowledge,
+    places,
     pooled,
     price,
     selection,
@@ -69,6 +70,7 @@ def study_tables(sections: Iterable[SectionResult]) -> tuple[Table, ...]:
         *_counted("calls by need", selection.SECTION, rows.get(selection.NAME, ())),
         *_counted("tool output where it is needed", used.SECTION, rows.get(used.NAME, ())),
         *_counted("the specialists where tools are called", called.SECTION, rows.get(called.NAME, ())),
+        *_counted("where tool calls look", places.SECTION, rows.get(places.NAME, ())),
         *_counted("the price of a gain", price.SECTION, rows.get(price.NAME, ())),
         *_counted("what one part alone knows", knowledge.SECTION, rows.get(knowledge.NAME, ())),
     )
