@@ -49,7 +49,9 @@ def ignored_text(row: DataRow, columns: Columns) -> bool:
     """Return whether a column that no mapping names holds a text that is no list, as a column of quotations does."""
     column = columns.evidence
     value = row.cell(column) if column and "evidence" not in columns.from_mapping else None
-    return isinstance(value, str) and bool(value.strip()) and not value.strip().startswith(("[", "{", "("))
+    if not isinstance(value, str) or not value.strip() or numbers(value) is not None:
+        return False
+    return not value.strip().startswith(("[", "{", "("))
 
 
 def _written(row: DataRow, columns: Columns, layout: Layout, folder: Path) -> tuple[list[Written], str]:
