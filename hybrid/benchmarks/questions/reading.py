@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from hybrid.benchmarks._shared.rows import DataRow, lost
 from hybrid.benchmarks.base import Source
-from hybrid.benchmarks.questions.annotations import annotated_places, ignored_text
+from hybrid.benchmarks.questions.annotated import annotated_places, ignored_text
 from hybrid.benchmarks.questions.cells import ImageOfRow, images, labelled, parse_list, scalar_text, texts
 from hybrid.benchmarks.questions.columns import Columns, resolve
 from hybrid.benchmarks.questions.doubts import Doubts
