@@ -287,5 +287,6 @@ TOOL = Tool(
     args=ScanpathArgs,
     checks=CHECKS,
     rules=RULES,
+    gaze="path",
     output=schema_of(ScanpathData),
 )
