@@ -4,16 +4,16 @@
     measured = measure_paths(fixations, predict)         # predict(pixels, n): (n, 3) of x, y in 0..1 and ms
     gaze_table(measured)
 
-Each metric is a mean over pictures, of each its mean over viewers, with a 95 % interval over pictures. Maps are compared
-on a grid of at most `CELLS` cells along the longer side.
+Each metric is a mean over pictures with a 95 % interval over pictures; of a picture, a map is compared with the
+fixations of all viewers, on a grid of at most `CELLS` cells along the longer side, and a path with each viewer's.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from itertools import permutations
 from typing import Final
 
 import numpy as np
@@ -38,9 +38,15 @@ CELLS: Final = 320
 SIGMA: Final = 0.03
 # Bandwidth of the clusters of a sequence score, as a share of the picture's size.
 BANDWIDTH: Final = 0.12
+# The baseline of information gain: its grid, and the blurs (as shares of a side) and uniform shares that are tried.
+BASELINE_CELLS: Final = 80
+BLURS: Final = (0.03, 0.06, 0.12, 0.25)
+UNIFORM: Final = (0.01, 0.1, 0.5, 1.0)
 # MultiMatch is defined from three fixations on.
 LEAST_FIXATIONS: Final = 3
 MAP_METRICS: Final = ("NSS", "AUC-Judd", "shuffled AUC", "CC", "KL", "SIM", "information gain")
+# The others are at most 1, and not below 0 for points inside of the picture.
+UNBOUNDED: Final = ("NSS", "CC", "KL", "information gain")
 MULTIMATCH: Final = tuple(f"MultiMatch {name}" for name in ("shape", "direction", "length", "position", "duration"))
 PATH_METRICS: Final = (*MULTIMATCH, "string edit", "ScanMatch", "sequence score")
 
@@ -79,6 +85,7 @@ def measure_maps(fixations: Fixations, predict: MapOf, limit: int | None = None)
     by_picture, measured = _by_picture(fixations, limit), Measured(skipped=list(fixations.skipped))
     measured.chance = "constant map"
     points = {name: np.concatenate([path.points[:, :2] for path in paths]) for name, paths in by_picture.items()}
+    baseline = CentreBias(points) if len(points) > 1 else None
     values: dict[str, list[tuple[float, float]]] = defaultdict(list)
     names: list[str] = []
     for name in by_picture:
@@ -87,9 +94,7 @@ def measure_maps(fixations: Fixations, predict: MapOf, limit: int | None = None)
         except HybridError as error:
             measured.skipped.append(f"{name}: {error}")
             continue
-        others = [points[other] for other in by_picture if other != name]
-        flat = np.zeros_like(grid)
-        for metric, pair in _of_map(grid, flat, points[name], others).items():
+        for metric, pair in _of_map(grid, points, name, baseline).items():
             values[metric].append(pair)
         names.append(name)
     measured.pictures, measured.paths = len(names), sum(len(by_picture[name]) for name in names)
@@ -112,12 +117,13 @@ def _grid_map(predict: MapOf, fixations: Fixations, name: str) -> Floats:
     return grid
 
 
-def _of_map(grid: Floats, flat: Floats, points: Floats, others: Sequence[Floats]) -> dict[str, tuple[float, float]]:
+def _of_map(
+    grid: Floats, points: Mapping[str, Floats], name: str, baseline: CentreBias | None
+) -> dict[str, tuple[float, float]]:
     """Return each metric of a map and of one without contrast; those against other pictures only if there are any."""
     shape = (grid.shape[0], grid.shape[1])
-    fixated, sigma = _on_grid(points, shape), SIGMA * max(shape)
-    density = metrics.blurred(fixated, shape, sigma)
-    both = (grid, flat)
+    fixated, both = _on_grid(points[name], shape), (grid, np.zeros_like(grid))
+    density = metrics.blurred(fixated, shape, SIGMA * max(shape))
     found = {
         "NSS": [metrics.nss(values, fixated) for values in both],
         "AUC-Judd": [metrics.auc_judd(values, fixated) for values in both],
@@ -125,12 +131,53 @@ def _of_map(grid: Floats, flat: Floats, points: Floats, others: Sequence[Floats]
         "KL": [metrics.kl(values, density) for values in both],
         "SIM": [metrics.sim(values, density) for values in both],
     }
-    if others:
-        moved = [_on_grid(other, shape) for other in others]
-        baseline = metrics.centre_bias(moved, shape, sigma)
-        found["shuffled AUC"] = [metrics.shuffled_auc(values, fixated, np.concatenate(moved)) for values in both]
-        found["information gain"] = [metrics.information_gain(values, fixated, baseline) for values in both]
+    if baseline is not None:
+        others = _on_grid(np.concatenate([other for key, other in points.items() if key != name]), shape)
+        usual = baseline.on_grid(name, shape)
+        found["shuffled AUC"] = [metrics.shuffled_auc(values, fixated, others) for values in both]
+        found["information gain"] = [metrics.information_gain(values, fixated, usual) for values in both]
     return {name: (pair[0], pair[1]) for name, pair in found.items()}
+
+
+class CentreBias:
+    """Where people look on other pictures: the baseline of information gain, of each picture without its own fixations.
+
+    Blur and share of the uniform distribution are those of `BLURS` and `UNIFORM` under which fixations on one picture
+    are most likely given the others. The uniform distribution is among them, so that a map without contrast gains
+    nothing on average.
+
+    Args:
+        points: (n, 2) of x and y in 0..1 by picture, at least two pictures.
+    """
+
+    def __init__(self, points: Mapping[str, Floats]) -> None:
+        shape = (BASELINE_CELLS, BASELINE_CELLS)
+        self._own = {name: _on_grid(of, shape) for name, of in points.items()}
+        self._every = np.concatenate(list(self._own.values()))
+        self._blurred = {blur: self._counts(self._every, blur) for blur in BLURS}
+        self._blur, self._uniform = max(itertools.product(BLURS, UNIFORM), key=lambda chosen: self._likelihood(*chosen))
+
+    def _counts(self, cells: Ints, blur: float) -> Floats:
+        return metrics.blurred(cells, (BASELINE_CELLS, BASELINE_CELLS), blur * BASELINE_CELLS) * len(cells)
+
+    def _density(self, name: str, blur: float, uniform: float) -> Floats:
+        own = self._own[name]
+        rest = np.maximum(self._blurred[blur] - self._counts(own, blur), 0.0) / (len(self._every) - len(own))
+        return np.asarray((1 - uniform) * rest + uniform / rest.size, np.float64)
+
+    def _likelihood(self, blur: float, uniform: float) -> float:
+        means = [
+            np.log(metrics.EPSILON + self._density(name, blur, uniform)[tuple(own.T)]).mean()
+            for name, own in self._own.items()
+        ]
+        return float(np.mean(means))
+
+    def on_grid(self, name: str, shape: tuple[int, int]) -> Floats:
+        """Return the baseline of a picture on a grid (h, w), with sum 1."""
+        density = self._density(name, self._blur, self._uniform)
+        rows, columns = (np.arange(side) * BASELINE_CELLS // side for side in shape)
+        values = density[np.ix_(rows, columns)]
+        return np.asarray(values / values.sum(), np.float64)
 
 
 def _on_grid(points: Floats, shape: tuple[int, int]) -> Ints:
@@ -182,7 +229,7 @@ def _compare_paths(
         other = predicted[names[(place + 1) % len(names)]]
         sides = {id(tool): (tool, [(predicted[name], viewer) for viewer in viewers])}
         sides[id(chance)] = chance, [(other, viewer) for viewer in viewers] if len(names) > 1 else []
-        sides[id(people)] = people, list(permutations(viewers, 2))
+        sides[id(people)] = people, list(itertools.permutations(viewers, 2))
         for values, pairs in sides.values():
             if pairs:
                 for metric, mean in _of_pairs(pairs, clusters).items():
@@ -202,7 +249,7 @@ def _of_pairs(pairs: Sequence[tuple[Floats, Floats]], clusters: Floats) -> dict[
     found = dict(zip(MULTIMATCH, table.mean(axis=0).tolist(), strict=True))
     found["string edit"] = float(np.mean([metrics.string_edit(a, b) for a, b in pairs]))
     found["ScanMatch"] = float(np.mean([metrics.scanmatch(a, b) for a, b in pairs]))
-    found["sequence score"] = float(np.mean([metrics.sequence_score(a, b, clusters) for a, b in pairs]))
+    found["sequence score"] = float(np.mean([metrics.sequence_score(a, b, clusters, BANDWIDTH) for a, b in pairs]))
     return found
 
 
@@ -222,6 +269,8 @@ def _check_measured(measured: Measured) -> None:
 def _row(metric: str, pairs: Sequence[tuple[float, float]], names: Sequence[str]) -> GazeRow:
     tool, chance = (np.array(column, float) for column in zip(*pairs, strict=True))
     low, high = ends_of(mean_interval(tool, names))
+    if metric not in UNBOUNDED and low is not None and high is not None:
+        low, high = max(0.0, low), min(1.0, high)
     return GazeRow(metric, float(tool.mean()), low, high, len(tool), float(chance.mean()))
 
 

@@ -14,7 +14,6 @@ KL, SIM and information gain what the uniform distribution has.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -28,8 +27,6 @@ EPSILON: Final = 2.2204e-16
 # Cells of the grid of ScanMatch across and down, and its time bin in ms (Cristino et al. 2010, defaults).
 GRID: Final = (12, 8)
 BIN_MS: Final = 50.0
-# Share of the baseline that is uniform, so that no place is impossible.
-UNIFORM: Final = 0.01
 
 
 def nss(values: Floats, fixations: Ints) -> float:
@@ -178,24 +175,27 @@ def _usual_distance(grid: tuple[int, int]) -> float:
     return float(np.hypot(*(np.subtract.outer(every[:, axis], every[:, axis]) for axis in (0, 1))).mean())
 
 
-def sequence_score(a: Floats, b: Floats, clusters: Floats) -> float:
+def sequence_score(a: Floats, b: Floats, clusters: Floats, reach: float) -> float:
     """Share of the longer path that agrees in order with the other, 0..1, as strings of clusters of fixations.
 
     Borji, Tavakoli, Sihite and Itti, ICCV 2013, section 3; as Yang et al., CVPR 2020 (COCO-Search18): equal clusters
-    are worth 1, others and gaps 0.
+    are worth 1, others and gaps 0. A fixation farther than `reach` from every cluster belongs to none, and equals no
+    other: where people look at one place, every path would else be perfect.
 
     Args:
         a: a path (n, 3).
         b: another one.
         clusters: (k, 2) centres of people's fixations on the picture (`fixation_clusters`).
+        reach: distance of a fixation that belongs to a cluster.
     """
     sides = [nearest(path[:, :2], clusters) for path in (a, b)]
-    worth = np.equal.outer(*sides).astype(float)
+    inside = [np.hypot(*(path[:, :2] - clusters[of]).T) <= reach for path, of in zip((a, b), sides, strict=True)]
+    worth = (np.equal.outer(*sides) & np.logical_and.outer(*inside)).astype(float)
     return needleman_wunsch(worth) / max(len(sides[0]), len(sides[1]))
 
 
 def nearest(points: Floats, centres: Floats) -> Ints:
-    """Return the index of the nearest centre of each point."""
+    """Return the index of the nearest centre of each point (n, 2)."""
     apart = np.hypot(*(np.subtract.outer(points[:, axis], centres[:, axis]) for axis in (0, 1)))
     return np.asarray(apart.argmin(axis=1), np.intp)
 
@@ -230,9 +230,3 @@ def fixation_clusters(points: Floats, bandwidth: float) -> Floats:
         if all(np.hypot(*(modes[place] - other)) > bandwidth for other in chosen):
             chosen.append(modes[place])
     return np.array(chosen)
-
-
-def centre_bias(others: Sequence[Ints], shape: tuple[int, int], sigma: float) -> Floats:
-    """Return the baseline of information gain: the density of fixations on other pictures, a hundredth uniform."""
-    density = blurred(np.concatenate(others), shape, sigma)
-    return (1 - UNIFORM) * density + UNIFORM / density.size
