@@ -253,7 +253,11 @@ def _read_file(reader: _Reader, path: Path) -> None:
         case ".mat":
             from scipy.io import loadmat
 
-            values = loadmat(path, variable_names=["fixLocs"]).get("fixLocs")
+            try:
+                values = loadmat(path, variable_names=["fixLocs"]).get("fixLocs")
+            # The reader raises whatever a damaged file leads it to.
+            except Exception as error:
+                raise DataError(f"{path.name}: cannot be read ({error})") from error
             if values is None:
                 raise DataError(f"{path.name}: no variable fixLocs")
             reader.matrix(path, path.stem, np.asarray(values.todense() if hasattr(values, "todense") else values))

@@ -179,8 +179,8 @@ def sequence_score(a: Floats, b: Floats, clusters: Floats, reach: float) -> floa
     """Share of the longer path that agrees in order with the other, 0..1, as strings of clusters of fixations.
 
     Borji, Tavakoli, Sihite and Itti, ICCV 2013, section 3; as Yang et al., CVPR 2020 (COCO-Search18): equal clusters
-    are worth 1, others and gaps 0. A fixation farther than `reach` from every cluster belongs to none, and equals no
-    other: where people look at one place, every path would else be perfect.
+    are worth 1, others and gaps 0. A fixation farther than `reach` from every cluster belongs to none, and agrees only
+    with such a one within `reach` of it: where people look at one place, every path would else be perfect.
 
     Args:
         a: a path (n, 3).
@@ -190,7 +190,10 @@ def sequence_score(a: Floats, b: Floats, clusters: Floats, reach: float) -> floa
     """
     sides = [nearest(path[:, :2], clusters) for path in (a, b)]
     inside = [np.hypot(*(path[:, :2] - clusters[of]).T) <= reach for path, of in zip((a, b), sides, strict=True)]
-    worth = (np.equal.outer(*sides) & np.logical_and.outer(*inside)).astype(float)
+    same = np.equal.outer(*sides) & np.logical_and.outer(*inside)
+    apart = np.hypot(*(np.subtract.outer(a[:, axis], b[:, axis]) for axis in (0, 1)))
+    lone = (apart <= reach) & ~np.logical_or.outer(*inside)
+    worth = (same | lone).astype(float)
     return needleman_wunsch(worth) / max(len(sides[0]), len(sides[1]))
 
 
