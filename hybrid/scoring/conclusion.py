@@ -83,6 +83,7 @@ ORDER = (
     "equal",
     "used",
     "selection",
+    "words",
     "calls",
     "places",
     "price",

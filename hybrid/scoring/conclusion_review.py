@@ -28,6 +28,7 @@ from hybrid.scoring.result import Result
 from hybrid.scoring.score import Scored
 from hybrid.scoring.sections import places
 from hybrid.scoring.sections.called import DIFFERENCE, WHERE_CALLED, WHERE_NOT
+from hybrid.scoring.sections.effects import WORDS
 from hybrid.scoring.sections.equivalence import HANGS, is_equal
 from hybrid.scoring.sections.headroom import LEAST, ROOM
 from hybrid.scoring.sections.places import ABOVE, AT_PLACE, BY_CHANCE
@@ -124,6 +125,16 @@ case(
     ),
 )
 case(
+    "words.open",
+    "a run with paraphrased tool output; no difference holds after adjustment (Holm)",
+    "The same data in other words: {size} ({ends}), no significant difference.",
+)
+case(
+    "words.matter",
+    "a run with paraphrased tool output; the difference holds after adjustment (Holm)",
+    "The wording of tool output matters: the same data in other words change the score by {size} ({ends}).",
+)
+case(
     "places.found",
     "on annotated questions calls cover the place more often than calls about other pictures would, adjusted (Holm)",
     "{share} of its {n} tool calls with a region look at the annotated place, and {chance} would by chance{right}.",
@@ -200,6 +211,7 @@ def review_sentences(rows: ConclusionRows, group: ComparisonGroup) -> Iterator[S
     yield from _room(rows, group)
     yield from _equal(rows, group)
     yield from _used(rows, group)
+    yield from _words_of_tools(rows, group)
     yield from _calls(rows, group)
     yield from _looks(rows, group)
     yield from _price(rows, group)
@@ -287,6 +299,20 @@ def _looks(rows: ConclusionRows, group: ComparisonGroup) -> Iterator[Said]:
     else:
         ends = f"{CI} {ends_of(above)}"
         yield _said("places.missed", share=share, chance=chance, size=signed(above), ends=ends, right=right)
+
+
+def _words_of_tools(rows: ConclusionRows, group: ComparisonGroup) -> Iterator[Said]:
+    """Yield what the second wording of tool output changes."""
+    other = group.paraphrased
+    found = (
+        row
+        for row in rows.of("effects")
+        if other is not None and row.quantity == WORDS and (row.a, row.b) == (group.hybrid.solver, other.solver)
+    )
+    row = next((row for row in found if not row.group), None)
+    if row is not None and row.low is not None:
+        which = "matter" if row.holds and row.excludes_zero else "open"
+        yield _said(f"words.{which}", size=signed(row), ends=f"{CI} {ends_of(row)}")
 
 
 def _share(row: Result) -> str:

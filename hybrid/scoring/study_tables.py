@@ -44,6 +44,7 @@ WORDS = {
     effects.LOOP: "loop: with tools - result only",
     gain.SHUFFLED: "other questions' findings - blank tools",
     effects.ORACLE: "oracle - with tools",
+    effects.WORDS: "the same data in other words - with tools",
     effects.TEXT: "findings as text - both",
     effects.PICTURES: "findings as pictures - both",
     effects.TRAINED: "tools as trained - in our form",

@@ -34,6 +34,7 @@ from tools._shared.finding_text import Lines
 from tools._shared.known_answers import box_arg, coloured, expects, pattern
 from tools._shared.overlay import PALETTE, WHITE, overlay
 from tools._shared.picture_content import shows_something
+from tools._shared.wording import wording_of
 from tools.saliency.background import over, superpixels
 from tools.saliency.cues import SaliencyMap, stretch, without_lines
 from tools.saliency.models import Attention, contrasted
@@ -370,5 +371,6 @@ TOOL = Tool(
     claims=Claims(("most_salient",), compares="boxes"),
     rules=RULES,
     gaze="map",
+    wording=wording_of(__file__),
     output=schema_of(SaliencyData),
 )
