@@ -213,8 +213,28 @@ def looks_are_counted(folder: Path, rng: np.random.Generator) -> bool:
     right = np.where(there, rng.random(120) < 0.9, rng.random(120) < 0.3)
     solvers = {"controller": DrawnSolver(right, values, boxes=boxes), "mllm": DrawnSolver(rng.random(120) < 0.5)}
     text = sentences_of(comparison_of(folder, request, real=solvers)).get("places.found", "")
-    shares = f"{100 * right[there].mean():.0f}% of the questions where they do and on {100 * right[~there].mean():.0f}%"
+    at_place, elsewhere = (f"{100 * right[side].mean():.0f}%" for side in (there, ~there))
+    shares = f"{at_place} of the questions where they cover it and on {elsewhere}"
     return f"{100 * there.mean():.0f}% of its 120 tool calls" not in text or shares not in text
+
+
+def other_words_that_change_nothing(folder: Path, rng: np.random.Generator) -> bool:
+    """A model that answers paraphrased output by luck: that wording matters is asserted in about 5 %."""
+    values = np.ones(120, bool)
+    real = {"controller": DrawnSolver(rng.random(120) < 0.6, values), "mllm": DrawnSolver(rng.random(120) < 0.5)}
+    other = {"controller": DrawnSolver(rng.random(120) < 0.6, values)}
+    text = sentences_of(comparison_of(folder, puzzles(120), real=real, paraphrased=other))
+    return "words.matter" in text or "words.open" not in text
+
+
+def words_that_carry_the_gain(folder: Path, rng: np.random.Generator) -> bool:
+    """A model that understands one wording alone: the sentence says so, with the difference as counted here."""
+    values, alone = np.ones(120, bool), rng.random(120) < 0.4
+    right = np.where(rng.random(120) < 0.6, True, alone)
+    real = {"controller": DrawnSolver(right, values), "mllm": DrawnSolver(alone)}
+    comparison = comparison_of(folder, puzzles(120), real=real, paraphrased={"controller": DrawnSolver(alone, values)})
+    points = f"{100 * (alone.mean() - right.mean()):+.0f} points"
+    return f"change the score by {points}" not in sentences_of(comparison).get("words.matter", "")
 
 
 def _away(box: Box) -> Box:
@@ -232,5 +252,7 @@ REVIEW_WORLDS: Mapping[str, World] = {
     "specialists alike are called weak (5 % expected)": specialists_alike_everywhere_are_not_weak,
     "looks by chance are said to find the place (5 % expected)": looks_by_chance_find_nothing,
     "looks at the place are counted otherwise": looks_are_counted,
+    "other words by luck are said to matter (5 % expected)": other_words_that_change_nothing,
+    "words that carry the gain, said otherwise": words_that_carry_the_gain,
     "calls by chance are called misplaced (5 % expected)": calls_by_chance_are_not_misplaced,
 }

@@ -150,7 +150,7 @@ case(
 case(
     "places.right",
     "part of the sentences above: accuracy differs between questions at the place and others, adjusted (Holm)",
-    "; it is right on {there} of the questions where they do and on {elsewhere} of the others ({size}, {ends})",
+    "; it is right on {there} of the questions where they cover it and on {elsewhere} of the others ({size}, {ends})",
 )
 case(
     "pooled.more",

@@ -147,7 +147,10 @@ def test_the_rows_have_intervals_around_them(found: dict[str, Any]) -> None:
 def test_what_is_said_of_it(found: dict[str, Any]) -> None:
     text = sentences_of(found["comparison"])["places.found"]
     assert text.startswith("60% of its 100 tool calls with a region look at the annotated place, and ")
-    assert "; it is right on 90% of the questions where they do and on 50% of the others (+40 points, 95% CI " in text
+    assert (
+        "; it is right on 90% of the questions where they cover it and on 50% of the others (+40 points, 95% CI "
+        in text
+    )
     lead = places.lead(found["comparison"], list(found["rows"].values()))
     assert "It is right on 90 % of 60 questions where its calls cover the place, and on 50 % of 40" in lead
 
