@@ -42,6 +42,8 @@ from hybrid.scoring.tool_effects import GAIN, OFFERING, OUTPUT
 Said = tuple[str, str]
 # Outputs are called ignored where the model uses fewer than this share of those that it needs.
 IGNORED = 0.5
+# Of fewer models the spread between them is hardly known: with two, the interval is 13 standard errors long each way.
+LEAST_MODELS = 3
 # Of fewer outputs that were needed nothing is said.
 LEAST_NEEDED = 10
 # Below this share of questions with a call their own effect is said beside that over all questions.
@@ -168,6 +170,11 @@ case(
     "Over {n} models tools have no significant effect ({size}, {ends}; between models {spread}).",
 )
 case(
+    "pooled.few",
+    "two models, and the interval of the random-effects mean, of one degree of freedom, holds 0",
+    "Over {n} models tools change the score by {size} on average; two are too few for an interval over models.",
+)
+case(
     "pooled.rule",
     "several models: whether there is an effect hangs on how unanswered questions count",
     (
@@ -226,6 +233,9 @@ def pooled_sentences(rows: ConclusionRows) -> Iterator[Said]:
     tau, i2 = more[f"{GAIN}: {TAU}"], more[f"{GAIN}: {I2}"]
     state = shown(row) if row.holds else "open"
     which = "rule" if HANGS in row.note else state
+    if which == "open" and (row.n or 0) < LEAST_MODELS:
+        yield _said("pooled.few", n=row.n, size=signed(row))
+        return
     spread = f"tau {number(tau, row.unit)}{unit_of(row)}, I2 {100 * i2:.0f}%"
     size = size_of(row) if which in ("more", "less") else signed(row)
     yield _said(f"pooled.{which}", n=row.n, size=size, ends=f"{CI} {ends_of(row, cost=which == 'less')}", spread=spread)
