@@ -9,7 +9,7 @@ picture that it cut out and, of a call on one picture, the boxes that it put out
 mapped to the picture that it was cut from. Boxes that together cover more than half of a picture single out no place,
 as a call for the whole picture; such a call has no region.
 
-**Covers.** A box covers an annotated box if it holds its centre and at least half of its area: a crop through the
+**Covers.** A box covers an annotated box if it holds at least half of its area, and so its centre: a crop through the
 middle of a thing still shows it, and a generous one shows it as well, so that neither containment nor intersection over
 union is asked for. A point covers an annotated box in which it lies. A box covers an annotated point that it holds; a
 point covers one within `NEAR` of the picture's longer side, or within the tolerance of the answer.
@@ -97,8 +97,8 @@ def covers(place: Place, target: Target) -> bool:
         return _holds(place, wanted.x, wanted.y)
     shared = max(0.0, min(place.x1, wanted.x1) - max(place.x0, wanted.x0))
     shared *= max(0.0, min(place.y1, wanted.y1) - max(place.y0, wanted.y0))
-    is_centred = _holds(place, (wanted.x0 + wanted.x1) / 2, (wanted.y0 + wanted.y1) / 2)
-    return is_centred and shared >= HALF * area(wanted)
+    # Half of the area is at least half of each side, and so holds the centre.
+    return shared >= HALF * area(wanted)
 
 
 def look_covers(look: Look, target: Target) -> bool:

@@ -153,6 +153,12 @@ def test_the_sequence_score_aligns_clusters() -> None:
     assert metrics.sequence_score(path(LEFT, LEFT), path(LEFT, RIGHT), clusters[:1], 0.1) == 0.5
 
 
+def test_two_fixations_of_no_cluster_agree_if_they_are_near() -> None:
+    clusters = np.array([LEFT[:2]])
+    assert metrics.sequence_score(path(LEFT, RIGHT), path(LEFT, RIGHT), clusters, 0.1) == 1.0
+    assert metrics.sequence_score(path(LEFT, RIGHT), path(LEFT, DOWN), clusters, 0.1) == 0.5
+
+
 def test_clusters_of_fixations() -> None:
     rng = np.random.default_rng(0)
     centres = np.array([[0.2, 0.2], [0.8, 0.3], [0.5, 0.9]])

@@ -33,7 +33,7 @@ WANTED = Box(100, 100, 200, 200)
         (Box(0, 0, 300, 300), WANTED, True),
         # The centre and exactly half of the area.
         (Box(100, 100, 150, 200), WANTED, True),
-        # Three quarters of the area and not the centre cannot be; half of the area beside the centre can.
+        # A little less than half, beside the centre.
         (Box(151, 100, 200, 200), WANTED, False),
         # The centre, and less than half.
         (Box(130, 130, 170, 170), WANTED, False),
