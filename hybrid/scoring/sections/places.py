@@ -28,11 +28,11 @@ The place of a question is its `evidence` (docs/own-questions.md), or a box or p
 are the boxes and points of its arguments; without any, the parts that it cut out, and of a call on one picture the
 boxes that it put out as `box_px`. Boxes that together cover more than half of a picture single out no place: such a
 call, a call that ended in a fault, and a point given by its drawn letter alone have no region. A box covers an
-annotated box if it holds at least half of its area, and so its centre: a crop through the middle of a thing shows it, and a
-generous one does so too, so that neither containment nor intersection over union is asked for. A point covers the box
-in which it lies. A box covers a point that it holds, and a point covers one within 5 % of the picture's longer side, or
-within the answer's tolerance. What is right where it looked is no effect of looking: easy things are found more often.
-The gains say how much of it is there without tools. Of repetitions the first counts.
+annotated box if it holds at least half of its area, and so its centre: a crop through the middle of a thing shows it,
+and a generous one does so too, so that neither containment nor intersection over union is asked for. A point covers the
+box in which it lies. A box covers a point that it holds, and a point covers one within 5 % of the picture's longer
+side, or within the answer's tolerance. What is right where it looked is no effect of looking: easy things are found
+more often. The gains say how much of it is there without tools. Of repetitions the first counts.
 """
 
 from __future__ import annotations
