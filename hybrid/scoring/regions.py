@@ -123,6 +123,7 @@ def looks_of(question: Question, attempt: Attempt) -> tuple[Look, ...]:
 
 def _regions(call: TracedCall, refs: Mapping[str, ImageRef]) -> list[Region]:
     images = [refs.get(name) for name in call.images]
+    found: list[tuple[ImageRef | None, Place | None]]
     found = [(images[number - 1], place) for number, place in places_in(call.args) if number <= len(images)]
     if not found and call.finding is not None:
         found = [(refs.get(ref.parent or ""), ref.box) for ref in call.finding.images if _is_cut(ref, refs)]

@@ -121,4 +121,4 @@ def _in_picture(
     # Without sizes (a check of the table alone) positions stay in the frame.
     placed: Any = in_pixels(place, layout.frame, own, location) if own else place
     corners: Sequence[float] = placed.get("box") or placed["point"]
-    return AnnotatedPlace(Box(*corners) if len(corners) == 4 else Point(*corners), number)
+    return AnnotatedPlace(Box(*corners) if len(corners) == 4 else Point(corners[0], corners[1]), number)

@@ -60,7 +60,7 @@ def test_a_dry_run_prices_every_cell_and_asks_nothing(command: Command, tmp_path
         ),
         "latest-picture",
     ]
-    assert data["total"]["questions"] == 2 * (5 + 6)
+    assert data["total"]["questions"] == 2 * (5 + 7)
     assert not (tmp_path / "study").exists()
 
 
