@@ -32,7 +32,7 @@ SHOWN = 20
 )
 @click.option("--images", type=types.EXISTING_FOLDER, help="Folder of the pictures, if it is another one.")
 @click.option("--screen", metavar="WxH", help="Positions are on a screen of this size, not in pixels of the picture.")
-@click.option("--weights", metavar="DIR", help="Weights: measures the learned backend instead of the weight-free one.")
+@click.option("--weights", type=types.EXISTING_FOLDER, help="Measure the learned backend with these weights.")
 @click.option("--args", "written", metavar="JSON", default="{}", help="Arguments of the tool, for every picture.")
 @click.option("--limit", type=types.NUMBER, help="At most so many pictures.")
 @path_option
@@ -43,7 +43,7 @@ def measure(
     fixations: Path,
     images: Path | None,
     screen: str | None,
-    weights: str | None,
+    weights: Path | None,
     written: str,
     limit: int | None,
     tables: Shape,
@@ -70,7 +70,7 @@ def measure(
         raise UsageError(f"{name} predicts neither where people look nor in which order; {_others()}")
     arguments = _arguments(tool, written)
     found = read_fixations(fixations, images, _size(screen))
-    measured = _measured(tool, arguments, weights, found, limit)
+    measured = _measured(tool, arguments, None if weights is None else str(weights), found, limit)
     if as_json:
         click.echo(
             json.dumps({"tool": name, "backend": "learned" if weights else "classical", **gaze.as_json(measured)})

@@ -230,7 +230,7 @@ def read_fixations(folder: Path, images: Path | None = None, screen: tuple[int, 
         except (OSError, ValueError) as error:
             reader.skip(DataError(f"{path.name}: cannot be read ({error})"))
     if not reader.found.paths:
-        reasons = "".join(f"\n  {line}" for line in reader.found.skipped[:10])
+        reasons = "".join(f"; {line}" for line in reader.found.skipped[:3])
         kinds = "*.csv, *.tsv, *.json, *.mat with fixLocs, NAME_fixPts.png"
         raise UsageError(f"--fixations {folder}: no usable fixations; files are {kinds}{reasons}")
     return reader.found

@@ -262,7 +262,7 @@ def _by_picture(fixations: Fixations, limit: int | None) -> dict[str, list[Recor
 
 def _check_measured(measured: Measured) -> None:
     if not measured.pictures:
-        reasons = "".join(f"\n  {line}" for line in measured.skipped[-5:])
+        reasons = "".join(f"; {line}" for line in measured.skipped[-3:])
         raise UsageError(f"--fixations: the tool answers on none of the pictures{reasons}")
 
 
