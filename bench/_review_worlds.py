@@ -11,7 +11,19 @@ from numpy.typing import NDArray
 
 from bench._runs import write_run
 from bench._sentence_worlds import Right, World, questions
-from hybrid.core.types import Attempt, Exchange, ImageRef, Json, Prompt, Question, Reply, Step, Usage
+from hybrid.core.types import (
+    AnnotatedPlace,
+    Attempt,
+    Box,
+    Exchange,
+    ImageRef,
+    Json,
+    Prompt,
+    Question,
+    Reply,
+    Step,
+    Usage,
+)
 from hybrid.log.folder import RunFolder
 from hybrid.scoring.compare import Comparison, compare
 from hybrid.scoring.conclusion import conclusion
@@ -25,7 +37,8 @@ class DrawnSolver:
     """Answers of one solver: which are right, and of each question whether a tool was called and what it found.
 
     `found` is whether the tool output leads to the right answer, `confidence` the tool's own, `tokens` what the reply
-    took. Without `called` no tool was called.
+    took. Without `called` no tool was called. With `boxes`, each called question has calls of the crop tool with these
+    boxes.
     """
 
     right: Right
@@ -33,6 +46,7 @@ class DrawnSolver:
     found: Right | None = None
     confidence: Floats | None = None
     tokens: Floats | None = None
+    boxes: Sequence[Sequence[Box]] | None = None
 
     def reply(self, question: Question, place: int) -> Reply:
         """The reply to the question at this place."""
@@ -40,6 +54,8 @@ class DrawnSolver:
         is_called = self.called is not None and bool(self.called[place])
         usage = Usage(1, int(is_called), input_tokens=tokens, output_tokens=int(tokens > 0), seconds=1.0 + is_called)
         text = f"Answer: ({'A' if self.right[place] else 'B'})"
+        if self.boxes is not None:
+            return Reply(text, usage=usage, steps=tuple(map(_crop_step, self.boxes[place] if is_called else ())))
         return Reply(text, usage=usage, steps=(self.step(question, place),) if is_called else ())
 
     def step(self, question: Question, place: int) -> Step:
@@ -49,6 +65,35 @@ class DrawnSolver:
         names = [f"img:{n + 1}" for n in range(len(question.images))]
         data: dict[str, Json] = {"images": names, "args": {}, "data": results, "confidence": confidence}
         return Step("tool", "jigsaw", "a finding", 0.1, data={**data, "backend": "classical", "version": "drawn"})
+
+
+def _crop_step(box: Box) -> Step:
+    """A call with a box of the first picture."""
+    args: Json = {"box": {"x0": box.x0, "y0": box.y0, "x1": box.x1, "y1": box.y1}}
+    data: dict[str, Json] = {"images": ["img:1"], "args": args, "data": {}, "confidence": 1.0}
+    return Step("tool", "crop", "a crop", 0.1, data={**data, "backend": "classical", "version": "drawn"})
+
+
+def annotated_questions(rng: np.random.Generator, size: int, pictures: int = 0) -> list[Question]:
+    """Questions about pictures of 1000 x 800 px, each with one annotated box; with `pictures` these are shared."""
+    made = []
+    for question in questions(size, pictures):
+        image = replace(question.images[0], width=1000, height=800)
+        made.append(replace(question, images=(image,), evidence=(AnnotatedPlace(random_box(rng, 60, 120)),)))
+    return made
+
+
+def random_box(rng: np.random.Generator, least: int, most: int) -> Box:
+    """A box inside of a picture of 1000 x 800 px, with sides of `least` to `most` px."""
+    width, height = (int(side) for side in rng.integers(least, most + 1, 2))
+    x, y = int(rng.integers(0, 1000 - width)), int(rng.integers(0, 800 - height))
+    return Box(x, y, x + width, y + height)
+
+
+def box_around(box: Box, margin: int = 40) -> Box:
+    """The box with a margin, inside of a picture of 1000 x 800 px."""
+    sides = max(0, box.x0 - margin), max(0, box.y0 - margin), min(1000, box.x1 + margin), min(800, box.y1 + margin)
+    return Box(*sides)
 
 
 def puzzles(size: int) -> list[Question]:
@@ -151,6 +196,53 @@ def specialists_alike_everywhere_are_not_weak(folder: Path, rng: np.random.Gener
     return any(case.startswith("calls.") for case in text)
 
 
+def looks_by_chance_find_nothing(folder: Path, rng: np.random.Generator) -> bool:
+    """Crops that know nothing of the annotated place: that they look there is asserted in at most about 5 %."""
+    request, values = annotated_questions(rng, 120), np.ones(120, bool)
+    boxes = [[random_box(rng, 200, 400) for _ in range(1 + place % 3)] for place in range(120)]
+    right = rng.random(120) < 0.5
+    solvers = {"controller": DrawnSolver(right, values, boxes=boxes), "mllm": DrawnSolver(right)}
+    return "places.found" in sentences_of(comparison_of(folder, request, real=solvers))
+
+
+def looks_are_counted(folder: Path, rng: np.random.Generator) -> bool:
+    """Of 120 crops about 60 % hold the annotated box, and only these help: both shares are said as counted here."""
+    request, values, there = annotated_questions(rng, 120), np.ones(120, bool), rng.random(120) < 0.6
+    wanted = [annotation.place for question in request for annotation in question.evidence]
+    boxes = [[box_around(place) if hit else _away(place)] for place, hit in zip(wanted, there, strict=True)]  # type: ignore[arg-type]
+    right = np.where(there, rng.random(120) < 0.9, rng.random(120) < 0.3)
+    solvers = {"controller": DrawnSolver(right, values, boxes=boxes), "mllm": DrawnSolver(rng.random(120) < 0.5)}
+    text = sentences_of(comparison_of(folder, request, real=solvers)).get("places.found", "")
+    at_place, elsewhere = (f"{100 * right[side].mean():.0f}%" for side in (there, ~there))
+    shares = f"{at_place} of the questions where they cover it and on {elsewhere}"
+    return f"{100 * there.mean():.0f}% of its 120 tool calls" not in text or shares not in text
+
+
+def other_words_that_change_nothing(folder: Path, rng: np.random.Generator) -> bool:
+    """A model that answers paraphrased output by luck: that wording matters is asserted in about 5 %."""
+    values = np.ones(120, bool)
+    real = {"controller": DrawnSolver(rng.random(120) < 0.6, values), "mllm": DrawnSolver(rng.random(120) < 0.5)}
+    other = {"controller": DrawnSolver(rng.random(120) < 0.6, values)}
+    text = sentences_of(comparison_of(folder, puzzles(120), real=real, paraphrased=other))
+    return "words.matter" in text or "words.open" not in text
+
+
+def words_that_carry_the_gain(folder: Path, rng: np.random.Generator) -> bool:
+    """A model that understands one wording alone: the sentence says so, with the difference as counted here."""
+    values, alone = np.ones(120, bool), rng.random(120) < 0.4
+    right = np.where(rng.random(120) < 0.6, True, alone)
+    real = {"controller": DrawnSolver(right, values), "mllm": DrawnSolver(alone)}
+    comparison = comparison_of(folder, puzzles(120), real=real, paraphrased={"controller": DrawnSolver(alone, values)})
+    points = f"{100 * (alone.mean() - right.mean()):+.0f} points"
+    return f"change the score by {points}" not in sentences_of(comparison).get("words.matter", "")
+
+
+def _away(box: Box) -> Box:
+    """A box of the picture's other half."""
+    left = 0 if box.x0 > 500 else 800
+    return Box(left, 100, left + 150, 300)
+
+
 REVIEW_WORLDS: Mapping[str, World] = {
     "a gain of the margin is called equal (5 % expected)": a_gain_of_the_margin_is_not_equal,
     "40 questions are called equal": few_questions_are_not_equal,
@@ -158,5 +250,9 @@ REVIEW_WORLDS: Mapping[str, World] = {
     "ignored outputs are counted otherwise": ignored_outputs_are_counted,
     "no room, said otherwise": a_model_without_room_gains_nothing,
     "specialists alike are called weak (5 % expected)": specialists_alike_everywhere_are_not_weak,
+    "looks by chance are said to find the place (5 % expected)": looks_by_chance_find_nothing,
+    "looks at the place are counted otherwise": looks_are_counted,
+    "other words by luck are said to matter (5 % expected)": other_words_that_change_nothing,
+    "words that carry the gain, said otherwise": words_that_carry_the_gain,
     "calls by chance are called misplaced (5 % expected)": calls_by_chance_are_not_misplaced,
 }

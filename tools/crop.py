@@ -29,6 +29,7 @@ from hybrid.tool.outputs import schema_of
 from tools._shared.args import PointArg, RegionArg, read_boxes, read_points
 from tools._shared.boxes import corners
 from tools._shared.overlay import DARK, WHITE, extent, write
+from tools._shared.wording import wording_of
 from tools.markers import MarkersArgs, locate
 
 # Long side of a crop if no scale is requested.
@@ -295,4 +296,10 @@ class ExactCrop(WeightFree[CropArgs]):
         return crop_region(request) if args.box or args.point or small else crop_tiles(request, args.grid)
 
 
-TOOL = Tool(card=tool_card(__file__, ExactCrop), args=CropArgs, claims=Claims(()), output=schema_of(CropData))
+TOOL = Tool(
+    card=tool_card(__file__, ExactCrop),
+    args=CropArgs,
+    claims=Claims(()),
+    wording=wording_of(__file__),
+    output=schema_of(CropData),
+)

@@ -32,6 +32,7 @@ from tools._shared.boxes import corners, overlap, shared_area
 from tools._shared.grabcut import cut, distinctness
 from tools._shared.known_answers import box_arg
 from tools._shared.overlay import PALETTE, overlay
+from tools._shared.wording import wording_of
 from tools.detection.rules import ThingName, seen_from
 
 WORKING_PX = 480
@@ -311,5 +312,6 @@ TOOL = Tool(
     LocalizationArgs,
     claims=Claims(("best_index",), compares="boxes", pose=two_boxes),
     rules=RULES,
+    wording=wording_of(__file__),
     output=schema_of(LocalizationData),
 )

@@ -17,7 +17,8 @@ sentences, at most ten, made from the rows that `hybrid compare --json` prints, 
    control (`content`);
 4. what a reviewer asks next, where it decides something: whether a gain could show (`room`), what is equal within the
    margin (`equal`), whether tool output is used (`used`), what it brings where a tool is called (`selection`), whether
-   tools are called where they are right (`calls`), and what a gain costs (`price`);
+   tools are called where they are right (`calls`), whether calls look at the annotated place (`places`), and what a
+   gain costs (`price`);
 5. on which tasks it is worse or better (`tasks`);
 6. what limits the claim (`limits`).
 

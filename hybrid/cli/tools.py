@@ -23,6 +23,7 @@ from hybrid.cli._tool_card import show
 from hybrid.cli._tool_fetch import fetch
 from hybrid.cli._tool_gallery import gallery
 from hybrid.cli._tool_import import import_weights
+from hybrid.cli._tool_measure import measure
 from hybrid.cli._tool_metrics import metrics
 from hybrid.cli._tool_new import new
 from hybrid.cli._tool_serve import serve
@@ -187,5 +188,5 @@ def _print(finding: Finding, *, as_json: bool) -> None:
     click.echo(f"confidence {finding.confidence:.2f}, {finding.backend} backend, version {finding.version}")
 
 
-for _further in (cache, check, fetch, gallery, import_weights, metrics, new, serve, show, try_):
+for _further in (cache, check, fetch, gallery, import_weights, measure, metrics, new, serve, show, try_):
     command.add_command(_further)

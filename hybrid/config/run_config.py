@@ -201,7 +201,7 @@ class RunConfig:
     tool_output: Annotated[
         ToolOutput,
         InIdentity(of="tools"),
-        TOOLS("--tool-output", "What tools return. blank, shuffled and oracle are controls.", common=True),
+        TOOLS("--tool-output", "What tools return. All but real are controls.", common=True),
     ] = "real"
     show: Annotated[Show, InIdentity(of="tools"), TOOLS("--show", "What the model sees of a finding.")] = "both"
     overlays: Annotated[bool, NOT_IDENTITY, TOOLS("--overlays", "Draw findings that no model sees.")] = False

@@ -26,7 +26,7 @@ Show = Literal["text", "image", "both"]
 # The form in which a model gets a prompt's images (`hybrid/solving/image_forms.py`).
 ImageForm = Literal["separate", "concat", "caption", "none"]
 # Whether tools return their outputs or a control.
-ToolOutput = Literal["real", "blank", "shuffled", "oracle"]
+ToolOutput = Literal["real", "blank", "shuffled", "oracle", "paraphrased"]
 # Whether a choice is answered in words, or as the option with the highest likelihood.
 AnswerForm = Literal["text", "likelihood"]
 # Treatment of questions that are missing in a file of texts.

@@ -193,6 +193,14 @@ class Prompt:
 
 
 @dataclass(frozen=True, slots=True)
+class AnnotatedPlace:
+    """A box or point, in pixels, of picture `image` (from 1) of a question that shows its answer."""
+
+    place: Box | Point
+    image: int = 1
+
+
+@dataclass(frozen=True, slots=True)
 class Question:
     """One row of a benchmark. Variants of one base question are `ID#s2`, `ID#r1`, `ID#circ3`.
 
@@ -202,6 +210,8 @@ class Question:
 
     Rules of tools from outside of the project are first looked up by `task_route`; then all rules by `route`, and last
     by `fallback_route`.
+
+    `evidence` is what has to be seen to answer, for statistics only: no solver gets it.
     """
 
     id: str
@@ -218,6 +228,7 @@ class Question:
     cluster: str = ""
     task_route: str = ""
     fallback_route: str = ""
+    evidence: tuple[AnnotatedPlace, ...] = ()
 
     @property
     def base(self) -> str:
@@ -230,8 +241,8 @@ class Question:
         return self.cluster or self.base
 
     def without_target(self) -> Question:
-        """Return the question as a dialogue gets it: no target, no reporting groups."""
-        return replace(self, task="", target=None, groups={})
+        """Return the question as a dialogue gets it: no target, no annotation, no reporting groups."""
+        return replace(self, task="", target=None, groups={}, evidence=())
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,9 @@ T = TypeVar("T", bound=AnyQuestion)
 
 def question_line(question: AnyQuestion) -> bytes:
     """Encode a question as a line, with its line feed."""
-    return to_json(type(question), question) + b"\n"
+    # Left out if empty: files of questions without annotations stay the same bytes.
+    unannotated = isinstance(question, Question) and not question.evidence
+    return to_json(type(question), question, exclude={"evidence"} if unannotated else None) + b"\n"
 
 
 def read_question(line: bytes) -> AnyQuestion:

@@ -91,6 +91,17 @@ class Overview:
 
 
 @dataclass(frozen=True)
+class Mark:
+    """A box (x0, y0, x1, y1) or point (x, y) drawn over a picture, in its pixels."""
+
+    kind: Literal[
+        "annotated", "covering", "elsewhere"
+    ]  # What is to be seen; a call's region that covers it, or does not
+    label: str
+    place: tuple[float, ...]
+
+
+@dataclass(frozen=True)
 class PicturePayload:
     """An image on a page.
 
@@ -106,6 +117,7 @@ class PicturePayload:
     caption: str
     # The name of the equally large image that this one is drawn over, for a slider between the two.
     over: str | None = None
+    marks: tuple[Mark, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -150,6 +162,7 @@ class SolverEntry:
     why: str  # The reason why it failed or has no score; otherwise empty
     wall_s: float | None
     asks: tuple[AskEntry, ...]
+    looked: str = ""  # How many of its calls with a region cover an annotated place; empty if nothing is annotated
 
     @property
     def tools(self) -> tuple[str, ...]:
@@ -175,6 +188,7 @@ class QuestionPage:
     own_words: str = ""  # `text` without the benchmark's standard opening, such as a disclaimer; empty if unknown
     again: str = ""  # The command that asks this question again, logging every request and reply
     again_where: str = ""  # Where to run that command; empty for the working directory
+    evidence: str = ""  # The annotated places in words; empty if there are none
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from hybrid.core.images import ImageStore
 from hybrid.core.types import Box, ImageRef, StoredImage
-from hybrid.report.payload import PicturePayload
+from hybrid.report.payload import Mark, PicturePayload
 
 # File suffix by media type.
 SUFFIXES: Mapping[str, str] = {
@@ -51,7 +51,9 @@ class Pictures:
             self._files[image] = name if self._store.path(image.sha256).is_file() else None
         return self._files[image]
 
-    def of(self, ref: ImageRef, what: str, drawing: Drawn | None = None) -> PicturePayload:
+    def of(
+        self, ref: ImageRef, what: str, drawing: Drawn | None = None, marks: tuple[Mark, ...] = ()
+    ) -> PicturePayload:
         """Return the picture of a shown or tool-made image; `what` begins its caption."""
         file = self.file(ref.image)
         over, size = None, (ref.image.width, ref.image.height)
@@ -70,4 +72,6 @@ class Pictures:
             facts.append(f"enlarged {ref.scale:g} times" if ref.scale > 1 else f"reduced to {ref.scale:g}")
         if file is None:
             facts.append(ABSENT)
-        return PicturePayload(ref.name, file, ref.image.width, ref.image.height, ", ".join(filter(None, facts)), over)
+        return PicturePayload(
+            ref.name, file, ref.image.width, ref.image.height, ", ".join(filter(None, facts)), over, marks
+        )

@@ -22,6 +22,7 @@ from hybrid.core.machine_paths import hide_paths, hide_paths_in_step
 from hybrid.core.types import LETTERS, BrokenQuestion, Exchange, ImageRef, Prompt, Question
 from hybrid.plugins.registry import load
 from hybrid.report.columns import OPEN
+from hybrid.report.looks import PlacesOfQuestion
 from hybrid.report.payload import AskEntry, Fact, QuestionPage, SolverEntry, StepEntry
 from hybrid.report.pictures import Drawn, Pictures
 from hybrid.scoring.groups import is_imported, word
@@ -33,8 +34,10 @@ AnyQuestion = Question | BrokenQuestion
 OF_USAGE = ("model_calls", "tool_calls", "input_tokens", "output_tokens", "cost_usd", "seconds")
 
 
-def entry_of(rows: SolverRows, question: AnyQuestion, pictures: Pictures) -> SolverEntry:
-    """Return a solver's steps to its answer; without asks if it has no attempt."""
+def entry_of(
+    rows: SolverRows, question: AnyQuestion, pictures: Pictures, places: PlacesOfQuestion | None = None
+) -> SolverEntry:
+    """Return a solver's steps to its answer; without asks if it has no attempt. Its regions are added to `places`."""
     scored, recorded, row = rows.scored, rows.recorded, rows.row(question.id)
     if row is None:
         # The question is open, or this solver does not have it.
@@ -60,6 +63,7 @@ def entry_of(rows: SolverRows, question: AnyQuestion, pictures: Pictures) -> Sol
         why=hide_paths("; ".join(dict.fromkeys(filter(None, reasons)))),
         wall_s=None if attempt is None or is_imported(scored) else row.fact("seconds"),
         asks=() if attempt is None else tuple(_ask(exchange, question, pictures) for exchange in attempt.exchanges),
+        looked="" if attempt is None or places is None else places.looked(scored.solver, attempt),
     )
 
 
@@ -110,7 +114,8 @@ class QuestionBook:
                 ),
             )
             groups = tuple(Fact(name, value) for name, value in question.groups.items())
-            entries = tuple(entry_of(rows, question, self._pictures) for rows in self._solvers)
+            places = PlacesOfQuestion(question) if isinstance(question, Question) else None
+            entries = tuple(entry_of(rows, question, self._pictures, places) for rows in self._solvers)
             shared, sampled = (question.id, question.task, groups), question.id in self._sampled
             if isinstance(question, BrokenQuestion):
                 yield QuestionPage(*shared, "", (), "", (), entries, hide_paths(question.error), sampled)
@@ -121,12 +126,16 @@ class QuestionBook:
                 text=question.text,
                 choices=question.choices,
                 target=target_in_words(self._benchmark, question),
-                pictures=tuple(self._pictures.of(ref, "image of the question") for ref in show(question.images)),
+                pictures=tuple(
+                    self._pictures.of(ref, "image of the question", marks=places.marks(ref.image) if places else ())
+                    for ref in show(question.images)
+                ),
                 solvers=entries,
                 sampled=sampled,
                 own_words=own_words(question.text, self._benchmark.texts),
                 again=command,
                 again_where=where,
+                evidence=places.words if places else "",
             )
 
 

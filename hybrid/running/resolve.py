@@ -143,6 +143,7 @@ def _prepare(config: RunConfig, *, dry: bool, forks: bool) -> ResolvedRun:
         mounted: Mounted = next(reading)
         routes = _routes(benchmark, mounted.source)
         tools = tools_in_use(solvers, benchmark.card.name, choice, config.service, routes)
+        _check_wording(config, tools)
         permissions = _permitted(config, benchmark, mounted, tools)
         _check_protocol(config, benchmark, mounted, model)
         trust = None if config.trust is None else read_trust(config.trust)
@@ -345,6 +346,16 @@ def _solvers(config: RunConfig) -> dict[str, Solver]:
     if replayed and config.images != "separate":
         raise UsageError(f"--images {config.images}: a recorded model has seen the images as they were recorded")
     return repeated(solvers, config.repeats)
+
+
+def _check_wording(config: RunConfig, tools: ToolsInUse) -> None:
+    """Raise `UsageError` for paraphrased output of a tool that has no second wording."""
+    lacking = [name for name, tool in tools.tools.items() if not tool.wording]
+    if config.tool_output == "paraphrased" and lacking:
+        raise UsageError(
+            f"--tool-output paraphrased: without a second wording (Tool.wording): {', '.join(lacking)}; leave them out "
+            "with --tools, or declare one"
+        )
 
 
 def _permitted(config: RunConfig, benchmark: Benchmark, mounted: Mounted, tools: ToolsInUse) -> tuple[str, ...]:

@@ -27,8 +27,8 @@ def cells_of(depth: Depth, solver: str, style: str = "") -> tuple[PlannedRun, ..
 
     Args:
         depth: `quick` asks alone, with tools, format only and the specialists; `full` also without a loop, without
-            pictures, with shuffled and with perfect tool output, and, if tools made pictures, with tool output in one
-            form and with one picture at a time.
+            pictures, with shuffled, perfect and paraphrased tool output, and, if tools made pictures, with tool output
+            in one form and with one picture at a time.
         solver: the hybrid solver to study.
         style: the tool style in which the model was trained, if it differs from that of the main run.
     """
@@ -44,6 +44,7 @@ def cells_of(depth: Depth, solver: str, style: str = "") -> tuple[PlannedRun, ..
         blank,
         _varied(solver, "other-findings", "findings about other questions", "wrong-results", tool_output="shuffled"),
         _varied(solver, "oracle", "findings of a perfect tool", tool_output="oracle"),
+        _varied(solver, "other-words", "the same findings in other words", tool_output="paraphrased"),
         replace(_varied(solver, "findings-as-text", "the text of findings alone", show="text"), pictures=True),
         replace(_varied(solver, "findings-as-pictures", "the pictures of findings alone", show="image"), pictures=True),
         *trained,

@@ -108,7 +108,7 @@ class RelationFacts(SampleFacts):
 class Item:
     """A question with pixels: `images` are RGB (H, W, 3) uint8; `answer` is the index of the right choice.
 
-    `facts` is None if only the answer is known.
+    `facts` is None if only the answer is known; `evidence` are the boxes, in the first image, that have to be seen.
     """
 
     question: str
@@ -116,6 +116,7 @@ class Item:
     choices: tuple[str, ...]
     answer: int
     facts: SampleFacts | None = None
+    evidence: tuple[Rect, ...] = ()
 
 
 def until(what: str, make: Callable[[], T | None]) -> T:

@@ -16,8 +16,8 @@ from functools import lru_cache
 import numpy as np
 
 from hybrid.samples import geometry, objects
-from hybrid.samples.item import Item, pick, until
-from hybrid.samples.layouts import SHAPES, Name, arrange, fits, high_camera, random_names, rectangle
+from hybrid.samples.item import CountFacts, Item, pick, until
+from hybrid.samples.layouts import SHAPES, Name, Rect, arrange, fits, high_camera, random_names, rectangle
 from hybrid.samples.scenes import Camera, Solid, render
 from hybrid.samples.textures import NAMED_COLOURS
 from hybrid.tool import Pixels
@@ -49,15 +49,16 @@ def _picture(rng: np.random.Generator, camera: Camera, solids: Solids) -> Pixels
 
 def _scene(
     words: np.random.Generator, rng: np.random.Generator, accepts: Callable[[Camera, Solids], bool]
-) -> tuple[tuple[Name, ...], Pixels]:
-    """Return the names of three objects, and a picture in which their arrangement is accepted."""
+) -> tuple[tuple[Name, ...], Pixels, tuple[Rect, ...]]:
+    """Return the names of three objects, a picture in which their arrangement is accepted, and their boxes in it."""
     names, camera = random_names(words, 3), high_camera(rng, WIDTH, HEIGHT)
 
     def attempt() -> Solids | None:
         solids = arrange(rng, camera, names, sizes_m=(0.18, 0.34))
         return solids if solids is not None and accepts(camera, solids) else None
 
-    return names, _picture(rng, camera, until("arrangement of things", attempt))
+    solids = until("arrangement of things", attempt)
+    return names, _picture(rng, camera, solids), tuple(rectangle(camera, solid) for solid in solids)
 
 
 def left_right(words: np.random.Generator, rng: np.random.Generator, answer: int) -> Item:
@@ -67,9 +68,10 @@ def left_right(words: np.random.Generator, rng: np.random.Generator, answer: int
         first, second = (rectangle(camera, solid) for solid in solids[:2])
         return first[2] + 12 < second[0] if answer == 0 else second[2] + 12 < first[0]
 
-    (first, second, _), pixels = _scene(words, rng, apart)
+    (first, second, _), pixels, boxes = _scene(words, rng, apart)
     choices = tuple(f"The {first} is on the {side} side of the {second}." for side in ("left", "right"))
-    return Item(f"Is the {first} on the left or right side of the {second}?", (pixels,), choices, answer)
+    question = f"Is the {first} on the left or right side of the {second}?"
+    return Item(question, (pixels,), choices, answer, evidence=boxes[:2])
 
 
 def located(words: np.random.Generator, rng: np.random.Generator, answer: int) -> Item:
@@ -87,7 +89,8 @@ def counting(words: np.random.Generator, rng: np.random.Generator, answer: int) 
     """Ask for the number of objects of one colour and shape."""
     del words
     item = objects.counting(rng, answer)
-    return replace(item, question=item.question.replace("are there in", "are in"))
+    boxes = item.facts.boxes if isinstance(item.facts, CountFacts) else ()
+    return replace(item, question=item.question.replace("are there in", "are in"), evidence=boxes)
 
 
 def depth_order(words: np.random.Generator, rng: np.random.Generator, answer: int) -> Item:
@@ -97,9 +100,9 @@ def depth_order(words: np.random.Generator, rng: np.random.Generator, answer: in
         first, second = (solid.centre[1] for solid in solids[:2])
         return NEARER * first < second if answer == 0 else NEARER * second < first
 
-    names, pixels = _scene(words, rng, ordered)
+    names, pixels, boxes = _scene(words, rng, ordered)
     question = f"Which object is closer to the camera taking this photo, the {names[0]} or the {names[1]}?"
-    return Item(question, (pixels,), (str(names[0]), str(names[1])), answer)
+    return Item(question, (pixels,), (str(names[0]), str(names[1])), answer, evidence=boxes[:2])
 
 
 def distance(words: np.random.Generator, rng: np.random.Generator, answer: int) -> Item:
@@ -110,12 +113,12 @@ def distance(words: np.random.Generator, rng: np.random.Generator, answer: int) 
         first, second = (float(np.hypot(*(place - places[2]))) for place in places[:2])
         return NEARER * first < second if answer == 0 else NEARER * second < first
 
-    (first, second, third), pixels = _scene(words, rng, ordered)
+    (first, second, third), pixels, boxes = _scene(words, rng, ordered)
     question = (
         "Estimate the real-world distances between objects in this image. Which object is closer to the "
         f"{third}, the {first} or the {second}?"
     )
-    return Item(question, (pixels,), (str(first), str(second)), answer)
+    return Item(question, (pixels,), (str(first), str(second)), answer, evidence=boxes)
 
 
 def attribute(words: np.random.Generator, rng: np.random.Generator, answer: int) -> Item:
@@ -128,21 +131,25 @@ def attribute(words: np.random.Generator, rng: np.random.Generator, answer: int)
     names = [Name(right, shape), *(Name(colour, other) for colour in others)]
     camera = high_camera(rng, WIDE, HIGH)
     solids = until("arrangement of small things", lambda: arrange(rng, camera, names, sizes_m=SMALL_M))
-    return Item(f"What is the color of the {shape}?", (_picture(rng, camera, solids),), choices, answer)
+    (thing, *_) = (rectangle(camera, solid) for solid in solids)
+    question, pixels = f"What is the color of the {shape}?", _picture(rng, camera, solids)
+    return Item(question, (pixels,), choices, answer, evidence=(thing,))
 
 
 def existence(words: np.random.Generator, rng: np.random.Generator, answer: int) -> Item:
     """Ask whether an object of a colour and shape exists: yes (0) or no (1). One picture for all rows of a unit."""
-    names, pixels = _shared(json.dumps(words.bit_generator.state))
+    names, pixels, boxes = _shared(json.dumps(words.bit_generator.state))
     absent = [Name(colour, shape) for colour in NAMED_COLOURS for shape in SHAPES if Name(colour, shape) not in names]
     target = (names if answer == 0 else absent)[pick(rng, 3 if answer == 0 else len(absent))]
     article = "an" if target.colour[0] in "aeiou" else "a"
-    return Item(f"Is there {article} {target} in the image?", (pixels,), ("yes", "no"), answer)
+    # What is absent can be seen nowhere.
+    seen = (boxes[names.index(target)],) if target in names else ()
+    return Item(f"Is there {article} {target} in the image?", (pixels,), ("yes", "no"), answer, evidence=seen)
 
 
 @lru_cache(maxsize=1)
-def _shared(state: str) -> tuple[tuple[Name, ...], Pixels]:
-    """Return three names and their picture, drawn by a generator in this state; cached for the rows of a unit."""
+def _shared(state: str) -> tuple[tuple[Name, ...], Pixels, tuple[Rect, ...]]:
+    """Return three names, their picture and boxes, drawn by a generator in this state; cached for a unit's rows."""
     words = np.random.default_rng()
     words.bit_generator.state = json.loads(state)
     return _scene(words, words, lambda *_: True)

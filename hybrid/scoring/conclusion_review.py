@@ -26,9 +26,12 @@ from hybrid.scoring.conclusion_rows import (
 from hybrid.scoring.groups import ComparisonGroup
 from hybrid.scoring.result import Result
 from hybrid.scoring.score import Scored
+from hybrid.scoring.sections import places
 from hybrid.scoring.sections.called import DIFFERENCE, WHERE_CALLED, WHERE_NOT
+from hybrid.scoring.sections.effects import WORDS
 from hybrid.scoring.sections.equivalence import HANGS, is_equal
 from hybrid.scoring.sections.headroom import LEAST, ROOM
+from hybrid.scoring.sections.places import ABOVE, AT_PLACE, BY_CHANCE
 from hybrid.scoring.sections.pooled import I2, TAU
 from hybrid.scoring.sections.price import MAJORITY, RATES, SAMPLES, TOO_FEW
 from hybrid.scoring.sections.selection import CALLED, NOT_CALLED, SELECTION, WHERE_RIGHT, WHERE_WRONG
@@ -39,6 +42,8 @@ from hybrid.scoring.tool_effects import GAIN, OFFERING, OUTPUT
 Said = tuple[str, str]
 # Outputs are called ignored where the model uses fewer than this share of those that it needs.
 IGNORED = 0.5
+# Of fewer models the spread between them is hardly known: with two, the interval is 13 standard errors long each way.
+LEAST_MODELS = 3
 # Of fewer outputs that were needed nothing is said.
 LEAST_NEEDED = 10
 # Below this share of questions with a call their own effect is said beside that over all questions.
@@ -122,6 +127,34 @@ case(
     ),
 )
 case(
+    "words.open",
+    "a run with paraphrased tool output; no difference holds after adjustment (Holm)",
+    "The same data in other words: {size} ({ends}), no significant difference.",
+)
+case(
+    "words.matter",
+    "a run with paraphrased tool output; the difference holds after adjustment (Holm)",
+    "The wording of tool output matters: the same data in other words change the score by {size} ({ends}).",
+)
+case(
+    "places.found",
+    "on annotated questions calls cover the place more often than calls about other pictures would, adjusted (Holm)",
+    "{share} of its {n} tool calls with a region look at the annotated place, and {chance} would by chance{right}.",
+)
+case(
+    "places.missed",
+    "on annotated questions calls are not shown to cover the place more often than calls about other pictures would",
+    (
+        "Its tool calls do not look at the annotated place significantly more often than by chance ({share} against "
+        "{chance}, {size}, {ends}){right}."
+    ),
+)
+case(
+    "places.right",
+    "part of the sentences above: accuracy differs between questions at the place and others, adjusted (Holm)",
+    "; it is right on {there} of the questions where they cover it and on {elsewhere} of the others ({size}, {ends})",
+)
+case(
     "pooled.more",
     "several models: the random-effects mean of their gains is above 0, after adjustment (Holm)",
     "Over {n} models tools bring {size} ({ends}; between models {spread}).",
@@ -135,6 +168,11 @@ case(
     "pooled.open",
     "several models: the interval of the random-effects mean holds 0",
     "Over {n} models tools have no significant effect ({size}, {ends}; between models {spread}).",
+)
+case(
+    "pooled.few",
+    "two models, and the interval of the random-effects mean, of one degree of freedom, holds 0",
+    "Over {n} models tools change the score by {size} on average; two are too few for an interval over models.",
 )
 case(
     "pooled.rule",
@@ -180,7 +218,9 @@ def review_sentences(rows: ConclusionRows, group: ComparisonGroup) -> Iterator[S
     yield from _room(rows, group)
     yield from _equal(rows, group)
     yield from _used(rows, group)
+    yield from _words_of_tools(rows, group)
     yield from _calls(rows, group)
+    yield from _looks(rows, group)
     yield from _price(rows, group)
 
 
@@ -193,6 +233,9 @@ def pooled_sentences(rows: ConclusionRows) -> Iterator[Said]:
     tau, i2 = more[f"{GAIN}: {TAU}"], more[f"{GAIN}: {I2}"]
     state = shown(row) if row.holds else "open"
     which = "rule" if HANGS in row.note else state
+    if which == "open" and (row.n or 0) < LEAST_MODELS:
+        yield _said("pooled.few", n=row.n, size=signed(row))
+        return
     spread = f"tau {number(tau, row.unit)}{unit_of(row)}, I2 {100 * i2:.0f}%"
     size = size_of(row) if which in ("more", "less") else signed(row)
     yield _said(f"pooled.{which}", n=row.n, size=size, ends=f"{CI} {ends_of(row, cost=which == 'less')}", spread=spread)
@@ -247,6 +290,43 @@ def _calls(rows: ConclusionRows, group: ComparisonGroup) -> Iterator[Said]:
     }
     which = "weak" if (difference.high or 0.0) < 0 else "strong"
     yield _said(f"calls.{which}", size=signed(difference), ends=f"{CI} {ends_of(difference)}", **shares)
+
+
+def _looks(rows: ConclusionRows, group: ComparisonGroup) -> Iterator[Said]:
+    """Yield how often calls look at the annotated place, against chance, and how right the model is there."""
+    of = rows_about(rows, "places", group.hybrid)
+    above, difference = of.get(ABOVE), of.get(places.DIFFERENCE)
+    if above is None or above.low is None:
+        return
+    share, chance = (_share(of[name]) for name in (AT_PLACE, BY_CHANCE))
+    right = ""
+    if difference is not None and difference.holds and difference.excludes_zero:
+        there, elsewhere = _share(of[places.RIGHT_AT]), _share(of[places.RIGHT_ELSEWHERE])
+        ends = f"{CI} {ends_of(difference)}"
+        right = _words("places.right", there=there, elsewhere=elsewhere, size=signed(difference), ends=ends)
+    if above.holds and above.low > 0:
+        yield _said("places.found", share=share, chance=chance, n=f"{of[places.CALLS].value or 0:.0f}", right=right)
+    else:
+        ends = f"{CI} {ends_of(above)}"
+        yield _said("places.missed", share=share, chance=chance, size=signed(above), ends=ends, right=right)
+
+
+def _words_of_tools(rows: ConclusionRows, group: ComparisonGroup) -> Iterator[Said]:
+    """Yield what the second wording of tool output changes."""
+    other = group.paraphrased
+    found = (
+        row
+        for row in rows.of("effects")
+        if other is not None and row.quantity == WORDS and (row.a, row.b) == (group.hybrid.solver, other.solver)
+    )
+    row = next((row for row in found if not row.group), None)
+    if row is not None and row.low is not None:
+        which = "matter" if row.holds and row.excludes_zero else "open"
+        yield _said(f"words.{which}", size=signed(row), ends=f"{CI} {ends_of(row)}")
+
+
+def _share(row: Result) -> str:
+    return f"{100 * (row.value or 0.0):.0f}%"
 
 
 def _price(rows: ConclusionRows, group: ComparisonGroup) -> Iterator[Said]:

@@ -27,7 +27,7 @@ from hybrid.scoring.table import answered
 from hybrid.scoring.tally import OTHER
 
 # The sections that a conclusion reads; those of `conclusion_review.py` are the last.
-REVIEW = ("headroom", "equivalence", "used", "selection", "called", "pooled", "price")
+REVIEW = ("headroom", "equivalence", "used", "selection", "called", "places", "pooled", "price")
 SECTIONS = ("metrics", "differences", "helped", "gain", "effects", "outcomes", "answered", *REVIEW)
 NAME_WIDTH = 30
 NAMED = 3  # So many solvers or tasks are named in a list

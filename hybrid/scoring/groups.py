@@ -115,6 +115,8 @@ class ComparisonGroup:
     shuffled: Scored | None = None
     # The hybrid solver with the output of a perfect tool.
     oracle: Scored | None = None
+    # The hybrid solver with tool output in the tools' second wording.
+    paraphrased: Scored | None = None
     # The MLLM with the specialist's output in its prompt, in one call.
     result_only: Scored | None = None
     # The hybrid solver shown only the text of tool output.
@@ -201,6 +203,7 @@ def _group_of(head: Scored, solvers: Sequence[Scored]) -> ComparisonGroup:
         first("hybrid", word(head), "blank"),
         first("hybrid", word(head), "shuffled"),
         first("hybrid", word(head), "oracle"),
+        first("hybrid", word(head), "paraphrased"),
         first("hybrid", RESULT_ONLY) if word(head) != RESULT_ONLY else None,
         first("hybrid", word(head), form="text"),
         first("hybrid", word(head), form="image"),

@@ -23,6 +23,7 @@ from hybrid.scoring.sections import (
     gain,
     headroom,
     knowledge,
+    places,
     pooled,
     price,
     selection,
@@ -43,6 +44,7 @@ WORDS = {
     effects.LOOP: "loop: with tools - result only",
     gain.SHUFFLED: "other questions' findings - blank tools",
     effects.ORACLE: "oracle - with tools",
+    effects.WORDS: "the same data in other words - with tools",
     effects.TEXT: "findings as text - both",
     effects.PICTURES: "findings as pictures - both",
     effects.TRAINED: "tools as trained - in our form",
@@ -69,6 +71,7 @@ def study_tables(sections: Iterable[SectionResult]) -> tuple[Table, ...]:
         *_counted("calls by need", selection.SECTION, rows.get(selection.NAME, ())),
         *_counted("tool output where it is needed", used.SECTION, rows.get(used.NAME, ())),
         *_counted("the specialists where tools are called", called.SECTION, rows.get(called.NAME, ())),
+        *_counted("where tool calls look", places.SECTION, rows.get(places.NAME, ())),
         *_counted("the price of a gain", price.SECTION, rows.get(price.NAME, ())),
         *_counted("what one part alone knows", knowledge.SECTION, rows.get(knowledge.NAME, ())),
     )

@@ -4,6 +4,7 @@
     blank     no information in the same form: a fixed line and a grey picture of the input's size
     shuffled  the same tool and arguments on the images of a seeded partner question of the same route; blank if a call
               has no image
+    paraphrased  the tool's output in its second fixed wording, with the same numbers and names
     oracle    the output of a perfect tool: one sentence for a model, and the answer itself for the rules, as
               `oracle_answer` in the data
 
@@ -25,6 +26,7 @@ from hybrid.core.errors import NoBackend, UsageError
 from hybrid.core.timing import CallTime
 from hybrid.core.types import Finding, ImageRef, Json, Prompt, Question, StoredImage
 from hybrid.serving.service import CachedTools
+from hybrid.solving.paraphrase import paraphrased
 from hybrid.tool import Tool
 
 if TYPE_CHECKING:
@@ -95,7 +97,7 @@ class ToolCondition:
 
     def warm(self) -> None:
         """Warm up the tools, which are likely to be called (`CachedTools.warm`)."""
-        if self.mode in ("real", "shuffled"):
+        if self.mode in ("real", "shuffled", "paraphrased"):
             self.service.warm()
 
     async def find(
@@ -115,8 +117,10 @@ class ToolCondition:
             perfect = self.oracle(subject.id, prompt) if self.oracle else OracleWords("")
             data: dict[str, Json] = {} if perfect.answer is None else {ORACLE_ANSWER: perfect.answer}
             return Finding(perfect.sentence, data, 1.0, ORACLE, ORACLE)
-        if self.mode == "real":
-            return await self.service.call(tool, args, images, seed, spent, overlays=overlays)
+        if self.mode in ("real", "paraphrased"):
+            finding = await self.service.call(tool, args, images, seed, spent, overlays=overlays)
+            is_real = self.mode == "real"
+            return finding if is_real else paraphrased(finding, tool.wording, args.model_dump(mode="json"))
         partner = self.partners.get(subject.id) if self.mode == "shuffled" else None
         if not images:
             return Finding(BLANK_TEXT, {}, 0.0, "blank", "blank")

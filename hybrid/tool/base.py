@@ -346,6 +346,12 @@ class Tool(_Tuples):
     rules: Mapping[str, Rule] = field(default_factory=dict, hash=False)
     # JSON schema of the `data` of its outputs (`hybrid.tool.outputs.schema_of`); None where it declares none.
     output: Mapping[str, Json] | None = field(default=None, hash=False)
+    # A second fixed wording of its texts: phrases without digits, each with what replaces it
+    # (`hybrid/solving/paraphrase.py`). Without one the tool cannot be offered with `--tool-output paraphrased`.
+    wording: tuple[tuple[str, str], ...] = ()
+    # What it predicts of people's eyes, for `hybrid tools measure`. `map`: its backends have `predict_map(request)`, a
+    # saliency map (h, w) of the first image. `path`: its data have `x_0_1`, `y_0_1` and `t_ms`, a list each.
+    gaze: Literal["", "map", "path"] = ""
     # The hash of its code where that was imported in another process alone (`hybrid/serving/described.py`): it can be
     # described and asked for by name, and its functions cannot be called here.
     code: str = ""

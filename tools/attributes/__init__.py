@@ -30,6 +30,7 @@ from tools._shared.boxes import corners
 from tools._shared.known_answers import expects
 from tools._shared.overlay import PALETTE, overlay
 from tools._shared.reading import check_elongation, shrink
+from tools._shared.wording import wording_of
 
 FAMILIES = ("siglip", "siglip2", "clip")
 # Families whose scores are shares that sum to 1 over the texts.
@@ -258,5 +259,6 @@ TOOL = Tool(
     args=AttributesArgs,
     checks=CHECKS,
     claims=Claims(()),
+    wording=wording_of(__file__),
     output=schema_of(AttributesData),
 )

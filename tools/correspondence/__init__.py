@@ -36,6 +36,7 @@ from tools._shared.pair_picture import DrawnPoint, dot_colours, draw_view, thinn
 from tools._shared.picture_content import shows_something
 from tools._shared.reflection import match_either_hand
 from tools._shared.view_matches import FRAME_PX, Matches, MatchView, view_of
+from tools._shared.wording import wording_of
 from tools.correspondence.point_transfer import (
     FAR,
     POINT_UNKNOWN,
@@ -361,5 +362,6 @@ TOOL = Tool(
     claims=Claims(("best_index",), compares="candidates"),
     # Without a model, it answers with the drawn candidate that corresponds to REF.
     rules={"Visual_Correspondence": OneCall("correspondence", letter())},
+    wording=wording_of(__file__),
     output=schema_of(CorrespondenceData),
 )

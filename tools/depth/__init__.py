@@ -31,6 +31,7 @@ from tools._shared.batches import shape
 from tools._shared.finding_text import Lines
 from tools._shared.picture_content import shows_something
 from tools._shared.reading import unmarked
+from tools._shared.wording import wording_of
 from tools.depth.checks import CHECKS
 from tools.depth.cues import WEIGHTS, depth_of, measure, score_of
 from tools.depth.models import MAX_SIDE_PX, USEFUL_SIDE_PX, DepthInput, DepthModel, DepthValues, depth_map
@@ -296,5 +297,6 @@ TOOL = Tool(
     claims=Claims(("nearer_index",), compares="points"),
     # Without a model, it answers with the nearest of the drawn points.
     rules={"Relative_Depth": OneCall("depth", letter("nearer"), drawn_labels)},
+    wording=wording_of(__file__),
     output=schema_of(DepthData),
 )

@@ -29,6 +29,7 @@ from tools._shared.boxes import corners, overlap
 from tools._shared.finding_text import Lines
 from tools._shared.known_answers import rows_of
 from tools._shared.overlay import PALETTE, overlay
+from tools._shared.wording import wording_of
 from tools.detection.models import Detection, DetectionInput, DetectionOutput, Detector
 from tools.detection.rules import RULES, DetectedBox, ThingName
 
@@ -235,5 +236,6 @@ TOOL = Tool(
     probe=probe,
     claims=Claims(("boxes",)),
     rules=RULES,
+    wording=wording_of(__file__),
     output=schema_of(DetectionData),
 )

@@ -30,6 +30,7 @@ from hybrid.tool.outputs import schema_of
 from hybrid.tool.rules import ORDINALS, Rule, RuleContext, SpecialistAnswer, asks, choose_matching, image_names
 from tools._shared.overlay import Overlay, overlay
 from tools._shared.picture_content import shows_something
+from tools._shared.wording import wording_of
 from tools.forensics.models import SyntheticDetector, scores
 
 # The centre of the image is read at its own resolution: scaling would change the statistics.
@@ -286,5 +287,6 @@ TOOL = Tool(
     args=ForensicsArgs,
     claims=CLAIMS,
     rules=RULES,
+    wording=wording_of(__file__),
     output=schema_of(ForensicsData),
 )

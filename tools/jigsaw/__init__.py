@@ -31,6 +31,7 @@ from hybrid.tool.rules import OneCall, later_image
 from tools._shared.batches import shape, side_by_side
 from tools._shared.dense_features import PATCHES, DenseFeatures, FeatureGrid, FeatureInput, FeatureMap, feature_map
 from tools._shared.picture_content import shows_something
+from tools._shared.wording import wording_of
 from tools.jigsaw.checks import CHECKS, probe, unrelated_pieces
 
 # Distance of a point from the seam, in patches: outside the patch that the seam may cut.
@@ -401,5 +402,6 @@ TOOL = Tool(
     claims=Claims(("best",), same_pictures=True, pose=unrelated_pieces),
     # Without a model, it answers with the image that completes the first.
     rules={"Jigsaw": OneCall("jigsaw", later_image)},
+    wording=wording_of(__file__),
     output=schema_of(JigsawData),
 )

@@ -28,6 +28,7 @@ from hybrid.tool.card_file import tool_card
 from hybrid.tool.outputs import schema_of
 from tools._shared.finding_text import Lines
 from tools._shared.overlay import Overlay
+from tools._shared.wording import wording_of
 from tools.markers.views import AS_IS, MIN_SIDE_PX, find_at_any_size, seen_in
 
 # Confidence below which a ring or an outline is not drawn or passed on, and not listed unless its letter is clear.
@@ -158,5 +159,6 @@ TOOL = Tool(
     card=tool_card(__file__, DrawnMarks),
     args=MarkersArgs,
     claims=Claims(("points_px", "boxes_px")),
+    wording=wording_of(__file__),
     output=schema_of(MarksData),
 )

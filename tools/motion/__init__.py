@@ -30,6 +30,7 @@ from tools._shared.match_models import LearnedPairs
 from tools._shared.pair_picture import dot_colours, draw_view, thinned
 from tools._shared.reflection import match_either_hand
 from tools._shared.view_matches import FRAME_PX, Matches, MatchView, view_of
+from tools._shared.wording import wording_of
 from tools.motion.checks import CHECKS
 from tools.motion.two_views import Motion, best_motion
 
@@ -295,5 +296,6 @@ TOOL = Tool(
     claims=Claims(("moved", "mainly", "camera_direction_unit"), same_pictures=True),
     # Without a model, it answers with the side that the camera moved to.
     rules={"Multi-view_Reasoning": OneCall("motion", side)},
+    wording=wording_of(__file__),
     output=schema_of(MotionData),
 )

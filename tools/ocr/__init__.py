@@ -25,6 +25,7 @@ from tools._shared.boxes import corners
 from tools._shared.finding_text import Lines
 from tools._shared.known_answers import rows_of
 from tools._shared.overlay import PALETTE, overlay
+from tools._shared.wording import wording_of
 from tools.ocr.models import Reader, TextLine, drop_repeats, open_reader, reading_order
 
 # Lines with a lower score are dropped, as in PP-OCR's own pipeline.
@@ -199,5 +200,6 @@ TOOL = Tool(
     checks=CHECKS,
     claims=Claims(("lines",)),
     probe=lambda picture: CheckCase((picture,), {}, lambda _: None),
+    wording=wording_of(__file__),
     output=schema_of(OcrData),
 )

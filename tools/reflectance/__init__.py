@@ -38,6 +38,7 @@ from tools._shared.known_answers import expects, point_args
 from tools._shared.overlay import PALETTE, overlay
 from tools._shared.picture_content import shows_something
 from tools._shared.reading import check_size, shrink, unmarked, window_median
+from tools._shared.wording import wording_of
 from tools.reflectance.cues import WORK_PX, PairCues, compare, log_reflectance, reflectance_map, segment, weigh
 
 # One value per pixel, or one per channel.
@@ -380,5 +381,6 @@ TOOL = Tool(
     claims=Claims(("darker_index", "same"), compares="points"),
     # Without a model, it answers which drawn point is on the darker surface, or that both are equal.
     rules={"Relative_Reflectance": OneCall("reflectance", darker_surface, drawn_labels)},
+    wording=wording_of(__file__),
     output=schema_of(ReflectanceData),
 )

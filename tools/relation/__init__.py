@@ -26,6 +26,7 @@ from hybrid.tool.outputs import schema_of
 from hybrid.tool.rules import OneCall, Rule
 from tools._shared.boxes import corners
 from tools._shared.overlay import PALETTE, overlay
+from tools._shared.wording import wording_of
 from tools.detection.models import Detection
 from tools.detection.rules import DetectedBox, ThingName, seen_from
 from tools.relation.box_relations import BY_DEPTH, CERTAIN, PHRASES, RelationName, holds
@@ -253,5 +254,6 @@ TOOL = Tool(
     RelationArgs,
     claims=Claims(("holds",), pose=two_things),
     rules=RULES,
+    wording=wording_of(__file__),
     output=schema_of(RelationData),
 )

@@ -34,6 +34,7 @@ from tools._shared.finding_text import Lines
 from tools._shared.known_answers import box_arg, coloured, expects, pattern
 from tools._shared.overlay import PALETTE, WHITE, overlay
 from tools._shared.picture_content import shows_something
+from tools._shared.wording import wording_of
 from tools.saliency.background import over, superpixels
 from tools.saliency.cues import SaliencyMap, stretch, without_lines
 from tools.saliency.models import Attention, contrasted
@@ -270,6 +271,12 @@ class SaliencyCues(WeightFree[SaliencyArgs]):
         seen = without_lines(request.images[0], request.args.columns, request.args.rows)
         return evidence_of(request.images[0], seen, object_map(seen), request.args, basis)
 
+    def predict_map(self, request: Request[SaliencyArgs]) -> SaliencyMap:
+        """Return the map (h, w) in 0..1 behind the answer; 0 for a picture that shows nothing."""
+        seen = without_lines(request.images[0], request.args.columns, request.args.rows)
+        values = object_map(seen)
+        return values if shows_something(seen) else np.zeros_like(values)
+
 
 # The image without drawn lines, and the network's input.
 SeenImage = tuple[Pixels, FeatureInput]
@@ -295,10 +302,18 @@ class AttentionSaliency(Learned[SaliencyArgs, SeenImage, SaliencyMap, Attention]
 
     def finish(self, request: Request[SaliencyArgs], prepared: SeenImage, output: SaliencyMap) -> Evidence:
         """Build the tool output from the map. Raises `ToolError` for a box outside the image or values not finite."""
-        seen, basis = prepared[0], "attention of a network, not trained on people's eyes"
-        # Average the patches' map over regions of the image, so that objects keep their outlines.
-        values = stretch(over(superpixels(seen), contrasted(output)))
-        return evidence_of(request.images[0], seen, values, request.args, basis)
+        basis = "attention of a network, not trained on people's eyes"
+        return evidence_of(request.images[0], prepared[0], over_regions(prepared[0], output), request.args, basis)
+
+    def predict_map(self, request: Request[SaliencyArgs]) -> SaliencyMap:
+        """Return the map (h, w) in 0..1 behind the answer. Raises `ToolError` if the image is too elongated."""
+        prepared = self.prepare(request)
+        return over_regions(prepared[0], self.compute([prepared])[0])
+
+
+def over_regions(seen: Pixels, output: SaliencyMap) -> SaliencyMap:
+    """Average the patches' map over regions of the image, so that objects keep their outlines."""
+    return stretch(over(superpixels(seen), contrasted(output)))
 
 
 HEIGHT, WIDTH, RADIUS, PERIOD = 360, 480, 62, 24
@@ -355,5 +370,7 @@ TOOL = Tool(
     checks=CHECKS,
     claims=Claims(("most_salient",), compares="boxes"),
     rules=RULES,
+    gaze="map",
+    wording=wording_of(__file__),
     output=schema_of(SaliencyData),
 )

@@ -30,6 +30,7 @@ from tools._shared.known_answers import BALL, CUBE, ball_and_cube, number, rows_
 from tools._shared.overlay import DARK, WHITE, Overlay, extent, heat
 from tools._shared.reading import shrink
 from tools._shared.target_heat import SearchInput, TargetHeat, probability
+from tools._shared.wording import wording_of
 from tools.saliency.cues import SaliencyMap, salience, stretch
 from tools.scanpath.fixations import Fixation, Return, fixate, returns
 
@@ -287,5 +288,7 @@ TOOL = Tool(
     args=ScanpathArgs,
     checks=CHECKS,
     rules=RULES,
+    gaze="path",
+    wording=wording_of(__file__),
     output=schema_of(ScanpathData),
 )

@@ -29,6 +29,7 @@ from tools._shared.boxes import corners
 from tools._shared.known_answers import BALL, CUBE, ball_and_cube, box_arg, number, point_args, pop_out_scene
 from tools._shared.overlay import overlay
 from tools._shared.picture_content import shows_something
+from tools._shared.wording import wording_of
 from tools.segmentation.cues import contrast, cut_out
 from tools.segmentation.models import MaskOutput, SegmentationPrompt, Segmenter, segmenter
 
@@ -275,4 +276,11 @@ CHECKS = (
 
 
 CARD = tool_card(__file__, LearnedSegmentation, GrabCut, marker_arguments)
-TOOL = Tool(CARD, SegmentationArgs, CHECKS, claims=Claims(("found",)), output=schema_of(SegmentationData))
+TOOL = Tool(
+    CARD,
+    SegmentationArgs,
+    CHECKS,
+    claims=Claims(("found",)),
+    wording=wording_of(__file__),
+    output=schema_of(SegmentationData),
+)

@@ -35,6 +35,7 @@ from tools._shared.known_answers import SEED, Plane, coloured, expects, lit, pat
 from tools._shared.overlay import PALETTE, overlay
 from tools._shared.picture_content import shows_something
 from tools._shared.reading import shrink
+from tools._shared.wording import wording_of
 from tools.semantic_correspondence.models import FeatureModel, feature_model
 
 REFERENCE = "REF"
@@ -328,5 +329,6 @@ TOOL = Tool(
         "Functional_Correspondence": OneCall("semantic_correspondence", letter(), drawn_labels),
         "Semantic_Correspondence": OneCall("semantic_correspondence", letter(), drawn_labels),
     },
+    wording=wording_of(__file__),
     output=schema_of(SemanticData),
 )

@@ -27,6 +27,7 @@ from tools._shared.finding_text import Lines
 from tools._shared.known_answers import FORMS, coloured, expects, lit, pattern
 from tools._shared.overlay import PALETTE, overlay
 from tools._shared.picture_content import shows_something
+from tools._shared.wording import wording_of
 from tools.similarity import cues, models
 from tools.similarity.models import ImageFeatures, Layers
 
@@ -203,5 +204,6 @@ TOOL = Tool(
         "Art_Style": OneCall("similarity", later_image, lambda prompt: {"aspect": "style"}),
         "Visual_Similarity": OneCall("similarity", later_image, lambda prompt: {"aspect": "content"}),
     },
+    wording=wording_of(__file__),
     output=schema_of(SimilarityData),
 )

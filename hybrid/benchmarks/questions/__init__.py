@@ -3,9 +3,10 @@
     hybrid run questions.jsonl --model openai:gpt-4o            short for: hybrid run questions --data questions.jsonl
     hybrid run DIR --model openai:gpt-4o                        DIR contains one questions.jsonl (.json, .csv, ...)
 
-Columns are `id, image, question, choices, answer` and optionally `task, group, hint, kind, tolerance, cluster`, or
-those of VLMEvalKit's TSV. For other names write a mapping, `questions.yaml` next to `questions.jsonl`, or a file named
-with `--setting mapping=FILE`. With `--split hidden` the rows need no answer: they are asked and not scored.
+Columns are `id, image, question, choices, answer` and optionally `task, group, hint, kind, tolerance, cluster,
+evidence`, or those of VLMEvalKit's TSV. For other names write a mapping, `questions.yaml` next to `questions.jsonl`, or
+a file named with `--setting mapping=FILE`. With `--split hidden` the rows need no answer: they are asked and not
+scored.
 """
 
 from __future__ import annotations

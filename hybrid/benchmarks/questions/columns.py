@@ -40,6 +40,7 @@ class Columns:
     hint: str = ""
     tolerance: str = ""
     cluster: str = ""
+    evidence: str = ""
     groups: tuple[str, ...] = ()
     from_mapping: frozenset[str] = field(default_factory=frozenset)
 

@@ -23,7 +23,7 @@ from hybrid.benchmarks.questions.options import PATTERNS, split
 from hybrid.benchmarks.questions.schema import Layout
 from hybrid.benchmarks.questions.targets import WHOLE, answer_in, number_in
 from hybrid.core.errors import DataError
-from hybrid.core.types import LETTERS, BrokenQuestion, Kind, Question
+from hybrid.core.types import LETTERS, BrokenQuestion, Json, Kind, Point, Question
 
 _IMAGE_MARK: Final = re.compile(r"<image[ _]?\d*>|<img>")
 # Patterns of options inside a question; the first match is named.
@@ -94,6 +94,14 @@ class Doubts:
                 self._counts = True
         if self._layout.frame is None:
             yield from self._frames.look_at(question.target, sizes, row.where)
+            for annotated in question.evidence:
+                # A frame shows at the end of a box.
+                place = annotated.place
+                ends: Json = (
+                    [place.x, place.y] if isinstance(place, Point) else [place.x0, place.y0, place.x1, place.y1]
+                )
+                own = sizes[annotated.image - 1 : annotated.image]
+                yield from self._frames.look_at({"box": ends}, own, f"{row.where}, evidence")
         # Options inside the text also explain an odd answer.
         doubts = list(self._of_options(row, question)) or list(self._of_answer(row, question))
         for doubt in (*_of_text(question), *doubts):

@@ -51,6 +51,8 @@ class Question:
     tolerance: float | str | None = None
     group: Mapping[str, str] = field(default_factory=dict)
     cluster: str = ""
+    # Boxes (left, top, right, bottom) and points (x, y) in pixels that have to be seen to answer; see own-questions.md.
+    evidence: Sequence[object] = ()
 
     def _repr_html_(self) -> str:
         """Return text, choices and pictures, for a notebook; the answer is left out."""
@@ -114,6 +116,7 @@ def _row(number: int, question: object, files: dict[str, bytes]) -> dict[str, ob
         **({"choices": list(question.choices)} if question.choices else {}),
         "answer": list(question.answer) if isinstance(question.answer, tuple) else question.answer,
         **({"group": dict(question.group)} if question.group else {}),
+        **({"evidence": list(question.evidence)} if question.evidence else {}),
         **{name: value for name, value in further.items() if value not in ("", None)},
     }
 

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from hybrid.benchmarks._shared.rows import DataRow, lost
 from hybrid.benchmarks.base import Source
+from hybrid.benchmarks.questions.annotated import annotated_places, ignored_text
 from hybrid.benchmarks.questions.cells import ImageOfRow, images, labelled, parse_list, scalar_text, texts
 from hybrid.benchmarks.questions.columns import Columns, resolve
 from hybrid.benchmarks.questions.doubts import Doubts
@@ -22,7 +23,7 @@ from hybrid.benchmarks.questions.targets import kind_of, target_of
 from hybrid.core.errors import DataError
 from hybrid.core.images import ImageStore, inspect
 from hybrid.core.option_rotation import rotated
-from hybrid.core.types import LETTERS, BrokenQuestion, Kind, Question, StoredImage
+from hybrid.core.types import LETTERS, AnnotatedPlace, BrokenQuestion, Kind, Question, StoredImage
 
 # Rules for this route read the question's text.
 ROUTE: Final = "by_text"
@@ -94,6 +95,8 @@ class QuestionReader:
                     question = replace(question, images=self._images(row, store, identity))
             if question.kind in PLACES and self.has_answers:
                 question = replace(question, target=self._target_in_pixels(row, question))
+            if self.has_answers:
+                question = replace(question, evidence=self._evidence(row, question))
         except DataError as error:
             return BrokenQuestion(identity, task, str(error), cluster=cluster)
         return question
@@ -109,13 +112,16 @@ class QuestionReader:
                 question = self._read_question(at, row, task, None)
                 if isinstance(row, DataRow):
                     yield from doubts.look_at(row, question, self._sizes_for_doubts(row, question))
+                    if ignored_text(row, self.columns):
+                        yield f"{row.where}, column {self.columns.evidence}: is text and no list of boxes: not read"
                     yield from self._id_doubt(row, at)
                     yield from self._task_doubt(row, task)
             yield from doubts.of_table()
 
     def _sizes_for_doubts(self, row: DataRow, question: Question | BrokenQuestion) -> Sequence[Size]:
-        """Return the picture sizes of a box or point if the layout defines no frame; () if they are unreadable."""
-        if not (isinstance(question, Question) and question.kind in PLACES and self.layout.frame is None):
+        """Return the picture sizes of boxes and points if the layout defines no frame; () if they are unreadable."""
+        has_places = isinstance(question, Question) and (question.kind in PLACES or question.evidence)
+        if not has_places or self.layout.frame is not None:
             return ()
         try:
             return self._sizes(row)
@@ -197,6 +203,13 @@ class QuestionReader:
         if not sizes and self.layout.frame not in (None, "pixels"):
             sizes = self._sizes(row)
         return in_pixels(question.target, self.layout.frame, sizes, f"{row.where}, column {self.columns.answer}")
+
+    def _evidence(self, row: DataRow, question: Question) -> tuple[AnnotatedPlace, ...]:
+        """Return the annotated places of a question. Raises `DataError` for an invalid one."""
+        sizes: Sequence[Size] = [(picture.width, picture.height) for picture in question.images]
+        places: tuple[AnnotatedPlace, ...] = annotated_places(row, self.columns, self.layout, self.images_root, sizes)
+        # Without pictures, positions in another frame than pixels cannot be converted.
+        return places if sizes or self.layout.frame in (None, "pixels") else ()
 
     def _text(self, question: str, choices: Sequence[str], hint: str) -> str:
         option, prompt = self.layout.option or self.texts["option"], self.layout.prompt or self.texts["prompt"]

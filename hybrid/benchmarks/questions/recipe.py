@@ -40,7 +40,10 @@ class RecipeBenchmark(TableBenchmark):
     def __init__(self, recipe: Recipe) -> None:
         self.recipe = recipe
         self.card = card_of(recipe)
-        decides = {"layout": asdict(recipe.layout), "rows": recipe.cluster.rows, "cyclic": recipe.variants == "cyclic"}
+        # Annotations are for statistics and change nothing of what is asked.
+        layout = {key: value for key, value in asdict(recipe.layout).items() if not key.startswith("evidence")}
+        layout["columns"] = {role: names for role, names in recipe.layout.columns.items() if role != "evidence"}
+        decides = {"layout": layout, "rows": recipe.cluster.rows, "cyclic": recipe.variants == "cyclic"}
         super().__init__({**read_texts(OWN_TEXTS), "recipe": json.dumps(decides, sort_keys=True)})
 
     def reworded(self, replacement: Path) -> Benchmark:

@@ -26,6 +26,7 @@ from hybrid.core.errors import UsageError
 from hybrid.core.files import write_atomic
 from hybrid.core.types import LETTERS, Kind
 from hybrid.samples.item import Item, jpeg
+from hybrid.samples.layouts import Rect
 from hybrid.samples.named import SCENES
 from hybrid.samples.seeds import Purpose, generator
 
@@ -43,6 +44,8 @@ class _Row:
     number: int
     images: tuple[bytes, ...]
     cells: Mapping[str, object]
+    # The boxes that have to be seen (x0, y0, x1, y1) in the first picture.
+    evidence: tuple[Rect, ...] = ()
 
 
 def write(
@@ -61,6 +64,10 @@ def write(
     path = folder / recipe.hub.files[0].format(split=recipe.hub.splits[0]).replace("*", PART)
     path.parent.mkdir(parents=True, exist_ok=True)
     _WRITERS[path.suffix](path, recipe.layout.columns.get("image", ("image",)), rows)
+    if recipe.layout.evidence_beside is not None and path.suffix == ".jsonl":
+        for row in rows:
+            boxes = {recipe.layout.evidence_beside: _boxes(recipe, row.evidence)}
+            write_atomic(path.parent / f"images/{row.number}_0.json", json.dumps(boxes).encode())
     return path
 
 
@@ -73,6 +80,13 @@ def format_options(pattern: str, options: Sequence[str], *, lower: bool = False)
     gap = between.removesuffix(first.replace("a", "b"))
     letters = LETTERS.lower() if lower else LETTERS
     return gap.join(first.replace("a", letter) + option for letter, option in zip(letters, options, strict=False))
+
+
+def _boxes(recipe: Recipe, evidence: Sequence[Rect]) -> list[list[float]]:
+    """Return the boxes of a row in the recipe's form."""
+    corners = [[round(number, 1) for number in box] for box in evidence]
+    sized = [[x0, y0, round(x1 - x0, 1), round(y1 - y0, 1)] for x0, y0, x1, y1 in corners]
+    return sized if recipe.layout.evidence_form == "xywh" else corners
 
 
 def _of(recipe: Recipe) -> Samples:
@@ -100,7 +114,7 @@ def _rows(recipe: Recipe, task: str, units: int, seed: int, purpose: Purpose) ->
             by, options = place * sample.cyclic, len(item.choices)
             choices = tuple(item.choices[(number - by) % options] for number in range(options))
             rotation = replace(item, choices=choices, answer=(item.answer + by) % options)
-            yield _Row(number, images, _cells(recipe, scene, rotation, number, unit, place))
+            yield _Row(number, images, _cells(recipe, scene, rotation, number, unit, place), item.evidence)
 
 
 def _cells(recipe: Recipe, scene: SampleScene, item: Item, number: int, unit: int, place: int) -> dict[str, object]:
@@ -121,6 +135,10 @@ def _cells(recipe: Recipe, scene: SampleScene, item: Item, number: int, unit: in
         cells[choice_columns[0]] = options if layout.split_choices else list(item.choices)
     has_options = bool(choice_columns) and (choice_columns != (question,) or "{choices}" in template)
     (answer,) = layout.columns["answer"]
+    if layout.evidence_beside is None:
+        # A column that the data itself lacks: the generated scene knows where the answer shows.
+        boxes = [{"image": 1, "box": box} for box in _boxes(recipe, item.evidence)]
+        cells[layout.columns.get("evidence", ("evidence",))[0]] = json.dumps(boxes)
     cells[answer] = item.choices[item.answer]
     if has_options and layout.kind is not Kind.YES_NO and layout.answer in ("index0", "index1"):
         cells[answer] = item.answer + (layout.answer == "index1")

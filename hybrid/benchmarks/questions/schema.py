@@ -34,7 +34,7 @@ KINDS: Final = (Kind.CHOICE, Kind.YES_NO, Kind.INTEGER, Kind.NUMBER, Kind.TEXT, 
 # Roles of columns, and those that several columns can have.
 COLUMNS: Final = (
     *("id", "image", "question", "choices", "answer"),
-    *("kind", "task", "route", "group", "hint", "tolerance", "cluster"),
+    *("kind", "task", "route", "group", "hint", "tolerance", "cluster", "evidence"),
 )
 SEVERAL: Final = frozenset({"image", "choices", "group"})
 
@@ -43,6 +43,8 @@ Answer = Literal["letter", "text", "index0", "index1"]
 
 # Unit of a box or point: pixels, shares of width and height (0 to 1), or thousandths of them.
 Frame = Literal["pixels", "normalised", "thousandths"]
+
+EvidenceForm = Literal["corners", "xywh"]
 
 PLACEHOLDERS: Final = frozenset({"question", "choices", "hint"})
 
@@ -73,6 +75,10 @@ class Layout:
     answer: Answer | None = None
     # None also means pixels, but `data check` then reports numbers that look like another frame.
     frame: Frame | None = None
+    # Boxes in `evidence`: left, top, right, bottom; or left, top, width, height.
+    evidence_form: EvidenceForm = "corners"
+    # Key of the boxes in the JSON file beside a picture, which has the picture's name.
+    evidence_beside: str | None = None
     # The name of a pattern for splitting all options in one cell.
     split_choices: str | None = field(default=None, metadata={"check": partial(_one_of, words=PATTERNS)})
     prompt: str | None = field(default=None, metadata={"check": partial(check_template, names=PLACEHOLDERS)})

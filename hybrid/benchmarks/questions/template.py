@@ -26,7 +26,19 @@ PICTURES: Final[Mapping[str, tuple[Box, Box]]] = {
     "shapes-4.png": ((40, 90, 120, 170), (180, 30, 260, 110)),
 }
 
-COLUMNS: Final = ("id", "image", "question", "choices", "answer", "kind", "tolerance", "task", "hint", "comment")
+COLUMNS: Final = (
+    "id",
+    "image",
+    "question",
+    "choices",
+    "answer",
+    "kind",
+    "tolerance",
+    "task",
+    "hint",
+    "evidence",
+    "comment",
+)
 # The file; its boxes belong to the pictures above.
 ROWS: Final = Path(__file__).with_name("template.jsonl")
 

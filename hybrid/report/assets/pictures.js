@@ -28,6 +28,18 @@ function enlarge(picture) {
   dialog.showModal();
 }
 
+/** Boxes and points over a picture, in its pixels. */
+function drawnMarks(picture) {
+  if (!picture.marks || !picture.marks.length) return null;
+  const { width, height } = picture;
+  const radius = Math.max(width, height) / 60;
+  const shape = ({ place: [x0, y0, x1, y1] }) => (x1 === undefined
+    ? report.svg("circle", { cx: x0, cy: y0, r: radius })
+    : report.svg("rect", { x: x0, y: y0, width: x1 - x0, height: y1 - y0 }));
+  const groups = picture.marks.map((mark) => report.svg("g", { class: `mark is-${mark.kind}` }, report.svg("title", {}, report.visible(mark.label)), shape(mark)));
+  return report.svg("svg", { class: "marks", viewBox: `0 0 ${width} ${height}`, "aria-hidden": "true" }, groups);
+}
+
 /** An image with its caption; `under` is the image that it is drawn over, if that is known. */
 report.picture = (picture, under = null) => {
   const caption = report.el("figcaption", {}, report.said(picture.name, "span", "mono"), picture.caption && picture.caption !== picture.name ? [" ", report.said(picture.caption)] : null);
@@ -39,12 +51,13 @@ report.picture = (picture, under = null) => {
     { type: "button", class: "enlarge", "aria-label": report.visible(`Enlarge ${picture.name}`), on: { click: () => enlarge(picture) } },
     under ? image(under) : null,
     image(picture),
+    drawnMarks(picture),
   );
   // A small image is not blown up, and a large one keeps within its column.
   button.style.setProperty("--width", `${picture.width}px`);
   if (!under) return report.el("figure", { class: "picture" }, button, caption);
   button.classList.add("layered");
-  const over = button.lastChild;
+  const over = button.querySelector("img + img");
   const slider = report.el("input", { type: "range", min: "0", max: "100", value: "100", "aria-label": report.visible(`How much of ${picture.name} is seen over ${under.name}`) });
   slider.addEventListener("input", () => { over.style.clipPath = `inset(0 ${100 - Number(slider.value)}% 0 0)`; });
   const row = report.el("div", { class: "slider" }, report.said(under.name, "span", "mono"), slider, report.said(picture.name, "span", "mono"));

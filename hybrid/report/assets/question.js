@@ -108,6 +108,7 @@ function solverColumn(entry, state, page, bench) {
         line("outcome", entry.outcome !== "answered" ? report.said(entry.outcome, "dd", "mono") : null),
         line("why", entry.why ? report.el("dd", {}, report.longText(entry.why, "Why")) : null),
         line("elapsed", entry.wall_s !== null ? report.el("dd", { text: report.seconds(entry.wall_s) }) : null),
+        line("looked", entry.looked ? report.said(entry.looked, "dd") : null),
         line("tokens", total ? report.el("dd", { text: total.toLocaleString("en") }) : null),
       ),
       isSampled ? report.tagFields(bench.name, page.id, entry.solver) : null,
@@ -167,6 +168,8 @@ report.pages.question = async ({ bench, id, query }) => {
           report.longText(page.text, "Question"),
           choices.length ? report.el("ul", { class: "choices", "aria-label": "Choices" }, choices) : null,
           page.target ? report.el("p", { class: "target" }, report.el("span", { class: "label", text: "Right answer" }), report.said(page.target)) : null,
+          page.evidence ? report.el("p", { class: "target" }, report.el("span", { class: "label", text: "Has to be seen" }), report.said(page.evidence)) : null,
+          markLegend(page.pictures),
         ),
       ),
       report.el("h2", { class: "unseen", text: "Solvers" }),
@@ -181,6 +184,14 @@ report.pages.question = async ({ bench, id, query }) => {
     },
   };
 };
+
+/** What the marks on the pictures are, of the kinds that are drawn. */
+function markLegend(pictures) {
+  const kinds = new Set(pictures.flatMap((one) => (one.marks || []).map((mark) => mark.kind)));
+  const names = { annotated: "has to be seen", covering: "a call that covers it", elsewhere: "a call elsewhere" };
+  const shown = Object.entries(names).filter(([kind]) => kinds.has(kind));
+  return shown.length ? report.el("p", { class: "mark-legend" }, shown.map(([kind, name]) => report.el("span", { class: `mark-key is-${kind}`, text: name }))) : null;
+}
 
 /** Verdict and answer of each solver next to each other, where their conversations do not fit on one screen. */
 function answersOf(solvers, rows, row) {

@@ -10,6 +10,8 @@ values: -1 to 1
 - result effect = result only - alone. The effect of the specialist's output in the prompt, in one call.
 - loop effect = hybrid - result only. The additional effect of choosing and calling tools.
 - oracle = hybrid with oracle output - hybrid. The effect that perfect tool output would have. [source: ours]
+- other words = hybrid with paraphrased output - hybrid. The same numbers and names in the tools' second wording: a
+  difference comes from the wording. [source: ours]
 - text alone = hybrid shown text alone - hybrid. The form of tool output: arXiv 2604.12896. [source: docs/study.md]
 - pictures alone = hybrid shown pictures alone - hybrid. The form of tool output. [source: docs/study.md]
 - as trained = hybrid in the form of its training - hybrid. The form of the tools. [source: docs/study.md]
@@ -33,7 +35,7 @@ from hybrid.scoring.score import Scored
 from hybrid.scoring.traces import lacks_pictures
 
 NAME = "effects"
-RESULT, LOOP, ORACLE = "result effect", "loop effect", "oracle"
+RESULT, LOOP, ORACLE, WORDS = "result effect", "loop effect", "oracle", "other words"
 TEXT, PICTURES = FORMS = "text alone", "pictures alone"
 TRAINED, LATEST = ASKED = "as trained", "latest picture alone"
 
@@ -44,6 +46,7 @@ def cells(group: ComparisonGroup) -> tuple[tuple[str, Scored | None, Scored | No
         (RESULT, group.alone, group.result_only),
         (LOOP, group.result_only, group.hybrid),
         (ORACLE, group.hybrid, group.oracle),
+        (WORDS, group.hybrid, group.paraphrased),
         (TEXT, group.hybrid, group.as_text),
         (PICTURES, group.hybrid, group.as_pictures),
         (TRAINED, group.hybrid, group.as_trained),

@@ -66,6 +66,13 @@ def _pooled(quantity: str, by_model: dict[str, ToolEffect]) -> Iterator[Result]:
     found = _pool(list(known.values()))
     row = replace(first.row(NAME), a="", b="", unit=FRACTION, n=len(known)).noted(", ".join(known))
     low, high = ends_of(found.interval)
+    if (
+        low is not None
+        and high is not None
+        and all(metric.share for pair in by_model.values() for metric in pair.metrics)
+    ):
+        # The interval of two models has one degree of freedom, and may go beyond any difference of shares.
+        low, high = max(-1.0, low), min(1.0, high)
     whole = replace(row, value=found.value, low=low, high=high, p=found.p_value)
     yield whole.noted("" if _side(_by_other_rule(by_model, known)) == _side(found) else HANGS)
     yield replace(row, quantity=f"{quantity}: {TAU}", value=found.tau)

@@ -71,6 +71,7 @@ class Given:
             ("data", "template"): ("-o", f"{out}/questions.jsonl"),
             ("benchmarks", "show"): ("blink",),
             ("tools", "show"): ("markers",),
+            ("tools", "measure"): ("saliency", "--fixations", str(self._fixations())),
             ("tools", "run"): ("markers", image),
             ("tools", "try"): ("markers", image),
             ("models", "serve"): ("vllm:tiny",),
@@ -83,6 +84,15 @@ class Given:
             ("tools", "check"): ("crop", "--contract"),
             ("tools", "cache", "prune"): ("--older-than", "1"),
         }
+
+    def _fixations(self) -> Path:
+        """A folder with three fixations on the image."""
+        folder = self.free.parent / "eyes"
+        folder.mkdir(exist_ok=True)
+        (folder / self.image.name).write_bytes(self.image.read_bytes())
+        rows = [f"{self.image.name},{at},{at},200" for at in (1, 3, 5)]
+        (folder / "fixations.csv").write_text("\n".join(["image,x,y,t", *rows]))
+        return folder
 
     def words_of(self, words: Words, command: click.Command) -> Words:
         """The words after a command that make it succeed: of `bases`, or by the types of what it requires."""

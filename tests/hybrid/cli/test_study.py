@@ -49,10 +49,18 @@ def test_a_dry_run_prices_every_cell_and_asks_nothing(command: Command, tmp_path
     result = command("study", *SAMPLE, "--depth", "full", "-o", tmp_path / "study", "--dry-run", "--json", code=0)
     data = json.loads(result.out)
     assert list(data["runs"]) == [
-        *("with-tools", "blank-tools", "other-findings", "oracle", "findings-as-text", "findings-as-pictures"),
+        *(
+            "with-tools",
+            "blank-tools",
+            "other-findings",
+            "oracle",
+            "other-words",
+            "findings-as-text",
+            "findings-as-pictures",
+        ),
         "latest-picture",
     ]
-    assert data["total"]["questions"] == 2 * (5 + 6)
+    assert data["total"]["questions"] == 2 * (5 + 7)
     assert not (tmp_path / "study").exists()
 
 

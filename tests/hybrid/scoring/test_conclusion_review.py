@@ -320,6 +320,18 @@ def test_models_that_differ_have_no_common_effect(synthetic_runs: Any, tmp_path:
     assert "I2 9" in text["pooled.open"]
 
 
+def test_two_models_are_too_few_for_an_interval(synthetic_runs: Any, tmp_path: Path) -> None:
+    """Both gain for certain: that tools have no significant effect would be read as the opposite."""
+    result = models(synthetic_runs, tmp_path, 24, 48)
+    text = sentences(result)
+    assert text["pooled.few"] == (
+        "Over 2 models tools change the score by +36 points on average; two are too few for an interval over models."
+    )
+    assert "pooled.open" not in text
+    (row,) = (row for row in POOLED.rows(result) if row.quantity == "gain")
+    assert (row.low, row.high) == (-1.0, 1.0)
+
+
 def test_one_model_is_not_pooled(synthetic_runs: Any, tmp_path: Path) -> None:
     assert not [case for case in sentences(models(synthetic_runs, tmp_path, 20)) if case.startswith("pooled")]
 

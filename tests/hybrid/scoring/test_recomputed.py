@@ -31,7 +31,7 @@ from tests.recomputed.sums import interval, value
 from tests.recomputed.traces import CLASS, cases
 
 # Sections with tests of their own: these runs are of one model and have no cells of a study.
-ELSEWHERE = {"models", "effects", "pooled", "price"}
+ELSEWHERE = {"models", "effects", "pooled", "price", "places"}
 Compared = tuple[Runs, JsonObject]
 
 

@@ -1,0 +1,133 @@
+"""`hybrid tools measure NAME --fixations DIR`: how well a tool predicts where people look."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from hybrid.cli import _option_types as types
+from hybrid.cli import _options as shared
+from hybrid.cli._options import tables_option
+from hybrid.cli._path import path_option
+from hybrid.core.errors import UsageError
+from hybrid.display.terminal import TEXT, Shape
+
+if TYPE_CHECKING:
+    from hybrid.core.types import Pixels
+    from hybrid.scoring.gaze import Measured
+    from hybrid.tool import Tool
+
+# Skipped rows that are printed.
+SHOWN = 20
+
+
+@click.command("measure")
+@click.argument("name")
+@click.option(
+    "--fixations", type=types.EXISTING_FOLDER, required=True, help="Folder of recorded fixations, and pictures."
+)
+@click.option("--images", type=types.EXISTING_FOLDER, help="Folder of the pictures, if it is another one.")
+@click.option("--screen", metavar="WxH", help="Positions are on a screen of this size, not in pixels of the picture.")
+@click.option("--weights", type=types.EXISTING_FOLDER, help="Measure the learned backend with these weights.")
+@click.option("--args", "written", metavar="JSON", default="{}", help="Arguments of the tool, for every picture.")
+@click.option("--limit", type=types.NUMBER, help="At most so many pictures.")
+@path_option
+@tables_option
+@shared.as_json
+def measure(
+    name: str,
+    fixations: Path,
+    images: Path | None,
+    screen: str | None,
+    weights: Path | None,
+    written: str,
+    limit: int | None,
+    tables: Shape,
+    *,
+    as_json: bool,
+) -> int:
+    """Compare a tool's saliency maps or scanpaths with recorded fixations of people.
+
+    Reads tables (image, x, y, t, subject), lists of paths as in COCO-Search18 and COCO-FreeView, and matrices as in
+    MIT1003 and CAT2000. Rows that cannot be used are named and left out.
+
+    \b
+    Examples:
+      hybrid tools measure saliency --fixations eyes
+      hybrid tools measure scanpath --fixations eyes --images coco --screen 1680x1050
+    """
+    from hybrid.display.tables import RENDERERS
+    from hybrid.plugins.registry import load
+    from hybrid.scoring import gaze
+    from hybrid.scoring.fixations import read_fixations
+
+    tool: Tool = load("tools", name)
+    if not tool.gaze:
+        raise UsageError(f"{name} predicts neither where people look nor in which order; {_others()}")
+    arguments = _arguments(tool, written)
+    found = read_fixations(fixations, images, _size(screen))
+    measured = _measured(tool, arguments, None if weights is None else str(weights), found, limit)
+    if as_json:
+        click.echo(
+            json.dumps({"tool": name, "backend": "learned" if weights else "classical", **gaze.as_json(measured)})
+        )
+        return 0
+    click.echo(RENDERERS[TEXT[tables]](gaze.gaze_table(f"{name} next to people's eyes", measured)), nl=False)
+    for line in measured.skipped[:SHOWN]:
+        click.echo(f"skipped: {line}", err=True)
+    if len(measured.skipped) > SHOWN:
+        click.echo(f"skipped: {len(measured.skipped) - SHOWN:,} more; --json names all", err=True)
+    return 0
+
+
+def _measured(tool: Tool, args: dict[str, Any], weights: str | None, found: Any, limit: int | None) -> Measured:
+    import numpy as np
+
+    from hybrid.scoring.gaze import measure_maps, measure_paths
+    from hybrid.tool import Request
+
+    card = tool.backend("learned" if weights else "classical")
+    if card is None:
+        raise UsageError(f"{tool.card.name} has no weight-free backend: give --weights DIR")
+    backend: Any = card.make()
+    backend.setup("cpu", weights)
+    if tool.gaze == "map":
+        return measure_maps(found, lambda pixels: backend.predict_map(Request((pixels,), tool.parse(args))), limit)
+
+    def predict(pixels: Pixels, number: int) -> Any:
+        count = {"fixations": max(3, min(12, number))} if "fixations" in tool.args.model_fields else {}
+        data = backend.run([Request((pixels,), tool.parse({**count, **args}))])[0].data
+        return np.stack([np.array(data[key], float) for key in ("x_0_1", "y_0_1", "t_ms")], axis=1)
+
+    return measure_paths(found, predict, limit)
+
+
+def _others() -> str:
+    from hybrid.plugins.registry import load, names
+
+    tools = (load("tools", name) for name in names("tools"))
+    return f"these do: {', '.join(tool.card.name for tool in tools if tool.gaze)}"
+
+
+def _arguments(tool: Tool, written: str) -> dict[str, Any]:
+    try:
+        arguments = json.loads(written)
+    except ValueError as error:
+        raise UsageError(f"--args: is not JSON ({error})") from error
+    if not isinstance(arguments, dict):
+        raise UsageError(f"--args: expected an object of arguments, found {written:.60}")
+    tool.parse(arguments)
+    return arguments
+
+
+def _size(screen: str | None) -> tuple[int, int] | None:
+    if screen is None:
+        return None
+    match = re.fullmatch(r"([1-9][0-9]{0,4})x([1-9][0-9]{0,4})", screen)
+    if match is None:
+        raise UsageError(f"--screen {screen:.40}: write WIDTHxHEIGHT in pixels, as 1680x1050")
+    return int(match[1]), int(match[2])

@@ -1,0 +1,307 @@
+"""How well a tool predicts where people look: `hybrid tools measure NAME --fixations DIR`.
+
+    measured = measure_maps(fixations, predict)          # predict(pixels): a map (h, w)
+    measured = measure_paths(fixations, predict)         # predict(pixels, n): (n, 3) of x, y in 0..1 and ms
+    gaze_table(measured)
+
+Each metric is a mean over pictures with a 95 % interval over pictures; of a picture, a map is compared with the
+fixations of all viewers, on a grid of at most `CELLS` cells along the longer side, and a path with each viewer's.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hybrid.core.errors import HybridError, UsageError
+from hybrid.core.images import decode, read_image_file
+from hybrid.core.types import Json, Pixels
+from hybrid.display.tables import Column, Table
+from hybrid.scoring import gaze_metrics as metrics
+from hybrid.scoring.fixations import Fixations, RecordedPath
+from hybrid.stats import ends_of, mean_interval
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.intp]
+MapOf = Callable[[Pixels], Floats]
+PathOf = Callable[[Pixels, int], Floats]
+
+CELLS: Final = 320
+# Standard deviation of the blur of fixations, as a share of the picture's longer side: about one degree of a picture
+# that is 33 degrees wide.
+SIGMA: Final = 0.03
+# Bandwidth of the clusters of a sequence score, as a share of the picture's size.
+BANDWIDTH: Final = 0.12
+# The baseline of information gain: its grid, and the blurs (as shares of a side) and uniform shares that are tried.
+BASELINE_CELLS: Final = 80
+BLURS: Final = (0.03, 0.06, 0.12, 0.25)
+UNIFORM: Final = (0.01, 0.1, 0.5, 1.0)
+# MultiMatch is defined from three fixations on.
+LEAST_FIXATIONS: Final = 3
+MAP_METRICS: Final = ("NSS", "AUC-Judd", "shuffled AUC", "CC", "KL", "SIM", "information gain")
+# The others are at most 1, and not below 0 for points inside of the picture.
+UNBOUNDED: Final = ("NSS", "CC", "KL", "information gain")
+MULTIMATCH: Final = tuple(f"MultiMatch {name}" for name in ("shape", "direction", "length", "position", "duration"))
+PATH_METRICS: Final = (*MULTIMATCH, "string edit", "ScanMatch", "sequence score")
+
+
+@dataclass(frozen=True)
+class GazeRow:
+    """A metric over pictures: the tool's mean with its 95 % interval, and what it is compared with."""
+
+    metric: str
+    value: float | None
+    low: float | None
+    high: float | None
+    pictures: int
+    # A map without contrast; of paths, the path predicted for another picture.
+    chance: float | None
+    # Of paths, each viewer next to the others of the picture; None without two viewers of one picture.
+    people: float | None = None
+
+
+@dataclass
+class Measured:
+    """The rows of a tool, how many pictures and paths they are of, and what was skipped."""
+
+    rows: list[GazeRow] = field(default_factory=list)
+    pictures: int = 0
+    paths: int = 0
+    skipped: list[str] = field(default_factory=list)
+    chance: str = ""
+
+
+def measure_maps(fixations: Fixations, predict: MapOf, limit: int | None = None) -> Measured:
+    """Measure saliency maps. A picture for which none can be made costs only itself.
+
+    Raises `UsageError` if none of the pictures can be used.
+    """
+    by_picture, measured = _by_picture(fixations, limit), Measured(skipped=list(fixations.skipped))
+    measured.chance = "constant map"
+    points = {name: np.concatenate([path.points[:, :2] for path in paths]) for name, paths in by_picture.items()}
+    baseline = CentreBias(points) if len(points) > 1 else None
+    values: dict[str, list[tuple[float, float]]] = defaultdict(list)
+    names: list[str] = []
+    for name in by_picture:
+        try:
+            grid = _grid_map(predict, fixations, name)
+        except HybridError as error:
+            measured.skipped.append(f"{name}: {error}")
+            continue
+        for metric, pair in _of_map(grid, points, name, baseline).items():
+            values[metric].append(pair)
+        names.append(name)
+    measured.pictures, measured.paths = len(names), sum(len(by_picture[name]) for name in names)
+    _check_measured(measured)
+    measured.rows = [_row(metric, values[metric], names) for metric in MAP_METRICS if values[metric]]
+    return measured
+
+
+def _grid_map(predict: MapOf, fixations: Fixations, name: str) -> Floats:
+    """Return the map of a picture on the grid on which maps are compared."""
+    from PIL import Image
+
+    pixels = decode(read_image_file(fixations.pictures[name], name), name)
+    scale = min(1.0, CELLS / max(pixels.shape[:2]))
+    size = max(1, round(pixels.shape[1] * scale)), max(1, round(pixels.shape[0] * scale))
+    image = Image.fromarray(np.asarray(predict(pixels), np.float32))
+    grid = np.asarray(image.resize(size, Image.Resampling.BILINEAR), np.float64)
+    if not np.isfinite(grid).all():
+        raise UsageError("its map has values that are not finite")
+    return grid
+
+
+def _of_map(
+    grid: Floats, points: Mapping[str, Floats], name: str, baseline: CentreBias | None
+) -> dict[str, tuple[float, float]]:
+    """Return each metric of a map and of one without contrast; those against other pictures only if there are any."""
+    shape = (grid.shape[0], grid.shape[1])
+    fixated, both = _on_grid(points[name], shape), (grid, np.zeros_like(grid))
+    density = metrics.blurred(fixated, shape, SIGMA * max(shape))
+    found = {
+        "NSS": [metrics.nss(values, fixated) for values in both],
+        "AUC-Judd": [metrics.auc_judd(values, fixated) for values in both],
+        "CC": [metrics.cc(values, density) for values in both],
+        "KL": [metrics.kl(values, density) for values in both],
+        "SIM": [metrics.sim(values, density) for values in both],
+    }
+    if baseline is not None:
+        others = _on_grid(np.concatenate([other for key, other in points.items() if key != name]), shape)
+        usual = baseline.on_grid(name, shape)
+        found["shuffled AUC"] = [metrics.shuffled_auc(values, fixated, others) for values in both]
+        found["information gain"] = [metrics.information_gain(values, fixated, usual) for values in both]
+    return {name: (pair[0], pair[1]) for name, pair in found.items()}
+
+
+class CentreBias:
+    """Where people look on other pictures: the baseline of information gain, of each picture without its own fixations.
+
+    Blur and share of the uniform distribution are those of `BLURS` and `UNIFORM` under which fixations on one picture
+    are most likely given the others. The uniform distribution is among them, so that a map without contrast gains
+    nothing on average.
+
+    Args:
+        points: (n, 2) of x and y in 0..1 by picture, at least two pictures.
+    """
+
+    def __init__(self, points: Mapping[str, Floats]) -> None:
+        shape = (BASELINE_CELLS, BASELINE_CELLS)
+        self._own = {name: _on_grid(of, shape) for name, of in points.items()}
+        self._every = np.concatenate(list(self._own.values()))
+        self._blurred = {blur: self._counts(self._every, blur) for blur in BLURS}
+        self._blur, self._uniform = max(itertools.product(BLURS, UNIFORM), key=lambda chosen: self._likelihood(*chosen))
+
+    def _counts(self, cells: Ints, blur: float) -> Floats:
+        return metrics.blurred(cells, (BASELINE_CELLS, BASELINE_CELLS), blur * BASELINE_CELLS) * len(cells)
+
+    def _density(self, name: str, blur: float, uniform: float) -> Floats:
+        own = self._own[name]
+        rest = np.maximum(self._blurred[blur] - self._counts(own, blur), 0.0) / (len(self._every) - len(own))
+        return np.asarray((1 - uniform) * rest + uniform / rest.size, np.float64)
+
+    def _likelihood(self, blur: float, uniform: float) -> float:
+        means = [
+            np.log(metrics.EPSILON + self._density(name, blur, uniform)[tuple(own.T)]).mean()
+            for name, own in self._own.items()
+        ]
+        return float(np.mean(means))
+
+    def on_grid(self, name: str, shape: tuple[int, int]) -> Floats:
+        """Return the baseline of a picture on a grid (h, w), with sum 1."""
+        density = self._density(name, self._blur, self._uniform)
+        rows, columns = (np.arange(side) * BASELINE_CELLS // side for side in shape)
+        values = density[np.ix_(rows, columns)]
+        return np.asarray(values / values.sum(), np.float64)
+
+
+def _on_grid(points: Floats, shape: tuple[int, int]) -> Ints:
+    """Return row and column (n, 2) of points in 0..1."""
+    rows = np.minimum((points[:, 1] * shape[0]).astype(np.intp), shape[0] - 1)
+    columns = np.minimum((points[:, 0] * shape[1]).astype(np.intp), shape[1] - 1)
+    return np.stack([rows, columns], axis=1)
+
+
+def measure_paths(fixations: Fixations, predict: PathOf, limit: int | None = None) -> Measured:
+    """Measure scanpaths against each viewer's path; paths of fewer than three fixations are left out.
+
+    Raises `UsageError` if no path has an order, or none of the pictures can be used.
+    """
+    measured = Measured(skipped=list(fixations.skipped), chance="path of another picture")
+    paths = [path for path in fixations.paths if path.ordered and len(path.points) >= LEAST_FIXATIONS]
+    if not paths:
+        raise UsageError(
+            "--fixations: no path with order, durations and three fixations; a table needs a column t, and a matrix of "
+            "fixations serves saliency only"
+        )
+    short = sum(path.ordered and len(path.points) < LEAST_FIXATIONS for path in fixations.paths)
+    measured.skipped += [f"{short} paths of fewer than {LEAST_FIXATIONS} fixations"] if short else []
+    by_picture = _by_picture(Fixations(paths, fixations.pictures), limit)
+    predicted: dict[str, Floats] = {}
+    for name, of in by_picture.items():
+        try:
+            pixels = decode(read_image_file(fixations.pictures[name], name), name)
+            predicted[name] = predict(pixels, round(float(np.median([len(path.points) for path in of]))))
+        except HybridError as error:
+            measured.skipped.append(f"{name}: {error}")
+    names = list(predicted)
+    measured.pictures, measured.paths = len(names), sum(len(by_picture[name]) for name in names)
+    _check_measured(measured)
+    _compare_paths(measured, by_picture, predicted)
+    return measured
+
+
+def _compare_paths(
+    measured: Measured, by_picture: Mapping[str, Sequence[RecordedPath]], predicted: Mapping[str, Floats]
+) -> None:
+    names = list(predicted)
+    tool: dict[str, list[float]] = defaultdict(list)
+    chance: dict[str, list[float]] = defaultdict(list)
+    people: dict[str, list[float]] = defaultdict(list)
+    for place, name in enumerate(names):
+        viewers = [path.points for path in by_picture[name]]
+        clusters = metrics.fixation_clusters(np.concatenate(viewers)[:, :2], BANDWIDTH)
+        other = predicted[names[(place + 1) % len(names)]]
+        sides = {id(tool): (tool, [(predicted[name], viewer) for viewer in viewers])}
+        sides[id(chance)] = chance, [(other, viewer) for viewer in viewers] if len(names) > 1 else []
+        sides[id(people)] = people, list(itertools.permutations(viewers, 2))
+        for values, pairs in sides.values():
+            if pairs:
+                for metric, mean in _of_pairs(pairs, clusters).items():
+                    values[metric].append(mean)
+    for metric in PATH_METRICS:
+        row = _row(metric, [(value, 0.0) for value in tool[metric]], names)
+        means = [float(np.mean(values[metric])) if values[metric] else None for values in (chance, people)]
+        measured.rows.append(GazeRow(metric, row.value, row.low, row.high, row.pictures, *means))
+
+
+def _of_pairs(pairs: Sequence[tuple[Floats, Floats]], clusters: Floats) -> dict[str, float]:
+    """Return each metric as the mean over pairs of paths."""
+    from hybrid.benchmarks.hvsbench.multimatch import multimatch
+
+    paths = [path for pair in pairs for path in pair]
+    table = multimatch(paths, [(2 * place, 2 * place + 1) for place in range(len(pairs))], (1.0, 1.0))
+    found = dict(zip(MULTIMATCH, table.mean(axis=0).tolist(), strict=True))
+    found["string edit"] = float(np.mean([metrics.string_edit(a, b) for a, b in pairs]))
+    found["ScanMatch"] = float(np.mean([metrics.scanmatch(a, b) for a, b in pairs]))
+    found["sequence score"] = float(np.mean([metrics.sequence_score(a, b, clusters, BANDWIDTH) for a, b in pairs]))
+    return found
+
+
+def _by_picture(fixations: Fixations, limit: int | None) -> dict[str, list[RecordedPath]]:
+    found: dict[str, list[RecordedPath]] = defaultdict(list)
+    for path in fixations.paths:
+        found[path.picture].append(path)
+    return {name: found[name] for name in sorted(found)[:limit]}
+
+
+def _check_measured(measured: Measured) -> None:
+    if not measured.pictures:
+        reasons = "".join(f"; {line}" for line in measured.skipped[-3:])
+        raise UsageError(f"--fixations: the tool answers on none of the pictures{reasons}")
+
+
+def _row(metric: str, pairs: Sequence[tuple[float, float]], names: Sequence[str]) -> GazeRow:
+    tool, chance = (np.array(column, float) for column in zip(*pairs, strict=True))
+    low, high = ends_of(mean_interval(tool, names))
+    if metric not in UNBOUNDED and low is not None and high is not None:
+        low, high = max(0.0, low), min(1.0, high)
+    return GazeRow(metric, float(tool.mean()), low, high, len(tool), float(chance.mean()))
+
+
+def as_json(measured: Measured) -> dict[str, Json]:
+    """Return all numbers, and what was skipped."""
+    return {
+        "pictures": measured.pictures,
+        "paths": measured.paths,
+        "chance": measured.chance,
+        "rows": [asdict(row) for row in measured.rows],
+        "skipped": list(measured.skipped),
+    }
+
+
+def gaze_table(title: str, measured: Measured) -> Table:
+    """Return the rows as a table."""
+    has_people = any(row.people is not None for row in measured.rows)
+    columns = (Column("metric", "left"), *map(Column, ("tool", "95 %", measured.chance, "pictures")))
+    columns = (*columns, Column("people")) if has_people else columns
+    lines = []
+    for row in measured.rows:
+        ends = "-" if row.low is None or row.high is None else f"[{row.low:.3f}, {row.high:.3f}]"
+        cells = (row.metric, _form(row.value), ends, _form(row.chance), str(row.pictures))
+        lines.append((*cells, _form(row.people)) if has_people else cells)
+    notes = [f"{measured.pictures} pictures, {measured.paths} paths of viewers; intervals over pictures"]
+    if any(row.metric == "KL" for row in measured.rows):
+        notes.append("KL (nats): lower is better; information gain in bits a fixation over fixations on other pictures")
+    if has_people:
+        notes.append("people: each viewer of a picture next to the others")
+    return Table(title, columns, tuple(lines), tuple(notes))
+
+
+def _form(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3f}"

@@ -1,0 +1,235 @@
+"""How well a saliency map or a scanpath predicts where people looked: one function a metric, on arrays.
+
+    nss(values, fixations)                     # values (H, W); fixations (n, 2) of row and column
+    auc_judd(values, fixations), shuffled_auc(values, fixations, others)
+    density = blurred(fixations, values.shape, sigma)
+    cc(values, density), kl(values, density), sim(values, density), information_gain(values, fixations, baseline)
+    string_edit(a, b, grid), scanmatch(a, b, grid), sequence_score(a, b, clusters)     # (n, 3) of x, y in 0..1, t in ms
+
+Formulas as in Bylinskii, Judd, Oliva, Torralba and Durand, "What Do Different Evaluation Metrics Tell Us About Saliency
+Models?", IEEE TPAMI 41 (2019) 740-757. A map without any contrast is worth chance in each: NSS and CC 0, both AUC 0.5,
+KL, SIM and information gain what the uniform distribution has.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.intp]
+
+# As in the public code of the MIT/Tuebingen benchmark: MATLAB's eps.
+EPSILON: Final = 2.2204e-16
+# Cells of the grid of ScanMatch across and down, and its time bin in ms (Cristino et al. 2010, defaults).
+GRID: Final = (12, 8)
+BIN_MS: Final = 50.0
+
+
+def nss(values: Floats, fixations: Ints) -> float:
+    """Normalized scanpath saliency: the mean of the standardised map at the fixations.
+
+    Peters, Iyer, Itti and Koch, Vision Research 45 (2005) 2397-2416; equation 5 of Bylinskii et al. 0 for a constant
+    map, whose standard deviation is 0.
+    """
+    spread = float(values.std())
+    if not _varies(values):
+        return 0.0
+    return float(((values[tuple(fixations.T)] - values.mean()) / spread).mean())
+
+
+def auc_judd(values: Floats, fixations: Ints) -> float:
+    """Area under the ROC curve of fixated pixels against all other pixels; ties count half.
+
+    Judd, Ehinger, Durand and Torralba, ICCV 2009. Their code breaks ties by noise; half is its expectation. 0.5 if
+    every pixel is fixated.
+    """
+    fixated = np.zeros(values.shape, bool)
+    fixated[tuple(fixations.T)] = True
+    return _auc(values[fixated], values[~fixated])
+
+
+def shuffled_auc(values: Floats, fixations: Ints, others: Ints) -> float:
+    """Area under the ROC curve of the fixations against fixations on other pictures; ties count half.
+
+    Zhang, Tong, Marks, Shan and Cottrell, Journal of Vision 8(7):32 (2008); Borji, Tavakoli, Sihite and Itti, ICCV
+    2013. All of the others are negatives, without random subsets. A map of the usual centre scores 0.5.
+    """
+    return _auc(values[tuple(fixations.T)], values[tuple(others.T)])
+
+
+def _auc(positive: Floats, negative: Floats) -> float:
+    """P(positive > negative) + P(equal) / 2, from ranks (Mann and Whitney 1947)."""
+    from scipy.stats import rankdata
+
+    if not len(positive) or not len(negative):
+        return 0.5
+    ranks = rankdata(np.concatenate([positive, negative]))[: len(positive)]
+    count = len(positive)
+    return float((ranks.sum() - count * (count + 1) / 2) / (count * len(negative)))
+
+
+def blurred(fixations: Ints, shape: tuple[int, int], sigma: float) -> Floats:
+    """Return the density of fixations on a grid: a Gaussian of `sigma` cells around each, with sum 1."""
+    from scipy.ndimage import gaussian_filter
+
+    counts = np.zeros(shape)
+    np.add.at(counts, tuple(fixations.T), 1.0)
+    smooth = gaussian_filter(counts, sigma, mode="constant")
+    return np.asarray(smooth / smooth.sum(), np.float64)
+
+
+def cc(values: Floats, density: Floats) -> float:
+    """Pearson's correlation of the map and the fixations' density; equation 6. 0 if one of them is constant."""
+    if not (_varies(values) and _varies(density)):
+        return 0.0
+    a, b = (side - side.mean() for side in (values, density))
+    return float((a * b).sum() / math.sqrt(float((a * a).sum() * (b * b).sum())))
+
+
+def kl(values: Floats, density: Floats) -> float:
+    """Kullback-Leibler divergence of the map from the fixations' density, in nats; equation 8. 0 is perfect."""
+    predicted = as_distribution(values)
+    return float((density * np.log(EPSILON + density / (EPSILON + predicted))).sum())
+
+
+def sim(values: Floats, density: Floats) -> float:
+    """Histogram intersection of the map and the fixations' density as distributions, 0..1; equation 7."""
+    return float(np.minimum(as_distribution(values), density).sum())
+
+
+def information_gain(values: Floats, fixations: Ints, baseline: Floats) -> float:
+    """Bits a fixation by which the map says more than a baseline distribution; equation 9.
+
+    Kuemmerer, Wallis and Bethge, PNAS 112 (2015) 16054-16059. The baseline has sum 1.
+    """
+    at = tuple(fixations.T)
+    return float((np.log2(EPSILON + as_distribution(values)[at]) - np.log2(EPSILON + baseline[at])).mean())
+
+
+def as_distribution(values: Floats) -> Floats:
+    """Return the map shifted to a least value of 0 and with sum 1; uniform for a constant map."""
+    if not _varies(values):
+        return np.full(values.shape, 1 / values.size)
+    shifted = values - values.min()
+    return np.asarray(shifted / shifted.sum(), np.float64)
+
+
+def _varies(values: Floats) -> bool:
+    """Return whether a map has contrast beyond rounding."""
+    return float(np.ptp(values)) > 1e-12 * max(1.0, float(np.abs(values).max()))
+
+
+def cells(path: Floats, grid: tuple[int, int] = GRID) -> Ints:
+    """Return the cell (column, row) of each fixation of a path (n, 3), (n, 2); the last cell holds the border."""
+    columns = np.minimum((path[:, 0] * grid[0]).astype(np.intp), grid[0] - 1)
+    rows = np.minimum((path[:, 1] * grid[1]).astype(np.intp), grid[1] - 1)
+    return np.stack([columns, rows], axis=1)
+
+
+def string_edit(a: Floats, b: Floats, grid: tuple[int, int] = GRID) -> float:
+    """1 - Levenshtein distance of the paths as strings of grid cells / length of the longer one; 0..1.
+
+    Brandt and Stark, Journal of Cognitive Neuroscience 9 (1997) 27-38. A run of fixations in one cell is one letter.
+    """
+    first, second = (_letters(path, grid) for path in (a, b))
+    table = np.arange(len(second) + 1.0)
+    for place, letter in enumerate(first, 1):
+        previous, table = table, np.empty_like(table)
+        table[0] = place
+        for column, other in enumerate(second, 1):
+            table[column] = min(previous[column] + 1, table[column - 1] + 1, previous[column - 1] + (letter != other))
+    return 1 - float(table[-1]) / max(len(first), len(second))
+
+
+def _letters(path: Floats, grid: tuple[int, int]) -> list[int]:
+    numbers = [int(row) * grid[0] + int(column) for column, row in cells(path, grid)]
+    return [letter for place, letter in enumerate(numbers) if place == 0 or letter != numbers[place - 1]]
+
+
+def scanmatch(a: Floats, b: Floats, grid: tuple[int, int] = GRID, bin_ms: float = BIN_MS) -> float:
+    """Similarity of two paths as sequences of grid cells, one a time bin, aligned by Needleman and Wunsch; at most 1.
+
+    Cristino, Mathot, Theeuwes and Gilchrist, Behavior Research Methods 42 (2010) 692-700: cells are worth their
+    closeness, gaps 0, and the score is divided by that of the longer sequence with itself. Closeness is 1 - distance /
+    diagonal of the grid, less its mean over all pairs of cells (their threshold: cells at a usual distance are worth
+    0 or less).
+    """
+    sides = [np.repeat(cells(path, grid), _bins(path, bin_ms), axis=0).astype(float) for path in (a, b)]
+    diagonal = math.hypot(grid[0] - 1, grid[1] - 1)
+    distance = np.hypot(*(np.subtract.outer(sides[0][:, axis], sides[1][:, axis]) for axis in (0, 1)))
+    usual = _usual_distance(grid)
+    worth = (usual - distance) / diagonal
+    return needleman_wunsch(worth) / (usual / diagonal * max(len(sides[0]), len(sides[1])))
+
+
+def _bins(path: Floats, bin_ms: float) -> Ints:
+    return np.maximum(1, np.rint(path[:, 2] / bin_ms)).astype(np.intp)
+
+
+def _usual_distance(grid: tuple[int, int]) -> float:
+    every = np.stack(np.meshgrid(np.arange(grid[0]), np.arange(grid[1])), axis=-1).reshape(-1, 2).astype(float)
+    return float(np.hypot(*(np.subtract.outer(every[:, axis], every[:, axis]) for axis in (0, 1))).mean())
+
+
+def sequence_score(a: Floats, b: Floats, clusters: Floats, reach: float) -> float:
+    """Share of the longer path that agrees in order with the other, 0..1, as strings of clusters of fixations.
+
+    Borji, Tavakoli, Sihite and Itti, ICCV 2013, section 3; as Yang et al., CVPR 2020 (COCO-Search18): equal clusters
+    are worth 1, others and gaps 0. A fixation farther than `reach` from every cluster belongs to none, and agrees only
+    with such a one within `reach` of it: where people look at one place, every path would else be perfect.
+
+    Args:
+        a: a path (n, 3).
+        b: another one.
+        clusters: (k, 2) centres of people's fixations on the picture (`fixation_clusters`).
+        reach: distance of a fixation that belongs to a cluster.
+    """
+    sides = [nearest(path[:, :2], clusters) for path in (a, b)]
+    inside = [np.hypot(*(path[:, :2] - clusters[of]).T) <= reach for path, of in zip((a, b), sides, strict=True)]
+    same = np.equal.outer(*sides) & np.logical_and.outer(*inside)
+    apart = np.hypot(*(np.subtract.outer(a[:, axis], b[:, axis]) for axis in (0, 1)))
+    lone = (apart <= reach) & ~np.logical_or.outer(*inside)
+    worth = (same | lone).astype(float)
+    return needleman_wunsch(worth) / max(len(sides[0]), len(sides[1]))
+
+
+def nearest(points: Floats, centres: Floats) -> Ints:
+    """Return the index of the nearest centre of each point (n, 2)."""
+    apart = np.hypot(*(np.subtract.outer(points[:, axis], centres[:, axis]) for axis in (0, 1)))
+    return np.asarray(apart.argmin(axis=1), np.intp)
+
+
+def needleman_wunsch(worth: Floats) -> float:
+    """Return the best score of aligning two sequences, with gaps of 0, from the worth (n, m) of each pair."""
+    best = np.zeros(worth.shape[1] + 1)
+    for row in worth:
+        taken = best[:-1] + row
+        previous = best[1:]
+        best = np.concatenate([[0.0], np.maximum.accumulate(np.maximum(np.maximum(taken, previous), 0.0))])
+    return float(best[-1])
+
+
+def fixation_clusters(points: Floats, bandwidth: float) -> Floats:
+    """Return the modes (k, 2) of points (n, 2) by mean shift with a flat kernel.
+
+    Comaniciu and Meer, IEEE TPAMI 24 (2002) 603-619. Modes within a bandwidth of one with more points are merged.
+    """
+    modes = points.copy()
+    for _ in range(100):
+        near = np.hypot(*(np.subtract.outer(modes[:, axis], points[:, axis]) for axis in (0, 1))) <= bandwidth
+        moved = near @ points / near.sum(axis=1, keepdims=True)
+        if np.abs(moved - modes).max() < 1e-6:
+            break
+        modes = moved
+    weight = (np.hypot(*(np.subtract.outer(modes[:, axis], points[:, axis]) for axis in (0, 1))) <= bandwidth).sum(
+        axis=1
+    )
+    chosen: list[Floats] = []
+    for place in np.lexsort((modes[:, 1], modes[:, 0], -weight)):
+        if all(np.hypot(*(modes[place] - other)) > bandwidth for other in chosen):
+            chosen.append(modes[place])
+    return np.array(chosen)

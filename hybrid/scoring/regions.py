@@ -1,0 +1,231 @@
+"""Where tool calls looked: their regions in pixels of a question's pictures, and whether these cover what is annotated.
+
+    annotated(question)                       # what has to be seen: the column `evidence`, or a box or point as answer
+    looks_of(question, attempt)               # each call with a region, in order
+
+**Region of a call.** The boxes (`x0`, `y0`, `x1`, `y1`) and points (`x`, `y`) of its arguments: in every tool's schema
+coordinates have these names (`hybrid/solving/coordinates.py` converts frames by them). Without any, the parts of the
+picture that it cut out and, of a call on one picture, the boxes that it put out as `box_px`. Coordinates in a crop are
+mapped to the picture that it was cut from. Boxes that together cover more than half of a picture single out no place,
+as a call for the whole picture; such a call has no region.
+
+**Covers.** A box covers an annotated box if it holds at least half of its area, and so its centre: a crop through the
+middle of a thing still shows it, and a generous one shows it as well, so that neither containment nor intersection over
+union is asked for. A point covers an annotated box in which it lies. A box covers an annotated point that it holds; a
+point covers one within `NEAR` of the picture's longer side, or within the tolerance of the answer.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from hybrid.core.types import AnnotatedPlace, Attempt, Box, ImageRef, Kind, Point, Question, StoredImage
+from hybrid.scoring.traces import TracedCall, calls_of
+
+# Share of the annotated box that a region has to hold.
+HALF: Final = 0.5
+# Share of the picture above which the boxes of a call single out no place.
+WHOLE: Final = 0.5
+# Distance at which a point looks at an annotated point, as a share of the picture's longer side.
+NEAR: Final = 0.05
+# Longest chain of crops of crops that is followed.
+DEPTH: Final = 16
+
+Place = Box | Point
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """A box or point in pixels of an image."""
+
+    image: StoredImage
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """The regions of one call, all of which are in pictures of the question."""
+
+    tool: str
+    regions: tuple[Region, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """An annotated place of an image; `within` is the distance in pixels at which a point looks at a point."""
+
+    image: StoredImage
+    place: Place
+    within: float
+
+
+def annotated(question: Question) -> tuple[Target, ...]:
+    """Return what has to be seen: the annotation, else a right answer that is a box or point in a single picture."""
+    targets, places = [], question.evidence or _answer_place(question)
+    for annotation in places:
+        if 1 <= annotation.image <= len(question.images):
+            image = question.images[annotation.image - 1]
+            targets.append(Target(image, annotation.place, _within(question, image)))
+    return tuple(targets)
+
+
+def _answer_place(question: Question) -> tuple[AnnotatedPlace, ...]:
+    if question.kind not in (Kind.BOX, Kind.POINT) or len(question.images) != 1:
+        return ()
+    target: Any = question.target
+    numbers: Any = (target.get("box") or target.get("point")) if isinstance(target, Mapping) else target
+    place = _place_of(numbers)
+    return () if place is None else (AnnotatedPlace(place),)
+
+
+def _within(question: Question, image: StoredImage) -> float:
+    within = question.target.get("within") if isinstance(question.target, Mapping) else None
+    return float(within) if isinstance(within, int | float) else NEAR * max(image.width, image.height)
+
+
+def covers(place: Place, target: Target) -> bool:
+    """Return whether a box or point in the target's image covers it; the module defines it."""
+    wanted = target.place
+    if isinstance(place, Point) and isinstance(wanted, Point):
+        return math.hypot(place.x - wanted.x, place.y - wanted.y) <= target.within
+    if isinstance(place, Point):
+        return isinstance(wanted, Box) and _holds(wanted, place.x, place.y)
+    if isinstance(wanted, Point):
+        return _holds(place, wanted.x, wanted.y)
+    shared = max(0.0, min(place.x1, wanted.x1) - max(place.x0, wanted.x0))
+    shared *= max(0.0, min(place.y1, wanted.y1) - max(place.y0, wanted.y0))
+    # Half of the area is at least half of each side, and so holds the centre.
+    return shared >= HALF * area(wanted)
+
+
+def look_covers(look: Look, target: Target) -> bool:
+    """Return whether any region of a call covers an annotated place."""
+    regions = (region for region in look.regions if region.image.sha256 == target.image.sha256)
+    return any(covers(region.place, target) for region in regions)
+
+
+def looks_of(question: Question, attempt: Attempt) -> tuple[Look, ...]:
+    """Return the calls that answered and have a region in the question's pictures, in order."""
+    own, looks = {image.sha256 for image in question.images}, []
+    for exchange in attempt.exchanges:
+        made = [ref for step in exchange.reply.steps for ref in step.images]
+        refs = {ref.name: ref for ref in (*exchange.prompt.images, *exchange.prompt.derived, *made)}
+        for call in calls_of(exchange):
+            if call.fault is None:
+                regions = tuple(region for region in _regions(call, refs) if region.image.sha256 in own)
+                if regions and not _is_everywhere(regions):
+                    looks.append(Look(call.tool, regions))
+    return tuple(looks)
+
+
+def _regions(call: TracedCall, refs: Mapping[str, ImageRef]) -> list[Region]:
+    images = [refs.get(name) for name in call.images]
+    found: list[tuple[ImageRef | None, Place | None]]
+    found = [(images[number - 1], place) for number, place in places_in(call.args) if number <= len(images)]
+    if not found and call.finding is not None:
+        found = [(refs.get(ref.parent or ""), ref.box) for ref in call.finding.images if _is_cut(ref, refs)]
+        if not found and len(images) == 1:
+            found = [(images[0], box) for box in output_boxes(call.finding.data)]
+    regions = (_in_original(ref, place, refs) for ref, place in found if ref is not None and place is not None)
+    return [region for region in regions if region is not None]
+
+
+def _is_cut(ref: ImageRef, refs: Mapping[str, ImageRef]) -> bool:
+    """Return whether an image is a part of another and no drawing over all of it."""
+    parent = refs.get(ref.parent or "")
+    if ref.box is None or parent is None:
+        return False
+    return ref.box != Box(0, 0, parent.image.width, parent.image.height)
+
+
+def places_in(node: Any, image: int = 1) -> Iterator[tuple[int, Place]]:
+    """Yield the boxes and points of a call's arguments with the number of their image (from 1), at any depth."""
+    if isinstance(node, Mapping):
+        number = node.get("image")
+        image = number if isinstance(number, int) and not isinstance(number, bool) and number >= 1 else image
+        for keys in (("x0", "y0", "x1", "y1"), ("x", "y")):
+            place = _place_of([node.get(key) for key in keys])
+            if place is not None:
+                yield image, place
+        for value in node.values():
+            yield from places_in(value, image)
+    elif isinstance(node, list | tuple):
+        for item in node:
+            yield from places_in(item, image)
+
+
+def output_boxes(node: Any) -> Iterator[Box]:
+    """Yield the boxes that a tool put out as `box_px`, at any depth."""
+    if isinstance(node, Mapping):
+        for key, value in node.items():
+            place = _place_of(value) if key == "box_px" else None
+            if isinstance(place, Box):
+                yield place
+            else:
+                yield from output_boxes(value)
+    elif isinstance(node, list | tuple):
+        for item in node:
+            yield from output_boxes(item)
+
+
+def _place_of(numbers: Any) -> Place | None:
+    """Return the box of four finite numbers or the point of two; None for anything else."""
+    if not isinstance(numbers, list | tuple) or len(numbers) not in (2, 4):
+        return None
+    if not all(isinstance(n, int | float) and not isinstance(n, bool) and math.isfinite(n) for n in numbers):
+        return None
+    if len(numbers) == 2:
+        return Point(*numbers)
+    return Box(*numbers) if numbers[0] < numbers[2] and numbers[1] < numbers[3] else None
+
+
+def _in_original(ref: ImageRef, place: Place, refs: Mapping[str, ImageRef]) -> Region | None:
+    """Return a place of an image in pixels of the image that it was made from; None if that is unknown."""
+    for _ in range(DEPTH):
+        parent = refs.get(ref.parent or "")
+        if parent is None:
+            # A box may reach over the border; what lies outside shows nothing.
+            return _clipped(ref.image, place)
+        box = ref.box
+        if box is None and (ref.image.width, ref.image.height) != (parent.image.width, parent.image.height):
+            return None
+        box = box or Box(0, 0, parent.image.width, parent.image.height)
+        across, down = (box.x1 - box.x0) / ref.image.width, (box.y1 - box.y0) / ref.image.height
+        if isinstance(place, Point):
+            place = Point(box.x0 + place.x * across, box.y0 + place.y * down)
+        else:
+            x0, x1 = (box.x0 + x * across for x in (place.x0, place.x1))
+            y0, y1 = (box.y0 + y * down for y in (place.y0, place.y1))
+            place = Box(x0, y0, x1, y1)
+        ref = parent
+    return None
+
+
+def _clipped(image: StoredImage, place: Place) -> Region | None:
+    if isinstance(place, Point):
+        inside = 0 <= place.x <= image.width and 0 <= place.y <= image.height
+        return Region(image, place) if inside else None
+    box = Box(max(0, place.x0), max(0, place.y0), min(image.width, place.x1), min(image.height, place.y1))
+    return Region(image, box) if box.x0 < box.x1 and box.y0 < box.y1 else None
+
+
+def _is_everywhere(regions: Sequence[Region]) -> bool:
+    """Return whether the boxes of a call together cover more than half of a picture; overlaps count twice."""
+    shares: dict[str, float] = {}
+    for region in regions:
+        if isinstance(region.place, Box):
+            share = area(region.place) / (region.image.width * region.image.height)
+            shares[region.image.sha256] = shares.get(region.image.sha256, 0.0) + share
+    return any(share > WHOLE for share in shares.values())
+
+
+def area(box: Box) -> float:
+    """Return the area of a box, in square pixels."""
+    return (box.x1 - box.x0) * (box.y1 - box.y0)
+
+
+def _holds(box: Box, x: float, y: float) -> bool:
+    return box.x0 <= x <= box.x1 and box.y0 <= y <= box.y1

@@ -1,0 +1,232 @@
+"""Did the model look at the right place?
+
+Of questions with annotated places: the calls whose region covers one, and how right the solver is where its calls cover
+all of them and where they do not. By chance: the same with the regions of calls about other pictures, moved onto the
+picture by shares of width and height; regions of any size have a fair chance there, and a habit of looking at the
+centre, too. p is adjusted (Holm) over all rows of the same quantity.
+
+n: annotated questions with a call that has a region, and that did not fail
+source: ours; docs/statistics.md; paired by question, resampled by cluster
+
+- questions with a region = annotated questions with a call that has a region / annotated questions [n: annotated
+  questions that did not fail]
+- calls with a region (counts) = sum over annotated questions
+- calls at the place = calls whose region covers an annotated place / calls with a region
+- calls at the place by chance = mean share of up to 50 calls about other pictures whose region would cover one, over
+  calls with a region. Left out with regions on fewer than two pictures.
+- above chance (-1 to 1) = calls at the place - calls at the place by chance
+- questions at the place = questions whose calls together cover every annotated place / questions with a region
+- right at the place = right / questions at the place [n: such questions]
+- right elsewhere = right / the other questions with a region [n: such questions]
+- difference at the place (-1 to 1) = right at the place - right elsewhere
+- gain at the place (-1 to 1) = with tools - alone, on questions at the place [n: such questions that both have and
+  neither failed]
+- gain elsewhere (-1 to 1) = with tools - alone, on the other questions with a region [n: such questions that both have
+  and neither failed]
+
+The place of a question is its `evidence` (docs/own-questions.md), or a box or point as right answer. A call's region
+are the boxes and points of its arguments; without any, the parts that it cut out, and of a call on one picture the
+boxes that it put out as `box_px`. Boxes that together cover more than half of a picture single out no place: such a
+call, a call that ended in a fault, and a point given by its drawn letter alone have no region. A box covers an
+annotated box if it holds at least half of its area, and so its centre: a crop through the middle of a thing shows it,
+and a generous one does so too, so that neither containment nor intersection over union is asked for. A point covers the
+box in which it lies. A box covers a point that it holds, and a point covers one within 5 % of the picture's longer
+side, or within the answer's tolerance. What is right where it looked is no effect of looking: easy things are found
+more often. The gains say how much of it is there without tools. Of repetitions the first counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+
+from hybrid.core.errors import DataError
+from hybrid.core.types import Box, Point, Question
+from hybrid.scoring.compare import Comparison
+from hybrid.scoring.definitions import statistic
+from hybrid.scoring.groups import ComparisonGroup, is_imported
+from hybrid.scoring.parts import Part, parts
+from hybrid.scoring.regions import Look, Place, Target, annotated, covers, look_covers, looks_of
+from hybrid.scoring.result import Family, Result, adjusted, contrasted
+from hybrid.scoring.score import Scored
+from hybrid.scoring.table import Floats
+from hybrid.stats import difference_apart, ends_of
+
+NAME: Final = "places"
+WITH_REGION: Final = "questions with a region"
+CALLS: Final = "calls with a region"
+AT_PLACE, BY_CHANCE, ABOVE = "calls at the place", "calls at the place by chance", "above chance"
+QUESTIONS_AT: Final = "questions at the place"
+RIGHT_AT, RIGHT_ELSEWHERE, DIFFERENCE = "right at the place", "right elsewhere", "difference at the place"
+GAIN_AT, GAIN_ELSEWHERE = "gain at the place", "gain elsewhere"
+# Calls about other pictures with which a call is compared.
+OTHERS: Final = 50
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a solver's calls covered of an annotated question.
+
+    `calls` have a region, `at_place` of these cover an annotated place, and `by_chance` is how many would by chance
+    (nan if there is no other picture). `is_right_place` is whether they cover every annotated place together.
+    """
+
+    calls: int
+    at_place: int
+    by_chance: float
+    is_right_place: bool
+
+
+def rows(comparison: Comparison) -> list[Result]:
+    """For each hybrid solver with a trace on annotated questions, over all and by group."""
+    made: list[Result] = []
+    for group in comparison.groups:
+        if group.hybrid.folder is not None and not is_imported(group.hybrid):
+            seen = seen_by(group.hybrid)
+            if any(of.calls for of in seen.values()):
+                made += [*_looks(comparison, group.hybrid, seen), *_gains(comparison, group, seen)]
+    return adjusted(made, lambda row: Family(row.quantity, ("task",) if row.group else ()))
+
+
+def seen_by(scored: Scored) -> dict[str, Seen]:
+    """Return what a solver's calls covered of each annotated question that it answered, by id."""
+    looks, targets, units = {}, {}, {}
+    recorded = scored.folder.recorded(scored.recorded) if scored.folder is not None else None
+    for score in scored.scores:
+        question = scored.questions.get(score.id)
+        wanted = annotated(question) if isinstance(question, Question) else ()
+        if recorded is None or not wanted or score.outcome.failed or score.id not in recorded.by_id:
+            continue
+        assert isinstance(question, Question)  # noqa: S101 - another row has no annotation
+        try:
+            looks[score.id] = looks_of(question, recorded.by_id[score.id])
+        except DataError:
+            # Its trace cannot be read: what it called is unknown.
+            continue
+        targets[score.id], units[score.id] = wanted, score.unit
+    chance = _by_chance(looks, targets, units)
+    return {name: _seen(of, targets[name], chance.get(name, np.nan)) for name, of in looks.items()}
+
+
+def _seen(looks: Sequence[Look], targets: Sequence[Target], by_chance: float) -> Seen:
+    at_place = sum(any(look_covers(look, target) for target in targets) for look in looks)
+    is_right_place = bool(looks) and all(any(look_covers(look, target) for look in looks) for target in targets)
+    return Seen(len(looks), at_place, by_chance, is_right_place)
+
+
+def _by_chance(
+    looks: Mapping[str, Sequence[Look]], targets: Mapping[str, Sequence[Target]], units: Mapping[str, str]
+) -> dict[str, float]:
+    """By question its number of calls times the share of others' calls whose regions would cover a place of it."""
+    every = [(units[name], look) for name, of in looks.items() for look in of]
+    chance = {}
+    for name, of in looks.items():
+        others = [look for unit, look in every if unit != units[name]] if of else []
+        if others:
+            step = max(1, len(others) // OTHERS)
+            chosen = others[::step][:OTHERS]
+            share = np.mean([any(_would_cover(look, target) for target in targets[name]) for look in chosen])
+            chance[name] = len(of) * float(share)
+    return chance
+
+
+def _would_cover(look: Look, target: Target) -> bool:
+    """Return whether a call's regions, moved onto the target's picture by shares of its size, cover the target."""
+    width, height = target.image.width, target.image.height
+    for region in look.regions:
+        across, down = width / region.image.width, height / region.image.height
+        if covers(_scaled(region.place, across, down), target):
+            return True
+    return False
+
+
+def _scaled(place: Place, across: float, down: float) -> Place:
+    if isinstance(place, Point):
+        return Point(place.x * across, place.y * down)
+    return Box(place.x0 * across, place.y0 * down, place.x1 * across, place.y1 * down)
+
+
+def _looks(comparison: Comparison, hybrid: Scored, seen: Mapping[str, Seen]) -> Iterator[Result]:
+    for part in parts(comparison, NAME, hybrid, sides=(hybrid, hybrid), repeated=False):
+        known = replace(part, row=replace(part.row, a="")).only(
+            np.array([name in seen for name in part.seen.ids], bool)
+        )
+        if not len(known):
+            continue
+        with_region = np.array([seen[name].calls > 0 for name in known.seen.ids], float)
+        yield from part.gated(known.share(WITH_REGION, with_region, none=""))
+        looked = known.only(with_region > 0)
+        if len(looked):
+            yield from part.gated(*_calls(looked, seen), *_accuracy(looked, seen))
+
+
+def _calls(looked: Part, seen: Mapping[str, Seen]) -> Iterator[Result]:
+    of = [seen[name] for name in looked.seen.ids]
+    calls, at_place = (np.array([getattr(each, field) for each in of], float) for field in ("calls", "at_place"))
+    yield looked.number(CALLS, float(calls.sum()), unit="calls", none="")
+    yield looked.share(AT_PLACE, at_place, calls, none="")
+    chance = np.array([each.by_chance for each in of], float)
+    if not np.isnan(chance).any():
+        yield looked.share(BY_CHANCE, chance, calls, none="")
+        a, b = (looked.seen.ratio("share", above, calls) for above in (chance, at_place))
+        row = looked.number(ABOVE, None, none="")
+        yield contrasted(row, a, b, looked.shared.untested())[0]
+    yield looked.share(QUESTIONS_AT, np.array([each.is_right_place for each in of], float), none="")
+
+
+def _accuracy(looked: Part, seen: Mapping[str, Seen]) -> Iterator[Result]:
+    right = np.nan_to_num(looked.seen.correct()[0])
+    there = _right_place(looked, seen)
+    for quantity, inside in ((RIGHT_AT, there), (RIGHT_ELSEWHERE, 1 - there)):
+        if inside.any():
+            yield looked.share(quantity, right * inside, inside)
+    test = difference_apart(right, 1 - there, there, looked.seen.unit.tolist())
+    if test.difference is not None:
+        low, high = ends_of(test.interval)
+        yield looked.number(DIFFERENCE, test.difference, low=low, high=high, p=test.p_value)
+
+
+def _right_place(part: Part, seen: Mapping[str, Seen]) -> Floats:
+    return np.array([seen[name].is_right_place for name in part.seen.ids], float)
+
+
+def _gains(comparison: Comparison, group: ComparisonGroup, seen: Mapping[str, Seen]) -> Iterator[Result]:
+    if group.alone is None:
+        return
+    # Over all questions: those at the place in one task are too few.
+    part = next(parts(comparison, NAME, group.alone, group.hybrid, repeated=False))
+    looked = part.only(np.array([name in seen and seen[name].calls > 0 for name in part.seen.ids], bool))
+    if not len(looked):
+        return
+    there = _right_place(looked, seen)
+    for quantity, inside in ((GAIN_AT, there), (GAIN_ELSEWHERE, 1 - there)):
+        if inside.any():
+            correct = map(np.nan_to_num, looked.seen.correct())
+            a, b = (looked.seen.ratio("accuracy", of * inside, inside) for of in correct)
+            row = looked.number(quantity, None, n=a.n, ids=tuple(looked.seen.ids[inside > 0]))
+            yield contrasted(row, a, b, looked.shared.untested())[0]
+
+
+def lead(comparison: Comparison, section_rows: Sequence[Result]) -> str:
+    """How often the calls of each hybrid solver look at the annotated place, and how right it is there."""
+    sentences = []
+    for group in comparison.groups:
+        of = {row.quantity: row for row in section_rows if row.b == group.hybrid.solver and not row.group}
+        if AT_PLACE not in of:
+            continue
+        name, share = group.hybrid.solver, f"{100 * (of[AT_PLACE].value or 0):.0f} %"
+        chance = f" ({100 * (of[BY_CHANCE].value or 0):.0f} % by chance)" if BY_CHANCE in of else ""
+        sentences.append(f"Of the calls of {name} with a region {share} look at an annotated place{chance}.")
+        if RIGHT_AT in of and RIGHT_ELSEWHERE in of:
+            there, other = (of[key] for key in (RIGHT_AT, RIGHT_ELSEWHERE))
+            sentences.append(
+                f"It is right on {100 * (there.value or 0):.0f} % of {there.n} questions where its calls cover the "
+                f"place, and on {100 * (other.value or 0):.0f} % of {other.n} where they do not."
+            )
+    return " ".join(sentences)
+
+
+SECTION = statistic(rows, lead, headings={"a": "alone", "b": "with tools"}, order=152)

@@ -1,0 +1,79 @@
+"""Tool output in other words: the same numbers and names in the tool's second fixed wording.
+
+    paraphrased(finding, tool.wording, given)      # `--tool-output paraphrased`
+
+Whether a gain hangs on how tools say what they found, and not on what they found, is answered by a run that differs in
+the words alone. A phrase never holds a digit, and texts of the call and of the data (names, labels, what was read) are
+left as they are, so that both wordings carry the same numbers and names. Data and pictures stay: rules read the same.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from hybrid.core.coordinates import Place
+from hybrid.core.types import Finding
+
+Wording = Sequence[tuple[str, str]]
+
+
+def paraphrased(finding: Finding, wording: Wording, given: Mapping[str, Any]) -> Finding:
+    """Return the output with its text in other words; the marks of coordinates move with their numbers.
+
+    Args:
+        finding: the output.
+        wording: phrases and what replaces each; of several that begin at one place, the first counts.
+        given: arguments of the call, whose texts stay.
+    """
+    if not wording:
+        return finding
+    kept = sorted({*_texts(given), *_texts(finding.data)}, key=len, reverse=True)
+    other = dict(reversed(list(wording)))
+    text, position, moved = "", 0, []
+    places = iter(sorted(finding.places, key=lambda place: place.start))
+    place = next(places, None)
+    for match in _pattern(kept, tuple(phrase for phrase, _ in wording)).finditer(finding.text):
+        if match["phrase"] is None:
+            continue
+        while place is not None and place.end <= match.start():
+            moved.append(_shifted(place, len(text) - position))
+            place = next(places, None)
+        if place is not None and place.start < match.end():
+            continue
+        text += finding.text[position : match.start()] + other[match["phrase"]]
+        position = match.end()
+    while place is not None:
+        moved.append(_shifted(place, len(text) - position))
+        place = next(places, None)
+    return replace(finding, text=text + finding.text[position:], places=tuple(moved))
+
+
+def _shifted(place: Place, by: int) -> Place:
+    return replace(place, start=place.start + by, end=place.end + by)
+
+
+def _pattern(kept: Sequence[str], phrases: Sequence[str]) -> re.Pattern[str]:
+    """Match a text that stays, or else a phrase, neither inside of a word."""
+    names = "|".join(rf"(?<!\w){re.escape(name)}(?!\w)" for name in kept) or r"(?!)"
+    alternatives = "|".join(rf"{_edge(phrase[0], '(?<!')}{re.escape(phrase)}" for phrase in phrases)
+    return re.compile(rf"(?P<kept>{names})|(?P<phrase>{alternatives})")
+
+
+def _edge(character: str, look: str) -> str:
+    return rf"{look}\w)" if character.isalnum() else ""
+
+
+def _texts(node: Any) -> Iterator[str]:
+    """Yield the texts in arguments or data that a tool may repeat; a single character is a label, and no phrase."""
+    if isinstance(node, str):
+        if len(node) > 1:
+            yield node
+    elif isinstance(node, Mapping):
+        for value in node.values():
+            yield from _texts(value)
+    elif isinstance(node, list | tuple):
+        for item in node:
+            yield from _texts(item)

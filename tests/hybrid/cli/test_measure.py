@@ -1,0 +1,188 @@
+"""`hybrid tools measure`: recorded fixations in their usual forms, and what is said of rows that cannot be used."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+from PIL import Image
+from scipy.io import savemat
+
+from hybrid.cli import cli
+from hybrid.core.errors import UsageError
+from hybrid.scoring.fixations import read_fixations
+from hybrid.scoring.gaze import PATH_METRICS, Measured, measure_maps, measure_paths
+
+SIZE = (160, 120)
+SQUARES = ((30, 30), (120, 40), (40, 90), (110, 80))
+
+
+@pytest.fixture(scope="module")
+def eyes(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Four grey pictures with a red square, at which three viewers look; and rows that cannot be used."""
+    folder, rng, rows = tmp_path_factory.mktemp("eyes"), np.random.default_rng(0), ["image,x,y,t,subject"]
+    for number, (x, y) in enumerate(SQUARES):
+        pixels = np.full((SIZE[1], SIZE[0], 3), 120, np.uint8)
+        pixels[y - 12 : y + 12, x - 12 : x + 12] = (220, 40, 40)
+        Image.fromarray(pixels).save(folder / f"p{number}.png")
+        for subject in range(3):
+            for _ in range(4):
+                at = np.clip(rng.normal((x, y), 6), 0, 110).round(1)
+                rows.append(f"p{number}.png,{at[0]},{at[1]},{rng.integers(150, 400)},s{subject}")
+    rows += ["p0.png,500,3,100,s0", "none.png,5,3,100,s0", "p0.png,a,3,100,s0", ",5,3,100,s0", "p0.png,5,3,-1,s0"]
+    (folder / "fixations.csv").write_text("\n".join([*rows, ""]))
+    (folder / "empty.csv").write_text("")
+    return folder
+
+
+def called(*words: str) -> Result:
+    return CliRunner().invoke(cli, ["tools", "measure", *words])
+
+
+def test_saliency_next_to_people(eyes: Path) -> None:
+    result = called("saliency", "--fixations", str(eyes), "--json")
+    assert result.exit_code == 0, result.output
+    report = json.loads(result.stdout)
+    rows = {row["metric"]: row for row in report["rows"]}
+    assert (report["pictures"], report["paths"], report["backend"]) == (4, 12, "classical")
+    chance = {"NSS": 0, "AUC-Judd": 0.5, "shuffled AUC": 0.5, "CC": 0}
+    assert {name: rows[name]["chance"] for name in chance} == chance
+    assert rows["information gain"]["chance"] <= 1e-9
+    assert rows["NSS"]["value"] > 2
+    assert rows["KL"]["value"] < rows["KL"]["chance"]
+    assert rows["NSS"]["low"] < rows["NSS"]["value"] < rows["NSS"]["high"]
+    reasons = {
+        "empty.csv: no column for picture and x and y",
+        "fixations.csv:50: (500, 3) is outside of p0.png of 160 x 120 px",
+        "fixations.csv:51: there is no picture 'none.png'",
+        "fixations.csv:52: x: 'a' is no number",
+        "fixations.csv:53: no picture is named",
+        "fixations.csv:54: t -1 is below 0",
+    }
+    assert len(report["skipped"]) == len(reasons)
+    for reason in reasons:
+        assert any(line.startswith(reason) for line in report["skipped"]), reason
+
+
+def test_scanpaths_next_to_people(eyes: Path) -> None:
+    result = called("scanpath", "--fixations", str(eyes), "--tables", "wide")
+    assert result.exit_code == 0, result.output
+    lines = {line[:22].strip(): line.split() for line in result.stdout.splitlines()}
+    assert set(PATH_METRICS) <= set(lines)
+    assert "skipped: empty.csv" in result.stderr
+    report = json.loads(called("scanpath", "--fixations", str(eyes), "--json", "--limit", "3").stdout)
+    rows = {row["metric"]: row for row in report["rows"]}
+    assert report["pictures"] == 3
+    assert rows["sequence score"]["value"] > rows["sequence score"]["chance"]
+    assert rows["MultiMatch position"]["people"] > rows["MultiMatch position"]["chance"]
+
+
+def test_what_cannot_be_measured(eyes: Path, tmp_path: Path) -> None:
+    for words, reason in (
+        (("crop", "--fixations", str(eyes)), "these do: saliency, scanpath"),
+        (("saliency", "--fixations", str(tmp_path)), "no usable fixations; files are"),
+        (("saliency", "--fixations", str(eyes), "--screen", "big"), "--screen big: write WIDTHxHEIGHT"),
+        (("saliency", "--fixations", str(eyes), "--args", "[1]"), "--args: expected an object"),
+        (("saliency", "--fixations", str(eyes), "--args", "{"), "--args: is not JSON"),
+    ):
+        error = called(*words).exception
+        assert isinstance(error, UsageError)
+        assert reason in str(error)
+
+
+def test_a_map_that_fails_costs_its_picture(eyes: Path) -> None:
+    found, calls = read_fixations(eyes), []
+
+    def predict(pixels: Any) -> Any:
+        calls.append(pixels)
+        if len(calls) == 2:
+            raise UsageError("too elongated")
+        return np.zeros(pixels.shape[:2])
+
+    measured = measure_maps(found, predict)
+    assert measured.pictures == 3
+    assert "p1.png: too elongated" in measured.skipped
+    values = {row.metric: (row.value, row.chance) for row in measured.rows}
+    assert all(value == pytest.approx(chance) for value, chance in values.values()), "a constant map scores chance"
+
+
+def test_a_path_that_is_a_viewers_own_is_perfect(eyes: Path) -> None:
+    found = read_fixations(eyes)
+    one = [path for path in found.paths if path.subject == "s0"]
+    found.paths[:] = one
+    order = iter(sorted(one, key=lambda path: path.picture))
+    measured: Measured = measure_paths(found, lambda _, number: next(order).points)
+    assert [row.value for row in measured.rows] == pytest.approx([1.0] * len(PATH_METRICS))
+    assert all(row.people is None for row in measured.rows)
+
+
+def picture(folder: Path, name: str = "a.png", size: tuple[int, int] = SIZE) -> None:
+    (folder / name).parent.mkdir(parents=True, exist_ok=True)
+    Image.new("RGB", size, (90, 90, 90)).save(folder / name)
+
+
+def test_lists_of_paths_on_a_screen(tmp_path: Path) -> None:
+    """160 x 120 px on a screen of 1680 x 1050: 8.75 times as large, with 140 px of border left and right."""
+    picture(tmp_path, "images/000000001.jpg")
+    path = {
+        "name": "000000001.jpg",
+        "subject": 4,
+        "task": "cup",
+        "X": [140, 840, 20],
+        "Y": [0, 525, 9],
+        "T": [200, 300, 9],
+    }
+    broken = [{"name": "no.jpg", "X": [1], "Y": [1]}, {"name": "000000001.jpg", "X": [1, 2], "Y": [1]}, 7]
+    (tmp_path / "paths.json").write_text(json.dumps([path, *broken]))
+    found = read_fixations(tmp_path, screen=(1680, 1050))
+    (read,) = found.paths
+    assert read.picture == "images/000000001.jpg"
+    assert (read.subject, read.ordered) == ("4 cup", True)
+    assert read.points.tolist() == [[0, 0, 200], [0.5, 0.5, 300]]
+    assert [line.split(":")[0] for line in found.skipped] == [
+        "paths.json, path 1, fixation 3",
+        "paths.json, path 2",
+        "paths.json, path 3",
+        "paths.json, path 4",
+    ]
+
+
+def test_matrices_of_fixations(tmp_path: Path) -> None:
+    picture(tmp_path, "Action/001.png")
+    picture(tmp_path, "b.png")
+    cells = np.zeros((120, 160))
+    cells[30, 40] = 1
+    (tmp_path / "locs").mkdir()
+    savemat(tmp_path / "locs" / "001.mat", {"fixLocs": cells})
+    savemat(tmp_path / "locs" / "b.mat", {"other": cells})
+    Image.fromarray((cells * 255).astype(np.uint8)).save(tmp_path / "b_fixPts.png")
+    found = read_fixations(tmp_path)
+    assert [path.picture for path in found.paths] == ["b.png", "Action/001.png"]
+    assert [path.points.tolist() for path in found.paths] == [[[40.5 / 160, 30.5 / 120, 0]]] * 2
+    assert found.skipped == ["b.mat: no variable fixLocs"]
+    with pytest.raises(UsageError, match="serves saliency only"):
+        measure_paths(found, lambda *_: np.zeros((3, 3)))
+
+
+def test_a_matrix_of_another_size_and_without_fixation(tmp_path: Path) -> None:
+    picture(tmp_path)
+    picture(tmp_path, "b.png")
+    picture(tmp_path, "c.png")
+    savemat(tmp_path / "a.mat", {"fixLocs": np.ones((10, 10))})
+    savemat(tmp_path / "b.mat", {"fixLocs": np.zeros((120, 160))})
+    (tmp_path / "c.mat").write_bytes(b"no matrix")
+    (tmp_path / "c.tsv").write_text("name\tx\ty\nc\t5\t6\nc\t7\t8\n")
+    found = read_fixations(tmp_path)
+    assert [(path.picture, path.ordered, len(path.points)) for path in found.paths] == [("c.png", False, 2)]
+    assert [line.split(":")[0] for line in found.skipped] == ["a.mat", "b.mat", "c.mat"]
+
+
+def test_pictures_of_one_name_are_not_guessed(tmp_path: Path) -> None:
+    picture(tmp_path, "x/a.png")
+    picture(tmp_path, "y/a.png")
+    (tmp_path / "f.csv").write_text("image,x,y\na.png,1,2\nx/a.png,3,4\n")
+    found = read_fixations(tmp_path)
+    assert [path.picture for path in found.paths] == ["x/a.png"]
+    assert found.skipped == [f"f.csv:2: 2 pictures have the name 'a.png' in {tmp_path}"]

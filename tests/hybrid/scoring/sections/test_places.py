@@ -1,0 +1,198 @@
+"""Where calls look, counted once more from the files of a run, by sums in plain Python."""
+
+import json
+import math
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bench._review_worlds import DrawnSolver, annotated_questions, box_around, comparison_of, random_box, sentences_of
+from hybrid.core.types import Box, Question
+from hybrid.scoring.result import Result
+from hybrid.scoring.sections import places, results
+from hybrid.scoring.study_tables import study_tables
+from tests.hybrid.scoring.sections.rows import by_quantity
+
+Request = list[Question]
+
+
+def drawn(seed: int) -> tuple[Request, dict[str, DrawnSolver]]:
+    """Questions, some without a call, some about a shared picture, some answered by the model alone."""
+    rng = np.random.default_rng(seed)
+    size = int(rng.integers(8, 30))
+    request = annotated_questions(rng, size, int(rng.integers(0, 2)) * size // 2)
+    boxes = []
+    for question in request:
+        wanted = question.evidence[0].place
+        assert isinstance(wanted, Box)
+        hits = rng.random(rng.integers(0, 4)) < 0.5
+        boxes.append([box_around(wanted, margin(rng)) if hit else random_box(rng, 50, 700) for hit in hits])
+    called, right, alone = np.array([bool(of) for of in boxes]), rng.random(size) < 0.6, rng.random(size) < 0.5
+    return request, {"controller": DrawnSolver(right, called, boxes=boxes), "mllm": DrawnSolver(alone)}
+
+
+def margin(rng: np.random.Generator) -> int:
+    return int(rng.integers(0, 60))
+
+
+def recounted(run: Path) -> dict[str, float]:
+    """The shares of one run, from `questions.jsonl`, `attempts.jsonl` and the answers."""
+    lines = [json.loads(line) for line in (run / "questions.jsonl").read_text().splitlines()]
+    answers = {solver: _attempts(run, solver) for solver in ("controller", "mllm")}
+    looks = [(line, [step["data"]["args"]["box"] for step in _steps(answers["controller"], line)]) for line in lines]
+    looks = [(line, [box for box in boxes if _area(box) <= 400_000]) for line, boxes in looks]
+    looked = [(line, boxes) for line, boxes in looks if boxes]
+    every = [(line["cluster"] or line["id"], box) for line, boxes in looked for box in boxes]
+    calls = len(every)
+    at_place = sum(_covers(box, line) for line, boxes in looked for box in boxes)
+    chance = 0.0
+    for line, boxes in looked:
+        others = [box for unit, box in every if unit != (line["cluster"] or line["id"])]
+        others = others[:: max(1, len(others) // 50)][:50]
+        chance += len(boxes) * sum(_covers(box, line) for box in others) / len(others)
+    there = {line["id"]: any(_covers(box, line) for box in boxes) for line, boxes in looked}
+    right = {solver: {name: _is_right(attempt) for name, attempt in of.items()} for solver, of in answers.items()}
+    shares = {"questions with a region": len(looked) / len(lines), "calls with a region": calls}
+    shares |= {"calls at the place": at_place / calls, "calls at the place by chance": chance / calls}
+    shares |= {"above chance": (at_place - chance) / calls, "questions at the place": sum(there.values()) / len(there)}
+    means = {}
+    for words, value in (("at the place", True), ("elsewhere", False)):
+        names = [name for name, is_there in there.items() if is_there is value]
+        if names:
+            means[value] = sum(right["controller"][name] for name in names) / len(names)
+            shares[f"right {words}"] = means[value]
+            shares[f"gain {words}"] = means[value] - sum(right["mllm"][name] for name in names) / len(names)
+    return shares | ({"difference at the place": means[True] - means[False]} if len(means) == 2 else {})
+
+
+def _attempts(run: Path, solver: str) -> dict[str, Any]:
+    lines = (run / solver / "attempts.jsonl").read_text().splitlines()
+    return {attempt["id"]: attempt for attempt in map(json.loads, lines)}
+
+
+def _steps(attempts: dict[str, Any], line: Any) -> list[Any]:
+    # The steps of the only exchange.
+    steps: list[Any] = attempts[line["id"]]["steps"][0]
+    return steps
+
+
+def _is_right(attempt: Any) -> bool:
+    return bool(attempt["exchanges"][0]["reply"]["text"] == "Answer: (A)")
+
+
+def _area(box: Any) -> float:
+    return float((box["x1"] - box["x0"]) * (box["y1"] - box["y0"]))
+
+
+def _covers(box: Any, line: Any) -> bool:
+    """Counts the pixels of the annotated box inside of the region."""
+    wanted = line["evidence"][0]["place"]
+    pixels = {axis: range(int(wanted[f"{axis}0"]), int(wanted[f"{axis}1"])) for axis in "xy"}
+    inside = [sum(box[f"{axis}0"] <= pixel < box[f"{axis}1"] for pixel in pixels[axis]) for axis in "xy"]
+    middle = [(wanted[f"{axis}0"] + wanted[f"{axis}1"]) / 2 for axis in "xy"]
+    is_centred = all(box[f"{axis}0"] <= at <= box[f"{axis}1"] for axis, at in zip("xy", middle, strict=True))
+    return is_centred and 2 * inside[0] * inside[1] >= _area(wanted)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_shares_are_those_of_the_files(tmp_path: Path, seed: int) -> None:
+    request, solvers = drawn(seed)
+    comparison = comparison_of(tmp_path, request, real=solvers)
+    rows = by_quantity(places.rows(comparison))
+    assert {name: row.value for name, row in rows.items()} == pytest.approx(recounted(tmp_path / "real"), abs=1e-12)
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """A run of 100 questions with 60 looks at the place, which alone help."""
+    rng = np.random.default_rng(5)
+    request = annotated_questions(rng, 100)
+    there = np.arange(100) < 60
+    boxes = []
+    for question, hit in zip(request, there, strict=True):
+        wanted = question.evidence[0].place
+        assert isinstance(wanted, Box)
+        boxes.append([box_around(wanted) if hit else Box(*(5, 5, 30, 30))])
+    right = np.where(there, np.arange(100) % 10 > 0, np.arange(100) % 2 == 0)
+    alone = np.arange(100) % 2 == 0
+    solvers = {"controller": DrawnSolver(right, np.ones(100, bool), boxes=boxes), "mllm": DrawnSolver(alone)}
+    folder = tmp_path_factory.mktemp("found")
+    comparison = comparison_of(folder, request, real=solvers)
+    return {"comparison": comparison, "rows": by_quantity(places.rows(comparison))}
+
+
+def test_the_rows_have_intervals_around_them(found: dict[str, Any]) -> None:
+    rows: dict[str, Result] = found["rows"]
+    assert rows["calls at the place"].value == 0.6
+    assert rows["right at the place"].value == 0.9
+    assert (rows["right at the place"].n, rows["right elsewhere"].n) == (60, 40)
+    assert rows["right elsewhere"].value == 0.5
+    assert rows["gain at the place"].value == pytest.approx(0.4)
+    assert len(rows["gain at the place"].ids) == 60
+    for name, row in rows.items():
+        if name not in ("calls with a region",):
+            assert row.low is not None, name
+            assert row.high is not None
+            assert row.low <= (row.value or 0.0) <= row.high
+    difference = rows["difference at the place"]
+    assert difference.holds
+    # The usual interval of two independent shares, which is about the same.
+    error = math.sqrt(0.9 * 0.1 / 60 + 0.5 * 0.5 / 40)
+    assert difference.low == pytest.approx(0.4 - 1.99 * error, abs=0.02)
+
+
+def test_what_is_said_of_it(found: dict[str, Any]) -> None:
+    text = sentences_of(found["comparison"])["places.found"]
+    assert text.startswith("60% of its 100 tool calls with a region look at the annotated place, and ")
+    assert (
+        "; it is right on 90% of the questions where they cover it and on 50% of the others (+40 points, 95% CI "
+        in text
+    )
+    lead = places.lead(found["comparison"], list(found["rows"].values()))
+    assert "It is right on 90 % of 60 questions where its calls cover the place, and on 50 % of 40" in lead
+
+
+def test_the_study_has_a_table_of_it(found: dict[str, Any]) -> None:
+    tables = {table.title: table for table in study_tables(results(found["comparison"]))}
+    lines = {line[0]: line[1:] for line in tables["where tool calls look"].rows}
+    assert lines["calls at the place"][0] == "0.600"
+    assert lines["right at the place"][2] == "60"
+
+
+def test_looks_that_miss_are_said_to_be_no_better_than_chance(tmp_path: Path) -> None:
+    rng = np.random.default_rng(3)
+    request = annotated_questions(rng, 40)
+    boxes = [[random_box(rng, 100, 200)] for _ in request]
+    right = np.arange(40) % 2 == 0
+    solvers = {"controller": DrawnSolver(right, np.ones(40, bool), boxes=boxes), "mllm": DrawnSolver(right)}
+    text = sentences_of(comparison_of(tmp_path, request, real=solvers))["places.missed"]
+    assert text.startswith(
+        "Its tool calls do not look at the annotated place significantly more often than by chance ("
+    )
+
+
+def test_runs_without_annotation_have_no_rows(tmp_path: Path) -> None:
+    from bench._sentence_worlds import questions
+
+    solvers = {"controller": DrawnSolver(np.ones(6, bool), np.ones(6, bool), boxes=[[Box(0, 0, 2, 2)]] * 6)}
+    assert places.rows(comparison_of(tmp_path, questions(6), real=solvers)) == []
+
+
+def test_questions_of_one_picture_have_no_chance_and_no_interval(tmp_path: Path) -> None:
+    rng = np.random.default_rng(3)
+    request = annotated_questions(rng, 6, 1)
+    assert len({question.cluster for question in request}) == 1
+    boxes = [[random_box(rng, 100, 200)] for _ in request]
+    solvers = {"controller": DrawnSolver(np.ones(6, bool), np.ones(6, bool), boxes=boxes)}
+    rows = by_quantity(places.rows(comparison_of(tmp_path, request, real=solvers)))
+    assert places.BY_CHANCE not in rows
+    assert rows[places.AT_PLACE].low is None
+
+
+def test_every_quantity_is_defined() -> None:
+    names = [card.name for card in places.SECTION.quantities]
+    assert all(a != b for a, b in pairwise(names))
+    assert {places.CALLS, places.AT_PLACE, places.ABOVE, places.DIFFERENCE, places.GAIN_AT} <= set(names)

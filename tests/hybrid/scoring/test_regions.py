@@ -1,0 +1,161 @@
+"""Where a call looked, and what covers an annotated place."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from hybrid.core.types import (
+    AnnotatedPlace,
+    Attempt,
+    Box,
+    Exchange,
+    ImageRef,
+    Kind,
+    Point,
+    Prompt,
+    Question,
+    Reply,
+    Step,
+    StoredImage,
+)
+from hybrid.scoring.regions import Look, Region, Target, annotated, covers, look_covers, looks_of
+
+PHOTO, SECOND = (StoredImage(f"{number:064x}", 1000, 800, "image/png") for number in (1, 2))
+CROP = StoredImage(f"{3:064x}", 400, 200, "image/png")
+WANTED = Box(100, 100, 200, 200)
+
+
+@pytest.mark.parametrize(
+    ("place", "wanted", "is_covered"),
+    [
+        (Box(100, 100, 200, 200), WANTED, True),
+        (Box(0, 0, 300, 300), WANTED, True),
+        # The centre and exactly half of the area.
+        (Box(100, 100, 150, 200), WANTED, True),
+        # A little less than half, beside the centre.
+        (Box(151, 100, 200, 200), WANTED, False),
+        # The centre, and less than half.
+        (Box(130, 130, 170, 170), WANTED, False),
+        (Box(300, 300, 400, 400), WANTED, False),
+        (Point(100, 200), WANTED, True),
+        (Point(99, 150), WANTED, False),
+        (Box(0, 0, 60, 60), Point(60, 60), True),
+        (Box(0, 0, 60, 60), Point(61, 60), False),
+        (Point(130, 140), Point(100, 100), True),
+        (Point(131, 140), Point(100, 100), False),
+    ],
+)
+def test_what_covers(place: Any, wanted: Any, is_covered: bool) -> None:
+    # 5 % of the longer side are 50 px: (30, 40) away is within, (31, 40) is not.
+    (target,) = annotated(_question(AnnotatedPlace(wanted)))
+    assert covers(place, target) is is_covered
+
+
+def test_a_tolerance_of_the_answer_replaces_the_usual_distance() -> None:
+    asked = _question(kind=Kind.POINT, target={"point": [100, 100], "within": 3.0})
+    assert annotated(asked) == (Target(PHOTO, Point(100, 100), 3.0),)
+    assert [covers(Point(100, 100 + d), annotated(asked)[0]) for d in (3, 4)] == [True, False]
+
+
+def test_what_is_annotated() -> None:
+    assert annotated(_question()) == ()
+    box = _question(kind=Kind.BOX, target={"box": [1, 2, 3, 4]})
+    assert [target.place for target in annotated(box)] == [Box(1, 2, 3, 4)]
+    # The annotation says more than the answer.
+    both = _question(AnnotatedPlace(Box(5, 5, 9, 9)), kind=Kind.BOX, target={"box": [1, 2, 3, 4]})
+    assert [target.place for target in annotated(both)] == [Box(5, 5, 9, 9)]
+    # A benchmark's own target, and a number that is no box.
+    assert [target.place for target in annotated(_question(kind=Kind.POINT, target=[1, 2, 3, 4]))] == [Box(1, 2, 3, 4)]
+    assert annotated(_question(kind=Kind.POINT, target={"box": ["a", 2, 3, 4]})) == ()
+    # A picture that the question has not.
+    assert annotated(_question(AnnotatedPlace(WANTED, 3))) == ()
+
+
+def test_boxes_and_points_of_arguments() -> None:
+    box = {"x0": 10, "y0": 20, "x1": 30, "y1": 40}
+    assert _places({"box": box}) == [[Box(10, 20, 30, 40)]]
+    assert _places({"points": [{"x": 1, "y": 2, "label": "A"}, {"x": 3, "y": 4}]}) == [[Point(1, 2), Point(3, 4)]]
+    # A letter alone says no place, a negative box is none, and neither is a text or a truth value.
+    assert _places({"point": {"label": "A"}}) == []
+    assert _places({"box": {"x0": 30, "y0": 20, "x1": 10, "y1": 40}}) == []
+    assert _places({"point": {"x": True, "y": 2}}) == []
+    assert _places({"point": {"x": float("nan"), "y": 2}}) == []
+    # What lies over the border is cut off.
+    assert _places({"box": {"x0": 900, "y0": -5, "x1": 1200, "y1": 40}}) == [[Box(900, 0, 1000, 40)]]
+    assert _places({"point": {"x": 1200, "y": 2}}) == []
+
+
+def test_the_image_of_an_argument() -> None:
+    args = {"points": [{"x": 1, "y": 2}], "candidates": [{"x": 3, "y": 4, "image": 2}]}
+    (look,) = looks_of(_question(), _attempt(_step(args, images=["img:1", "img:2"])))
+    assert [(region.image, region.place) for region in look.regions] == [(PHOTO, Point(1, 2)), (SECOND, Point(3, 4))]
+    # A number beyond the images of the call.
+    assert _places({"points": [{"x": 3, "y": 4, "image": 9}]}) == []
+
+
+def test_coordinates_in_a_crop_are_those_of_the_photo() -> None:
+    cut = ImageRef("crop:1", CROP, "img:1", Box(200, 300, 400, 400), 2.0)
+    first = _step({"box": {"x0": 200, "y0": 300, "x1": 400, "y1": 400}}, made=(cut,))
+    second = _step({"box": {"x0": 100, "y0": 50, "x1": 200, "y1": 100}}, images=["crop:1"])
+    looks = looks_of(_question(), _attempt(first, second))
+    assert [look.regions[0].place for look in looks] == [Box(200, 300, 400, 400), Box(250, 325, 300, 350)]
+    assert {look.regions[0].image for look in looks} == {PHOTO}
+
+
+def test_parts_cut_out_and_boxes_put_out_count_without_arguments() -> None:
+    cut = ImageRef("crop:1", CROP, "img:1", Box(200, 300, 400, 400), 2.0)
+    drawn = ImageRef("overlay:1", PHOTO, "img:1", Box(0, 0, 1000, 800))
+    assert _places({}, made=(cut, drawn)) == [[Box(200, 300, 400, 400)]]
+    output = {"detections": [{"name": "cat", "box_px": [1, 2, 30, 40]}, {"name": "dog", "box_px": None}]}
+    assert _places({"names": ["cat"]}, data=output) == [[Box(1, 2, 30, 40)]]
+    # Of which of two pictures a box is would be a guess.
+    assert _places({}, data=output, images=["img:1", "img:2"]) == []
+    # The arguments say where it was to look, whatever came of it.
+    assert _places({"point": {"x": 5, "y": 6}}, data=output) == [[Point(5, 6)]]
+
+
+def test_a_call_for_everything_has_no_region() -> None:
+    half = {"x0": 0, "y0": 0, "x1": 500, "y1": 800}
+    assert _places({"box": half}) == [[Box(0, 0, 500, 800)]]
+    assert _places({"box": {**half, "x1": 501}}) == []
+    quadrants = [
+        ImageRef(
+            f"crop:{n}", CROP, "img:1", Box(500 * (n % 2), 400 * (n // 2), 500 + 500 * (n % 2), 400 + 400 * (n // 2))
+        )
+        for n in range(4)
+    ]
+    assert _places({}, made=tuple(quadrants)) == []
+
+
+def test_a_fault_and_a_foreign_picture_have_no_region() -> None:
+    args = {"point": {"x": 5, "y": 6}}
+    assert _places(args, fault="tool_error") == []
+    assert _places(args, images=["img:7"]) == []
+    assert looks_of(Question("q", "t", (SECOND,), "?", Kind.TEXT), _attempt(_step(args))) == ()
+
+
+def test_a_region_of_another_picture_covers_nothing() -> None:
+    (target,) = annotated(_question(AnnotatedPlace(WANTED, 2)))
+    assert not look_covers(Look("crop", (Region(PHOTO, WANTED),)), target)
+    assert look_covers(Look("crop", (Region(SECOND, WANTED),)), target)
+
+
+def _question(*evidence: AnnotatedPlace, kind: Kind = Kind.TEXT, target: Any = None) -> Question:
+    images = (PHOTO,) if kind is not Kind.TEXT else (PHOTO, SECOND)
+    return Question("q", "t", images, "?", kind, target=target, evidence=evidence)
+
+
+def _step(args: Any, images: Sequence[str] = ("img:1",), made: Any = (), data: Any = None, fault: Any = None) -> Step:
+    facts = {"images": list(images), "args": args, "data": data or {}, "confidence": 1.0}
+    return Step("tool", "a tool", "text", fault=fault, data=facts, images=made)
+
+
+def _attempt(*steps: Step) -> Attempt:
+    prompt = Prompt(("?", ImageRef("img:1", PHOTO), ImageRef("img:2", SECOND)), Kind.TEXT)
+    return Attempt("q", (Exchange(prompt, Reply("", steps=steps)),), 1.0)
+
+
+def _places(args: Any, **step: Any) -> list[list[Any]]:
+    looks = looks_of(_question(), _attempt(_step(args, **step)))
+    return [[region.place for region in look.regions] for look in looks]

@@ -1,0 +1,21 @@
+"""The second fixed wording of a tool's texts: `wording=wording_of(__file__)` of a `Tool`.
+
+A line of `wording.tsv` in the tool's folder, or of `NAME.wording.tsv` beside its file, is a phrase and the phrase that
+replaces it; those of `_shared/wording.tsv` hold for every tool, after its own. `hybrid/solving/paraphrase.py` replaces.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+def wording_of(module: str) -> tuple[tuple[str, str], ...]:
+    """Return the pairs of phrases of the tool whose module lies in the file."""
+    path = Path(module)
+    own = path.with_name("wording.tsv") if path.name == "__init__.py" else path.with_suffix(".wording.tsv")
+    return (*_pairs(own), *_pairs(Path(__file__).with_suffix(".tsv")))
+
+
+def _pairs(path: Path) -> list[tuple[str, str]]:
+    lines = path.read_text("utf-8").splitlines()
+    return [(phrase, other) for phrase, _, other in (line.partition("\t") for line in lines)]
