@@ -167,7 +167,7 @@ asyncio.run(until_signal(work()))
 
 
 @pytest.mark.system
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_the_signal_after_the_second_ends_at_once(number: signal.Signals) -> None:
     command = [sys.executable, "-c", SLOW_TO_END]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
