@@ -54,23 +54,23 @@ class Http:
     async def lines(self, path: str, most: int) -> AsyncIterator[bytes]:
         """Yield the first `most` lines of a file, without line ends, skipping those longer than a reply may be.
 
-        The rest is left out after `MAX_STREAM_BYTES` of skipped lines: one without an end would be read for ever.
+        A line of more than `MAX_STREAM_BYTES` is the last one: it may have no end.
         """
-        line, count, skipped = _Line(), 0, 0
+        line, count = _Line(), 0
         try:
             async with self._answer("GET", path, None, {"Accept": "*/*"}) as response:
                 async for piece in _pieces(response):
-                    skipped += line.add(piece)
+                    line.add(piece)
+                    if line.size > MAX_STREAM_BYTES or count >= most:
+                        log.warning("%s: the rest is left out after %d lines", path, count)
+                        response.close()
+                        return
                     if piece.endswith(b"\n"):
                         if line.is_too_long:
                             log.warning("%s: a line of more than %d bytes is left out", path, MAX_REPLY_BYTES)
                         if text := line.take():
                             yield text
                         count += 1
-                    if count >= most or skipped > MAX_STREAM_BYTES:
-                        log.warning("%s: the rest is left out after %d lines, %d bytes skipped", path, count, skipped)
-                        response.close()
-                        return
                 if text := line.take():
                     yield text
         finally:
@@ -108,26 +108,26 @@ class _Line:
 
     def __init__(self) -> None:
         self.bytes = ReplyBytes()
-        self.is_too_long = False
+        self.size = 0
         self._data = bytearray()
 
-    def add(self, piece: bytes) -> int:
-        """Add a piece; return the number of bytes that were skipped because the line is too long for a reply.
+    @property
+    def is_too_long(self) -> bool:
+        """Whether it is longer than a reply may be, so that its bytes are not kept."""
+        return self.size > MAX_REPLY_BYTES
 
-        Raises `UnreadableReplyError` if all replies on their way are too large together.
-        """
-        self.is_too_long = self.is_too_long or len(self._data) + len(piece) > MAX_REPLY_BYTES
-        if self.is_too_long:
-            return len(piece)
-        self.bytes.hold(len(piece))
-        self._data += piece
-        return 0
+    def add(self, piece: bytes) -> None:
+        """Add a piece. Raises `UnreadableReplyError` if all replies on their way are too large together."""
+        self.size += len(piece)
+        if not self.is_too_long:
+            self.bytes.hold(len(piece))
+            self._data += piece
 
     def take(self) -> bytes:
         """Return the line without its end, empty if it was too long, and begin the next."""
         data = b"" if self.is_too_long else bytes(self._data).strip(b"\r\n")
         self.bytes.release()
-        self._data, self.is_too_long = bytearray(), False
+        self._data, self.size = bytearray(), 0
         return data if data.strip() else b""
 
 
