@@ -19,9 +19,8 @@ from hybrid.config import ModelSettings, Price, RunConfig, RunLimits
 from hybrid.log.batches import read_batches
 from hybrid.models.batch_apis import BatchRules
 from hybrid.models.batch_apis.openai import OpenAIBatches
-from hybrid.models.batching import follow
+from hybrid.models.batching import follow, reply_store
 from hybrid.models.batching import http as batch_http
-from hybrid.models.batching import reply_store
 from hybrid.models.chat_completions import stream
 from hybrid.models.failures import UnreadableReplyError
 from hybrid.running.resolve import prepare
