@@ -81,8 +81,15 @@ def test_a_server_that_does_not_start_is_named_with_its_last_lines(command: Comm
 
 
 def test_a_server_that_ends_costs_no_finished_answer(command: Command, blink: tuple[str, ...]) -> None:
-    result = command(*blink, "--server-arg", "ends=1", "--model-arg", "retries=0", code=None)
-    assert result.code in (2, 3)
+    more = ("--allow", "blind", "--concurrency", "2", "--model-arg", "retries=0")
+    result = command(*blink, *more, "--server-arg", "ends=5", code=3)
+    stop = next(line for line in result.err.splitlines() if line.startswith("stopped with"))
+    finished = len(Path("run/mllm/attempts.jsonl").read_text().splitlines())
+    assert 0 < finished < 6
+    assert stop.startswith(f"stopped with {6 - finished} questions open: the server of vllm:tiny ended (exit code 7)")
+    assert "its log is run/server.log: " in stop
+    assert "CUDA out of memory" in stop
+    assert stop.endswith("what is finished is kept: run it again to go on")
     wait_for_end(processes(Path("run/server.log")))
 
 
