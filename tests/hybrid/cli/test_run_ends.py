@@ -46,7 +46,7 @@ def hybrid(*commands: Sequence[object], limit: int | None = None, names: Sequenc
         check=False,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
         preexec_fn=small_files,
     )
     assert "Traceback" not in result.stderr, result.stderr
