@@ -47,7 +47,7 @@ class Treatment:
     # Which pictures count as tokens: those that the model sees, all, or none; or the same number for every request.
     counts: Literal["seen", "all", "none", "constant"] = "seen"
     uncounted: bool = False
-    order: Literal["kept", "reversed", "first"] = "kept"
+    order: Literal["kept", "reversed", "first", "rest"] = "kept"
     thinks: bool = False
     # The field of a message in which the thinking is.
     thinks_in: Literal["reasoning_content", "reasoning"] = "reasoning_content"
@@ -154,7 +154,8 @@ class PictureServer:
         texts = json.dumps(request["messages"])
         read = [_probe_numbers().get(url, "") for url in pictures]
         if ORDER_TEXT in texts:
-            text = {"kept": read, "reversed": read[::-1], "first": read[:1]}[self.treatment.order]
+            orders = {"kept": read, "reversed": read[::-1], "first": read[:1], "rest": read[1:]}
+            text = orders[self.treatment.order]
             return {**messages, "content": " ".join(text) or "none"}
         if PROBE_TEXT in texts or "shows a number" in texts:
             return {**messages, "content": read[-1] if read and read[-1] else "I see no number"}

@@ -165,6 +165,8 @@ def teach(folder: Path, steps: int = STEPS) -> float:
         if step % 25 == 24:
             print(f"step {step + 1}: loss {sum(losses[-25:]) / 25:.4f}, {time.monotonic() - start:.0f} s", flush=True)
             model.save_pretrained(folder)
+    # Fewer steps than the loop saves after.
+    model.save_pretrained(folder)
     processor.save_pretrained(folder)
     return sum(losses[-50:]) / len(losses[-50:])
 

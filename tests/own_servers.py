@@ -23,6 +23,7 @@ if "--broken" in words:
 engine = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
 print("processes", os.getpid(), engine.pid, flush=True)
 ready = time.monotonic() + float(words[words.index("--seconds") + 1] if "--seconds" in words else 0)
+asked = []
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -45,7 +46,9 @@ class Handler(BaseHTTPRequestHandler):
     def do_POST(self):
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         print("asked", body["model"], self.headers["Authorization"], flush=True)
-        if "--ends" in words:
+        asked.append(body)
+        if "--ends" in words and len(asked) > int(words[words.index("--ends") + 1]):
+            print("OutOfMemoryError: CUDA out of memory.", flush=True)
             os._exit(7)
         message = {{"role": "assistant", "content": "Answer: (A)"}}
         usage = {{"prompt_tokens": 100 + 100 * str(body["messages"]).count("data:image"), "completion_tokens": 4}}

@@ -343,8 +343,8 @@ def test_every_exit_code_is_listed() -> None:
     texts = [path.read_text() for path in (ROOT / "hybrid" / "cli").glob("*.py")]
     numbers = {int(code) for text in texts for code in re.findall(r"^ +return (\d+)(?: if .*)?$", text, re.MULTILINE)}
     numbers |= {int(code) for text in texts for code in re.findall(r"\breturn .* else (\d+)$", text, re.MULTILINE)}
-    assert numbers == set(EXIT_CODES) - {141}
-    # It is given by the stream whose reader has gone.
+    # Those of signals are computed, and 141 is given by the stream whose reader has gone.
+    assert numbers == set(EXIT_CODES) - {129, 141, 143}
     assert "141" in (main.__doc__ or "")
 
 

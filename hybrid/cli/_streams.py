@@ -39,8 +39,8 @@ def redact_logs() -> None:
 _CONTROLS = {code: f"\\u{code:04x}" for code in (*range(32), *range(127, 160)) if chr(code) not in "\t\n\r"}
 # Cursor movements between several progress bars, which are written separately.
 _UP = re.compile(r"\n*(\x1b\[A)*")
-# Errors after which a stream accepts nothing more: its reader is closed, or the disk of its file is full.
-LOST = frozenset({errno.EPIPE, errno.ENOSPC, errno.EDQUOT})
+# Errors after which a stream accepts nothing more: its reader or terminal is closed, or the disk of its file is full.
+LOST = frozenset({errno.EPIPE, errno.EIO, errno.ENOSPC, errno.EDQUOT})
 # Exit code of a program whose reader is closed, as shells report for SIGPIPE.
 CLOSED = 128 + 13
 

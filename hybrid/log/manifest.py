@@ -89,7 +89,7 @@ class _ToolPicture:
 
 @dataclass(frozen=True)
 class _PictureOrder:
-    verdict: Literal["in order", "out of order", "missing", "unknown"]
+    verdict: Literal["in order", "out of order", "missing", "refused", "unknown"]
 
 
 @dataclass(frozen=True)

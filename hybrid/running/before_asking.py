@@ -90,7 +90,13 @@ async def ask_before(run: ResolvedRun, state: RunState, tell: Tell) -> ResolvedR
         sight = await _check(run, model, SIGHT, lambda chat: look(chat, store, kind))
         _refuse_blind(run, model.name, sight)
     if sight.get("verdict") != "blind" and (count := most_separate_pictures(run, showing)) >= ORDER_FROM:
-        _refuse_unordered(run, model.name, await _check(run, model, ORDER, lambda chat: see_order(chat, store, count)))
+        order = await _check(run, model, ORDER, lambda chat: see_order(chat, store, count))
+        _refuse_unordered(run, model.name, order)
+        if order.get("verdict") == "refused":
+            tell(
+                f"note: {model.name}: its server refuses {count} pictures in one message ({order['said']}): "
+                "--images concat joins them to one"
+            )
     if offering:
         run = await _ask_about_tools(run, model, offering, showing, sight, tell)
     # Probe the model's coordinate frame once per run, then read it from the manifest.

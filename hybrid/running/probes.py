@@ -113,9 +113,12 @@ class ToolPicture:
 
 @dataclass(frozen=True, slots=True)
 class PictureOrder:
-    """The order in which the model reads the numbers in `count` pictures of one message, and its reply."""
+    """The order in which the model reads the numbers in `count` pictures of one message, and its reply.
 
-    verdict: Literal["in order", "out of order", "missing", "unknown"]
+    The verdict is "refused" if the server does not take so many; `said` is then its message.
+    """
+
+    verdict: Literal["in order", "out of order", "missing", "refused", "unknown"]
     said: str
     count: int
 
@@ -201,22 +204,44 @@ async def look_at_result(
 
 async def see_order(chat: Chat, store: ImageStore, count: int) -> PictureOrder:
     """Test in which order the model reads the numbers in `count` pictures of one message, with one to three calls."""
-    text, tokens, seen = "", 0, set[str]()
+    text, tokens, orders, shown = "", 0, list[list[str]](), list[Sequence[str]]()
     for turn in range(2):
         numbers = ORDER_NUMBERS[:count] if turn == 0 else ORDER_NUMBERS[:count][::-1]
-        reply = await _shown_numbers(chat, store, numbers, turn)
+        try:
+            reply = await _shown_numbers(chat, store, numbers, turn)
+        except Outage as error:
+            failed = read_failure(error.__cause__) if error.__cause__ else None
+            if failed is None or failed.kind is not Failure.REQUEST:
+                raise
+            return PictureOrder("refused", failed.text[:200], count)
         text, tokens = reply.text.strip()[:80], reply.usage.input_tokens if reply.usage else 0
         order = read_order(reply, numbers)
         if order == [*numbers]:
             return PictureOrder("in order", text, count)
-        seen = set(order)
-    if len(seen) == count:
+        orders.append(order)
+        shown.append(numbers)
+    if len(orders[-1]) == count:
         return PictureOrder("out of order", text, count)
-    if seen and tokens:
+    if _same_place_is_missing(shown, orders):
+        return PictureOrder("missing", text, count)
+    if orders[-1] and tokens:
         alone = await _shown_numbers(chat, store, ORDER_NUMBERS[:1], 2)
         if alone.usage and tokens - alone.usage.input_tokens <= MAX_WORDS:
             return PictureOrder("missing", text, count)
     return PictureOrder("unknown", text, count)
+
+
+def _same_place_is_missing(shown: Sequence[Sequence[str]], orders: Sequence[Sequence[str]]) -> bool:
+    """Whether the replies lack the same places, each with another number: a server dropped these pictures.
+
+    A model that cannot read a number misses that number instead.
+    """
+    missing = [
+        [place for place, number in enumerate(numbers) if number not in order]
+        for numbers, order in zip(shown, orders, strict=True)
+    ]
+    first, second = shown
+    return bool(orders[0]) and missing[0] == missing[1] and all(first[place] != second[place] for place in missing[0])
 
 
 async def _shown_numbers(chat: Chat, store: ImageStore, numbers: Sequence[str], call: int) -> AssistantMessage:

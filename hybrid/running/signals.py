@@ -1,4 +1,4 @@
-"""SIGINT and SIGTERM end a run in order: replies in flight are awaited, and finished questions are saved.
+"""SIGINT, SIGTERM and SIGHUP end a run in order: replies in flight are awaited, finished questions are saved.
 
     asyncio.run(until_signal(work))     # raises `Interrupted`, with the signal, after `work` has been cancelled
 
@@ -20,7 +20,7 @@ from hybrid.models.open_requests import GRACE_S, requests_out
 
 T = TypeVar("T")
 
-SIGNALS = (signal.SIGINT, signal.SIGTERM)
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 log = logging.getLogger(__name__)
 
@@ -45,7 +45,7 @@ class Interrupted(HybridError):
 
     @property
     def exit_code(self) -> int:
-        """Exit code as in a shell: 130 for SIGINT, 143 for SIGTERM."""
+        """Exit code as in a shell: 130 for SIGINT, 143 for SIGTERM, 129 for SIGHUP."""
         return 128 + self.number
 
 
@@ -59,6 +59,9 @@ async def until_signal(work: Coroutine[Any, Any, T], grace_s: float = GRACE_S) -
     assert task is not None  # noqa: S101 - a coroutine runs in one
     loop = asyncio.get_running_loop()
     handlers = {number: signal.getsignal(number) for number in SIGNALS}
+    # `nohup` starts a program with SIGHUP ignored: it is to go on when its terminal is closed.
+    if handlers[signal.SIGHUP] is signal.SIG_IGN:
+        del handlers[signal.SIGHUP]
     caught: list[signal.Signals] = []
     lost_counts: list[int] = []
     draining: list[asyncio.Task[None]] = []
@@ -77,11 +80,11 @@ async def until_signal(work: Coroutine[Any, Any, T], grace_s: float = GRACE_S) -
             draining.append(loop.create_task(drain()))
             return
         _tell_waiting(number, grace_s, "; one more signal ends at once and loses them")
-        for other in SIGNALS:
+        for other in handlers:
             loop.remove_signal_handler(other)
             signal.signal(other, signal.SIG_DFL)
 
-    for number in SIGNALS:
+    for number in handlers:
         loop.add_signal_handler(number, stop, number)
     try:
         return await work
@@ -93,9 +96,9 @@ async def until_signal(work: Coroutine[Any, Any, T], grace_s: float = GRACE_S) -
         requests_out.resume()
         for waiting in draining:
             waiting.cancel()
-        for number in SIGNALS:
+        for number, handler in handlers.items():
             loop.remove_signal_handler(number)
-            signal.signal(number, handlers[number])
+            signal.signal(number, handler)
 
 
 def _tell_waiting(number: signal.Signals, grace_s: float, more: str = "") -> None:

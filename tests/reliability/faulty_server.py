@@ -177,17 +177,17 @@ class FaultyServer:
         ready = threading.Event()
         self._thread = threading.Thread(target=lambda: asyncio.run(self._serve(ready)), daemon=True)
         self._thread.start()
-        assert ready.wait(30), "the server did not start"
+        assert ready.wait(600), "the server did not start"
 
     def stop(self) -> None:
         """Break every connection and refuse new ones."""
         if self._thread is None or self._loop is None:
             return
         self._loop.call_soon_threadsafe(self._over.set)
-        self._thread.join(30)
+        self._thread.join(600)
         self._thread = None
 
-    def wait_for(self, requests: int, seconds: float = 120.0) -> None:
+    def wait_for(self, requests: int, seconds: float = 600.0) -> None:
         """Return as soon as so many requests have come in all. Raises `AssertionError` after so many seconds."""
         with self._changed:
             came = self._changed.wait_for(lambda: len(self.seen) >= requests, seconds)

@@ -14,7 +14,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 # No command of these tests takes so long: a process that does is killed and its test fails.
-END_S = 240
+END_S = 600
 # The folder of so many questions.
 Questions = Callable[[int], Path]
 MODEL = ("--model", "openai:mock")

@@ -106,7 +106,7 @@ def hybrid(place: Place, *words: object) -> "subprocess.CompletedProcess[str]":
         check=False,
         capture_output=True,
         text=True,
-        timeout=180,
+        timeout=600,
     )
 
 

@@ -10,10 +10,12 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import sys
 import tempfile
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import mcp.types as protocol
@@ -27,6 +29,7 @@ from hybrid.core.secrets import redact
 from hybrid.core.timing import CallTime, Stopwatch, finished, running
 from hybrid.core.types import Fault, Finding, ImageRef, Json
 from hybrid.integrations.mcp import foreign
+from hybrid.integrations.mcp.bounded import HOOKS, MAX_MESSAGE_BYTES
 from hybrid.integrations.mcp.foreign import McpTool, ServerAddress, clean, one_line
 from hybrid.integrations.pictures import read_image
 from hybrid.interface.findings import wait_for
@@ -39,6 +42,8 @@ from hybrid.tool import Args, Tool
 
 # The package logs a traceback for every invalid line of a server; errors that end a call are reported by hybrid.
 logging.getLogger("mcp.client").setLevel(logging.CRITICAL)
+# Passes on what a server says over stdio, message by message.
+RELAY = str(Path(__file__).with_name("relay.py"))
 # Seconds that calls wait for an unreachable server; afterwards each call tries once, until it is back.
 AWAY_S = 60.0
 # Maximum connections that a call may break while no other is running.
@@ -71,11 +76,14 @@ async def connected(server: ServerAddress) -> AsyncIterator[tuple[ClientSession,
 
                         # Proxy settings must not apply to a server on this machine.
                         asking = httpx.AsyncClient(
-                            trust_env=not is_loopback(first), timeout=httpx.Timeout(30.0, read=300.0)
+                            trust_env=not is_loopback(first),
+                            timeout=httpx.Timeout(30.0, read=300.0),
+                            event_hooks=HOOKS,
                         )
                         transport = streamable_http_client(first, http_client=await stack.enter_async_context(asking))
                     else:
-                        process = StdioServerParameters(command=first, args=others)
+                        words = ["-E", RELAY, str(MAX_MESSAGE_BYTES), first, *others]
+                        process = StdioServerParameters(command=sys.executable, args=words)
                         transport = stdio_client(process, stderr)  # type: ignore[arg-type]
                     read, write, *_ = await stack.enter_async_context(transport)
                     session = await stack.enter_async_context(ClientSession(read, write))

@@ -30,6 +30,7 @@ import uvicorn
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from hybrid.core.errors import HybridError
 from hybrid.core.images import PNG
@@ -45,6 +46,8 @@ PATH = "/mcp"
 MAX_BODY_BYTES = 2 * MAX_BYTES
 METHODS = ("POST", "DELETE")
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
+# Seconds after which a connection is closed from which no complete request comes and nothing more of one.
+IDLE_S = 30.0
 # Seconds for running calls to finish when the server is stopped.
 LEAVE_S = 2
 # JSON schema of the structured content, the same for all tools.
@@ -214,6 +217,7 @@ async def serve_http(toolbox: Toolbox, bound: socket.socket) -> None:
     app = LoopbackOnly(manager.handle_request, bound.getsockname()[1])
     config = uvicorn.Config(
         app,
+        http=ImpatientProtocol,
         lifespan="off",
         ws="none",
         log_config=None,
@@ -230,6 +234,38 @@ async def serve_http(toolbox: Toolbox, bound: socket.socket) -> None:
     finally:
         for number in SIGNALS:
             loop.remove_signal_handler(number)
+
+
+class ImpatientProtocol(H11Protocol):
+    """A connection that is closed when it is silent for `IDLE_S`; uvicorn waits for a request without an end."""
+
+    _timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Wait for the first request."""
+        super().connection_made(transport)
+        self._wait()
+
+    def data_received(self, data: bytes) -> None:
+        """Read a part of a request, and wait for the next."""
+        super().data_received(data)
+        self._wait()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Stop waiting."""
+        if self._timer is not None:
+            self._timer.cancel()
+        super().connection_lost(exc)
+
+    def _wait(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = self.loop.call_later(IDLE_S, self._close_if_silent)
+
+    def _close_if_silent(self) -> None:
+        # A request that has come in full is being answered.
+        if self.cycle is None or self.cycle.response_complete or self.cycle.more_body:
+            self.transport.close()
 
 
 class _Ended(uvicorn.Server):

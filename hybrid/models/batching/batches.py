@@ -27,6 +27,7 @@ from hybrid.log.batches import BATCHES, BatchedCall, BatchJournal, LoggedBatch
 from hybrid.models.base import CallKey
 from hybrid.models.batch_apis import BatchApi, dumped
 from hybrid.models.batching.follow import LOST, LOST_TWICE, Follower
+from hybrid.models.batching.reply_store import ReplyStore
 from hybrid.models.batching.ticket import BatchItem, Live, Said
 
 FOLDER = "batches"  # Folder in a run for requests that are not sent yet.
@@ -80,7 +81,9 @@ class Batches:
         for batch in self._journal.known.values():
             if batch.state not in ("refused", "lost"):
                 self._note_sent(batch)
-        self._back: dict[BatchedCall, Said] = {}  # Replies to calls that were not made again yet.
+        self._replies = ReplyStore()
+        # Replies to calls that were not made again yet.
+        self._back: dict[BatchedCall, Callable[[], Said]] = {}
         self._waiting: dict[BatchedCall, BatchItem] = {}
         self._writing: _Writing | None = None
         self._live = self._parked = 0
@@ -133,7 +136,7 @@ class Batches:
         if self._follower.over is not None:
             raise type(self._follower.over)(str(self._follower.over))
         if (times := self._follower.times_lost[call]) > 1:
-            self._back[call] = LOST, dumped(LOST_TWICE)
+            self._back[call] = self._replies.keep((LOST, dumped(LOST_TWICE)))
         ticket = BatchItem(call, _LIVE.get(), self._put, said=self._back.pop(call, None), sent=times)
         if ticket.said is not None:
             return ticket
@@ -234,11 +237,12 @@ class Batches:
         """Hand a reply to its call; None if the request was not accepted, so that it is made again unpaid."""
         self._sent_of.pop(call, None)
         if (ticket := self._waiting.get(call)) is not None:
-            ticket.said, ticket.sent = reply, self._follower.times_lost[call]
+            ticket.said = self._replies.keep(reply) if reply is not None else None
+            ticket.sent = self._follower.times_lost[call]
             self._wake(ticket)
         elif reply is not None and reply[0] < 300:
             # A request that failed in an earlier command is asked again.
-            self._back[call] = reply
+            self._back[call] = self._replies.keep(reply)
 
     def _stop(self, error: HybridError) -> None:
         for ticket in tuple(self._waiting.values()):
@@ -252,4 +256,5 @@ class Batches:
         shutil.rmtree(self._folder, ignore_errors=True)
         await self._follower.close()
         await self._api.http.close()
+        self._replies.close()
         self._journal.close()

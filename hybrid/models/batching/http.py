@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from hybrid.models.chat_completions.stream import MAX_REPLY_BYTES
+from hybrid.models.chat_completions.stream import MAX_REPLY_BYTES, MAX_STREAM_BYTES, ReplyBytes
 from hybrid.models.chat_completions.wire import Address, opened_session, status_error, whole_body
 from hybrid.models.failures import UnreadableReplyError
 
@@ -52,26 +52,29 @@ class Http:
             raise UnreadableReplyError(f"the answer is no JSON: {start}") from None
 
     async def lines(self, path: str, most: int) -> AsyncIterator[bytes]:
-        """Yield the first `most` lines of a file, without line ends, skipping those longer than a reply may be."""
-        async with self._answer("GET", path, None, {"Accept": "*/*"}) as response:
-            line, too_long, count = bytearray(), False, 0
-            async for piece in _pieces(response):
-                begins_next = piece.endswith(b"\n")
-                too_long = too_long or len(line) + len(piece) > MAX_REPLY_BYTES
-                line += b"" if too_long else piece
-                if not begins_next:
-                    continue
-                if too_long:
-                    log.warning("%s: a line of more than %d bytes is left out", path, MAX_REPLY_BYTES)
-                elif line.strip():
-                    yield bytes(line).rstrip(b"\r\n")
-                line, too_long, count = bytearray(), False, count + 1
-                if count >= most:
-                    log.warning("%s: more than %d lines, of which the rest is left out", path, most)
-                    response.close()
-                    return
-            if line.strip() and not too_long:
-                yield bytes(line)
+        """Yield the first `most` lines of a file, without line ends, skipping those longer than a reply may be.
+
+        A line of more than `MAX_STREAM_BYTES` is the last one: it may have no end.
+        """
+        line, count = _Line(), 0
+        try:
+            async with self._answer("GET", path, None, {"Accept": "*/*"}) as response:
+                async for piece in _pieces(response):
+                    line.add(piece)
+                    if line.size > MAX_STREAM_BYTES or count >= most:
+                        log.warning("%s: the rest is left out after %d lines", path, count)
+                        response.close()
+                        return
+                    if piece.endswith(b"\n"):
+                        if line.is_too_long:
+                            log.warning("%s: a line of more than %d bytes is left out", path, MAX_REPLY_BYTES)
+                        if text := line.take():
+                            yield text
+                        count += 1
+                if text := line.take():
+                    yield text
+        finally:
+            line.bytes.release()
 
     @asynccontextmanager
     async def _answer(
@@ -98,6 +101,34 @@ class Http:
         if self._session is not None:
             await self._session.close()
             self._session = None
+
+
+class _Line:
+    """A line of a file while it arrives."""
+
+    def __init__(self) -> None:
+        self.bytes = ReplyBytes()
+        self.size = 0
+        self._data = bytearray()
+
+    @property
+    def is_too_long(self) -> bool:
+        """Whether it is longer than a reply may be, so that its bytes are not kept."""
+        return self.size > MAX_REPLY_BYTES
+
+    def add(self, piece: bytes) -> None:
+        """Add a piece. Raises `UnreadableReplyError` if all replies on their way are too large together."""
+        self.size += len(piece)
+        if not self.is_too_long:
+            self.bytes.hold(len(piece))
+            self._data += piece
+
+    def take(self) -> bytes:
+        """Return the line without its end, empty if it was too long, and begin the next."""
+        data = b"" if self.is_too_long else bytes(self._data).strip(b"\r\n")
+        self.bytes.release()
+        self._data, self.size = bytearray(), 0
+        return data if data.strip() else b""
 
 
 async def _pieces(response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:

@@ -37,7 +37,8 @@ class BatchItem:
     # Writes it into a batch; returns an error reply at once if it fits in no batch.
     put: Callable[[BatchItem, bytes], Said | None]
     direct: bool = False
-    said: Said | None = None
+    # Reads the reply that came back, which may be on disk.
+    said: Callable[[], Said] | None = None
     parked: bool = False
     sent: int = 0  # Number of times it was in a batch that the provider lost.
     arrived: asyncio.Future[None] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
@@ -54,7 +55,8 @@ def exchanged(body: bytes) -> Said | None:
     ticket = TICKET.get()
     if ticket is None or ticket.direct:
         return None
-    reply, ticket.said = ticket.said or ticket.put(ticket, body), None
+    read_reply, ticket.said = ticket.said, None
+    reply = read_reply() if read_reply is not None else ticket.put(ticket, body)
     if reply is None and not ticket.direct:
         ticket.parked = True
         raise PendingInBatch

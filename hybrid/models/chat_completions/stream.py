@@ -23,6 +23,7 @@ MAX_REPLY_BYTES = 8 * 2**20
 MAX_IN_FLIGHT_BYTES = 32 * MAX_REPLY_BYTES
 # Largest size of a stream on the wire in bytes; only its text is kept: events wrap a few letters in hundreds of bytes.
 MAX_STREAM_BYTES = 16 * MAX_REPLY_BYTES
+MAX_COUNTS_BYTES = 2**16  # Largest size of a reply's token counts, which are merged at each event.
 VALUE_BYTES = 8  # Size that any value but a text counts as.
 MAX_TRIED = 2_000  # Pieces of a call's arguments after which its end is no longer tested.
 _LINE_ENDS = re.compile(rb"\r\n|\n|\r(?!\Z)")
@@ -83,11 +84,22 @@ class ReplyBytes:
         if total > MAX_IN_FLIGHT_BYTES:
             raise UnreadableReplyError(f"replies on their way have more than {MAX_IN_FLIGHT_BYTES:,} bytes together")
 
+    def resize(self, count: int) -> None:
+        """Hold exactly this number of bytes. Raises as `hold`."""
+        self.hold(count - self._held)
+
     def receive(self, count: int) -> None:
         """Count bytes of a stream on the wire. Raises `UnreadableReplyError` for more than `MAX_STREAM_BYTES`."""
         self._received += count
         if self._received > MAX_STREAM_BYTES:
             raise UnreadableReplyError(f"the stream has more than {MAX_STREAM_BYTES:,} bytes")
+
+    def replace(self, fields: dict[str, Any], changes: Mapping[str, Any]) -> None:
+        """Put `changes` in `fields`, and hold the difference in size. Raises as `hold`."""
+        for name, value in changes.items():
+            old_size = size_of(fields[name]) + len(name) if name in fields else 0
+            self.hold(size_of(value) + len(name) - old_size)
+            fields[name] = value
 
     def release(self) -> None:
         """Free the memory of a reply that was read or given up."""
@@ -131,6 +143,7 @@ class Assembly:
     def __init__(self) -> None:
         self.ended = False  # Whether the server has ended the stream.
         self._bytes = ReplyBytes()
+        self._buffer = ReplyBytes()  # Bytes of the current line and piece, which are not read yet.
         self._line = bytearray()
         self._data: list[bytes] = []
         self._pending = 0  # Bytes of the current piece.
@@ -152,6 +165,7 @@ class Assembly:
             self._line = bytearray(rest)
             for line in lines:
                 self._read_line(line)
+        self._buffer.resize(len(self._line) + self._pending)
 
     def body(self) -> bytes:
         """Return the reply, after its last byte. Raises if the stream was incomplete."""
@@ -173,6 +187,7 @@ class Assembly:
     def close(self) -> None:
         """Free the memory of a reply that was read or given up."""
         self._bytes.release()
+        self._buffer.release()
 
     def _read_line(self, line: bytes) -> None:
         line = line.removeprefix(_BOM)
@@ -210,8 +225,9 @@ class Assembly:
         self._add(piece)
 
     def _add(self, piece: Mapping[str, Any]) -> None:
-        self._about |= {name: piece[name] for name in ("id", "model") if isinstance(piece.get(name), str)}
-        self._about |= {name: piece[name] for name in FEEDBACK & piece.keys() if piece[name]}
+        fields = {name: piece[name] for name in ("id", "model") if isinstance(piece.get(name), str)}
+        fields |= {name: piece[name] for name in FEEDBACK & piece.keys() if piece[name]}
+        self._bytes.replace(self._about, fields)
         self._count(piece)
         self._count(piece.get("x_groq"))
         choices = piece.get("choices")
@@ -226,20 +242,24 @@ class Assembly:
                 # At the end, or each time, some servers send the full message so far.
                 self._message = {}
             if isinstance(delta, dict):
-                self._bytes.hold(_size(delta))
+                self._bytes.hold(size_of(delta))
                 for name, value in delta.items():
                     if name == "tool_calls":
                         _add_calls(self._message.setdefault(name, []), value)
                     elif name != "role":
                         _grow(self._message, name, value)
             self._reason = _reason(choice.get("finish_reason")) or self._reason
-            self._other_reasons |= {name: choice[name] for name in OTHER_REASONS & choice.keys() if choice[name]}
+            reasons = {name: choice[name] for name in OTHER_REASONS & choice.keys() if choice[name]}
+            self._bytes.replace(self._other_reasons, reasons)
 
     def _count(self, container: Any) -> None:
         """Store token counts, which arrive in a choice, beside it or in a separate piece."""
         for name in ("usage", "usageMetadata", "timings"):
             if isinstance(container, dict) and isinstance(counts := container.get(name), dict):
-                self._about[name] = merged(self._about.get(name, {}), counts)
+                counts = merged(self._about.get(name, {}), counts)
+                if size_of(counts) > MAX_COUNTS_BYTES:
+                    raise UnreadableReplyError(f"{name} of the stream has more than {MAX_COUNTS_BYTES:,} bytes")
+                self._bytes.replace(self._about, {name: counts})
 
 
 def _reason(value: Any) -> str | None:
@@ -248,7 +268,7 @@ def _reason(value: Any) -> str | None:
     return value if isinstance(value, str) and value not in ("", "null") else None
 
 
-def _size(root: Any) -> int:
+def size_of(root: Any) -> int:
     """Return the number of characters that a piece adds to a reply, plus a constant per value."""
     size, values = 0, [root]
     while values:

@@ -23,6 +23,7 @@ class LineAssembly:
     def __init__(self) -> None:
         self.ended = False  # Whether the server has ended the stream.
         self._held = ReplyBytes()
+        self._buffer = ReplyBytes()  # Bytes of the current line.
         self._line = bytearray()
         self._about: dict[str, Any] = {}
         self._texts: dict[str, list[str]] = {}
@@ -44,6 +45,7 @@ class LineAssembly:
                 self._read_line(line)
         if len(self._line) > MAX_REPLY_BYTES:
             raise UnreadableReplyError(f"a line of the reply has more than {MAX_REPLY_BYTES:,} bytes")
+        self._buffer.resize(len(self._line))
 
     def body(self) -> bytes:
         """Return the reply, after its last byte. Raises if the stream was incomplete."""
@@ -58,6 +60,7 @@ class LineAssembly:
     def close(self) -> None:
         """Free the memory of a reply that was read or given up."""
         self._held.release()
+        self._buffer.release()
 
     def _read_line(self, line: bytes) -> None:
         if self.ended or not line.strip():
@@ -70,7 +73,7 @@ class LineAssembly:
             excerpt = line[:200].decode("utf-8", "replace")
             raise UnreadableReplyError(f"a line of the stream is no JSON object: {excerpt}")
         delta = piece.pop("message", None)
-        self._about |= piece
+        self._held.replace(self._about, piece)
         self.ended = bool(piece.get("done")) or "error" in piece
         if isinstance(delta, dict):
             self._add(delta)

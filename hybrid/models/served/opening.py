@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Final
 
 from hybrid.config import ModelSettings
 from hybrid.core.errors import UsageError
@@ -11,13 +12,17 @@ from hybrid.core.images import ImageStore
 from hybrid.core.messages import AssistantMessage, Message
 from hybrid.core.timing import waiting
 from hybrid.core.types import Json
-from hybrid.models.base import CallKey, ChatModel
-from hybrid.models.caller import Caller
+from hybrid.models.base import CallKey, ChatModel, ModelRefused
+from hybrid.models.caller import Caller, ChatRequest
 from hybrid.models.chat_completions.client import ChatCompletionsClient, RequestBody, speaks
+from hybrid.models.failures import read_failure
 from hybrid.models.providers import PROVIDERS
 from hybrid.models.served.commands import ServerCommand, command_of
 from hybrid.models.served.process import OwnServer, server_for
 from hybrid.tool import Tool
+
+# Seconds in which a server whose connections broke is seen to have ended.
+ENDS_S: Final = 2.0
 
 
 def open_served(name: str, settings: ModelSettings, store: ImageStore) -> ChatModel:
@@ -70,3 +75,13 @@ class ServedModel(Caller[RequestBody]):
         with waiting(long=True):
             await self._server.wait_until_ready()
         return await super().chat(messages, tools, call)
+
+    async def _send(self, request: ChatRequest[RequestBody]) -> AssistantMessage:
+        """Send a request. Raises `ModelRefused` with the server's last lines if the server has ended."""
+        try:
+            return await super()._send(request)
+        except Exception as error:
+            # A broken connection is often the first sign; only a server that does not answer can have ended.
+            if read_failure(error).status is None and await self._server.ends_within(ENDS_S):
+                raise ModelRefused(self._server.describe_end()) from error
+            raise

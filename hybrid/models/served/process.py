@@ -20,7 +20,7 @@ import time
 import urllib.error
 import urllib.request
 from pathlib import Path
-from typing import Final
+from typing import Final, NoReturn
 from weakref import WeakKeyDictionary
 
 from hybrid.core.images import home
@@ -101,15 +101,24 @@ class OwnServer:
         lock = self._locks.setdefault(asyncio.get_running_loop(), asyncio.Lock())
         async with lock:
             if self.has_ended:
-                raise ModelRefused(self._describe_end())
+                raise ModelRefused(self.describe_end())
             if not self._is_ready:
                 await self._start(start_s)
 
-    async def wait_until_ended(self) -> None:
+    async def wait_until_ended(self) -> NoReturn:
         """Wait while the server runs. Raises `ModelRefused` when it has ended."""
         while not self.has_ended:
             await asyncio.sleep(POLL_S)
-        raise ModelRefused(self._describe_end())
+        raise ModelRefused(self.describe_end())
+
+    async def ends_within(self, seconds: float) -> bool:
+        """Return whether the server has ended, or does so within `seconds`."""
+        try:
+            await asyncio.wait_for(self.wait_until_ended(), seconds)
+        except ModelRefused:
+            return True
+        except TimeoutError:
+            return False
 
     async def _start(self, start_s: float) -> None:
         began = time.monotonic()
@@ -120,7 +129,7 @@ class OwnServer:
             while not await asyncio.to_thread(self._answers):
                 waited = time.monotonic() - began
                 if self.has_ended:
-                    raise ModelRefused(self._describe_end())
+                    raise ModelRefused(self.describe_end())
                 if waited > start_s:
                     raise ModelRefused(f"{self.command.name}: no answer after {start_s:.0f} s; its log is {self.log}")
                 # The steps of ten seconds keep the progress bar from flickering.
@@ -165,7 +174,8 @@ class OwnServer:
         except (OSError, urllib.error.URLError, ValueError):
             return False
 
-    def _describe_end(self) -> str:
+    def describe_end(self) -> str:
+        """Return how the server ended, with the place and the last lines of its log."""
         code = self._process.poll() if self._process is not None else None
         how = f"signal {code - 128}" if code is not None and code > 128 else f"exit code {code}"
         lines = " | ".join(line.strip() for line in self._log_lines()[-LOG_LINES:] if line.strip())

@@ -46,7 +46,7 @@ def hybrid(*commands: Sequence[object], limit: int | None = None, names: Sequenc
         check=False,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
         preexec_fn=small_files,
     )
     assert "Traceback" not in result.stderr, result.stderr
@@ -167,7 +167,7 @@ asyncio.run(until_signal(work()))
 
 
 @pytest.mark.system
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_the_signal_after_the_second_ends_at_once(number: signal.Signals) -> None:
     command = [sys.executable, "-c", SLOW_TO_END]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:

@@ -53,7 +53,7 @@ async def call_tool(fakes: Any, tools: CachedTools, tool: Tool, spent: list[Call
 
 async def test_what_does_not_get_its_turn_is_an_outage(fakes: Any, service: Make) -> None:
     gate = threading.Event()
-    backend = fakes.CountingBackend(takes=lambda: gate.wait(60))
+    backend = fakes.CountingBackend(takes=lambda: gate.wait(600))
     item, tool = service(time.monotonic, queue_s=0.01), fakes.counter(backend)
     # Loading may take longer than this service waits.
     await item.executor.load(tool, Stopwatch(time.monotonic))

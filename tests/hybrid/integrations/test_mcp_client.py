@@ -57,7 +57,7 @@ async def tools(store: ImageStore, server: str = "", **options: Any) -> AsyncIte
         yield runner
     finally:
         runner.close()
-    async with asyncio.timeout(120):
+    async with asyncio.timeout(600):
         while not children() <= previous:
             await asyncio.sleep(0.05)
 

@@ -1,5 +1,6 @@
 """`hybrid tools serve` as programs meet it: the official client over stdio and HTTP, and LangChain's adapters."""
 
+import asyncio
 import base64
 import http.client
 import json
@@ -17,14 +18,16 @@ pytest.importorskip("mcp")
 
 import jsonschema
 import mcp.types as protocol
+import uvicorn
 from mcp import ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.memory import create_connected_server_and_client_session
+from uvicorn.server import ServerState
 
 import hybrid
 from hybrid.core.secrets import keep_secret
-from hybrid.integrations.mcp.server import PATH, listening, mcp_server, output_schema
+from hybrid.integrations.mcp.server import PATH, ImpatientProtocol, listening, mcp_server, output_schema
 from hybrid.integrations.toolbox import Toolbox
 from hybrid.interface.findings import ShownFinding
 from tests.hybrid.integrations.served import SERVE, Served, environment, over_http
@@ -282,6 +285,48 @@ def test_two_hosts_or_none_are_refused(web: Served) -> None:
 
 def test_a_body_without_end_is_refused_before_it_is_read(web: Served) -> None:
     assert status(web, {"Host": "127.0.0.1:PORT", "Content-Length": str(10**12)}) == 413
+
+
+@asynccontextmanager
+async def impatient(app: Any) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+    """A connection to an application behind `ImpatientProtocol`."""
+    config = uvicorn.Config(app, lifespan="off")
+    config.load()
+    made = lambda: ImpatientProtocol(config, ServerState(), {})  # noqa: E731
+    async with await asyncio.get_running_loop().create_server(made, sock=listening(0)) as server:
+        reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
+        yield reader, writer
+        writer.close()
+
+
+@pytest.mark.parametrize(
+    "beginning",
+    [b"", b"POST /mcp HTTP/1.1\r\nHost: a", b"POST /mcp HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\n{"],
+)
+async def test_a_connection_that_falls_silent_is_closed(beginning: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hybrid.integrations.mcp.server.IDLE_S", 0.01)
+
+    async def read_body(scope: Any, receive: Any, send: Any) -> None:
+        while (await receive()).get("more_body"):
+            pass
+        raise ConnectionError
+
+    async with impatient(read_body) as (reader, writer):
+        writer.write(beginning)
+        assert await reader.read() == b""
+
+
+async def test_a_request_that_is_being_answered_is_no_silence(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hybrid.integrations.mcp.server.IDLE_S", 0.01)
+
+    async def answer(scope: Any, receive: Any, send: Any) -> None:
+        await asyncio.sleep(0.1)
+        await send({"type": "http.response.start", "status": 204, "headers": []})
+        await send({"type": "http.response.body", "body": b""})
+
+    async with impatient(answer) as (reader, writer):
+        writer.write(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+        assert (await reader.readline()).startswith(b"HTTP/1.1 204")
 
 
 def test_a_port_that_is_taken_is_an_error() -> None:

@@ -89,7 +89,7 @@ def test_a_second_process_is_refused_while_one_writes(folder: RunFolder) -> None
         assert other.stdout.readline() == "held\n"
         with pytest.raises(UsageError, match="is being written by another process"), folder.locked():
             pytest.fail("the lock was given twice")
-        other.communicate(timeout=120)
+        other.communicate(timeout=600)
     with folder.locked():
         pass
 

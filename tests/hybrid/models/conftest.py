@@ -78,7 +78,7 @@ class Recorder:
                 recorder.headers.append({key.lower(): value for key, value in self.headers.items()})
                 answer = recorder.answers.pop(0) if len(recorder.answers) > 1 else recorder.answers[0]
                 if answer.pause is not None:
-                    answer.pause.wait(30)
+                    answer.pause.wait(600)
                 self.answer(answer.body, answer.status, answer.headers)
 
         self.server = LocalServer(Handler)

@@ -431,12 +431,18 @@ async def test_a_reply_that_broke_off_is_no_answer(body: bytes, recorder: Any, a
     assert len(recorder.requests) == 2
 
 
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        [{"message": {"role": "assistant", "content": "x" * 100}, "done": False}] * 30,
+        [{f"field {place}": "x" * 100} for place in range(30)],
+    ],
+)
 async def test_a_streamed_reply_has_the_limit_of_a_whole_one(
-    recorder: Any, answer: Any, store: ImageStore, monkeypatch: pytest.MonkeyPatch
+    pieces: list[Any], recorder: Any, answer: Any, store: ImageStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(stream, "MAX_REPLY_BYTES", 2_000)
-    piece = {"message": {"role": "assistant", "content": "x" * 100}, "done": False}
-    recorder.says(answer(lines(*[piece] * 30, reply()), headers={"content-type": "application/x-ndjson"}))
+    recorder.says(answer(lines(*pieces, reply()), headers={"content-type": "application/x-ndjson"}))
     with pytest.raises(Outage, match="more than 2,000 bytes"):
         await ask(recorder, store, stream="on")
     assert stream.IN_FLIGHT.bytes == 0

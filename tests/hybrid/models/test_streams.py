@@ -138,3 +138,39 @@ def test_a_hostile_stream_ends_soon(monkeypatch: pytest.MonkeyPatch) -> None:
             lambda size, text=text: text * (size // len(text)),  # type: ignore[misc]
             1_000_000,
         )
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        {"prompt_feedback": {"text": "x" * 900}},
+        {"choices": [{"index": 0, "delta": {}, "native_finish_reason": "x" * 900}]},
+    ],
+)
+def test_fields_beside_the_text_count_and_what_replaces_them_does_not(
+    event: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(streams, "MAX_REPLY_BYTES", 1_500)
+    end = {"choices": [{"index": 0, "delta": {"content": "A"}, "finish_reason": "stop"}]}
+    assert assembled(stream(*[event] * 9, end, DONE))
+    with pytest.raises(UnreadableReplyError, match="the reply has more than 1,500 bytes"):
+        assembled(stream(event, piece(content="y" * 700), end, DONE))
+
+
+def test_token_counts_cannot_grow_without_end() -> None:
+    events = [{"usage": {f"{place}-{'x' * 1_000}": "y" * 1_000}} for place in range(100)]
+    with pytest.raises(UnreadableReplyError, match="usage of the stream has more than 65,536 bytes"):
+        assembled(stream(*events, piece("stop", content="A"), DONE))
+
+
+def test_lines_that_have_not_ended_count_among_all_in_flight(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Those of other tests may still be in memory.
+    monkeypatch.setattr(streams, "MAX_IN_FLIGHT_BYTES", streams.IN_FLIGHT.bytes + 2_500)
+    replies = [Assembly() for _ in range(3)]
+    replies[0].feed(b"data: " + b"x" * 1_000)
+    replies[1].feed(b"data: " + b"x" * 1_000 + b"\n")
+    with pytest.raises(UnreadableReplyError, match="on their way have more than"):
+        replies[2].feed(b"data: " + b"x" * 1_000)
+    for reply in replies:
+        reply.close()
+    Assembly().feed(b"data: " + b"x" * 1_000)

@@ -240,7 +240,7 @@ def test_a_killed_command_goes_on_with_what_is_at_the_provider(config: RunConfig
         server.behaviour.looks = 0
         # The options of the command line: the same run.
         process = started(config, server)
-        _, err = process.communicate(timeout=180)
+        _, err = process.communicate(timeout=600)
         assert process.returncode == 0, err.decode()
         assert sizes(server) == [6]
         assert set(server.accepted.values()) == {1}
@@ -270,7 +270,7 @@ def test_a_file_without_a_batch_is_used_by_the_next_command_or_deleted_by_cancel
                 assert "was never taken, 6 requests" in asyncio.run(cancel_batches(config.out))[0]
                 assert (server.files, server.uploads) == ({}, 1)
         server.behaviour.refusals.clear()
-        started(config, server).communicate(timeout=180)
+        started(config, server).communicate(timeout=600)
         assert (server.files, server.uploads, sizes(server)) == ({}, 2, [6])
 
 
@@ -281,7 +281,7 @@ def test_an_interrupted_command_says_what_goes_on_and_cancel_ends_it(config: Run
         process = started(config, server)
         until(lambda: any(batch.id for batch in read_batches(config.out / "batches.jsonl").values()))
         process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=180)
+        _, err = process.communicate(timeout=600)
         assert process.returncode == 130
         goes_on = (
             f"1 batch of {config.out} (6 requests) goes on at the provider; `hybrid runs cancel {config.out}` ends it"
@@ -298,7 +298,7 @@ def test_an_interrupted_command_says_what_goes_on_and_cancel_ends_it(config: Run
         # What was done before the end is fetched, and the rest asked again.
         server.behaviour.looks = 0
         process = started(config, server)
-        process.communicate(timeout=180)
+        process.communicate(timeout=600)
         assert (process.returncode, sizes(server)) == (0, [6, 3])
 
 

@@ -19,7 +19,7 @@ from hybrid.config import ModelSettings, Price, RunConfig, RunLimits
 from hybrid.log.batches import read_batches
 from hybrid.models.batch_apis import BatchRules
 from hybrid.models.batch_apis.openai import OpenAIBatches
-from hybrid.models.batching import follow
+from hybrid.models.batching import follow, reply_store
 from hybrid.models.batching import http as batch_http
 from hybrid.models.chat_completions import stream
 from hybrid.models.failures import UnreadableReplyError
@@ -311,6 +311,34 @@ def test_a_file_of_results_without_end_is_read_no_further(config: RunConfig, mod
     with batch_server(Behaviour(looks=0, rewrite=lambda _, data: filling + data)) as server:
         assert ask(replace(config, model=model), server).answered == 0
         assert sizes(server) == [6, 6]
+
+
+def test_a_line_of_results_without_end_is_read_no_further(
+    config: RunConfig, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(batch_http, "MAX_REPLY_BYTES", 20_000)
+    monkeypatch.setattr(batch_http, "MAX_STREAM_BYTES", 100_000)
+    endless = b"x" * 10**6 + b"\n"
+    # What comes before it counts, what comes after it does not.
+    with batch_server(Behaviour(looks=0, rewrite=lambda number, data: endless + data if number else data)) as server:
+        assert ask(config, server).answered == 6
+    before = replace(config, out=config.out and config.out.with_name("behind"))
+    with batch_server(Behaviour(looks=0, rewrite=lambda _, data: endless + data)) as server:
+        assert ask(before, server).answered == 0
+        assert sizes(server) == [6, 6]
+    assert "the rest is left out" in caplog.text
+
+
+def test_replies_that_wait_are_in_a_file_and_each_is_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reply_store, "MEMORY_BYTES", 50)
+    store = reply_store.ReplyStore()
+    replies = [(200 + place, bytes([65 + place]) * 10 * place) for place in range(6)]
+    readers = [store.keep(reply) for reply in replies]
+    assert store._file._rolled, "more than fits in memory"  # type: ignore[attr-defined]
+    assert [read() for read in reversed(readers)] == replies[::-1]
+    store.keep((200, b"behind"))
+    assert readers[1]() == replies[1]
+    store.close()
 
 
 @pytest.mark.parametrize("location", ["http://127.0.0.1:9/x", "ftp://127.0.0.1:9/x", "https://other:9/x"])

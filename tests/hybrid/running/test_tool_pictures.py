@@ -127,7 +127,12 @@ def test_the_place_can_be_said(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("order", "message"), [("reversed", "reads them in another order"), ("first", "does not get all of them")]
+    ("order", "message"),
+    [
+        ("reversed", "reads them in another order"),
+        ("first", "does not get all of them"),
+        ("rest", "does not get all of them"),
+    ],
 )
 def test_three_pictures_that_arrive_in_another_order_stop_the_run(order: Any, message: str, tmp_path: Path) -> None:
     options: dict[str, Any] = {"tasks": ("Jigsaw",)}
@@ -140,6 +145,17 @@ def test_three_pictures_that_arrive_in_another_order_stop_the_run(order: Any, me
         assert "picture_order" not in joined
         let_in = run(server, tmp_path / "run", allow=("unordered",), **options)
         assert "pictures out of order" in let_in["labels"]
+
+
+def test_a_server_that_refuses_three_pictures_is_told_apart_once(tmp_path: Path, capsys: Any) -> None:
+    with serving(Treatment(most_pictures=2, words="At most 2 image(s) may be provided in one prompt.")) as server:
+        result = run(server, tmp_path / "run", tasks=("Jigsaw",))
+    assert result["picture_order"]["verdict"] == "refused"
+    note = "its server refuses 3 pictures in one message (StatusError: status 400 "
+    err = capsys.readouterr().err
+    assert err.count(note) == 1, err
+    assert "At most 2 image(s) may be provided in one prompt." in err
+    assert "--images concat joins them to one" in err
 
 
 def test_pictures_in_order_are_asked_for_once_and_two_never(tmp_path: Path) -> None:

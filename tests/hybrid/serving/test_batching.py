@@ -28,7 +28,7 @@ class Doubling:
 
 
 # Longer than anything here takes, however busy the machine is.
-PATIENCE_S = 60.0
+PATIENCE_S = 600.0
 
 
 async def return_number(number: int) -> int:

@@ -20,7 +20,7 @@ from hybrid.tool.args import Args
 from tests.tables import cases
 
 BOTH = "cuda:0,cuda:1"
-PATIENCE_S = 60.0
+PATIENCE_S = 600.0
 
 
 class OutOfMemoryError(RuntimeError):

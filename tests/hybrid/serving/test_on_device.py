@@ -36,7 +36,7 @@ pytestmark = [pytest.mark.gpu, pytest.mark.xdist_group("memory of the device")]
 FIVE = ("depth_anything_v2_small", "dinov2_base", "siglip2_base", "owlv2_base", "sam2_tiny")
 IN_FLIGHT = 64
 # Within which the memory of a killed worker is free again.
-GONE_S = 120.0
+GONE_S = 600.0
 HELD_BYTES = 2 * 2**30
 
 HOLDING = tool_source(

@@ -24,7 +24,7 @@ from hybrid.tool import Args, Need, Tool
 
 Make = Callable[..., CachedTools]
 # Longer than anything here takes, however busy the machine is.
-PATIENCE_S = 60.0
+PATIENCE_S = 600.0
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ from hybrid.tool import Args, BackendCard, Card, Evidence, Picture, Request, Sta
 
 SIZE = 4
 # Longer than anything here takes, however busy the machine is.
-PATIENCE_S = 60
+PATIENCE_S = 600
 
 
 class NumberArgs(Args):

@@ -506,7 +506,7 @@ def test_a_tool_that_never_returns_does_not_keep_a_program_without_a_worker_aliv
         """)
     result = subprocess.run(
         [sys.executable, "-c", script, str(folder), str(tmp_path)],
-        cwd=ROOT, capture_output=True, text=True, timeout=120, check=False,
+        cwd=ROOT, capture_output=True, text=True, timeout=600, check=False,
     )  # fmt: skip
     assert (result.returncode, result.stdout, result.stderr) == (0, "faulty did not answer within 0.5 s\n", "")
     assert len(list(marks.iterdir())) == 1

@@ -1,0 +1,59 @@
+"""Bounds the messages of MCP servers over HTTP: hooks of a client of httpx.
+
+httpx.AsyncClient(event_hooks=HOOKS)
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Mapping
+from typing import Any, Final
+
+import httpx
+
+# Largest size in bytes of one message, over HTTP and stdio; eight images of a megapixel have less.
+MAX_MESSAGE_BYTES: Final = 16 * 2**20
+
+
+class MessageTooLargeError(httpx.HTTPError):
+    """A server sent a message of more than `MAX_MESSAGE_BYTES`."""
+
+
+class BoundedBody(httpx.AsyncByteStream):
+    """The body of a response. Reading it raises `MessageTooLargeError` beyond the limit of a message.
+
+    A stream of events may go on for as long as the connection, so only its current event counts.
+    """
+
+    def __init__(self, stream: Any, *, has_events: bool) -> None:
+        self._stream, self._has_events = stream, has_events
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        """Yield the chunks."""
+        length = 0
+        async for chunk in self._stream:
+            # An empty line ends an event.
+            end = max(chunk.rfind(b"\n\n"), chunk.rfind(b"\n\r\n")) if self._has_events else -1
+            length = len(chunk) - end - 1 if end >= 0 else length + len(chunk)
+            if length > MAX_MESSAGE_BYTES:
+                raise MessageTooLargeError(f"a message of more than {MAX_MESSAGE_BYTES:,} bytes")
+            yield chunk
+
+    async def aclose(self) -> None:
+        """Close the connection's stream."""
+        await self._stream.aclose()
+
+
+async def _ask_unpacked(request: httpx.Request) -> None:
+    """Ask for no compression: a kilobyte may unpack to a megabyte."""
+    request.headers["accept-encoding"] = "identity"
+
+
+async def _bound(response: httpx.Response) -> None:
+    encoding = response.headers.get("content-encoding", "identity").strip().lower()
+    if encoding != "identity":
+        raise MessageTooLargeError(f"the response is packed as {encoding[:40]!r}, which was not asked for")
+    has_events = "text/event-stream" in response.headers.get("content-type", "").lower()
+    response.stream = BoundedBody(response.stream, has_events=has_events)
+
+
+HOOKS: Final[Mapping[str, list[Callable[..., Any]]]] = {"request": [_ask_unpacked], "response": [_bound]}
