@@ -24,10 +24,10 @@ from hybrid.display.notes import quietly
 from hybrid.log.attempts import read_attempts
 
 DATA: Final = Path(__file__).with_suffix(".toml")
-HEAD: Final = """# Servers and pictures of tools
+HEAD: Final = """# Servers and images of tools
 
-Each behaviour is one small server of `bench/conformity_pictures.toml`, asked one question by the controller through the
-real client. *Refused* is exit code 2 before the first question.
+Each behaviour is one small server in `bench/conformity_pictures.toml`; the controller asks it one question through the
+real client. *Refused* means exit code 2 before the first question.
 
 ```sh
 python -m bench.conformity_pictures --out bench/results/conformity_pictures.md

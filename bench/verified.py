@@ -102,23 +102,23 @@ def page(rows: Sequence[VerifiedRow], others: Sequence[Verdict]) -> str:
     absent = Counter(
         (TITLES[verdict.benchmark], verdict.cell.source) for verdict in others if verdict.status == "absent"
     )
-    missing = tuple((title, table, str(count), "no outputs at hand") for (title, table), count in absent.items())
+    missing = tuple((title, table, str(count), "no outputs available") for (title, table), count in absent.items())
     names = (*(Column(name, "left") for name in ("benchmark", "table")), Column("cells"), Column("status", "left"))
     lines = [
         "# Verified against published outputs",
         "",
-        f"{len(rows)} numbers whose outputs were published: {by_status['equal']} equal, {by_status['differs']} differ.",
+        f"The outputs of {len(rows)} printed numbers were published: {by_status['equal']} equal, {by_status['differs']} differ.",
         f"Made by `{COMMAND}`. No model was called.",
         "",
         "- *paper*: the printed number.",
         "- *official*: the benchmark's own count of the same outputs. For BLINK it is repeated from the raw files,",
         "  without our scorer; for full replies it is the official rule without its call to GPT-3.5. The other scripts",
-        "  were not at hand.",
-        "- *ours*: what `hybrid score` gives.",
+        "  were not available.",
+        "- *ours*: the result of `hybrid score`.",
         "",
         as_markdown(Table("", columns, tuple(row.cells() for row in rows))).rstrip("\n"),
         "",
-        "## No outputs at hand",
+        "## No outputs available",
         "",
         "Cells that follow from other printed cells: [What reproduces](protocols.md#what-reproduces).",
         "",
