@@ -104,11 +104,12 @@ def page(rows: Sequence[VerifiedRow], others: Sequence[Verdict]) -> str:
     )
     missing = tuple((title, table, str(count), "no outputs available") for (title, table), count in absent.items())
     names = (*(Column(name, "left") for name in ("benchmark", "table")), Column("cells"), Column("status", "left"))
+    counts = f"{by_status['equal']} equal, {by_status['differs']} differ"
+    summary = f"The outputs of {len(rows)} printed numbers were published: {counts}."
     lines = [
         "# Verified against published outputs",
         "",
-        f"The outputs of {len(rows)} printed numbers were published: "
-        f"{by_status['equal']} equal, {by_status['differs']} differ.",
+        summary,
         f"Made by `{COMMAND}`. No model was called.",
         "",
         "- *paper*: the printed number.",

@@ -1,6 +1,6 @@
 """Pairs of views made from one image, hard enough to tell matchers apart, with ground truth for every pixel.
 
-Example: `warped_pair(generator("evaluate", 1000, 0), pixels, "parallax", "extreme")`. A `planar` pair shows a part of the
+Example: `warped_pair(generator("evaluate", 1000, 0), pixels, "parallax", "extreme")`. A `planar` pair shows part of the
 image as a flat surface under a homography. `parallax` gives it a plausible depth (a receding ground, with regions of
 similar colour in front of it) and moves a camera around it to the left or right; `straight` moves it forward, backward,
 up or down. Near things then cover things behind them, and uncover parts that were never seen. The second view is in
