@@ -29,7 +29,7 @@ def execute(space: dict[str, Any], file: str, *names: str) -> None:
     source = (Path(sysconfig.get_paths()["purelib"]) / file).read_text(encoding="utf-8")
     parts = [node for node in ast.parse(source).body if isinstance(node, ast.FunctionDef) and node.name in names]
     if len(parts) != len(names):
-        raise SystemExit(f"{file} has not all of {', '.join(names)}: the pinned version is another one")
+        raise SystemExit(f"{file} lacks some of {', '.join(names)}: it is not the pinned version")
     exec(compile(ast.Module(parts, []), file, "exec"), space)  # noqa: S102 - functions of a package that we installed
 
 

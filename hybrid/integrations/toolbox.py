@@ -81,7 +81,7 @@ class Toolbox:
         *,
         in_run: bool = False,
     ) -> Toolbox:
-        """The tools of these names, and those handed in; all for None. Raises `UsageError` as `tools_of`."""
+        """Return the tools with these names, and tool objects; all for None. Raises `UsageError` like `tools_of`."""
         tools = tools_of(selected)
         store = ImageStore(home() / "images")
         # Always PNG for other programs, whatever format the image had.
