@@ -144,7 +144,7 @@ class Bin:
     n: int
 
 
-# By tool name one finding for each image.
+# Maps a tool's name to one output per image.
 Found = Mapping[str, tuple[Finding, ...]]
 
 
