@@ -1,6 +1,6 @@
-"""The frame of a command that measures a tool on items: reading them, asking, shares right by group and by confidence.
+"""Shared code of commands that measure a tool on items: read them, ask, count right answers by group and confidence.
 
-What it prints with `bins` are the lines of `reliability` in the tool's card.
+The lines that `bins` prints are the lines of `reliability` on the tool's card.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ EDGES = (0.0, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
 
 
 class Bin(NamedTuple):
-    """Answers of a confidence from `low` to below `high`: how many were right, of how many, and the mean of both."""
+    """Number of answers with a confidence from `low` to below `high`, how many were right, and the mean of both."""
 
     low: float
     high: float
@@ -33,7 +33,7 @@ class Bin(NamedTuple):
 
 
 def blink_rows(folder: Path, *tasks: str, columns: Sequence[str] | None = None, least: int = 1) -> list[dict[str, Any]]:
-    """The rows of tasks in a folder of BLINK's layout. Raises `SystemExit` where there are fewer than `least`."""
+    """Return the rows of tasks in a folder of BLINK's layout. Raises `SystemExit` if there are fewer than `least`."""
     rows = [
         row
         for task in tasks
@@ -48,7 +48,7 @@ def blink_rows(folder: Path, *tasks: str, columns: Sequence[str] | None = None, 
 def finding_of(
     tool: Tool, backend: str, pixels: Pixels, args: BaseModel, needs: Mapping[str, Sequence[Finding]] | None = None
 ) -> Finding:
-    """What a backend without weights finds on a picture, as another tool is given it in a run."""
+    """Return the weight-free backend's output for an image, in the form in which another tool gets it in a run."""
     card = tool.backend(backend)
     if card is None:
         raise SystemExit(f"{tool.card.name} has no backend {backend}")
@@ -59,13 +59,13 @@ def finding_of(
 
 
 def marks_on(pixels: Pixels, **args: Any) -> Finding:
-    """What the markers tool finds on a picture."""
+    """Return the marks that the markers tool finds in an image."""
     tool: Tool = load("tools", "markers")
     return finding_of(tool, "classical", pixels, tool.args.model_validate(args))
 
 
 def by_confidence(answers: Iterable[tuple[float, float]], edges: Sequence[float] = EDGES) -> list[Bin]:
-    """The bins that hold an answer; each has a confidence and how right it is, 0..1."""
+    """Return the bins that contain an answer, with their confidence and accuracy, 0..1."""
     items, results = list(answers), []
     for low, high in zip(edges, (*edges[1:], 1.01), strict=True):
         inside = [item for item in items if low <= item[0] < high]
@@ -76,11 +76,11 @@ def by_confidence(answers: Iterable[tuple[float, float]], edges: Sequence[float]
 
 
 def bins(answers: Iterable[tuple[float, float]], edges: Sequence[float] = EDGES) -> str:
-    """The bins as they stand in a card."""
+    """Return the bins in the form of a tool's card."""
     rows = by_confidence(answers, edges)
     return ", ".join(f"{{confidence = {row.low}, right = {round(row.right)}, n = {row.n}}}" for row in rows)
 
 
 def format_share(right: int, n: int) -> str:
-    """As `0.867 [0.70, 0.95] 26/30`; the interval is Wilson's of 95 %."""
+    """Format a share as `0.867 [0.70, 0.95] 26/30`, with the 95 % Wilson interval."""
     return f"{right / n:.3f} {bounds(wilson(right, n))} {right}/{n}" if n else "-"

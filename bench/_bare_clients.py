@@ -1,11 +1,11 @@
-"""Loops without `hybrid` that the run loop is compared with: the same questions, pictures and number in flight.
+"""Loops without `hybrid`, to compare with the run loop: the same questions, images and number in flight.
 
     python -m bench._bare_clients aiohttp --url URL --questions FOLDER --in-flight 64 --out FILE
 
-Clients: aiohttp, aiohttp-crop, openai, langgraph. Each appends a line for an answer and keeps nothing else. `langgraph`
+Clients: aiohttp, aiohttp-crop, openai, langgraph. Each appends one line per answer and stores nothing else. `langgraph`
 enlarges its crop to 768 px and encodes it as PNG, as an engineer would write it; `aiohttp-crop` makes the same crop in
-a thread and sends it as our tool does, a JPEG of quality 95 without subsampled colours. Annotations are values here:
-LangChain reads those of a tool.
+a thread and sends it like our tool, as a JPEG of quality 95 without subsampled colours. Annotations are evaluated in
+this module, because LangChain reads those of a tool.
 """
 
 import asyncio
@@ -32,18 +32,18 @@ CROP_SCHEMA = {"type": "function", "function": _CROP}
 
 @dataclass(frozen=True)
 class ClientPicture:
-    """The images that a tool may look at."""
+    """The images that the tool accepts."""
 
     url: str
 
 
 def content(prompt: str, picture: str) -> list[dict[str, Any]]:
-    """A user message's parts."""
+    """Return the parts of a user message."""
     return [{"type": "image_url", "image_url": {"url": picture}}, {"type": "text", "text": prompt}]
 
 
 async def with_aiohttp(url: str, run: Callable[[Ask], Awaitable[None]], **offers: Any) -> None:
-    """One POST a question; where a tool is offered, the first gets a call of the crop and a second carries it."""
+    """Send one POST per question; with a tool, the first reply calls the crop and a second request returns it."""
     import aiohttp
 
     connector = aiohttp.TCPConnector(limit=0)
@@ -69,7 +69,7 @@ async def with_aiohttp(url: str, run: Callable[[Ask], Awaitable[None]], **offers
 
 
 async def with_openai(url: str, run: Callable[[Ask], Awaitable[None]]) -> None:
-    """OpenAI's own client."""
+    """Ask with OpenAI's own client."""
     from openai import AsyncOpenAI
 
     async with AsyncOpenAI(base_url=url, api_key=KEY) as client:
@@ -83,7 +83,7 @@ async def with_openai(url: str, run: Callable[[Ask], Awaitable[None]]) -> None:
 
 
 async def with_langgraph(url: str, run: Callable[[Ask], Awaitable[None]]) -> None:
-    """LangGraph's ready-made loop of a model and a tool that cuts a box out of the picture."""
+    """Ask with LangGraph's prebuilt loop of a model and a tool that crops the image."""
     from langchain.agents import create_agent
     from langchain.tools import ToolRuntime, tool
     from langchain_core.messages import HumanMessage
@@ -107,7 +107,7 @@ async def with_langgraph(url: str, run: Callable[[Ask], Awaitable[None]]) -> Non
 
 
 def enlarged(data: bytes, box: Mapping[str, int]) -> Any:
-    """A box of an image file, its longer side about 768 px, as a Pillow image."""
+    """Crop a box out of an image file and enlarge it to a longer side of about 768 px; return a Pillow image."""
     from PIL import Image
 
     part = Image.open(io.BytesIO(data)).crop((box["x0"], box["y0"], box["x1"], box["y1"]))
@@ -116,20 +116,20 @@ def enlarged(data: bytes, box: Mapping[str, int]) -> Any:
 
 
 def encoded(image: Any, kind: str = "PNG", **count: int) -> bytes:
-    """An image file."""
+    """Return an image file in this format."""
     buffer = io.BytesIO()
     image.save(buffer, kind, **count)
     return buffer.getvalue()
 
 
 def jpeg_of(picture: str, box: Mapping[str, int]) -> str:
-    """A box of a picture enlarged, as a data URL."""
+    """Crop and enlarge a box of an image; return it as a data URL."""
     part = enlarged(base64.b64decode(picture.partition(",")[2]), box)
     return data_url(encoded(part, "JPEG", quality=95, subsampling=0), "jpeg")
 
 
 def data_url(data: bytes, kind: str) -> str:
-    """An image file as a data URL."""
+    """Return an image file as a data URL."""
     return f"data:image/{kind};base64,{base64.b64encode(data).decode()}"
 
 

@@ -1,7 +1,7 @@
-"""The bare loop that the tool service is compared with: a network over batches that its processor has made before.
+"""The bare loop that the tool service is compared with: a network over batches that are prepared beforehand.
 
-It uses transformers, timm and kornia directly and none of the tools' code. A batch lies ready in
-host memory; a pass copies it to the device, runs the network and copies to the host what the tool reads of it.
+It uses transformers, timm and kornia directly, and none of the tools' code. A prepared batch is in host memory; a pass
+copies it to the device, runs the network, and copies the outputs that the tool reads back to the host.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from hybrid.tool import Pixels
 
 @dataclass(frozen=True)
 class BareLoop:
-    """Ready batches and one pass over one of them; `images` is how many a pass over all of them sees."""
+    """Prepared batches and a forward pass over one of them; `images` is the number of images in all batches."""
 
     batches: tuple[Any, ...]
     images: int
@@ -25,7 +25,7 @@ class BareLoop:
 
 
 def bare_loop(name: str, folder: Path, device: str, pictures: Sequence[Pixels], batch: int) -> BareLoop:
-    """The loop of one of `_networks.NETWORKS` over pictures (H, W, 3) of one size, `batch` of them a pass."""
+    """Build the loop of one of `_networks.NETWORKS` over images (H, W, 3) of one size, in batches of `batch`."""
     if name == "vit_small_forensics":
         return _forensics(folder, device, pictures, batch)
     if name.startswith("aliked_lightglue"):
@@ -55,10 +55,10 @@ ON_HOST = ("original_sizes", "reshaped_input_sizes")
 
 
 def _ready(row: Mapping[str, Any], processor: Any, group: Sequence[Pixels]) -> Mapping[str, Any]:
-    """The output of a processor for one batch of images."""
+    """Return the output of a processor for one batch of images."""
     options = {**row.get("given", {}), **{name: [value] * len(group) for name, value in row.get("each", {}).items()}}
     if "patches" in row:
-        # Whole pictures with so many patches of 14 px along the long side, as tools ask for them.
+        # Whole images with this many patches of 14 px along the long side, as the tools use them.
         height, width = group[0].shape[:2]
         scale = 14 * row["patches"] / max(height, width)
         options["size"] = {"height": 14 * round(height * scale / 14), "width": 14 * round(width * scale / 14)}
@@ -69,7 +69,7 @@ def _ready(row: Mapping[str, Any], processor: Any, group: Sequence[Pixels]) -> M
 
 
 def _read(path: str, processor: Any, outputs: Any) -> None:
-    """Copy what a tool reads of the outputs to the host: by names and places, depth as the processor makes it."""
+    """Copy the outputs that a tool reads to the host, by name and index; depth as the processor returns it."""
     if path == "depth":
         sizes = [(480, 640)] * len(outputs.predicted_depth)
         for row in processor.post_process_depth_estimation(outputs, target_sizes=sizes):
@@ -78,12 +78,12 @@ def _read(path: str, processor: Any, outputs: Any) -> None:
     value = outputs
     for part in path.split("."):
         value = value[int(part)] if part.lstrip("-").isdigit() else getattr(value, part)
-    # Of attention only that of the first token.
+    # The tools read only the attention of the first token.
     (value[:, :, 0] if path.startswith("attentions") else value).cpu()
 
 
 def _forensics(folder: Path, device: str, pictures: Sequence[Pixels], batch: int) -> BareLoop:
-    """The transform and the model of timm."""
+    """Return timm's transform and model."""
     import json
 
     import timm
@@ -108,7 +108,7 @@ def _forensics(folder: Path, device: str, pictures: Sequence[Pixels], batch: int
 
 
 def _local_features(folder: Path, device: str, pictures: Sequence[Pixels]) -> BareLoop:
-    """The extractor and the matcher of kornia, neighbours as the two views of a pair, one pair a pass."""
+    """Return kornia's extractor and matcher; neighbouring images form the two views of a pair, one pair per pass."""
     import json
 
     import kornia.feature

@@ -1,11 +1,11 @@
-"""A server on the loopback interface that has the batches of OpenAI, Anthropic and Google beside their single forms.
+"""A server on the loopback interface with the batch APIs of OpenAI, Anthropic and Google and their direct APIs.
 
     with batch_server(Behaviour(looks=2)) as server:
         server.url, server.accepted, server.batches
 
-It behaves as the public references say: states in order, results in another order than the requests, partly failed and
-expired batches, refusals of files that are too large and of batches that are too many. A request that offers tools and
-carries no result of one gets a call of `crop`; any other one a letter that follows from its bytes.
+It follows the public references: states in order, results in a different order than the requests, partly failed and
+expired batches, and errors for files that are too large and for too many batches. A request that offers tools and
+contains no tool result gets a call of `crop`; any other request gets a letter that depends only on its bytes.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from hybrid.running.probes import ORDER_NUMBERS, ORDER_TEXT, PROBE_NUMBER, PROBE
 
 RESULTS = (b'"role":"tool"', b'"tool_result"', b'"functionResponse"')
 BOX = {"x0": 1, "y0": 1, "x1": 9, "y1": 9}
-# What is the same in every reply, and in every failure.
+# Shared by all replies and all failures.
 MESSAGE = {"id": "msg_1", "type": "message", "role": "assistant", "model": "m", "stop_sequence": None}
 MESSAGE |= {"usage": {"input_tokens": 1000, "output_tokens": 100}}
 METADATA = {"promptTokenCount": 1000, "candidatesTokenCount": 100, "totalTokenCount": 1100}
@@ -40,44 +40,44 @@ CHAT = {"model": "m", "done": True, "done_reason": "stop", "prompt_eval_count": 
 UNEXECUTED = {"message": "This request was not executed."}
 OPENAI_FAILED = {"error": {"message": "The server had an error", "type": "server_error", "code": None}}
 ANTHROPIC_FAILED = {"type": "error", "error": {"type": "api_error", "message": "Internal server error"}}
-# From the number of a batch and the place of a request, both from 0, to `succeeded`, `errored`, `expired`, `lost`.
+# Maps the index of a batch and of a request, both from 0, to `succeeded`, `errored`, `expired` or `lost`.
 Fate = Callable[[int, int], str]
 
 
 @dataclass
 class Behaviour:
-    """What the server does beside answering."""
+    """What the server does besides answering."""
 
-    # So many times a batch is not ready when it is looked at.
+    # How many status requests report a batch as unfinished.
     looks: int = 1
-    # So long it is not ready at least.
+    # Minimum time for which a batch is unfinished.
     seconds: float = 0.0
     fate: Fate = field(default=lambda batch, place: "succeeded")
-    # From the number of a batch to the state in which it ends, in OpenAI's words.
+    # Maps the index of a batch to its final state, in OpenAI's terms.
     ends: Callable[[int], str] = field(default=lambda _: "completed")
-    # Statuses with which the next batches are refused.
+    # HTTP statuses with which the next batches are rejected.
     refusals: list[int] = field(default_factory=list)
-    # Numbers of batches that are taken, while the connection breaks before the client hears of it.
+    # Indices of batches that are accepted, although the connection breaks before the client gets the reply.
     loses_answer: set[int] = field(default_factory=set)
-    # Requests of one batch; OpenAI fails the batch, the others refuse it.
+    # Maximum requests per batch; OpenAI fails a larger batch, the others reject it.
     most: int = 50_000
-    # Requests that may wait together, 0 for any number; OpenAI fails the batch where there are more.
+    # Maximum requests that may be queued together, 0 for no limit; OpenAI fails a batch beyond it.
     queue: int = 0
-    # The line of the first batch that cannot be used.
+    # The unusable line of the first batch.
     bad_line: int | None = None
-    # From the number of a batch and of a look, both from 0, to whether the look is answered with a 404.
+    # Maps the index of a batch and of a status request, both from 0, to whether the server answers with a 404.
     unknown: Callable[[int, int], bool] = field(default=lambda batch, look: False)
-    # From the number of a batch to whether it is in the list.
+    # Maps the index of a batch to whether the list contains it.
     listed: Callable[[int], bool] = field(default=lambda _: True)
-    # From the number of a batch and its results to those that are sent.
+    # Maps the index of a batch and its results to the results that are sent.
     rewrite: Callable[[int, bytes], bytes] = field(default=lambda _, results: results)
-    # Whether an answer is sent in gzip.
+    # Whether responses are compressed with gzip.
     packed: bool = False
 
 
 @dataclass
 class Batch:
-    """One batch that was taken."""
+    """One accepted batch."""
 
     id: str
     number: int
@@ -88,14 +88,14 @@ class Batch:
     looks: int = 0
     errors: list[dict[str, Any]] = field(default_factory=list)
     results: bytes = b""
-    # Of its requests, until it is deleted.
+    # The batch's requests, until it is deleted.
     file: str = ""
 
 
 class BatchServer:
-    """The state of the server: how often each request was taken, sent directly (`singles`) or in a batch (`accepted`).
+    """State of the server: how often each request was received, directly (`singles`) or in a batch (`accepted`).
 
-    What a run asks before its first question is not counted.
+    Requests before a run's first question are not counted.
     """
 
     def __init__(self, behaviour: Behaviour) -> None:
@@ -108,7 +108,7 @@ class BatchServer:
         self.url = ""
 
     def take(self, word: str, name: str, requests: list[tuple[str, bytes]]) -> Batch:
-        """Take a batch. What it fails at before anything is done is in its errors."""
+        """Accept a batch. Faults found before any request is run are stored in its errors."""
         number = len(self.batches)
         prefix = {"openai": "batch_", "anthropic": "msgbatch_", "google": "batches/"}[word]
         batch = Batch(f"{prefix}{number}", number, name, requests, time.time())
@@ -128,7 +128,7 @@ class BatchServer:
         return batch
 
     def look(self, identity: str, word: str) -> Batch:
-        """A batch as it is when it is looked at once more."""
+        """Return a batch as the next status request sees it."""
         batch = self.batches[identity]
         batch.looks += 1
         ready = batch.looks > self.behaviour.looks and time.time() - batch.created >= self.behaviour.seconds
@@ -149,11 +149,11 @@ class BatchServer:
         return "\n".join(lines).encode() + b"\n"
 
     def answer(self, head: bytes, body: bytes) -> bytes:
-        """The reply to one request."""
+        """Return the reply to one request."""
         method, path = head.split(b" ", 2)[:2]
         place = path.decode().partition("?")[0]
         if method == b"DELETE":
-            # A file: /v1/files/in-ID, /v1beta/files/in-ID.
+            # A file: /v1/files/in-ID, /v1beta/files/in-ID
             del self.files[re.sub("^/(v1/files|v1beta)/", "", place)]
             return _said({})
         built = self._got(place) if method == b"GET" else self._posted(place, head, body)
@@ -162,7 +162,7 @@ class BatchServer:
         return _said(built, packed=self.behaviour.packed)
 
     def _got(self, path: str) -> object:
-        """Lists, looks and results."""
+        """Handle GET requests: lists, status requests and results."""
         word = next((word for word, prefix in LISTS.items() if path.startswith(prefix)), None)
         if word is None or path.endswith("/results"):
             # /v1/files/out-ID/content, /download/v1beta/files/out-ID:download, /v1/messages/batches/ID/results
@@ -180,7 +180,7 @@ class BatchServer:
         return view(word, batch)
 
     def _posted(self, path: str, head: bytes, body: bytes) -> object:
-        """Single requests, files and batches."""
+        """Handle POST requests: single requests, files and batches."""
         if path.endswith("cancel"):
             batch = self.batches[re.sub(r"^/(v1/messages/batches|v1/batches|v1beta)/|[:/]cancel$", "", path)]
             batch.state = "cancelling" if batch.state == "in_progress" else batch.state
@@ -234,12 +234,12 @@ class BatchServer:
 
 
 def digest(body: bytes) -> str:
-    """The same for the same request, however its JSON is written."""
+    """Return a hash that is the same for equal requests, whatever the formatting of their JSON."""
     return hashlib.sha256(json.dumps(json.loads(body), sort_keys=True).encode()).hexdigest()
 
 
 def said(word: str, body: bytes) -> dict[str, Any]:
-    """The reply of the single form to a request: a text, or a call of a tool."""
+    """Return the direct reply to a request: a text, or a call of a tool."""
     text, call, arguments = f"Answer: ({'AB'[int(digest(body)[:8], 16) % 2]})", "", dict[str, Any]()
     if PROBE_TEXT.encode() in body:
         text = PROBE_NUMBER
@@ -253,7 +253,7 @@ def said(word: str, body: bytes) -> dict[str, Any]:
 
 
 def reply_of(wire: str, text: str, call: str = "", arguments: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """The body of a complete reply of an API: a text, or a call of the tool `call`."""
+    """Return the body of a complete reply of an API: a text, or a call of the tool `call`."""
     values = dict(arguments or {})
     match wire:
         case "openai":
@@ -279,7 +279,7 @@ def reply_of(wire: str, text: str, call: str = "", arguments: Mapping[str, Any] 
 
 
 def result(word: str, identity: str, fate: str, body: bytes) -> dict[str, Any]:
-    """The line of a request in the results of its batch."""
+    """Return the line for a request in the results of its batch."""
     finished = said(word, body) if fate == "succeeded" else None
     match word:
         case "openai":
@@ -298,7 +298,7 @@ def result(word: str, identity: str, fate: str, body: bytes) -> dict[str, Any]:
 
 
 def view(word: str, batch: Batch) -> dict[str, Any]:
-    """A batch as the server tells of it."""
+    """Return the description of a batch that the server sends."""
     flag, count = bool(batch.results), len(batch.requests)
     match word:
         case "openai":
@@ -337,7 +337,7 @@ def _said(value: object, status: int = 200, *, packed: bool = False) -> bytes:
 
 @contextmanager
 def batch_server(behaviour: Behaviour | None = None) -> Iterator[BatchServer]:
-    """The server while it answers, on a thread of this process."""
+    """Run the server on a thread of this process."""
     state = BatchServer(behaviour or Behaviour())
     with on_thread(state.answer) as state.url:
         yield state

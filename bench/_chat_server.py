@@ -2,9 +2,9 @@
 
 with chat_server(latency_s=0.1) as server:
     ...                       # POST {server.url}/chat/completions
-    requests = server.log()   # one `Served` a request, in the order of their ends
+    requests = server.log()   # one `Served` per request, in order of completion
 with on_thread(lambda head, body: framed(b"{}")) as url:
-    ...                       # any other server: from head and body of a request to the bytes of its reply
+    ...                       # any other server: maps head and body of a request to the bytes of its reply
 """
 
 from __future__ import annotations
@@ -39,37 +39,37 @@ ANSWER = "Answer: (A)"
 CROP_BOX = {"x0": 10, "y0": 10, "x1": 110, "y1": 90}
 BUFFER_BYTES = 1 << 20
 
-# The bytes of a response, or pieces of them that are sent one by one.
+# The bytes of a response, or pieces of them that are sent separately.
 Reply = bytes | Sequence[bytes]
-# From the head and the body of a request to its reply. A `ConnectionError` breaks the connection off.
+# Maps the head and body of a request to its reply. A `ConnectionError` breaks the connection.
 Answer = Callable[[bytes, bytes], Reply | Awaitable[Reply]]
 
 
 @dataclass(frozen=True)
 class Served:
-    """One request: which question, how many tool results it carried, its size, and when it came and was answered."""
+    """One request: its question, its number of tool results, its size, and when it was received and answered."""
 
     question: int
     tool_results: int
     request_bytes: int
-    # Seconds since the epoch, when the last byte of the request had come.
+    # Seconds since the epoch when the last byte of the request arrived.
     began: float
     ended: float
 
 
 @dataclass(frozen=True)
 class ChatServer:
-    """A server that runs."""
+    """A running server."""
 
-    # With `/v1` at its end, as clients want it.
+    # Ends in `/v1`, as clients expect.
     url: str
 
     def count(self) -> int:
-        """Requests answered so far."""
+        """Return the number of requests answered so far."""
         return int(self._told("count"))
 
     def log(self) -> tuple[Served, ...]:
-        """Every request that was answered so far."""
+        """Return all requests answered so far."""
         return tuple(Served(**entry) for entry in self._told("log"))
 
     def _told(self, what: str) -> Any:
@@ -79,13 +79,13 @@ class ChatServer:
 
 @contextmanager
 def chat_server(latency_s: float) -> Iterator[ChatServer]:
-    """A server on a free port of 127.0.0.1 until the block ends, in a process of its own.
+    """Run a server on a free port of 127.0.0.1, in a separate process, until the block ends.
 
-    So what a client costs is not mixed with what the server costs. A request that offers tools gets one call of `crop`,
-    every other one an answer. The words "question 17" of a prompt identify the question.
+    The separate process keeps the cost of the client apart from that of the server. A request that offers tools gets
+    one call of `crop`, any other an answer. The words "question 17" in a prompt identify the question.
     """
     command = [sys.executable, "-m", "bench._chat_server", "--latency-s", str(latency_s)]
-    # `bench` is a folder of commands and not installed: it is found from the root alone.
+    # `bench` is a folder of commands that is not installed, so only the root can import it.
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:  # noqa: S603
         try:
             assert process.stdout is not None  # noqa: S101
@@ -96,7 +96,7 @@ def chat_server(latency_s: float) -> Iterator[ChatServer]:
 
 @contextmanager
 def on_thread(answer: Answer) -> Iterator[str]:
-    """Address of a server on a thread of this process. What `answer` raises is raised at the end of the block."""
+    """Yield the address of a server on a thread of this process. Exceptions of `answer` are raised at the end."""
     defects, started_ids = list[Exception](), queue.SimpleQueue[tuple[int, Callable[[], object]]]()
 
     async def connection(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -141,17 +141,17 @@ async def answered(answer: Answer, reader: asyncio.StreamReader, writer: asyncio
 
 
 def tool_results(body: bytes) -> int:
-    """Number of tool results that a request carries."""
+    """Return the number of tool results in a request."""
     return sum(body.count(text) for text in TOOL_RESULT)
 
 
 def offers_tools(body: bytes) -> bool:
-    """Whether a request offers any."""
+    """Return whether a request offers tools."""
     return any(text in body for text in TOOLS)
 
 
 async def read_request(reader: asyncio.StreamReader) -> tuple[bytes, bytes] | None:
-    """The head and the body of the next request of a connection; None when the client has closed it."""
+    """Read the head and body of the next request of a connection; None if the client has closed it."""
     try:
         head = await reader.readuntil(b"\r\n\r\n")
         length = re.search(rb"(?i)\r\ncontent-length: *(\d+)", head)
@@ -161,7 +161,7 @@ async def read_request(reader: asyncio.StreamReader) -> tuple[bytes, bytes] | No
 
 
 def framed(body: bytes, status: str = "200 OK", headers: Mapping[str, str] | None = None) -> bytes:
-    """An HTTP/1.1 response with a JSON body."""
+    """Return an HTTP/1.1 response with a JSON body."""
     payload = {"Content-Type": "application/json", "Content-Length": len(body), **(headers or {})}
     lines = [f"HTTP/1.1 {status}", *(f"{name}: {value}" for name, value in payload.items()), "", ""]
     return "\r\n".join(lines).encode() + body
@@ -170,7 +170,7 @@ def framed(body: bytes, status: str = "200 OK", headers: Mapping[str, str] | Non
 def answer_body(
     message: Mapping[str, Any], finish_reason: str, *, input_tokens: int = 100, output_tokens: int = 10
 ) -> bytes:
-    """A chat completion with one message."""
+    """Return a chat completion with one message."""
     counts = {"prompt_tokens": input_tokens, "completion_tokens": output_tokens}
     body = {
         "id": "chatcmpl-1",
@@ -184,7 +184,7 @@ def answer_body(
 
 
 def sight(body: bytes) -> bytes | None:
-    """The answer to what a run asks first, of a model that sees and calls tools; None for another question."""
+    """Answer a run's initial checks like a model that sees images and calls tools; None for other questions."""
     if PROBE_TEXT.encode() in body:
         return framed(answer_body({"content": PROBE_NUMBER}, "stop"))
     if ORDER_TEXT.encode() in body:
@@ -196,7 +196,7 @@ def sight(body: bytes) -> bytes | None:
 
 
 def tool_call(arguments: str, name: str = "crop", identity: str = "call_1") -> dict[str, Any]:
-    """The message of a model that calls a tool; `arguments` is the text between the quotes."""
+    """Return the message of a model that calls a tool; `arguments` is the JSON text of the arguments."""
     call = {"id": identity, "type": "function", "function": {"name": name, "arguments": arguments}}
     return {"content": None, "tool_calls": [call]}
 

@@ -1,10 +1,10 @@
-"""What another program's reader makes of an export: run by the interpreter that has the program, with nothing of ours.
+"""Read an export with another program, using the interpreter in which that program is installed and no code of ours.
 
     PYTHON bench/_exchange_readers.py READER PATH > reading.json
 
 It prints the number of rows that the program reads, and the mean score that the program computes or finds in them (null
-where the format holds none). lmms-eval and VLMEvalKit import much more than their readers need, so their files are
-parsed where they are installed and only the functions named here are executed.
+if the format has none). lmms-eval and VLMEvalKit import much more than their readers need, so their installed files are
+parsed and only the functions named here are executed.
 """
 
 import ast
@@ -25,21 +25,21 @@ Reading = dict[str, Any]
 
 
 def execute(space: dict[str, Any], file: str, *names: str) -> None:
-    """Execute the functions called `names` of an installed file in `space`."""
+    """Execute the functions called `names` from an installed file in the namespace `space`."""
     source = (Path(sysconfig.get_paths()["purelib"]) / file).read_text(encoding="utf-8")
     parts = [node for node in ast.parse(source).body if isinstance(node, ast.FunctionDef) and node.name in names]
     if len(parts) != len(names):
-        raise SystemExit(f"{file} has not all of {', '.join(names)}: the pinned version is another one")
+        raise SystemExit(f"{file} lacks some of {', '.join(names)}: it is not the pinned version")
     exec(compile(ast.Module(parts, []), file, "exec"), space)  # noqa: S102 - functions of a package that we installed
 
 
 def mean(values: list[float]) -> float | None:
-    """The mean, None without values."""
+    """Return the mean, or None if there are no values."""
     return sum(values) / len(values) if values else None
 
 
 def read_lmms_eval(path: Path) -> Reading:
-    """`load_baseline` of lmms-eval, which compares a new run with the samples of an old one."""
+    """Read with lmms-eval's `load_baseline`, which compares a new run with the samples of an old one."""
     from typing import Optional
 
     space: dict[str, Any] = {"json": json, "os": __import__("os"), "eval_logger": logging, "BASELINE_REGISTRY": {}}
@@ -56,7 +56,7 @@ def read_lmms_eval(path: Path) -> Reading:
 
 
 def read_vlmevalkit(path: Path) -> Reading:
-    """`load`, `eval_vanilla` without a judge and `report_acc`: what its evaluation of multiple choice runs."""
+    """Read with `load`, `eval_vanilla` without a judge, and `report_acc`, which evaluate multiple choice."""
     import copy
     from collections import Counter
 
@@ -65,7 +65,7 @@ def read_vlmevalkit(path: Path) -> Reading:
 
     space: dict[str, Any] = {"re": re, "os": __import__("os"), "osp": osp, "string": string, "json": json, "pd": pd}
     space |= {"cp": copy, "Counter": Counter, "np": np, "defaultdict": defaultdict, "MMB_abbrs": {}}
-    # The language of a question decides which prompt a judge is asked, and none is asked here.
+    # The language of a question only selects the prompt for a judge, and there is no judge here.
     space |= {"cn_string": lambda text: False, "build_option_str": str}
     execute(space, "vlmeval/smp/file.py", "load")
     execute(space, "vlmeval/utils/matching_util.py", "can_infer_option", "can_infer_text", "can_infer")
@@ -78,7 +78,7 @@ def read_vlmevalkit(path: Path) -> Reading:
 
 
 def read_inspect(path: Path) -> Reading:
-    """`read_eval_log` and the data frame of samples."""
+    """Read with `read_eval_log` and the data frame of samples."""
     from inspect_ai.analysis import samples_df  # type: ignore[import-not-found,unused-ignore]
     from inspect_ai.log import read_eval_log  # type: ignore[import-not-found,unused-ignore]
 
@@ -92,7 +92,7 @@ def read_inspect(path: Path) -> Reading:
 
 
 def read_datasets(path: Path) -> Reading:
-    """`datasets.load_dataset` of a folder, or of a file by its suffix."""
+    """Read a folder, or a file by its suffix, with `datasets.load_dataset`."""
     import tempfile
 
     from datasets import load_dataset  # type: ignore[import-not-found,unused-ignore]
@@ -106,7 +106,7 @@ def read_datasets(path: Path) -> Reading:
 
 
 def read_pandas(path: Path) -> Reading:
-    """`read_csv` or `read_parquet`."""
+    """Read with `read_csv` or `read_parquet`."""
     import pandas as pd
 
     frame = pd.read_csv(path) if path.suffix == ".csv" else pd.read_parquet(path)
@@ -114,7 +114,7 @@ def read_pandas(path: Path) -> Reading:
 
 
 def read_polars(path: Path) -> Reading:
-    """`read_csv` or `read_parquet`."""
+    """Read with `read_csv` or `read_parquet`."""
     import polars as pl  # type: ignore[import-not-found,unused-ignore]
 
     frame = pl.read_csv(path) if path.suffix == ".csv" else pl.read_parquet(path)
@@ -122,7 +122,7 @@ def read_polars(path: Path) -> Reading:
 
 
 def read_duckdb(path: Path) -> Reading:
-    """A file queried by its name."""
+    """Query a file by its name."""
     import duckdb  # type: ignore[import-not-found,unused-ignore]
 
     rows = duckdb.sql(f"SELECT * FROM '{path}'").fetchall()  # noqa: S608 - a path that we made
@@ -131,14 +131,14 @@ def read_duckdb(path: Path) -> Reading:
 
 
 def read_openpyxl(path: Path) -> Reading:
-    """The rows of a workbook below its head."""
+    """Read the rows of a workbook below the header."""
     from openpyxl import load_workbook  # type: ignore[import-untyped,unused-ignore]
 
     return {"rows": load_workbook(path, read_only=True).worksheets[0].max_row - 1, "score": None}
 
 
 def read_every_eval_ever(path: Path) -> Reading:
-    """`every_eval_ever validate` of its authors, from the folder above `data` and from the root by absolute paths."""
+    """Run the authors' `every_eval_ever validate`, from above `data` and from the root with absolute paths."""
     files = sorted(path.glob("data/*/*/*/*"))
     program = Path(sys.executable).with_name("every_eval_ever")
     below = [file.relative_to(path) for file in files]
@@ -158,7 +158,7 @@ def read_every_eval_ever(path: Path) -> Reading:
 
 
 def _score_of(rows: list[dict[str, Any]]) -> Reading:
-    """The mean of the first column that holds scores, of the first solver."""
+    """Return the mean of the first score column for the first solver."""
     name = next((name for name in ("correct", "score") if rows and name in rows[0]), None)
     return {"score": None if name is None else mean([float(row[name]) for row in rows if row[name] is not None])}
 

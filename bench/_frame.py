@@ -1,4 +1,4 @@
-"""The frame of a command of `bench`: its options, processes and what they cost, rows as text and JSON.
+"""Shared code of the commands in `bench`: options, processes and their cost, rows as text and JSON.
 
 given = options(__doc__, {"--questions": 1000, "--solver": ("mllm", "controller"), "--json": Path})
 """
@@ -32,11 +32,12 @@ HELP: Mapping[str, str] = tomllib.loads(Path(__file__).with_name("options.toml")
 
 
 def parser(doc: str | None, flags: Mapping[str, Any]) -> argparse.ArgumentParser:
-    """The command line of a command, which `doc` explains; options.toml has a line for each option.
+    """Build the command line of a command with the help text `doc`; options.toml has a line for each option.
 
-    What a flag maps to says how it is read: a default gives its type, a type has none, False is a switch, a tuple holds
-    the choices, of which the first is the default, a list a type or choices that may be given several times, and `...`
-    is a path that must be given. A name that ends in `...` takes several words, a mapping is handed to argparse.
+    The value of a flag in the mapping defines how it is parsed: a default also sets the type, a type has no default,
+    False is a switch, a tuple lists the choices with the default first, a list holds a type or choices that may be
+    given several times, and `...` is a required path. A name that ends in `...` takes several words; a mapping is
+    passed to argparse.
     """
     argument_parser = argparse.ArgumentParser(description=doc, formatter_class=_Formatter)
     for flag, value in flags.items():
@@ -68,25 +69,25 @@ def parser(doc: str | None, flags: Mapping[str, Any]) -> argparse.ArgumentParser
 
 
 class _Formatter(argparse.RawDescriptionHelpFormatter, argparse.ArgumentDefaultsHelpFormatter):
-    """The text as it stands in the file, and defaults where there are any."""
+    """Keeps the help text as written in the file, and shows defaults if there are any."""
 
     def _get_help_string(self, action: argparse.Action) -> str | None:
         return action.help if action.default in (None, False, [], ()) else super()._get_help_string(action)
 
 
 def options(doc: str | None, flags: Mapping[str, Any], words: Sequence[str] | None = None) -> argparse.Namespace:
-    """What was given of the flags of `parser`."""
+    """Parse the flags of `parser`."""
     return parser(doc, flags).parse_args(words)
 
 
 def write_json(path: Path | None, numbers: object) -> None:
-    """Write numbers, dataclasses among them, where a file was asked for."""
+    """Write numbers, including dataclasses, as JSON if a file was requested."""
     if path is not None:
         path.write_text(json.dumps(numbers, indent=1, default=asdict) + "\n")
 
 
 def table(rows: Sequence[Any]) -> str:
-    """Dataclasses as text, a column a field."""
+    """Format dataclasses as a text table with a column per field."""
     names = [field.name for field in fields(rows[0])] if rows else []
     values = [[getattr(row, name) for name in names] for row in rows]
     cells = [names, *([f"{item:,.2f}" if isinstance(item, float) else str(item) for item in line] for line in values)]
@@ -95,7 +96,7 @@ def table(rows: Sequence[Any]) -> str:
 
 
 def turns(cases: Sequence[Case], repeat: int, once: Callable[[Case], Row]) -> list[Row]:
-    """Every case in turn, `repeat` times over; each row is shown on stderr at once."""
+    """Run all cases in turn, `repeat` times over; each row is printed on stderr immediately."""
     rows = []
     for _ in range(repeat):
         for case in cases:
@@ -105,7 +106,7 @@ def turns(cases: Sequence[Case], repeat: int, once: Callable[[Case], Row]) -> li
 
 
 def medians(rows: Iterable[Row], *by: str) -> list[Row]:
-    """For all rows that have these fields in common one row with the medians of the other fields."""
+    """Group rows that agree in these fields, and return a row per group with the medians of the other fields."""
     groups: dict[tuple[object, ...], list[Row]] = {}
     for row in rows:
         groups.setdefault(tuple(getattr(row, name) for name in by), []).append(row)
@@ -118,28 +119,28 @@ def medians(rows: Iterable[Row], *by: str) -> list[Row]:
 
 @dataclass(frozen=True)
 class Ended:
-    """A process that has ended, or was killed at a moment."""
+    """A process that has ended, or was killed."""
 
     # Seconds since the epoch, as `killed`.
     began: float
     killed: float | None
     wall_s: float
-    # Processor time of the process and of all that it started and waited for.
+    # CPU time of the process and of all its descendants that were waited for.
     cpu_s: float
     # Resident memory of the largest of these processes.
     largest_mb: float
-    # The most that each of the looks at its memory has seen.
+    # Maximum over all memory samples.
     peaks_mb: tuple[float, ...]
 
 
 def environment(home: Path, **more: str) -> dict[str, str]:
-    """A client's environment: its own home, a key that is none, no proxy in the way."""
+    """Return a client's environment: a separate home, an invalid key, and no proxy."""
     plain = {key: value for key, value in os.environ.items() if not key.lower().endswith("_proxy")}
     return {**plain, "HYBRID_HOME": str(home), "OPENAI_API_KEY": "not-a-key", **more}
 
 
 def family(root: int) -> dict[int, float]:
-    """A process and its descendants: the processor time of each, with that of the processes it has waited for."""
+    """Return a process and its descendants, with the CPU time of each, including children that it waited for."""
     parents, spent = dict[int, int](), dict[int, float]()
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -158,7 +159,7 @@ def family(root: int) -> dict[int, float]:
 
 
 def resident_mb(root: int) -> float:
-    """Resident memory of a process and its descendants, in MB; 0 when it is gone."""
+    """Return the resident memory of a process and its descendants, in MB; 0 if it has ended."""
     pages = 0
     for item in family(root):
         try:
@@ -169,7 +170,7 @@ def resident_mb(root: int) -> float:
 
 
 def used_mb(root: int) -> float:
-    """Memory of a process and its descendants, in MB; a page of a file counts once. 0 when they are gone."""
+    """Return the memory of a process and its descendants, in MB, counting shared file pages once; 0 if it has ended."""
     own_bytes, shared = 0, dict[tuple[str, str, str], int]()
     for item in family(root):
         try:
@@ -201,15 +202,15 @@ def measured(
     out: Path | None = None,
     cwd: Path | None = None,
 ) -> Ended:
-    """Run a command to its end. Raises `SystemExit` where it fails.
+    """Run a command to its end. Raises `SystemExit` if it fails.
 
     Args:
         words: the command.
         environment: its environment.
-        log: takes its messages, after what it holds.
-        looks: take its process id, ten times a second, and tell a memory in MB.
-        kill_when: asked again and again, after waiting a while itself; where it says so the command is killed.
-        out: takes its output, the log otherwise.
+        log: file to which its messages are appended.
+        looks: functions from its process id to a memory in MB, called ten times a second.
+        kill_when: called repeatedly, and waits by itself; if it returns true, the command is killed.
+        out: file for its output; by default the log.
         cwd: its working directory.
     """
     start, started = time.time(), time.monotonic()
@@ -225,7 +226,7 @@ def measured(
             peaks[:] = [max(peak, look(process.pid)) for peak, look in zip(peaks, looks, strict=True)]
             if kill_when is not None and kill_when() and not over.is_set():
                 wall, spent = time.monotonic() - started, sum(family(process.pid).values())
-                # It may have ended since it was asked.
+                # It may have ended since the check.
                 with suppress(ProcessLookupError):
                     os.killpg(process.pid, signal.SIGKILL)
                     killed.append((time.time(), wall, spent))

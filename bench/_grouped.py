@@ -1,8 +1,8 @@
 """How often the interval and the two tests of a difference are right for the grouped metrics of the benchmarks.
 
-Answers are drawn, and the benchmarks' own `summarise` makes metrics of them. Every cluster (a pair of pictures, a
-question with its shuffles) has a difficulty of its own: the probability that a row is right is one of `DIFFICULTIES`.
-The second solver knows a share `gain` of what the first does not; without a gain the two differ by luck alone.
+Answers are simulated, and the benchmarks' own `summarise` computes metrics from them. Every cluster (a pair of images,
+a question with its shuffles) has its own difficulty: the probability that a row is right is one of `DIFFICULTIES`. The
+second solver knows a share `gain` of what the first does not; without a gain, the two differ only by chance.
 """
 
 from __future__ import annotations
@@ -32,21 +32,21 @@ DIFFICULTIES = (0.35, 0.6, 0.8, 0.9, 0.98)
 GAIN = 0.5
 DRAWS = 999
 SHUFFLES = 5
-# The task of every fourth question: the macro mean weighs the questions of the large one least.
+# Every fourth question belongs to this task, so the macro mean gives questions of the large task the least weight.
 TASKS = ("large", "large", "middle", "small")
 UNLIKE_SHARE = 0.6
-# The share of right answers of one solver, and what the other has more, where they are good at different tasks.
+# The accuracy of one solver, and how much better the other is, if they are good at different tasks.
 UNLIKE = {"large": 0.3, "middle": -0.15, "small": -0.15}
-# How often the two solvers answer, where a metric is over what was answered.
+# How often the two solvers answer, for metrics over the answered questions.
 ANSWERED = (0.9, 0.3)
 
 
 @dataclass(frozen=True, slots=True)
 class Grouped:
-    """One metric over a number of clusters: shares of simulations, and the mean width of the intervals.
+    """One metric for one number of clusters: shares of simulations, and the mean width of the intervals.
 
     `linearised` and `randomised` are the shares with p < 0.05 by `contrast` and by `randomisation`: the type I error
-    where `truth` is 0, else the power.
+    if `truth` is 0, else the power.
     """
 
     metric: str
@@ -61,22 +61,22 @@ class Grouped:
 
 @dataclass(frozen=True)
 class Kind:
-    """A benchmark's metrics: how answers to them are drawn, and their true differences."""
+    """The metrics of a benchmark: how answers are simulated, and the true differences."""
 
     setting: str
     benchmark: str
-    # By metric how many rows of a cluster must all be right for a count, each number equally often.
+    # For each metric, how many rows of a cluster must all be right to count; each number is equally frequent.
     metrics: Mapping[str, Sequence[int]]
     summarise: Callable[[Sequence[Score]], Sequence[Metric]]
-    # The scores of two solvers, from the probability of a right row in each cluster.
+    # Scores of two solvers, from the probability of a right row in each cluster.
     draw: Callable[[np.random.Generator, Sequence[Floats]], Iterator[list[Score]]]
     gain: float
     unlike: bool = False
 
     def sides(self, rng: np.random.Generator, clusters: int) -> Mapping[str, Sides]:
-        """The metrics of both solvers in one simulation, by name."""
+        """Return the metrics of both solvers in one simulation, by name."""
         if self.unlike:
-            # The second is better at the large task, worse at the others, and no better in their mean.
+            # The second solver is better on the large task, worse on the others, and equal in the mean.
             first = np.full(clusters, UNLIKE_SHARE)
             second = first + [UNLIKE[TASKS[place % len(TASKS)]] for place in range(clusters)]
         else:
@@ -89,12 +89,12 @@ class Kind:
 
 
 def raised(right: Floats, gain: float) -> Floats:
-    """The probability of a right row of a solver that knows a share `gain` of the rest."""
+    """Return the probability of a right row for a solver that also knows a share `gain` of the rest."""
     return right + gain * (1 - right)
 
 
 def expected(power: int, gain: float) -> float:
-    """Second solver minus first: the difference of the probabilities that all `power` rows of a cluster are right."""
+    """Return second solver minus first: the difference of the probabilities that all rows of a cluster are right."""
     right = np.array(DIFFICULTIES)
     return float((raised(right, gain) ** power - right**power).mean())
 
@@ -105,7 +105,7 @@ def _score(cluster: int, row: int, task: str, correct: float, **more: Any) -> Sc
 
 
 def of_pairs(rng: np.random.Generator, sides: Sequence[Floats]) -> Iterator[list[Score]]:
-    """MVP-Bench: a pair has two or three questions, each on both of its pictures."""
+    """Simulate MVP-Bench: a pair has two or three questions, each about both of its images."""
     questions = rng.integers(2, 4, len(sides[0]))
     for share in sides:
         scores = []
@@ -120,7 +120,7 @@ def of_pairs(rng: np.random.Generator, sides: Sequence[Floats]) -> Iterator[list
 def of_shuffles(
     rng: np.random.Generator, sides: Sequence[Floats], answered: Sequence[float] = (1.0, 1.0)
 ) -> Iterator[list[Score]]:
-    """MM-SAP: a question is asked in five orders of its options; the solvers answer so often."""
+    """Simulate MM-SAP: a question is asked in five orders of its options; solvers answer with these rates."""
     for shares, rate in zip(sides, answered, strict=True):
         scores = []
         for question, share in enumerate(shares):
@@ -134,7 +134,7 @@ def of_shuffles(
 
 
 def of_scanpaths(rng: np.random.Generator, sides: Sequence[Floats]) -> Iterator[list[Score]]:
-    """HVSBench: one similarity in 0..1 for each picture."""
+    """Simulate HVSBench: one similarity in 0..1 per image."""
     for shares in sides:
         values = [
             dict.fromkeys(("m_shape", "m_dir", "m_len", "m_pos"), float(item))
@@ -144,14 +144,14 @@ def of_scanpaths(rng: np.random.Generator, sides: Sequence[Floats]) -> Iterator[
 
 
 def of_tasks(rng: np.random.Generator, sides: Sequence[Floats]) -> Iterator[list[Score]]:
-    """BLINK: single questions of unequally large tasks, whose accuracies are averaged."""
+    """Simulate BLINK: single questions of tasks with unequal sizes, whose accuracies are averaged."""
     for shares in sides:
         hits = rng.random(len(shares)) < shares
         yield [_score(place, 0, TASKS[place % len(TASKS)], float(hit)) for place, hit in enumerate(hits)]
 
 
 def kinds() -> Iterator[Kind]:
-    """Every kind of metric with no difference and with one, then solvers that are equal and not exchangeable."""
+    """Yield every kind of metric without and with a difference, then solvers that are equal but not exchangeable."""
     macro = {"accuracy_macro": (1,)}
 
     def mean_of_tasks(scores: Sequence[Score]) -> Sequence[Metric]:
@@ -170,7 +170,7 @@ def kinds() -> Iterator[Kind]:
 
 
 def grouped(simulations: int, seed: int) -> Iterator[Grouped]:
-    """Every row of the table."""
+    """Yield every row of the table."""
     for place, kind in enumerate(kinds()):
         for clusters in CLUSTERS:
             rng = np.random.default_rng([seed, place, clusters])
@@ -182,7 +182,7 @@ def grouped(simulations: int, seed: int) -> Iterator[Grouped]:
 
 
 def measured(name: str, clusters: int, setting: str, truth: float, pairs: Sequence[Sides]) -> Grouped:
-    """Aggregate the simulations of one metric; no interval and no p value count as not covering and not rejected."""
+    """Aggregate the simulations of one metric; a missing interval or p value counts as not covering or not rejected."""
     by_formula = [contrast(a, b, LEVEL) for a, b in pairs]
     by_swapping = [randomisation(a, b, DRAWS, seed=number) for number, (a, b) in enumerate(pairs)]
     result = summarise([item.interval for item in by_formula], truth)
@@ -192,7 +192,7 @@ def measured(name: str, clusters: int, setting: str, truth: float, pairs: Sequen
 
 
 def printed(rows: Sequence[Grouped]) -> list[str]:
-    """A Markdown table: a row for each setting, metric and number of clusters."""
+    """Return a Markdown table with a row for each setting, metric and number of clusters."""
     heads = ("setting", "metric", "clusters", "difference")
     heads += ("coverage (mean width)", "p < 0.05, linearised", "randomised")
     lines = []

@@ -2,8 +2,8 @@
 
     python -m bench._inspect_client --url URL --questions FOLDER --in-flight 64 --out FOLDER
 
-It runs under an interpreter that has `inspect_ai`, `openai` and Pillow, and needs nothing else of this project. Inspect
-writes its log as it does by default, which is what it goes on from after a crash; the display is off.
+It needs an interpreter with `inspect_ai`, `openai` and Pillow, and nothing else from this project. Inspect writes its
+default log, from which it can resume after a crash; the display is off.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ from bench._frame import options
 
 
 def crop() -> Any:
-    """The tool that `bench._bare_clients` gives LangGraph, as Inspect wants it."""
+    """The tool that `bench._bare_clients` gives LangGraph, in Inspect's form."""
 
     async def execute(images: list[str], box: dict[str, int]) -> list[Any]:
         """Enlarge a region of an image.
@@ -40,7 +40,7 @@ def crop() -> Any:
 
 
 def remember_picture() -> Any:
-    """Lets the tool know the picture of the sample."""
+    """Tell the tool which image belongs to the sample."""
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
         store().set("picture", state.metadata["picture"])
@@ -50,7 +50,7 @@ def remember_picture() -> Any:
 
 
 def samples(folder: Path) -> list[Sample]:
-    """The questions of a folder."""
+    """Return the questions of a folder."""
     results = []
     for line in (folder / "questions.jsonl").read_text().splitlines():
         row = json.loads(line)
@@ -61,7 +61,7 @@ def samples(folder: Path) -> list[Sample]:
 
 
 def main() -> None:
-    """Ask every question. Raises `SystemExit` if Inspect reports that it did not succeed."""
+    """Ask every question. Raises `SystemExit` if Inspect reports a failure."""
     flags = options(__doc__, {"--url": str, "--questions": ..., "--in-flight": 64, "--out": ...})
     model = get_model("openai/mock", base_url=flags.url, api_key=KEY, responses_api=False)
     remember, crops = solver(remember_picture), tool(crop)

@@ -1,8 +1,8 @@
 """Generated questions with known answers for every tool, and what counts as a right answer.
 
-`KNOWN["depth"].make(index, seed)` is a question; its `right(finding, store)` is True,
-False, or None where the tool does not decide. A tool whose answer no generated picture can prove (would people look
-there?) has questions for its time only.
+`KNOWN["depth"].make(index, seed)` returns a question; its `right(finding, store)` is True, False, or None if the tool
+does not decide. If no generated image can prove a tool's answer (would people look there?), its questions only measure
+time.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from tools.attributes import disc
 from tools.relation import PHRASES
 from tools.segmentation import shape_area
 
-# Of a mask's box with that of its shape, and the largest relative error of its area.
+# Minimum overlap of a mask's box with the shape's box, and maximum relative error of its area.
 MIN_OVERLAP, AREA_OFF = 0.7, 0.3
 
 Judgement = Callable[[Finding, ImageStore], bool | None]
@@ -40,7 +40,7 @@ WORDS = ("STREET", "MARKET", "EXIT", "BAKERY", "PLATFORM", "APRIL", "LIBRARY", "
 
 @dataclass(frozen=True)
 class Question:
-    """Image files, arguments, and a function that decides whether a finding is right."""
+    """Image files, arguments, and a function that decides whether a tool output is right."""
 
     files: tuple[bytes, ...]
     args: Mapping[str, Json]
@@ -49,7 +49,7 @@ class Question:
 
 @dataclass(frozen=True)
 class Known:
-    """The maker of a tool's questions, and the criterion of a right answer in words; None if only time is measured."""
+    """Generator of a tool's questions, and the criterion of a right answer in words; None if only time is measured."""
 
     rule: str | None
     make: Callable[[int, int], Question]
@@ -63,7 +63,7 @@ def _question(pictures: Sequence[Pixels], args: Mapping[str, Json], right: Judge
 
 
 def _is(key: str, expected: Json) -> Judgement:
-    """Whether a field of `data` has a value; None where it is null."""
+    """Return a check that a field of `data` has a value; the result is None if the field is null."""
     return lambda result, _: None if result.data[key] is None else result.data[key] == expected
 
 
@@ -73,7 +73,7 @@ def _scene(index: int, seed: int, fewest: int = 3, most: int = 7) -> tuple[np.ra
 
 
 def attributes(index: int, seed: int) -> Question:
-    """A disc of one colour and two descriptions."""
+    """Draw a disc of one colour, with two descriptions."""
     colours = {"red": (220, 30, 30), "blue": (30, 30, 220), "green": (30, 160, 40), "yellow": (230, 210, 30)}
     value, other = generator("evaluate", seed, index).permutation(list(colours))[:2]
     texts = [f"a {value} circle", f"a {other} circle"]
@@ -83,7 +83,7 @@ def attributes(index: int, seed: int) -> Question:
 
 
 def _blink_form(task: str, key: str, answers: Sequence[Json], args: Mapping[str, Json]) -> Maker:
-    """Generated questions of a task of BLINK; the field `key` of the finding is to be one of `answers`."""
+    """Make generated questions of a BLINK task; the output's field `key` must be one of `answers`."""
 
     def make(index: int, seed: int) -> Question:
         drawn_item = item(task, index, seed)
@@ -93,7 +93,7 @@ def _blink_form(task: str, key: str, answers: Sequence[Json], args: Mapping[str,
 
 
 def crop(index: int, seed: int) -> Question:
-    """A box at its own size."""
+    """Ask for a box in its own size."""
     _, scene = _scene(index, seed)
     pixels, edges = scene.draw(), [int(edge) for edge in scene.things[0].box]
     pixel = pixels[edges[1] : edges[3], edges[0] : edges[2]]
@@ -105,7 +105,7 @@ def crop(index: int, seed: int) -> Question:
 
 
 def detection(index: int, seed: int) -> Question:
-    """How many things of a name there are."""
+    """Ask how many things with a given name there are."""
     drawn_item = item("Counting", index, seed)
     assert isinstance(drawn_item.facts, CountFacts)  # noqa: S101 - what this task makes
     name, count = str(drawn_item.facts.name), len(drawn_item.facts.boxes)
@@ -118,13 +118,13 @@ def detection(index: int, seed: int) -> Question:
 
 
 def forensics(index: int, seed: int) -> Question:
-    """A generated picture and its copy: neither is a photograph, so nothing is right."""
+    """Show a generated image and its copy: neither is a photograph, so no answer is right."""
     _, scene = _scene(index, seed)
     return _question([scene.draw(), item("Relative_Depth", index, seed).images[0]], {}, lambda result, _: None)
 
 
 def localization(index: int, seed: int) -> Question:
-    """BLINK's form: two drawn boxes."""
+    """Show two drawn boxes, as in BLINK."""
     drawn_item = item("Object_Localization", index, seed)
     assert isinstance(drawn_item.facts, BoxFacts)  # noqa: S101 - what this task makes
     args: dict[str, Json] = {"name": str(drawn_item.facts.name), "labels": ["A", "B"]}
@@ -132,7 +132,7 @@ def localization(index: int, seed: int) -> Question:
 
 
 def markers(index: int, seed: int) -> Question:
-    """Rings of any colour, size and font with letters that are asked for."""
+    """Draw rings of any colour, size and font, and ask for their letters."""
     scene = marked_scene(generator("evaluate", seed, index))
     labels: list[Json] = [str(point.label) for point in scene.points]
 
@@ -149,7 +149,7 @@ def markers(index: int, seed: int) -> Question:
 
 
 def ocr(index: int, seed: int) -> Question:
-    """A word and a number in plain capitals."""
+    """Draw a word and a number in plain capitals."""
     rng = generator("evaluate", seed, index)
     text = f"{rng.choice(WORDS)} {rng.integers(10, 100)}"
     canvas = np.full((160, 560, 3), int(rng.integers(200, 250)), np.uint8)
@@ -162,7 +162,7 @@ def ocr(index: int, seed: int) -> Question:
 
 
 def reflectance(index: int, seed: int) -> Question:
-    """BLINK's form: two marked points under light and shade; A, B or the same."""
+    """Show two marked points under light and shade, as in BLINK; the answer is A, B or the same."""
     drawn_item = item("Relative_Reflectance", index, seed)
 
     def judged(finding: Finding, _: ImageStore) -> bool | None:
@@ -173,7 +173,7 @@ def reflectance(index: int, seed: int) -> Question:
 
 
 def relation(index: int, seed: int) -> Question:
-    """Whether a thing is above, beneath, left or right of another."""
+    """Ask whether a thing is above, below, left or right of another."""
     drawn_item = item("Spatial_Relation", index, seed)
     facts = drawn_item.facts
     assert isinstance(facts, RelationFacts)  # noqa: S101 - what this task makes
@@ -186,19 +186,19 @@ def relation(index: int, seed: int) -> Question:
 
 
 def saliency(index: int, seed: int) -> Question:
-    """Three to six coloured things among grey ones, their boxes in any order."""
+    """Draw three to six coloured things among grey ones; their boxes are in random order."""
     rng, scene = _scene(index, seed)
     boxes: list[Json] = [box_arg(scene.things[rank].box, str(rank)) for rank in rng.permutation(len(scene.things))]
     return _question([scene.draw()], {"boxes": boxes}, _is("most_salient", "0"))
 
 
 def scanpath(index: int, seed: int) -> Question:
-    """Where people would look is not known of a generated picture."""
+    """Measure time only: where people would look at a generated image is unknown."""
     return _question([_scene(index, seed)[1].draw()], {}, lambda result, _: None)
 
 
 def segmentation(index: int, seed: int) -> Question:
-    """A plain coloured shape, from the box around it."""
+    """Draw a plain coloured shape, and give the box around it."""
     _, scene = _scene(index, seed, 2, 4)
     name = scene.things[0]
     expected, full = Box(*name.box), shape_area(name)
@@ -214,7 +214,7 @@ def segmentation(index: int, seed: int) -> Question:
 
 
 def semantic_correspondence(index: int, seed: int) -> Question:
-    """One of three things, and its darker copy."""
+    """Show one of three things, and its darker copy."""
     _, scene = _scene(index, seed, 3, 4)
     picture = scene.draw()
     centres = [((x0 + x1) / 2, (y0 + y1) / 2) for x0, y0, x1, y1 in (name.box for name in scene.things)]
@@ -224,7 +224,7 @@ def semantic_correspondence(index: int, seed: int) -> Question:
 
 
 def similarity(index: int, seed: int) -> Question:
-    """A darker copy of the first picture and another picture."""
+    """Show a darker copy of the first image and another image."""
     picture, other = (item("Relative_Depth", 2 * index + place, seed).images[0] for place in (0, 1))
     pictures = [darker(picture), other]
     return _question([picture, *pictures[:: 1 if index % 2 else -1]], {}, _is("best", 1 - index % 2))

@@ -3,8 +3,8 @@
     python -m bench._large_run RUN [--questions 20000]       # images go to $HYBRID_HOME
 
 BLINK's tasks in equal shares, three solvers, a few hundred distinct small images. The controller calls a tool on most
-questions and is shown an overlay, the MLLM alone replies once, the specialist calls the tool and decides by its rule.
-How often each is right is drawn by a seed; every question of every solver has a trace.
+questions and sees an overlay, the MLLM alone replies once, and the specialist calls the tool and decides by its rule.
+Right answers are drawn with a seed; every question of every solver has a trace.
 """
 
 from __future__ import annotations
@@ -49,14 +49,14 @@ WORDS = (
 
 @dataclass(frozen=True)
 class Shown:
-    """A picture, and the same with something drawn over it."""
+    """An image, and the same image with something drawn over it."""
 
     plain: StoredImage
     overlay: StoredImage
 
 
 def pictures(store: ImageStore) -> list[Shown]:
-    """Smooth noise in colour, each with a bar over it."""
+    """Make smooth coloured noise images with a bar."""
     results = []
     for number in range(PICTURES):
         rng = np.random.default_rng(number)
@@ -69,7 +69,7 @@ def pictures(store: ImageStore) -> list[Shown]:
 
 
 def questions(count: int, showns: list[Shown]) -> Iterator[Question]:
-    """So many, round-robin over BLINK's tasks."""
+    """Yield `count` questions, round-robin over BLINK's tasks."""
     tasks = tuple(load("hybrid.benchmarks", "blink").card.tasks)
     for number in range(count):
         task = tasks[number % len(tasks)]
@@ -85,7 +85,7 @@ def questions(count: int, showns: list[Shown]) -> Iterator[Question]:
 
 @dataclass(frozen=True)
 class Draw:
-    """A solver's answer to a question about a picture."""
+    """A solver's answer to a question about an image."""
 
     shown: Shown
     letter: str
@@ -149,7 +149,7 @@ IDENTITY: Mapping[str, Json] = {
 
 
 def write_run(out: Path, count: int, seed: int = 0) -> RunFolder:
-    """Make the run. Its images go to the store in `$HYBRID_HOME`."""
+    """Write the run. Its images go to the store in `$HYBRID_HOME`."""
     text = pictures(ImageStore(home() / "images"))
     items = tuple(questions(count, text))
 
@@ -170,7 +170,7 @@ def write_run(out: Path, count: int, seed: int = 0) -> RunFolder:
 
 
 def main() -> None:
-    """Make one."""
+    """Write a large run."""
     flags = options(__doc__, {"run": Path, "--questions": 20_000})
     write_run(flags.run, flags.questions)
 

@@ -13,21 +13,21 @@ TASK = "Spatial_Relation"
 # Width and height.
 SIZE_PX = (640, 480)
 QUALITY = 90
-# Side of a patch of one colour before it is smoothed.
+# Side of a patch of uniform colour before smoothing.
 COARSE_PX = 16
 GREYS = (56, 200)
 CHOICES = ("yes", "no")
-# Rows of a group of the file: as the hub's own library (`datasets`) writes tables of images.
+# Rows per row group, as the hub's library (`datasets`) writes tables of images.
 GROUP_ROWS = 100
 
 
 def prompt(number: int) -> str:
-    """The words of a question; the server tells it by its number."""
+    """Return the text of a question; the server identifies it by its number."""
     return f"In question {number}, is the cat on the mat?\nSelect from the following choices.\n(A) yes\n(B) no"
 
 
 def picture(number: int) -> bytes:
-    """A JPEG of noise that is smooth enough to have about 50 kB."""
+    """Return a JPEG of noise that is smoothed to a size of about 50 kB."""
     rng = np.random.default_rng(number)
     coarse = Image.fromarray(
         rng.integers(*GREYS, (SIZE_PX[1] // COARSE_PX, SIZE_PX[0] // COARSE_PX, 3), dtype=np.uint8)
@@ -38,7 +38,7 @@ def picture(number: int) -> bytes:
 
 
 def write_questions(folder: Path, count: int) -> Path:
-    """The folder with `count` questions: as parquet for `hybrid`, as files and `questions.jsonl` for bare loops."""
+    """Write a folder with `count` questions: parquet for `hybrid`, and files and `questions.jsonl` for bare loops."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 

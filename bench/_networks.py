@@ -1,9 +1,9 @@
 """Checkpoints of published architectures with random weights, in their real format: made offline, for speed only.
 
-`NETWORKS["depth_anything_v2_small"].build(folder, real=True)` writes config, weights and
-processor as the published files have them (sizes from the papers and the published configurations), `real=False` the
-same architecture in a fraction of the size. Tokenizers are made here, one token a letter, because the published ones
-cannot be had offline; embedding tables are as large as these tokenizers, which costs no time in a forward pass.
+`NETWORKS["depth_anything_v2_small"].build(folder, real=True)` writes config, weights and processor like the published
+files (sizes from the papers and the published configurations); `real=False` writes the same architecture in a fraction
+of the size. Tokenizers are made here, with one token per letter, because the published ones are not available offline.
+Embedding tables are as large as these tokenizers, which does not affect the time of a forward pass.
 """
 
 from __future__ import annotations
@@ -15,30 +15,30 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-# By name of the architecture the classes of transformers, and by size what they are made with.
+# For each architecture, the transformers classes, and for each size, their arguments.
 ARCHITECTURES: Mapping[str, Any] = tomllib.loads(Path(__file__).with_name("architectures.toml").read_text())
 
 
 @dataclass(frozen=True)
 class Network:
-    """An architecture: what it is called, the tool that it answers for, and what its checkpoint is made of.
+    """An architecture: its name, the tool that uses it, and how its checkpoint is built.
 
-    `counted` is the class of the module whose calls are the forward passes; `trained` names a package whose weights the
-    checkpoint of real size has where it is installed.
+    `counted` is the class of the module whose calls are the forward passes; `trained` names a package whose weights are
+    used in the checkpoint of real size if the package is installed.
     """
 
     title: str
     tool: str
     counted: str
-    # One of `ARCHITECTURES`, or a function of this module that writes the checkpoint.
+    # One of `ARCHITECTURES`, or a function in this module that writes the checkpoint.
     architecture: str
     size: str = ""
     trained: str = ""
-    # How the bare loop runs it (`_bare_loops.py`); networks.toml says what the fields are.
+    # How the bare loop runs it (`_bare_loops.py`); networks.toml explains the fields.
     loop: Mapping[str, Any] = field(default_factory=dict)
 
     def build(self, folder: Path, real: bool, device: str = "cpu") -> None:
-        """Write the checkpoint, in real size or tiny; random weights are drawn on the device."""
+        """Write the checkpoint, real or tiny; random weights are drawn on the device."""
         import torch
 
         with torch.device(device):
@@ -69,14 +69,14 @@ def _write(classes: Mapping[str, Any], size: str, folder: Path) -> None:
     model = make_network("model", make_network("config", **config))
     match classes["model"]:
         case "DepthAnythingForDepthEstimation":
-            # The last layer ends in a ReLU: without an offset a random network may answer 0 everywhere.
+            # The last layer ends in a ReLU: without an offset, a random network may return 0 everywhere.
             torch.nn.init.constant_(model.head.conv3.bias, 1.0)
         case "Owlv2ForObjectDetection":
-            # Random heads answer with boxes of no size at the corner and with scores of 0 and 1.
+            # Random heads return empty boxes at the corner, with scores of 0 and 1.
             for parameter in (*model.box_head.parameters(), *model.class_head.parameters()):
                 parameter.data.mul_(0.05)
             if size != "tiny":
-                # As many boxes as a trained detector finds: ten of 3,600 reach the score from which one counts.
+                # As many boxes as a trained detector finds: ten of 3,600 reach the score threshold.
                 side, shift = config["vision_config"]["image_size"], model.class_head.logit_shift.bias
                 for parameter in model.class_head.logit_scale.parameters():
                     parameter.data.zero_()
@@ -94,7 +94,7 @@ def _write(classes: Mapping[str, Any], size: str, folder: Path) -> None:
 
 
 def _over(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
-    """Both tables, with those inside them; where both have a value it is the one above."""
+    """Merge both tables, including nested ones; values of `above` take precedence."""
     inside = {name: _over(below.get(name, {}), value) for name, value in above.items() if isinstance(value, Mapping)}
     return {**below, **above, **inside}
 
@@ -119,7 +119,7 @@ def aliked_lightglue(folder: Path, real: bool) -> None:
 
 
 def forensics(folder: Path, real: bool) -> None:
-    """A detector of synthetic images as Community Forensics' (Park and Owens 2025): ViT-S/16 at 384 px, or ViT-Ti."""
+    """Build a detector like Community Forensics (Park and Owens 2025): ViT-S/16 at 384 px, or ViT-Ti."""
     import json
 
     import timm
@@ -133,7 +133,7 @@ def forensics(folder: Path, real: bool) -> None:
     (folder / "config.json").write_text(json.dumps(config))
 
 
-# By the word of `--network`.
+# By the value of `--network`.
 NETWORKS: Mapping[str, Network] = {
     name: Network(**row) for name, row in tomllib.loads(Path(__file__).with_name("networks.toml").read_text()).items()
 }

@@ -1,10 +1,10 @@
-"""A server of chat completions with a chat template, which treats the pictures of a conversation as `Treatment` says.
+"""A chat completions server with a chat template, which treats the images of a conversation as `Treatment` defines.
 
 with serving(Treatment(inside="refused", thinks=True)) as server:
     ...                        # POST {server.url}/chat/completions
-    server.prompts             # what the template made of each request, as the model would read it
+    server.prompts             # the prompt that the template made from each request, as the model would read it
 
-The model reads the numbers in the pictures of probes, and calls `crop` in every question once.
+The model reads the numbers in probe images, and calls `crop` once in every question.
 """
 
 from __future__ import annotations
@@ -37,42 +37,42 @@ _DATA = re.compile(r"data:image/\w+;base64,(.*)", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Treatment:
-    """How the server treats pictures and thinking."""
+    """How the server treats images and thinking."""
 
-    # Of a picture in a tool message, and of one in a user message behind a tool message.
+    # For an image in a tool message, and for one in a user message after a tool message.
     inside: Literal["taken", "refused", "ignored"] = "refused"
     beside: Literal["taken", "refused", "ignored"] = "taken"
-    # Of pictures in the first message.
+    # For images in the first message.
     opening: Literal["taken", "ignored"] = "taken"
-    # Which pictures count as tokens: those that the model sees, all, or none; or the same number for every request.
+    # Which images count as tokens: those that the model sees, all, or none; or a constant number for every request.
     counts: Literal["seen", "all", "none", "constant"] = "seen"
     uncounted: bool = False
     order: Literal["kept", "reversed", "first", "rest"] = "kept"
     thinks: bool = False
-    # The field of a message in which the thinking is.
+    # The message field that holds the thinking.
     thinks_in: Literal["reasoning_content", "reasoning"] = "reasoning_content"
-    # Whether the template keeps thinking before the last user message, and the key of `chat_template_kwargs` and its
-    # value by which it does.
+    # Whether the template keeps thinking before the last user message, and the key and value of `chat_template_kwargs`
+    # that make it do so.
     keeps: bool = False
     switch: tuple[str, bool] | None = None
-    # Whether reasoning of the history, and text beside a call, are dropped before the template.
+    # Whether earlier reasoning, and text next to a call, are dropped before the template.
     drops_history: bool = False
-    # A picture of a tool with a shorter side, or a ratio, beyond these is refused with `status` and `words`.
+    # A tool image with a shorter side or a larger ratio is rejected with `status` and `words`.
     least_side: int = 0
     most_ratio: float = 0
-    # The same of a picture in the first message.
+    # The same for an image in the first message.
     least_opening: int = 0
     ratio_opening: float = 0
     most_pictures: int = 99
     status: int = 400
     words: str = "image dimensions are not accepted"
-    # The arguments of the call in each question.
+    # Arguments of the call in each question.
     call: Mapping[str, Any] = field(default_factory=lambda: CROP)
 
 
 @dataclass
 class PictureServer:
-    """A server that runs, with the requests and the prompts that it made of them, in order."""
+    """A running server, with the requests and the prompts that it made from them, in order."""
 
     treatment: Treatment
     url: str = ""
@@ -80,7 +80,7 @@ class PictureServer:
     prompts: list[str] = field(default_factory=list)
 
     def answer(self, _: bytes, body: bytes) -> bytes:
-        """The reply to one request."""
+        """Return the reply to one request."""
         data = json.loads(body)
         self.requests.append(data)
         if (refusal := self._refusal(data["messages"])) is not None:
@@ -124,7 +124,7 @@ class PictureServer:
         return None
 
     def _render(self, request: Mapping[str, Any]) -> tuple[str, list[str]]:
-        """The prompt that the model reads, and the pictures that it sees."""
+        """Return the prompt that the model reads, and the images that it sees."""
         treatment, messages = self.treatment, request["messages"]
         kwargs = request.get("chat_template_kwargs") or {}
         keeps = treatment.keeps or (
@@ -177,7 +177,7 @@ def _pictures(message: Mapping[str, Any]) -> list[str]:
 
 @cache
 def _probe_numbers() -> dict[str, str]:
-    """The numbers in the pictures of probes, by the address in which a request has them."""
+    """Return the numbers in the probe images, by the URL used in requests."""
     numbers = (PROBE_NUMBER, SECOND_NUMBER, "1306", "2306", *ORDER_NUMBERS)
     files = ((form, numbered(item, form=form), item) for item in numbers for form in ("PNG", "JPEG", "WEBP"))
     return {
@@ -195,7 +195,7 @@ def _size(url: str) -> tuple[int, int]:
 
 @contextmanager
 def serving(treatment: Treatment) -> Iterator[PictureServer]:
-    """The server, while it answers on a thread; `url` is what `--base-url` takes."""
+    """Run the server on a thread; `url` is the value for `--base-url`."""
     server = PictureServer(treatment)
     with on_thread(server.answer) as url:
         server.url = f"{url}/v1"

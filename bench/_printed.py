@@ -1,7 +1,7 @@
 """Check printed cells against other printed cells of their paper: averages, totals, products and counts.
 
-Each function takes the printed cells of one benchmark and yields the cells
-that others decide, with the value that follows and how; a value is in the unit of its cell.
+Each function takes the printed cells of one benchmark, and yields the cells that can be derived from others, with the
+derived value and its derivation; a value is in the unit of its cell.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from hybrid.benchmarks.blink import TASKS as BLINK_TASKS
 from hybrid.scoring.published import Published
 
 DATA: Final[Mapping[str, Any]] = tomllib.loads(Path(__file__).with_name("reproducing.toml").read_text())
-# Percent: a mean of cells that are rounded to .01, itself rounded; the papers also cut here and there.
+# Percent: the mean of cells rounded to .01, which is rounded again; some printed values are truncated instead.
 ROUNDED = 0.0101
 
 
 @dataclass(frozen=True)
 class Derived:
-    """The value of a cell as other cells give it, and how far rounding can carry it."""
+    """The value of a cell as derived from other cells, and the largest error that rounding can cause."""
 
     cell: Published
     value: float
@@ -32,7 +32,7 @@ class Derived:
 
 
 class Grid:
-    """Printed cells by table, row and column; a name that stands in two rows of a table is left out."""
+    """Printed cells by table, row and column; a name that occurs in two rows of a table is left out."""
 
     def __init__(self, cells: Sequence[Published]) -> None:
         self._cells: dict[tuple[str, str, str, str], Published | None] = {}
@@ -42,17 +42,17 @@ class Grid:
         self.rows = tuple(dict.fromkeys((source, split, who) for source, split, who, _ in self._cells))
 
     def get(self, source: str, split: str, who: str, metric: str) -> Published | None:
-        """The cell, or None where it is not printed once."""
+        """Return the cell, or None if it is not printed exactly once."""
         return self._cells.get((source, split, who, metric))
 
     def values(self, row: tuple[str, str, str], metrics: Sequence[str]) -> tuple[float, ...] | None:
-        """The values of a row's cells; None where one of them is not there."""
+        """Return the values of a row's cells; None if one is missing."""
         cells = [self.get(*row, metric) for metric in metrics]
         return tuple(cell.value for cell in cells if cell is not None) if None not in cells else None
 
 
 def mean_of(values: Sequence[float], weights: Sequence[float] | None = None) -> float:
-    """The mean, weighted by `weights` where they are given."""
+    """Return the mean, weighted by `weights` if given."""
     weights = weights or [1.0] * len(values)
     return sum(value * weight for value, weight in zip(values, weights, strict=True)) / sum(weights)
 
@@ -66,9 +66,9 @@ def means(
     tolerance: float = ROUNDED,
     how: str = "mean of the row's cells",
 ) -> Iterator[Derived]:
-    """The cells of a column that is the mean of others, weighted by how many questions stand behind each.
+    """Derive the cells of a column that is the mean of others, weighted by their numbers of questions.
 
-    It has one for every row of these tables that prints all of the parts.
+    There is one for every row of these tables that prints all parts.
     """
     for row in grid.rows:
         cell = grid.get(*row, target) if row[0] in tables else None
@@ -79,7 +79,7 @@ def means(
 
 def blink(cells: Sequence[Published]) -> Iterator[Derived]:
     """Macro averages from the 14 cells of their split, and chance from the number of options."""
-    # What was recomputed from outputs is no printed cell.
+    # Values recomputed from outputs are not printed cells.
     grid = Grid([cell for cell in cells if "recomputed" not in cell.note])
     tasks = tuple(BLINK_TASKS)
     yield from means(grid, ("Table 1", "Table 4"), "accuracy_macro", tasks, how="mean of the row's 14 cells")
@@ -95,7 +95,7 @@ def blink(cells: Sequence[Published]) -> Iterator[Derived]:
 
 
 def mvp_bench(cells: Sequence[Published]) -> Iterator[Derived]:
-    """Accuracies over both levels, and over both kinds of pictures."""
+    """Derive accuracies over both levels, and over both kinds of images."""
     grid = Grid(cells)
     for row in DATA["means"]["mvp_bench"]:
         yield from means(grid, **row)
@@ -133,7 +133,7 @@ def _sap_answers(grid: Grid, row: tuple[str, str, str], first: tuple[str, str, s
         yield Derived(cell, 100 - refused.value, "100 - score_ku of Table 1")
 
 
-# Table 4 of MM-SAP spells one model differently.
+# Table 4 of MM-SAP spells one model's name differently.
 SAME_NAME = {"Yi-VL-6b": "Yi-VL-6B"}
 
 
@@ -147,21 +147,21 @@ def _sap_refusals(grid: Grid, row: tuple[str, str, str], first: tuple[str, str, 
         yield Derived(refusals, (100 - rate.value) * size / 100, "(100 - answer rate of Table 2) of 350", 0.07)
     if expected_values is not None and refusals is not None and unknown is not None:
         value = 100 * (1 - unknown.value * size / 100 / refusals.value)
-        # A mean of five runs' ratios against a ratio of their means.
+        # Compares a mean of five runs' ratios with a ratio of their means.
         yield Derived(
             expected_values, value, "1 - score_ku of Table 1 / refusals, which averages the five runs first", 1.0
         )
 
 
 HVS_FIELDS: Mapping[str, Sequence[str]] = DATA["fields"]["hvsbench"]
-# Inferred from the printed values, which are multiples of 1 / n; some models' Q5 and Q10 are of one question less.
+# Inferred from the printed values, which are multiples of 1 / n; some models have one question less in Q5 and Q10.
 HVS_SIZES = {name: rows for name, rows in SHARES.items() if name not in ("Q9", "Q12")}
 # A fraction: the papers print four decimals.
 HVS_ROUNDED = 0.00015
 
 
 def hvsbench(cells: Sequence[Published]) -> Iterator[Derived]:
-    """Overall accuracy over all 7,574 questions that have a right answer, and the fields of Table 3 from Table 11."""
+    """Derive the accuracy over all 7,574 questions with a right answer, and the fields of Table 3 from Table 11."""
     grid = Grid(cells)
     fields = tuple(HVS_FIELDS)
     sizes = tuple(float(sum(HVS_SIZES[name] for name in names)) for names in HVS_FIELDS.values())
@@ -184,14 +184,14 @@ QUESTIONS = 325
 
 
 def actiview(cells: Sequence[Published]) -> Iterator[Derived]:
-    """Averages, and the sums of right answers over categories that give the averages of types and of everything."""
+    """Derive averages, and the sums of right answers over categories that give the averages of types and of all."""
     grid = Grid(cells)
     pipelines = tuple(f"accuracy.{mode}" for mode in MODES.values())
     yield from means(grid, ("Table 2", "Table 7"), "model_avg", pipelines, how="zoom and the four shifts")
     for row in grid.rows:
         if row[0] in MODES:
             yield from _view_counts(grid, row)
-    # Table 14 prints three cells a row, under one name for several numbers of parts.
+    # Table 14 prints three cells per row, under one name for several numbers of parts.
     rows = [cell for cell in cells if cell.source == "Table 14"]
     for zoom, shift, pair in zip(rows[::3], rows[1::3], rows[2::3], strict=True):
         yield Derived(pair, mean_of((zoom.value, shift.value)), "mean of the row's two cells")

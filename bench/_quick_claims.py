@@ -1,9 +1,9 @@
-"""The claims of a drawn pair from its answers alone, without a run folder: `python -m bench.sentences --quick`.
+"""Compute the claims about a simulated pair from its answers, without a run folder: `bench.sentences --quick`.
 
 claims_of(tasks, clusters, Answers(alone, read_alone), Answers(tools, read_tools))     # {"gain"}
 
-The decision is the product's own (`HeadlinePair.claim`); only the metrics are summed here, which takes a hundredth of
-the time. `tests/bench/test_sentences.py` holds both ways against each other.
+The decision is made by the product's own code (`HeadlinePair.claim`); only the metrics are summed here, which takes a
+hundredth of the time. `tests/bench/test_sentences.py` compares both ways.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from hybrid.scoring.result import FRACTION, Result, contrasted
 from hybrid.scoring.score import Scored
 from hybrid.stats import combine
 
-# The worth of a guess at a question of two choices.
+# The score of a guess at a question with two choices.
 GUESS: Final = 0.5
-# Nothing of the solvers themselves decides a claim.
+# No property of the solvers themselves affects a claim.
 NOBODY: Final = cast(Scored, SimpleNamespace(open=0))
 ROW: Final = Result("differences", "difference", FRACTION, None, "mllm", "controller", "accuracy", "", 0)
 
@@ -33,7 +33,7 @@ Flags = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Answers:
-    """By question which answers are right, were they read, and which are read."""
+    """For each question, whether a readable answer would be right, and whether the answer is readable."""
 
     right: Flags
     read: Flags
@@ -41,13 +41,13 @@ class Answers:
 
 @dataclass(frozen=True)
 class Sums:
-    """The metric of the drawn questions."""
+    """The metric of the simulated questions."""
 
     tasks: Sequence[str]
     clusters: Sequence[str]
 
     def metric(self, values: NDArray[Any], flags: Flags, *, over_tasks: bool = True) -> Metric:
-        """The accuracy over the kept questions, as a mean over tasks if there are several."""
+        """Return the accuracy over the kept questions, as a mean over tasks if there are several."""
         several = over_tasks and len(set(self.tasks)) > 1
         rows = zip(self.tasks, self.clusters, values.astype(float).tolist(), flags.tolist(), strict=True)
         cells = tuple(Cell(task if several else "", unit, value, 1.0) for task, unit, value, keep in rows if keep)
@@ -55,13 +55,13 @@ class Sums:
         return Metric("accuracy", combine(cells, text), len(cells), text, cells)
 
     def difference(self, a: NDArray[Any], b: NDArray[Any], flags: Flags, *, over_tasks: bool = True) -> Result:
-        """Tested, b minus a."""
+        """Return the tested difference, b minus a."""
         items = (self.metric(values, flags, over_tasks=over_tasks) for values in (a, b))
         return contrasted(ROW, *items, None)[0]
 
 
 def claims_of(tasks: Sequence[str], clusters: Sequence[str], alone: Answers, tools: Answers) -> set[str]:
-    """The claims of the first sentence, named as in `sentences.toml`."""
+    """Return the claims of the first sentence, named as in `sentences.toml`."""
     sums, values = Sums(tasks, clusters), np.ones(len(tasks), bool)
     a, b = (answers.right & answers.read for answers in (alone, tools))
     pair = HeadlinePair(NOBODY, NOBODY, rows=(sums.difference(a, b, values),))

@@ -1,9 +1,9 @@
-"""Changes of tools' answers in fewer bits than float32: their own generated questions, asked in both.
+"""How tools' answers change at lower precision than float32: their own generated questions, asked in both.
 
     python bench/tools.py --dtypes bfloat16 --items 8 [--network NAME]... [--device cuda]
 
-Networks are of real size, with trained weights where an installed package brings them (`_networks.py`) and random ones
-elsewhere. A decision is all of a finding's `data` that is no measured number: words, truth values, chosen indices,
+Networks have their real size, with trained weights if an installed package contains them (`_networks.py`), else random
+ones. A decision is everything in the `data` of a tool output except measured numbers: words, booleans, chosen indices,
 counts of things, lengths of lists. The rows are those of `BackendCard.reduced`.
 """
 
@@ -30,10 +30,10 @@ from hybrid.serving.cache import FindingCache
 from hybrid.serving.service import CachedTools
 from hybrid.tool import ReducedPrecision, Tool
 
-# Fields whose whole numbers are decisions. Others count what is behind an answer (matches, votes) and are left out,
-# unless they are pixels; fractions are measured.
+# Fields whose integers are decisions. Other integers count evidence (matches, votes) and are left out, unless they
+# are pixels; fractions are measurements.
 CHOSEN = ("best", "best_index", "nearer_index", "darker_index", "count", "counts")
-# Arguments of networks that their tool's questions do not reach.
+# Arguments of networks that their tool's questions do not exercise.
 WORDS: Mapping[str, dict[str, Json]] = {
     "clipseg": {"words": "a coloured shape"},
     "clipseg_search": {"target": "a coloured shape"},
@@ -42,7 +42,7 @@ WORDS: Mapping[str, dict[str, Json]] = {
 
 @dataclass(frozen=True)
 class Comparison:
-    """Which networks are compared, in which precisions, where, real or tiny, on how many questions of which seed."""
+    """Which networks are compared, in which precisions, on which device and questions."""
 
     networks: tuple[str, ...]
     dtypes: tuple[Any, ...]
@@ -53,10 +53,10 @@ class Comparison:
 
 
 def differences(item: Json, other: Json, path: str = "", key: str = "") -> Iterator[tuple[str, float | None]]:
-    """Field by field how far two findings' data are apart; None where a decision is another one."""
+    """Return, field by field, how far the data of two tool outputs are apart; None if a decision differs."""
     if isinstance(item, Mapping) and isinstance(other, Mapping) and item.keys() == other.keys():
         for name in item:
-            # Counts are by name of the thing.
+            # Counts are keyed by the name of the thing.
             yield from differences(item[name], other[name], f"{path}.{name}", "counts" if key == "counts" else name)
     elif isinstance(item, list | tuple) and isinstance(other, list | tuple) and len(item) == len(other):
         for first, second in zip(item, other, strict=True):
@@ -73,7 +73,7 @@ def _measured(value: Json, key: str) -> bool:
 
 
 def compared(name: str, setting: Comparison) -> list[ReducedPrecision]:
-    """A network in each of the precisions, next to float32."""
+    """Run a network in each precision, and compare it with float32."""
     network, title = NETWORKS[name], "random"
     with tempfile.TemporaryDirectory() as folder:
         checkpoint = Path(folder) / "checkpoint"
@@ -102,7 +102,7 @@ def _installed(package: str) -> bool:
 
 
 def _row(exact: Sequence[Json], reduced: Sequence[Json], row: ReducedPrecision) -> ReducedPrecision:
-    """The row with what was counted; a question that failed in float32 is none."""
+    """Return the row of counts; a question that failed in float32 is not counted."""
     for item, other in zip(exact, reduced, strict=True):
         if item is None:
             continue
@@ -119,7 +119,7 @@ def _row(exact: Sequence[Json], reduced: Sequence[Json], row: ReducedPrecision) 
 async def _data(
     network: Network, checkpoint: Path, questions: Sequence[Question], dtype: Any, device: str
 ) -> list[Json]:
-    """The `data` of each finding; None where the tool failed."""
+    """Return the `data` of each tool output; None if the tool failed."""
     tool: Tool = load("tools", network.tool)
     with tempfile.TemporaryDirectory() as folder:
         store = ImageStore(Path(folder) / "images")
@@ -143,7 +143,7 @@ async def _one(service: CachedTools, tool: Tool, question: Question) -> Json:
 
 
 def table(setting: Comparison) -> Table:
-    """A row a network and precision. Raises `UsageError` for a device that is not there."""
+    """Return a row per network and precision. Raises `UsageError` for a missing device."""
     heads = ("network", "tool", "weights", "precision", "decisions changed", "largest difference", "of")
     columns = tuple(Column(head, "right" if place in {4, 5} else "left") for place, head in enumerate(heads))
     rows = []

@@ -1,4 +1,4 @@
-"""Worlds of known truth for the sections and sentences that answer a reviewer: `python -m bench.sentences --worlds`."""
+"""Simulated worlds with known truth for the sections that answer a reviewer: `python -m bench.sentences --worlds`."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class DrawnSolver:
-    """Answers of one solver: which are right, and of each question whether a tool was called and what it found.
+    """Answers of one solver: which are right, whether a tool was called for each question, and what it found.
 
-    `found` is whether the tool output leads to the right answer, `confidence` the tool's own, `tokens` what the reply
-    took. Without `called` no tool was called. With `boxes`, each called question has calls of the crop tool with these
-    boxes.
+    `found` says whether the tool output leads to the right answer, `confidence` is the tool's own, and `tokens` is the
+    size of the reply. Without `called`, no tool was called. With `boxes`, each called question has calls of the crop
+    tool with these boxes.
     """
 
     right: Right
@@ -49,7 +49,7 @@ class DrawnSolver:
     boxes: Sequence[Sequence[Box]] | None = None
 
     def reply(self, question: Question, place: int) -> Reply:
-        """The reply to the question at this place."""
+        """Return the reply to the question at this index."""
         tokens = 0 if self.tokens is None else int(self.tokens[place])
         is_called = self.called is not None and bool(self.called[place])
         usage = Usage(1, int(is_called), input_tokens=tokens, output_tokens=int(tokens > 0), seconds=1.0 + is_called)
@@ -59,7 +59,7 @@ class DrawnSolver:
         return Reply(text, usage=usage, steps=(self.step(question, place),) if is_called else ())
 
     def step(self, question: Question, place: int) -> Step:
-        """A call of the puzzle tool, whose rule answers (A) where `best` is 0."""
+        """Return a call of the puzzle tool, whose rule answers (A) if `best` is 0."""
         confidence = 0.9 if self.confidence is None else float(self.confidence[place])
         results: Json = {} if self.found is None else {"best": 0 if self.found[place] else 1}
         names = [f"img:{n + 1}" for n in range(len(question.images))]
@@ -97,7 +97,7 @@ def box_around(box: Box, margin: int = 40) -> Box:
 
 
 def puzzles(size: int) -> list[Question]:
-    """Puzzles with two pieces, of which the rule of the puzzle tool reads its output."""
+    """Return puzzles with two pieces; the puzzle tool's rule reads its output for them."""
     pieces = ("the second image", "the third image")
     return [replace(question, images=question.images * 3, choices=pieces) for question in questions(size)]
 
@@ -105,7 +105,7 @@ def puzzles(size: int) -> list[Question]:
 def write_world(
     path: Path, request: Sequence[Question], solvers: Mapping[str, DrawnSolver], **identity: Json
 ) -> RunFolder:
-    """A run folder of these solvers."""
+    """Write a run folder of these solvers."""
 
     def attempt(solver: DrawnSolver, place: int, question: Question) -> Attempt:
         parts = (question.text, *(ImageRef(f"img:{n + 1}", image) for n, image in enumerate(question.images)))
@@ -118,24 +118,24 @@ def write_world(
 
 
 def comparison_of(folder: Path, request: Sequence[Question], **runs: Mapping[str, DrawnSolver]) -> Comparison:
-    """The comparison of runs named by their tool output."""
+    """Compare runs that are named by their tool output."""
     paths = [write_world(folder / name, request, solvers, tool_output=name).path for name, solvers in runs.items()]
     return compare(compare_paths(paths).solvers)
 
 
 def sentences_of(comparison: Comparison) -> dict[str, str]:
-    """The sentences of a conclusion by case, without its limits."""
+    """Return the sentences of a conclusion by case, without its limits."""
     return {sentence.id: sentence.text for sentence in conclusion(comparison, limits=False)}
 
 
 def changed(rng: np.random.Generator, right: Right, up: float, down: float) -> Right:
-    """Answers of which `up` of all become right and `down` of all become wrong, where they can."""
+    """Return answers of which a share `up` of all turns right and a share `down` of all turns wrong, if possible."""
     draws, share = rng.random(len(right)), float(right.mean())
     return np.where(right, draws >= down / max(share, 1e-9), draws < up / max(1 - share, 1e-9))
 
 
 def a_gain_of_the_margin_is_not_equal(folder: Path, rng: np.random.Generator) -> bool:
-    """A true gain of 5 points at a margin of 5 points: equality is asserted in at most about 5 %."""
+    """With a true gain of 5 points and a margin of 5 points, equality is asserted in at most about 5 %."""
     alone = np.arange(400) % 2 == 0
     tools = changed(rng, alone, 0.1, 0.05)
     solvers = {"controller": DrawnSolver(tools, np.ones(400, bool)), "mllm": DrawnSolver(alone)}
@@ -143,7 +143,7 @@ def a_gain_of_the_margin_is_not_equal(folder: Path, rng: np.random.Generator) ->
 
 
 def few_questions_are_not_equal(folder: Path, rng: np.random.Generator) -> bool:
-    """Of 40 questions 2 or 3 change: no difference is shown, and no equality within 5 points."""
+    """If 2 or 3 of 40 questions change, neither a difference nor equality within 5 points is shown."""
     alone = rng.random(40) < 0.5
     tools = alone ^ (rng.random(40) < 0.06)
     solvers = {"controller": DrawnSolver(tools, np.ones(40, bool)), "mllm": DrawnSolver(alone)}
@@ -151,7 +151,7 @@ def few_questions_are_not_equal(folder: Path, rng: np.random.Generator) -> bool:
 
 
 def outputs_that_decide_are_not_ignored(folder: Path, rng: np.random.Generator) -> bool:
-    """The model answers as the output says, and perfect output makes it right: it is not said to ignore them."""
+    """If the model answers as the output says and perfect output makes it right, it is not said to ignore outputs."""
     values, alone, result = np.ones(120, bool), rng.random(120) < 0.4, rng.random(120) < 0.8
     real = {"controller": DrawnSolver(result, values, result), "mllm": DrawnSolver(alone)}
     blank, oracle = ({"controller": DrawnSolver(right, values, result)} for right in (alone, values))
@@ -160,7 +160,7 @@ def outputs_that_decide_are_not_ignored(folder: Path, rng: np.random.Generator) 
 
 
 def ignored_outputs_are_counted(folder: Path, rng: np.random.Generator) -> bool:
-    """The model answers as it does alone, whatever tools say: the sentence counts the outputs that it needed."""
+    """If the model ignores all tools, the sentence counts the outputs that it needed."""
     values, alone, result = np.ones(200, bool), rng.random(200) < 0.4, rng.random(200) < 0.8
     solvers = {"controller": DrawnSolver(alone, values, result)}
     real = {**solvers, "mllm": DrawnSolver(alone)}
@@ -171,14 +171,14 @@ def ignored_outputs_are_counted(folder: Path, rng: np.random.Generator) -> bool:
 
 
 def calls_by_chance_are_not_misplaced(folder: Path, rng: np.random.Generator) -> bool:
-    """Calls that know nothing of what is right alone: a difference is asserted in at most about 5 %."""
+    """If calls are independent of what is right alone, a difference is asserted in at most about 5 %."""
     calls, alone = rng.random(120) < 0.5, rng.random(120) < 0.5
     solvers = {"controller": DrawnSolver(alone, calls), "mllm": DrawnSolver(alone)}
     return "used.shown" in sentences_of(comparison_of(folder, puzzles(120), real=solvers))
 
 
 def a_model_without_room_gains_nothing(folder: Path, rng: np.random.Generator) -> bool:
-    """A model that is right on all: the conclusion says that no gain could show, and no other world does."""
+    """Only if the model is right on all questions does the conclusion say that no gain could show."""
     values, unsure = np.ones(60, bool), rng.random(60) < 0.5
     results = []
     for name, alone in (("sure", values), ("unsure", unsure)):
@@ -188,7 +188,7 @@ def a_model_without_room_gains_nothing(folder: Path, rng: np.random.Generator) -
 
 
 def specialists_alike_everywhere_are_not_weak(folder: Path, rng: np.random.Generator) -> bool:
-    """Specialists that are right on 0.7 with and without a call: a difference is asserted in at most about 5 %."""
+    """With specialists right on 0.7 with and without a call, a difference is asserted in at most about 5 %."""
     calls, alone = rng.random(120) < 0.5, rng.random(120) < 0.5
     specialist = DrawnSolver(rng.random(120) < 0.7)
     real = {"controller": DrawnSolver(alone, calls), "mllm": DrawnSolver(alone), "specialist": specialist}

@@ -1,4 +1,4 @@
-"""Finished runs: asked from their configuration, or written from replies that are known before.
+"""Finished runs: asked from their configuration, or written from known replies.
 
 folder = finished(RunConfig("blink", solvers=("specialist",), data="sample", out=out))
 folder = written(out, questions, {"mllm": attempts}, {"tool_output": "blank"})
@@ -20,7 +20,7 @@ from hybrid.log.folder import QUESTIONS, RunFolder, attempts_of
 from hybrid.running.resolve import prepare
 from hybrid.running.run import ProgressCallback, ask_run
 
-# Attempts that are appended together.
+# Number of attempts that are appended together.
 GROUP = 1_000
 
 
@@ -29,7 +29,7 @@ def finished(config: RunConfig, progress: ProgressCallback = lambda *_: None) ->
 
     Raises:
         HybridError: the run cannot be prepared, or it stopped.
-        SystemExit: a question could not be finished: a table without it would be of other questions.
+        SystemExit: a question could not be finished; a table without it would cover other questions.
     """
     plan = prepare(config)
     failures = asyncio.run(ask_run(plan, progress))
@@ -45,14 +45,14 @@ def write_run(
     identity: Mapping[str, Json],
     solvers: Mapping[str, Json] | None = None,
 ) -> RunFolder:
-    """A run folder of BLINK val with these attempts by solver, written as `hybrid run` writes it.
+    """Write a run folder of BLINK val with these attempts by solver, as `hybrid run` would.
 
     Args:
-        path: of the folder.
-        questions: those that were asked.
-        attempts: by solver, in this order.
-        identity: what of the run's identity is another one than usual.
-        solvers: what the manifest says of each solver; nothing without it.
+        path: the folder.
+        questions: the questions that were asked.
+        attempts: by solver, in the order of the questions.
+        identity: parts of the run's identity that differ from the default.
+        solvers: the manifest's entry for each solver; empty by default.
     """
     folder = RunFolder(path)
     with folder.locked():

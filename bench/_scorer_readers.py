@@ -1,9 +1,9 @@
-"""What another program's reader makes of replies: run by the interpreter that has the program, with nothing of ours.
+"""Parse replies with another program, using the interpreter in which that program is installed and no code of ours.
 
     PYTHON bench/_scorer_readers.py lmms-eval|vlmevalkit|inspect < questions.json > letters.json
 
-A question is a pair of choices and reply. The readers of lmms-eval and VLMEvalKit are functions of a file that imports
-much more than they need, so that file is parsed where it is installed and only these functions are executed.
+A question is a pair of choices and reply. The parsers of lmms-eval and VLMEvalKit are functions in a file that imports
+much more than they need, so the installed file is parsed and only these functions are executed.
 """
 
 import ast
@@ -23,26 +23,26 @@ Reader = Callable[[str, list[str]], str | None]
 
 
 def load(file: str, *names: str) -> dict[str, Any]:
-    """The functions called `names` of an installed file, executed alone."""
+    """Execute the functions called `names` from an installed file, isolated from the rest."""
     import copy
 
     source = (Path(sysconfig.get_paths()["purelib"]) / file).read_text(encoding="utf-8")
     parts = [node for node in ast.parse(source).body if isinstance(node, ast.FunctionDef) and node.name in names]
     if len(parts) != len(names):
-        raise SystemExit(f"{file} has not all of {', '.join(names)}: the pinned version is another one")
+        raise SystemExit(f"{file} lacks some of {', '.join(names)}: it is not the pinned version")
     space: dict[str, Any] = {"re": re, "os": os, "string": string, "cp": copy, "Counter": Counter}
     exec(compile(ast.Module(parts, []), file, "exec"), space)  # noqa: S102 - functions of a package that we installed
     return space
 
 
 def lmms_eval() -> Reader:
-    """`blink_process_results` gives the reader the letters of the choices, all letters where there are none."""
+    """`blink_process_results` gives the parser the letters of the choices, or all letters if there are none."""
     extract = load("lmms_eval/tasks/blink/utils.py", "_extract_answer_letter")["_extract_answer_letter"]
     return lambda reply, choices: extract(reply, string.ascii_uppercase[: len(choices)]) or None
 
 
 def vlmevalkit() -> Reader:
-    """`can_infer` without a judge; "Z" and nothing found count as no letter, as under its policy exact_matching."""
+    """`can_infer` without a judge; "Z" and no match count as no letter, as under its policy exact_matching."""
     infer = load("vlmeval/utils/matching_util.py", "can_infer_option", "can_infer_text", "can_infer")["can_infer"]
 
     def read(reply: str, choices: list[str]) -> str | None:

@@ -1,4 +1,4 @@
-"""A small server that behaves as a row of bench/conformity.toml says; its head explains the keys.
+"""A small server that behaves as described by a row of bench/conformity.toml, whose header explains the keys.
 
 for behaviour in behaviours():
     with serving(behaviour) as url:
@@ -50,7 +50,7 @@ class Scripted:
     choice: Mapping[str, Any] = field(default_factory=dict)
 
     def said(self) -> dict[str, Any]:
-        """The message, with the calls in OpenAI's form."""
+        """Return the message, with calls in OpenAI's form."""
         calls = []
         for call in self.calls:
             function = {"name": call.get("name", "crop"), "arguments": call.get("arguments", ARGUMENTS)}
@@ -60,11 +60,11 @@ class Scripted:
         return {"role": "assistant", "content": self.text, **({"tool_calls": calls} if calls else {}), **self.message}
 
     def ended(self) -> str:
-        """Why the reply ended."""
+        """Return why the reply ended."""
         return self.finish or ("tool_calls" if self.calls else "stop")
 
     def whole(self) -> str:
-        """The body of a reply that is not streamed."""
+        """Return the body of a reply that is not streamed."""
         if self.error is not None:
             return json.dumps({"error": {"message": self.error, "type": "error", "param": None, "code": None}})
         choice = {"index": 0, "message": self.said(), "finish_reason": self.ended(), **self.choice}
@@ -73,7 +73,7 @@ class Scripted:
         )
 
     def streamed(self) -> str:
-        """The events of a reply."""
+        """Return the events of a streamed reply."""
         text = self.said()
         for place, call in enumerate(text.get("tool_calls", ())):
             call["index"] = place
@@ -116,7 +116,7 @@ class Behaviour:
 
 
 def behaviours(path: Path = DATA) -> tuple[Behaviour, ...]:
-    """The rows of a data file. Raises `TypeError` for a key that there is not."""
+    """Return the rows of a data file. Raises `TypeError` for an unknown key."""
     results = []
     for row in map(_filled, tomllib.loads(path.read_text())["server"]):
         reply = {key: row.pop(key) for key in Scripted.__dataclass_fields__ if key in row}
@@ -126,7 +126,7 @@ def behaviours(path: Path = DATA) -> tuple[Behaviour, ...]:
 
 
 def _filled(value: Any) -> Any:
-    """The value with the good arguments wherever a text has their place."""
+    """Return the value with the valid arguments inserted at their placeholders."""
     if isinstance(value, str):
         return value.replace("@ARGS@", ARGUMENTS)
     if isinstance(value, dict):
@@ -160,17 +160,17 @@ CHECKS: Final[Mapping[str, Callable[[Messages], bool]]] = {
 }
 
 
-# What a model that sees its pictures answers to the questions that a run asks of it before its own.
+# Answers of a model that sees its images, to the checks of a run.
 PROBE_ANSWERS: Final = {PROBE_TEXT.encode(): PROBE_NUMBER, ORDER_TEXT.encode(): " ".join(ORDER_NUMBERS)}
 
 
-# In a request of any API but chat completions: a turn of the model.
+# A model turn in a request of any API except chat completions.
 _MODEL_TURN: Final = re.compile(rb'"(?:role": ?"(?:assistant|model)|type": ?"function_call)"')
 
 
 @contextmanager
 def serving(behaviour: Behaviour, asked_before: list[bytes] | None = None) -> Iterator[str]:
-    """What `--base-url` takes, while a server answers as this behaviour says; requests of the question are kept."""
+    """Yield the value for `--base-url` while a server behaves this way; requests of the question are recorded."""
     requests = [] if asked_before is None else asked_before
     is_openai = behaviour.wire == "openai"
     answer = _chat_completions(behaviour, requests) if is_openai else _other_wire(behaviour, requests)
@@ -179,7 +179,7 @@ def serving(behaviour: Behaviour, asked_before: list[bytes] | None = None) -> It
 
 
 def _other_wire(behaviour: Behaviour, requests: list[bytes]) -> Answer:
-    """Answers of an API that is not chat completions; every reply comes whole."""
+    """Answer an API other than chat completions, without streaming."""
     wire, firsts = behaviour.wire, [behaviour.first] if behaviour.first else []
 
     def scripted(reply: Scripted) -> bytes:
@@ -210,17 +210,17 @@ def _other_wire(behaviour: Behaviour, requests: list[bytes]) -> Answer:
 
 
 def _chat_completions(behaviour: Behaviour, requests: list[bytes]) -> Answer:
-    """Answers of chat completions, streamed where the request or the behaviour asks for it."""
+    """Answer chat completions, streamed if the request or the behaviour asks for it."""
     firsts = [behaviour.first] if behaviour.first else []
 
     def reply(body: bytes) -> tuple[Scripted, bool]:
-        """What it says to a request, and whether as events."""
+        """Return the reply to a request, and whether it is streamed."""
         record = json.loads(body)
         call_probe = CALL_PROBE_TEXT.search(body)
         probe_answer = next((text for probe, text in PROBE_ANSWERS.items() if probe in body), None)
         if behaviour.expect and not behaviour.probes and (call_probe or PROBE_TEXT.encode() in body):
             return behaviour.reply, False
-        # The probe of a tool's picture holds the request for a call too, in its first message.
+        # The probe for tool images also contains the request for a call, in its first message.
         if behaviour.expect and call_probe and probe_answer is None:
             call = {"name": call_probe[1].decode(), "arguments": '{"images": ["img:1"]}'}
             return Scripted(calls=[call]), bool(record.get("stream")) or behaviour.stream == "always"
@@ -238,7 +238,7 @@ def _chat_completions(behaviour: Behaviour, requests: list[bytes]) -> Answer:
             plain = None if record.get("tools") else behaviour.without_tools
             other_text = plain or (firsts.pop() if firsts else behaviour.reply)
             return other_text, events and other_text.status == 200 and other_text.body is None
-        # Where nothing of the model's could be read, there is nothing that must come back.
+        # If nothing of the model's reply could be read, nothing has to be sent back.
         selected = behaviour.needs.encode() in body or not _calls(messages)
         if "tools declared" in behaviour.checks and not record.get("tools"):
             return Scripted(status=behaviour.status_of_refusal, error=behaviour.refusal), False

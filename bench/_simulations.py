@@ -1,4 +1,4 @@
-"""The frame of a simulation: how often intervals hold the truth and tests reject, tables in Markdown, JSON."""
+"""Shared parts of simulations: interval coverage and rejection rates, Markdown tables, JSON."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ LEVEL = 0.95
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """Share of the simulations whose interval held the truth, mean width, share without an interval.
+    """Share of simulations whose interval contained the truth, mean width, share without an interval.
 
-    No interval counts as not holding and in no width, which is None where there was none at all.
+    A missing interval counts as not containing the truth and is left out of the width, which is None if all are
+    missing.
     """
 
     coverage: float
@@ -28,7 +29,7 @@ class Held:
 
 
 def summarise(ends: Sequence[Interval | None], truth: float, slack: float = 1e-12) -> Held:
-    """What the intervals of all simulations come to."""
+    """Summarise the intervals of all simulations."""
     values = [end for end in ends if end is not None]
     inside = sum(result.low - slack <= truth <= result.high + slack for result in values)
     width = float(np.mean([output.high - output.low for output in values])) if values else None
@@ -36,17 +37,17 @@ def summarise(ends: Sequence[Interval | None], truth: float, slack: float = 1e-1
 
 
 def rejected(p_values: Sequence[float | None]) -> float:
-    """The share of simulations with p < 0.05; without a p value nothing is rejected."""
+    """Return the share of simulations with p < 0.05; a missing p value counts as not rejected."""
     return sum(p is not None and p < 1 - LEVEL for p in p_values) / len(p_values)
 
 
 def markdown(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    """The lines of a table."""
+    """Return the lines of a table."""
     return [f"| {' | '.join(heads)} |", "|" + "---|" * len(heads), *(f"| {' | '.join(row)} |" for row in rows)]
 
 
 def tell(result: Sequence[Any], options: argparse.Namespace, lines: Callable[[Sequence[Any]], Sequence[str]]) -> None:
-    """Print measurements (dataclasses) as JSON with `--json`, else what they were made with and their lines."""
+    """Print measurements (dataclasses) as JSON with `--json`, else their settings and table lines."""
     if options.json:
         print(json.dumps(result, default=asdict, indent=1))
     else:

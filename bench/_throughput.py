@@ -3,10 +3,10 @@
     python bench/tools.py --device cuda --backend learned --weights random
     python bench/tools.py --backend learned --weights random --network depth_anything_v2_small --requests 16
 
-Both see the same pictures in one run, turn by turn; the first turn of each is not timed and the median of the others is
-printed. The service has everything to do: read and decode JPEG files, prepare, run, draw the overlay, encode it, record
-the finding. What other tools found (`needs`) is in its cache already. The bare loop (`_bare_loops.py`) has nothing but
-the network to do.
+Both process the same images in one run, in turn; the first turn of each is not timed, and the median of the others is
+printed. The service does everything: read and decode JPEG files, prepare, run, draw the overlay, encode it, record the
+output. The outputs of other tools (`needs`) are already in its cache. The bare loop (`_bare_loops.py`) only runs the
+network.
 """
 
 from __future__ import annotations
@@ -42,21 +42,21 @@ from hybrid.serving.threads import keep_freed_memory
 from hybrid.tool import Pixels, Tool
 from tools._shared import reflection
 
-# Width and height of every picture, so that no batch falls apart by shape.
+# Width and height of every image; a single size keeps batches together.
 SIZE = (640, 480)
 TEXTS: tuple[str, ...] = tuple(NETWORKS["siglip2_base"].loop["given"]["text"])
-# As many as the bare loop asks for (networks.toml).
+# As many as the bare loop uses (networks.toml).
 NAMES = ("ball", "cube")
-# Inside of every picture.
+# Inside every image.
 BOX_PX = (100, 90, 420, 360)
-# Images a pass of the bare loop; pairs count as two.
+# Images per pass of the bare loop; a pair counts as two.
 BATCH = 8
 MIN_RATIO = 0.8
 
 
 @dataclass(frozen=True)
 class Load:
-    """Parameters of a measurement: which networks, where, real or tiny, how many requests at once, how often, how."""
+    """Parameters of a measurement: networks, device, size, number of requests and repeats."""
 
     networks: tuple[str, ...]
     device: str
@@ -75,7 +75,7 @@ class Passes:
     sizes: list[int] = field(default_factory=list)
 
     def note(self, module: Any, args: Any, kwargs: Any, _: Any) -> None:
-        """A hook of torch, called after every module's forward pass."""
+        """Torch hook that is called after every forward pass of the module."""
         if type(module).__name__ != self.counted:
             return
         values = next((value for name, value in kwargs.items() if name == "pixel_values"), None)
@@ -84,7 +84,7 @@ class Passes:
 
 @dataclass(frozen=True)
 class Measured:
-    """Images a second of both, medians over the repeats; seconds of loading; the service's batches in one repeat."""
+    """Images per second of both, as medians over the repeats; seconds of loading; the service's batches."""
 
     network: Network
     bare: float
@@ -96,7 +96,7 @@ class Measured:
 
 
 def machine(device: str) -> str:
-    """The name of the processor that runs the networks. Raises `UsageError` where torch does not see the device."""
+    """Return the name of the processor that runs the networks. Raises `UsageError` if torch cannot find the device."""
     import torch
 
     if device.startswith("cuda"):
@@ -115,7 +115,7 @@ def machine(device: str) -> str:
 
 
 def pictures(count: int, seed: int) -> list[Pixels]:
-    """Different pictures of `SIZE`: soft colours with grain, whose JPEG files are as large as photographs'."""
+    """Return different images of `SIZE`: soft colours with grain, with JPEG files as large as those of photographs."""
     images = []
     for index in range(count):
         rng = generator("evaluate", seed, index)
@@ -126,7 +126,7 @@ def pictures(count: int, seed: int) -> list[Pixels]:
 
 
 def make_requests(tool: Tool, count: int) -> tuple[list[Pixels], list[tuple[Pixels, ...]]]:
-    """The pictures that the network is to see, and the images of each of `count` requests."""
+    """Return the images for the network, and the images of each of `count` requests."""
     puzzles = tool.card.name == "jigsaw"
     largest = 2 if puzzles else max(1, tool.card.images[0])
     built = pictures(count * largest, seed=2000)
@@ -135,17 +135,17 @@ def make_requests(tool: Tool, count: int) -> tuple[list[Pixels], list[tuple[Pixe
 
 
 def puzzle(pixels: Pixels, other: Pixels) -> tuple[Pixels, ...]:
-    """A picture without its lower-right quarter and two pieces that fit the seams equally, so that features decide."""
+    """Return an image without its lower-right quarter, and two pieces that fit the seams equally well."""
     middle, centre = SIZE[1] // 2, SIZE[0] // 2
     hole, right, wrong = pixels.copy(), pixels[middle:, centre:].copy(), pixels[middle:, centre:].copy()
     hole[middle:, centre:] = 0
-    # Further from the seams than what JPEG mixes.
+    # Farther from the seams than the distance over which JPEG mixes pixels.
     wrong[32:, 32:] = other[middle + 32 :, centre + 32 :]
     return hole, right, wrong
 
 
 def arguments(network: Network, name: str, turn: int) -> dict[str, Json]:
-    """Arguments of a request in this turn. Points and boxes move with each turn, so that the cache has no finding."""
+    """Return the arguments of a request in this turn. Points and boxes differ in each turn, so the cache never hits."""
     box: dict[str, Json] = dict(zip(("x0", "y0", "x1", "y1"), (BOX_PX[0] + turn, *BOX_PX[1:]), strict=True))
     spots: list[Json] = [{"x": 120 + turn, "y": 300, "label": "A"}, {"x": 400, "y": 90, "label": "B"}]
     by_tool: dict[str, dict[str, Json]] = {
@@ -162,14 +162,14 @@ def arguments(network: Network, name: str, turn: int) -> dict[str, Json]:
 
 
 def measure(name: str, setting: Load) -> Measured:
-    """Both loops over one network. Raises `UsageError` for a network that there is not."""
+    """Measure both loops over one network. Raises `UsageError` for an unknown network."""
     if name not in NETWORKS:
         raise UsageError(f"--network {name}: there are {', '.join(NETWORKS)}")
-    # As the worker process of a run does.
+    # As in the worker process of a run.
     keep_freed_memory()
     network = NETWORKS[name]
     tool: Tool = load("tools", network.tool)
-    # The seed stays in the cache key, so that each turn is computed.
+    # The seed is part of the cache key, so each turn is computed.
     tool = replace(tool, card=replace(tool.card, uses_seed=True))
     with tempfile.TemporaryDirectory() as folder, counting(network.counted) as passes, matched_once():
         checkpoint = Path(folder) / "checkpoint"
@@ -208,7 +208,7 @@ async def _turns(
     repeats: int,
     passes: Passes,
 ) -> tuple[float, float]:
-    """Images a second of the bare loop and of the service."""
+    """Return the images per second of the bare loop and of the service."""
     seconds: tuple[list[float], list[float]] = ([], [])
     for turn in range(repeats + 1):
         started = time.perf_counter()
@@ -217,7 +217,7 @@ async def _turns(
         between = time.perf_counter()
         passes.sizes.clear()
         args = tool.args.model_validate(arguments(NETWORKS[name], name, turn))
-        # The seed is in the key, too, but also in that of the needs, which are to come from the cache.
+        # The seed is in the key, too, but also in that of the needs, which should come from the cache.
         seed = 0 if tool.card.needs else turn
         await asyncio.gather(*(service.call(tool, args, refs, seed) for refs in requests))
         seconds[0].append(between - started)
@@ -228,7 +228,7 @@ async def _turns(
 
 @contextmanager
 def counting(counts: str) -> Iterator[Passes]:
-    """Count forward passes of modules of a class, whatever code calls them."""
+    """Count forward passes of modules of a class, whichever code calls them."""
     from torch.nn.modules.module import register_module_forward_hook
 
     passes = Passes(counts)
@@ -241,7 +241,7 @@ def counting(counts: str) -> Iterator[Passes]:
 
 @contextmanager
 def matched_once() -> Iterator[None]:
-    """No pair is matched again with one view mirrored, as where few matches agree: the bare loop matches once."""
+    """Disable matching again with one view mirrored, which follows few matches, because the bare loop matches once."""
     verified, reflection.VERIFIED = reflection.VERIFIED, 0
     try:
         yield
@@ -250,7 +250,7 @@ def matched_once() -> Iterator[None]:
 
 
 def row(measured: Measured) -> tuple[str, ...]:
-    """A row of the table."""
+    """Return a row of the table."""
     sizes = sorted(set(measured.passes), reverse=True)
     text = ", ".join(f"{measured.passes.count(size)} of {size}" for size in sizes)
     return (
@@ -265,7 +265,7 @@ def row(measured: Measured) -> tuple[str, ...]:
 
 
 def table(setting: Load) -> Table:
-    """The table of all networks that are asked for, with the machine's name. Raises `UsageError`."""
+    """Return the table of all requested networks, with the machine's name. Raises `UsageError`."""
     name = machine(setting.device)
     names = ("network", "tool", "bare images/s", "service images/s", "ratio", "requests", "forward passes")
     columns = tuple(

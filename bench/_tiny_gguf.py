@@ -1,6 +1,7 @@
-"""The checkpoint of `bench._tiny_qwen` as llama.cpp reads it: `python bench/_tiny_gguf.py CHECKPOINT FOLDER`.
+"""Convert the checkpoint of `bench._tiny_qwen` for llama.cpp: `python bench/_tiny_gguf.py CHECKPOINT FOLDER`.
 
-Writes `model.gguf` and `mmproj.gguf`, in llama.cpp's environment: it needs gguf and safetensors and nothing of ours.
+Writes `model.gguf` and `mmproj.gguf`. It runs in llama.cpp's environment, and needs gguf and safetensors but no code of
+ours.
 """
 
 from __future__ import annotations
@@ -19,12 +20,12 @@ from safetensors.numpy import load_file
 Tensors = Mapping[str, "np.ndarray[Any, Any]"]
 
 
-# What the writer calls the numbers of a config.
+# The writer's names for the numbers of a config.
 NAMES = tomllib.loads(Path(__file__).with_suffix(".toml").read_text())
 
 
 def write(checkpoint: Path, folder: Path) -> None:
-    """Both files."""
+    """Write both files."""
     config = json.loads((checkpoint / "config.json").read_text())
     mapping = {
         name.removeprefix("model."): value for name, value in load_file(checkpoint / "model.safetensors").items()
@@ -82,7 +83,7 @@ def _projector(config: Mapping[str, Any], width: int, tensors: Tensors, to: Path
     patches = tensors["visual.patch_embed.proj.weight"]
     out.add_tensor("v.patch_embd.weight", np.ascontiguousarray(patches[:, :, 0]))
     out.add_tensor("v.patch_embd.weight.1", np.ascontiguousarray(patches[:, :, 1]))
-    # The merger's layers, 0 and 2, are counted as blocks too.
+    # The merger's layers, 0 and 2, also count as blocks.
     _finish(out, split, gguf.get_tensor_name_map(gguf.MODEL_ARCH.MMPROJ, max(3, config["depth"])))
 
 

@@ -1,9 +1,9 @@
-"""A Qwen2.5-VL of a million weights, taught to think, to call `crop` and to say the colours of its pictures.
+"""A Qwen2.5-VL with a million weights, trained to think, to call `crop` and to name the colours of its images.
 
-    python -m bench._tiny_qwen FOLDER          a checkpoint as transformers, vLLM and llama.cpp read it; minutes
+    python -m bench._tiny_qwen FOLDER          writes a checkpoint for transformers, vLLM and llama.cpp; takes minutes
 
-It follows what its template shows: tools and no result, a call in the dialect that `chat_template_kwargs` names;
-otherwise an answer. Thoughts come first unless `enable_thinking` is false, as with Qwen3.
+If its template shows tools and no result, it writes a call in the dialect that `chat_template_kwargs` names; otherwise
+it answers. Thinking comes first unless `enable_thinking` is false, as in Qwen3.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 CALL = '{"images": ["img:1"], "box": {"x0": 10, "y0": 10, "x1": 50, "y1": 50}}'
 HERMES = f'<tool_call>\n{{"name": "crop", "arguments": {CALL}}}\n</tool_call>'
 BOX = '{"x0": 10, "y0": 10, "x1": 50, "y1": 50}'
-# How the same call is written; `two` are two of them, `cut` is one without its end.
+# The same call in other formats; `two` is two calls, `cut` a call without its end.
 DIALECTS = {
     "hermes": HERMES,
     "two": f"{HERMES}\n{HERMES.replace('50', '40')}",
@@ -38,15 +38,15 @@ COLOURS = {"red": (220, 20, 20), "green": (20, 180, 40), "blue": (30, 40, 220), 
 SPECIAL = ("<|im_end|>", "<|endoftext|>", "<|im_start|>", "<|vision_start|>", "<|vision_end|>", "<|image_pad|>")
 SPECIAL = (*SPECIAL, "<|video_pad|>")
 MARKS = ("<tool_call>", "</tool_call>", "<think>", "</think>")
-# Texts are cut, and those behind a picture left out: what the network has to read is who speaks, which pictures there
+# Texts are truncated, and those after an image removed: the network only has to read who speaks, which images there
 # are, and the cue.
-# llama.cpp makes one text of the parts of a message, with a word of its own in the place of a picture.
+# llama.cpp joins the parts of a message into one text, with its own placeholder for each image.
 TEMPLATE = Path(__file__).with_name("tiny_qwen.jinja").read_text()
 STEPS, BATCH, RATE = 700, 8, 4e-3
 
 
 def tokenizer() -> Any:
-    """Bytes, and what is frequent in the replies."""
+    """Return a tokenizer of bytes and of strings that are frequent in the replies."""
     built = Tokenizer(models.BPE())
     built.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     built.decoder = decoders.ByteLevel()
@@ -63,7 +63,7 @@ def tokenizer() -> Any:
 
 
 def network(tokens: Any) -> Any:
-    """Random weights, in the sizes that CPU attention of vLLM takes: heads of 64."""
+    """Return a network with random weights, in sizes that vLLM's CPU attention supports: heads of 64."""
     end, pad, _, vision_start, vision_end, image, video = tokens.convert_tokens_to_ids(list(SPECIAL))
     text = {"hidden_size": 128, "intermediate_size": 384, "num_hidden_layers": 3, "num_attention_heads": 2}
     text |= {"num_key_value_heads": 2, "vocab_size": len(tokens), "max_position_embeddings": 32768}
@@ -84,7 +84,7 @@ def network(tokens: Any) -> Any:
 
 
 def conversations(seed: int) -> Iterator[tuple[list[dict[str, Any]], dict[str, Any], str, list[Image.Image]]]:
-    """Random conversations: messages, what the template is given besides, the reply that is right, and pictures."""
+    """Yield random conversations: messages, extra arguments of the template, the right reply, and images."""
     draw = random.Random(seed)
     words = "which of these is the nearer point left right picture answer question image img:1: img:2: 12 (A) (B)"
 
@@ -122,7 +122,7 @@ def conversations(seed: int) -> Iterator[tuple[list[dict[str, Any]], dict[str, A
 
 
 def _picture(name: str, side: int, draw: random.Random) -> Image.Image:
-    """A picture of one colour, or of a few dozen, as photographs are."""
+    """Return an image of one colour, or of a few dozen like a photograph."""
     if name != "mixed":
         return Image.new("RGB", (side, side), COLOURS[name])
     few = Image.frombytes("RGB", (6, 6), draw.randbytes(108))
@@ -130,7 +130,7 @@ def _picture(name: str, side: int, draw: random.Random) -> Image.Image:
 
 
 def teach(folder: Path, steps: int = STEPS) -> float:
-    """Write the checkpoint; the mean loss of the last steps."""
+    """Train and write the checkpoint; return the mean loss of the last steps."""
     torch.manual_seed(0)
     tokens = tokenizer()
     model = network(tokens)
@@ -154,7 +154,7 @@ def teach(folder: Path, steps: int = STEPS) -> float:
             labels[row, : end - len(tokens(reply).input_ids)] = -100
         logits = model(**batch).logits[:, :-1].transpose(1, 2)
         wrong = torch.nn.functional.cross_entropy(logits, labels[:, 1:], reduction="none")
-        # Of each reply alike: long calls would drown the names of colours in answers.
+        # Every reply has the same weight, because long calls would outweigh the colour names in answers.
         loss = (wrong.sum(1) / (labels[:, 1:] != -100).sum(1)).mean()
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)

@@ -1,13 +1,13 @@
-"""How full the batches of a learned tool are, on the sizes of BLINK's pictures.
+"""How full the batches of a learned tool are, for the sizes of BLINK's images.
 
     uv run python -m bench.batch_fill --data ../shared/data/blink [--in-flight 64] [--stream 2000]
 
 The tool is depth with a tiny Depth Anything, whose shapes come from the published processor (short side 518 px, sides
-multiples of 14). Pictures go through its lane, so many in flight, each followed by the next at once; a pass takes 1 ms
-a picture. The fill is pictures over passes, over the size of a batch. `once`: the pictures of a task in the order of
-its file; `stream`: as many as are asked for, drawn from its sizes. `first come` is a lane that does not look at shapes,
-so that a batch falls apart into a pass a shape; `lane` fills batches by shape; `ordered` is the lane when the run puts
-questions in order first. No order has a higher fill than `most`.
+multiples of 14). Images go through its lane with a fixed number in flight; a pass takes 1 ms per image. The fill is
+images / passes / batch size. `once` uses the images of a task in the order of its file; `stream` draws the requested
+number from its sizes. `first come` is a lane that ignores shapes, so that a batch needs one pass per shape; `lane`
+fills batches by shape; `ordered` is the lane if the run sorts the questions first. No order has a higher fill than
+`most`.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ SIDE_PX = 518
 
 
 def sizes_of(path: Path) -> list[Size]:
-    """Width and height of every picture of a BLINK file, in its order."""
+    """Return the width and height of every image of a BLINK file, in order."""
     return [
         Image.open(io.BytesIO(value["bytes"])).size
         for row in pq.read_table(path).to_pylist()
@@ -51,7 +51,7 @@ def sizes_of(path: Path) -> list[Size]:
 
 
 def forms_of(sizes: set[Size], tool: Tool) -> dict[Size, Hashable]:
-    """Findings of the tool's learned backend on pictures of these sizes."""
+    """Return the input shapes of the tool's learned backend for images of these sizes."""
     import transformers
 
     backend: Any = next(card for card in tool.card.backends if card.name == "learned").make()
@@ -65,7 +65,7 @@ def forms_of(sizes: set[Size], tool: Tool) -> dict[Size, Hashable]:
 
 
 def in_order(sizes: Sequence[Size]) -> list[Size]:
-    """The sizes as a run asks questions about such pictures."""
+    """Return the sizes in the order in which a run asks questions about such images."""
     questions = [
         Question(str(n), "", (StoredImage("0" * 64, *size, "image/jpeg"),), "", Kind.CHOICE)
         for n, size in enumerate(sizes)
@@ -74,7 +74,7 @@ def in_order(sizes: Sequence[Size]) -> list[Size]:
 
 
 async def passes(forms: Sequence[Hashable], batch: int, in_flight: int, form: Callable[[Hashable], Hashable]) -> int:
-    """How many passes a lane needs for inputs of these forms."""
+    """Return how many passes a lane needs for inputs of these shapes."""
     built = 0
 
     async def run(inputs: Sequence[Hashable]) -> list[Hashable | HybridError]:
@@ -101,7 +101,7 @@ async def passes(forms: Sequence[Hashable], batch: int, in_flight: int, form: Ca
 
 
 def fills(data: Path, in_flight: int, stream: int) -> Iterator[tuple[str, ...]]:
-    """Two rows a task: how many pictures and shapes, and the shares of full batches, 0..1, by each way."""
+    """Yield two rows per task: the numbers of images and shapes, and the fill of batches, 0..1, for each method."""
     tool: Tool = load("tools", "depth")
     batch = max(card.batch for card in tool.card.backends)
     tasks = {path.parent.name: sizes_of(path) for path in sorted(data.glob("*/*.parquet"))}

@@ -2,11 +2,11 @@
 
     uv run python -m bench.batches equal [--questions 1000] [--json FILE]     # replies equal to the direct run's
     uv run python -m bench.batches kills [--questions 1000] [--kills 20]      # nothing sent twice, no reply lost
-    uv run python -m bench.batches memory [--questions 10000]                 # peak memory, pictures of 50 kB
+    uv run python -m bench.batches memory [--questions 10000]                 # peak memory, images of 50 kB
 
 The servers are those of `bench/_batch_server.py`, with the APIs of OpenAI, Anthropic and Google. `equal` and `kills`
-let a controller call one tool a question. A kill comes at a moment drawn from its first seconds; the command
-is then given again until it ends. `sent_twice` counts requests that the server has taken more than once.
+let a controller call one tool per question. A kill comes at a random moment in the first seconds of a command, which is
+then restarted until it ends. `sent_twice` counts requests that the server has accepted more than once.
 """
 
 from __future__ import annotations
@@ -44,20 +44,20 @@ class Row:
 
 
 def command(model: str, server: BatchServer, questions: Path, out: Path, *more: str) -> list[str]:
-    """The words of a run."""
+    """Return the command line of a run."""
     words = [sys.executable, "-m", "hybrid", "run", "blink", "--data", str(questions / "blink"), "--model", model]
     words += ["--task", "Spatial_Relation", "--base-url", f"{server.url}{APIS[model]}", "--out", str(out / "run")]
     return [*words, "--backend", "classical", "--quiet", *more]
 
 
 def replies(out: Path, solver: str) -> dict[str, list[str]]:
-    """The replies of a run by question."""
+    """Return the replies of a run by question."""
     lines = (json.loads(line) for line in (out / "run" / solver / "attempts.jsonl").read_text().splitlines())
     return {row["id"]: [item["reply"]["text"] for item in row["exchanges"]] for row in lines}
 
 
 def batched(what: str, model: str, questions: Path, count: int, kills: int) -> Row:
-    """One run in batches, killed so many times, beside a direct one where replies are compared."""
+    """Run in batches, killed `kills` times, next to a direct run if replies are compared."""
     alone = what == "memory"
     solver = "mllm" if alone else "controller"
     more = ["--solver", solver, *([] if alone else ["--tools", "crop"])]
@@ -89,7 +89,7 @@ def batched(what: str, model: str, questions: Path, count: int, kills: int) -> R
 
 
 def main() -> None:
-    """Print one line a run."""
+    """Print one line per run."""
     flags = {"what": ("equal", "kills", "memory"), "--questions": 1000, "--kills": 20, "--model": sorted(APIS)}
     arguments = options(__doc__, {**flags, "--json": Path})
     kills = arguments.kills if arguments.what == "kills" else 0

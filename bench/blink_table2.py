@@ -1,11 +1,11 @@
-"""The six specialist cells of BLINK's Table 2 next to ours, and which of them lie outside our interval.
+"""The six specialist cells of BLINK's Table 2 next to ours, and which of them are outside our interval.
 
     uv run python -m bench.blink_table2 RUN                      a finished run with the solver specialist
     uv run python -m bench.blink_table2 --data DIR --weights depth=DIR_OR_ID [--device cuda] [--backend learned]
     uv run python -m bench.blink_table2 --data DIR --backend classical
 
 DIR holds BLINK's official layout. Fu et al., ECCV 2024, arXiv:2404.12390, Table 2, validation split; the published
-cells are those of `hybrid benchmarks show blink`. `docs/specialists.md` has the command of a cell, and the stand-ins.
+cells are those of `hybrid benchmarks show blink`. `docs/specialists.md` lists the command for each cell, and stand-ins.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ COLUMNS = ("task", "published", "by", "ours", "95 % interval", "n", "abstained",
 
 @dataclass(frozen=True)
 class TableRow:
-    """One published cell, in percent, next to what was measured: a fraction of 1 and its bounds, None if not run."""
+    """One published cell, in percent, next to the measured fraction of 1 and its bounds, None if not run."""
 
     cell: Published
     n: int = 0
@@ -47,7 +47,7 @@ class TableRow:
 
     @property
     def verdict(self) -> str:
-        """Where the published value lies, seen from our interval."""
+        """Return where the published value is relative to our interval."""
         if self.around is None:
             return "not run"
         if self.around.low <= self.cell.value / 100 <= self.around.high:
@@ -55,7 +55,7 @@ class TableRow:
         return "OUTSIDE (ours lower)" if self.cell.value / 100 > self.around.high else "OUTSIDE (ours higher)"
 
     def cells(self) -> tuple[str, ...]:
-        """The row as text."""
+        """Return the row as text."""
         values = (self.cell.metric, fraction(self.cell.value / 100), self.cell.who)
         if self.around is None:
             return (*values, "-", "-", "0", "-", "-", self.verdict)
@@ -64,12 +64,12 @@ class TableRow:
 
 
 def cells() -> tuple[Published, ...]:
-    """The six published specialists."""
+    """Return the six published specialist cells."""
     return tuple(cell for cell in published("blink") if cell.kind == SOLVER and cell.source == SOURCE)
 
 
 def compare(folder: RunFolder) -> tuple[TableRow, ...]:
-    """One row a published cell. Raises `UsageError` for a run of another benchmark, another split or generated data."""
+    """Return a row per published cell. Raises `UsageError` for another benchmark or split, or generated data."""
     identity = folder.manifest["identity"]
     items = tuple(identity[key] for key in ("benchmark", "split"))
     if items != ("blink", "val") or identity["data"].get("kind") == "sample":
@@ -89,7 +89,7 @@ def compare(folder: RunFolder) -> tuple[TableRow, ...]:
 
 
 def _backends(folder: RunFolder) -> Mapping[str, tuple[str, ...]]:
-    """By route the tools and backends that gave an answer."""
+    """Return, by route, the tools and backends that gave an answer."""
     seen: dict[str, set[str]] = {}
     exchanges = (exchange for attempt in folder.attempts(SOLVER) for exchange in attempt.exchanges)
     for exchange, step in ((item, step) for item in exchanges for step in item.reply.steps):
@@ -100,7 +100,7 @@ def _backends(folder: RunFolder) -> Mapping[str, tuple[str, ...]]:
 
 
 def table(rows: tuple[TableRow, ...]) -> Table:
-    """The table that is printed."""
+    """Return the printed table."""
     outside = [row.cell.metric for row in rows if row.verdict.startswith("OUTSIDE")]
     missing = [row.cell.metric for row in rows if row.value is None]
     notes = [f"Outside of the interval: {', '.join(outside) or 'none'}."]
@@ -114,7 +114,7 @@ def table(rows: tuple[TableRow, ...]) -> Table:
 
 
 def run(options: argparse.Namespace, out: Path) -> RunFolder:
-    """Run the specialist on the tasks of the six cells that the data holds."""
+    """Run the specialist on the tasks of the six cells that the data contains."""
     present = tuple(cell.metric for cell in cells() if (options.data / cell.metric).is_dir())
     if not present:
         raise UsageError(f"--data {options.data}: it holds none of the six tasks of Table 2")

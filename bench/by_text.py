@@ -1,10 +1,10 @@
-"""How many questions of each kind the rule by_text answers, and how many of those right, on generated scenes.
+"""How many questions of each kind the rule by_text answers, and how many of them correctly, on generated scenes.
 
     python -m bench.by_text --scenes 100 --seed 0
-    python -m bench.by_text --recipes 20            # 20 generated questions a task of each recipe
+    python -m bench.by_text --recipes 20            # 20 generated questions per task of each recipe
 
-Drawn boxes are found and depth is compared by the weight-free backends. Detection has none: its boxes are the true
-ones, so rows that use it say what the rules make of a perfect detector. The attributes tool and ocr are not asked.
+The weight-free backends find drawn boxes and compare depth. Detection has no such backend: it returns the true boxes,
+so rows that use it show the rules with a perfect detector. The attributes tool and ocr are not asked.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from tools.rules.questions.recognising import recognise_question as recognised
 from tools.rules.questions.sentence import Unclear
 
 WIDTH, HEIGHT = 640, 480
-# Ratio of depths from which one thing is farther than another.
+# Minimum ratio of depths at which one thing counts as farther than another.
 APART: Final = 1.25
 RED: Final = (255, 0, 0)
 BLUE: Final = (0, 0, 255)
@@ -51,7 +51,7 @@ BLUE: Final = (0, 0, 255)
 
 @dataclass(frozen=True)
 class Solid:
-    """A thing of a scene: its name, its box in pixels, and its distance in metres."""
+    """A thing in a scene: its name, its box in pixels, and its distance in metres."""
 
     name: str
     box: Box
@@ -60,7 +60,7 @@ class Solid:
 
 @dataclass(frozen=True)
 class Asked:
-    """A question about a picture, the place of the right choice, and the row that it counts in."""
+    """A question about an image, the index of the right choice, and its row in the table."""
 
     row: str
     text: str
@@ -71,14 +71,14 @@ class Asked:
 
 @dataclass
 class SceneTools:
-    """The tools of one picture: weight-free backends, and a detector that returns the true boxes."""
+    """The tools for one image: weight-free backends, and a detector that returns the true boxes."""
 
     pixels: Pixels
     solids: Sequence[Solid]
     notes: list[str] = field(default_factory=list)
 
     async def tool(self, name: str, images: Sequence[str], args: Mapping[str, Json]) -> Finding:
-        """The finding of one tool."""
+        """Return the output of one tool."""
         del images
         tool: Tool = load("tools", name)
         arguments = tool.args.model_validate(dict(args))
@@ -96,12 +96,12 @@ class SceneTools:
         return finding_of(tool, backend, self.pixels, arguments, needs)
 
     def rule(self, name: str, text: str) -> None:
-        """Keep why the rule abstains."""
+        """Record why the rule abstains."""
         self.notes.append(f"{name}: {text}")
 
 
 def scene(rng: np.random.Generator) -> tuple[Pixels, tuple[Solid, ...]]:
-    """A picture of four things, two of them of one name, none of which hides another."""
+    """Draw an image of four things, two of them with the same name, none of which hides another."""
     colours = [str(colour) for colour in rng.permutation(list(NAMED_COLOURS))[:3]]
     names = [Name(colour, SHAPES[pick(rng, 2)]) for colour in colours]
     names.append(names[2])
@@ -117,7 +117,7 @@ def scene(rng: np.random.Generator) -> tuple[Pixels, tuple[Solid, ...]]:
 
 
 def questions(rng: np.random.Generator, pixels: Pixels, solids: Sequence[Solid]) -> Iterator[Asked]:
-    """One question of each row about a scene, where it has one with a clear answer."""
+    """Yield a question for each row about a scene, if it has one with a clear answer."""
     solid, other, twin = solids[0], solids[1], solids[2]
     copied, width = pixels.copy(), int(rng.integers(2, 5))
     for box, ink in ((solid.box, RED), (other.box, BLUE)):
@@ -154,7 +154,7 @@ def questions(rng: np.random.Generator, pixels: Pixels, solids: Sequence[Solid])
 
 
 async def answered(request: Asked, solids: Sequence[Solid]) -> int | None:
-    """The place of the choice that the rule takes; None for an abstention."""
+    """Return the index of the choice that the rule selects; None for an abstention."""
     lines = [f"({letter}) {choice}" for letter, choice in zip(LETTERS, request.choices, strict=False)]
     ref = ImageRef("img:1", StoredImage("0" * 64, WIDTH, HEIGHT, "image/jpeg"))
     prompt = Prompt((ref, "\n".join([request.text, *lines])), Kind.CHOICE, request.choices, route="by_text")
@@ -163,7 +163,7 @@ async def answered(request: Asked, solids: Sequence[Solid]) -> int | None:
 
 
 async def measure(scenes: int, seed: int) -> Mapping[str, Counter[str]]:
-    """By row how many questions were asked, answered and answered right."""
+    """Count, for each row, the questions asked, answered and answered correctly."""
     rows: dict[str, Counter[str]] = {}
     for index in range(scenes):
         rng = generator("evaluate", seed, index)
@@ -176,7 +176,7 @@ async def measure(scenes: int, seed: int) -> Mapping[str, Counter[str]]:
 
 
 def of_recipe(benchmark: Benchmark, per_task: int, seed: int) -> Counter[str]:
-    """How many generated questions of a recipe ask for something clear, and how many are answered without weights."""
+    """Count the generated questions of a recipe that the rules understand, and those answered without weights."""
     card, limit = benchmark.card, per_task * len(benchmark.card.sample_tasks)
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "run"
@@ -201,7 +201,7 @@ def main() -> None:
     """Print a line for each row."""
     flags = options(__doc__, {"--scenes": 100, "--seed": 0, "--recipes": 0})
     if flags.recipes:
-        # The benchmarks that are asked by their text and generate questions.
+        # The benchmarks that are asked by text and can generate questions.
         for _, benchmark in load_each("hybrid.benchmarks"):
             if ROUTE not in benchmark.card.routes or not benchmark.card.sample_tasks:
                 continue

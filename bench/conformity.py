@@ -1,4 +1,4 @@
-"""What comes of behaviours of servers and models that break loops of tool calls: one small server for each.
+"""Behaviours of servers and models that break tool-call loops: one small server for each, and the outcome.
 
 python -m bench.conformity                    every behaviour of bench/conformity.toml, as a page
 python -m bench.conformity --only Gemini      those whose name or reference holds the text
@@ -32,7 +32,7 @@ Kind = Literal["call", "repaired", "fault", "nothing", "facts", "failed"]
 _DATA: Final = tomllib.loads(DATA.read_text())
 HEAD: Final[str] = _DATA["head"]
 SAID: Final[Mapping[Kind, str]] = _DATA["said"]
-# The model of each API, and the options by which it is asked there; keys are looked for in the environment.
+# For each API, the model and the options with which it is asked; keys are read from the environment.
 WIRES: Final[Mapping[str, tuple[str, Mapping[str, Any]]]] = {
     "openai": ("openai:k", {}),
     "responses": ("openai:k", {"extra": {"api": "responses"}}),
@@ -46,7 +46,7 @@ WORTH: Final[Mapping[Kind, int]] = {"call": 3, "repaired": 2, "fault": 1, "nothi
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What came of a behaviour, and the words that tell of it."""
+    """The outcome of a behaviour, and its description."""
 
     behaviour: Behaviour
     kind: Kind
@@ -54,12 +54,12 @@ class Result:
 
     @property
     def silent(self) -> bool:
-        """Whether it failed without a word."""
+        """Whether it failed without a message."""
         return self.kind == "failed" and not self.said
 
 
 def measured(behaviour: Behaviour, folder: Path) -> Result:
-    """What comes of one question to the server of a behaviour, by a run in a folder of its own."""
+    """Ask one question of a behaviour's server, in a run with its own folder, and return the outcome."""
     text, steps, requests = "", list[Step](), list[bytes]()
     name, wire_options = WIRES[behaviour.wire]
     keys = {} if behaviour.wire == "openai" else KEYS
@@ -78,7 +78,7 @@ def measured(behaviour: Behaviour, folder: Path) -> Result:
         try:
             hybrid.run(RunConfig("blink", ("controller",), **model, **request, service=service, out=folder))
         except HybridError as error:
-            # The command's own message: `hybrid.run` says it in words of Python.
+            # Show the command's own message, because `hybrid.run` words it for Python.
             text = f"{type(error).__name__}: {error.__cause__ if isinstance(error.__cause__, HybridError) else error}"
     recorded = read_attempts(folder / "controller" / "attempts.jsonl", None)
     if behaviour.expect:
@@ -86,14 +86,14 @@ def measured(behaviour: Behaviour, folder: Path) -> Result:
     for attempt in recorded.by_id.values():
         steps += [step for exchange in attempt.exchanges for step in exchange.reply.steps]
     for trace in recorded.unfinished.values():
-        # Notes of LangGraph's stand below the error.
+        # LangGraph's notes are below the error.
         lines = [line for line in trace.splitlines() if line.startswith("hybrid.")]
         text = text or lines[-1].partition(".errors.")[2]
     return _result(behaviour, steps, text)
 
 
 def _facts(folder: Path, attempts: Sequence[Attempt], requests: Sequence[bytes], stopped: str) -> dict[str, object]:
-    """What a run has on disk of its one question, and how many requests it took."""
+    """Return the facts that a run recorded about its one question, and its number of requests."""
     replies = [exchange.reply for attempt in attempts for exchange in attempt.exchanges]
     last = next((step.data for reply in replies for step in reversed(reply.steps) if step.kind == "model"), {})
     used = replies[0].usage if replies else Usage()
@@ -113,7 +113,7 @@ def _facts(folder: Path, attempts: Sequence[Attempt], requests: Sequence[bytes],
 
 
 def _compared(behaviour: Behaviour, facts: Mapping[str, object]) -> Result:
-    """Whether the facts are those expected; a text in `stopped` or `sent` has to be a part of it."""
+    """Check whether the facts are as expected; a text in `stopped` or `sent` must be contained in the actual one."""
     wrong = {}
     for name, expected in behaviour.expect.items():
         seen = facts.get(name)
@@ -132,7 +132,7 @@ def _short(value: object) -> str:
 
 
 def _result(behaviour: Behaviour, steps: Sequence[Step], message: str) -> Result:
-    """What the steps of the attempt come to, or the error in their place."""
+    """Derive the outcome from the steps of the attempt, or from the error."""
     ran = [step for step in steps if step.kind == "tool" and step.fault is None]
     faults = [f"{step.fault.value}: {step.text}" for step in steps if step.fault is not None]
     marks = [step.text for step in steps if "read_from" in step.data]
@@ -149,14 +149,14 @@ def _result(behaviour: Behaviour, steps: Sequence[Step], message: str) -> Result
 
 
 def page(results: Sequence[Result]) -> str:
-    """The page of results, in Markdown."""
+    """Return the page of results, in Markdown."""
     counts = Counter(result.kind for result in results)
     text = ", ".join(f"{name} {counts[kind]}" for kind, name in SAID.items())
     lines = [f"{len(results)} behaviours: {text}; silent {sum(item.silent for item in results)}.", ""]
     lines += ["| behaviour | reported in | expected | came to | seen |", "|---|---|---|---|---|"]
     for entry in results:
         link = entry.behaviour.reference
-        # What stands in no report was tried here.
+        # A behaviour without a report was observed here.
         link = f"[{link}](https://github.com/{link.replace('#', '/issues/')})" if "/" in link else link
         expect = entry.behaviour.expect or {"least": SAID[entry.behaviour.wants]}
         expected = _cell(", ".join(f"{name} {value}" for name, value in expect.items()))
@@ -167,12 +167,12 @@ def page(results: Sequence[Result]) -> str:
 
 def _cell(text: str) -> str:
     text = re.sub(r"(?<=127\.0\.0\.1:)\d+", "PORT", text)
-    # What would be a tag, a column or a link is shown as it stands.
+    # Escape what would be read as a tag, a column or a link.
     return re.sub(r"([|<\[\\`*_])", r"\\\1", " ".join(text.split()))
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Print the page; 1 where a behaviour failed."""
+    """Print the page; return 1 if a behaviour failed."""
     flags = options(__doc__, {"--only": "", "--out": Path}, words)
     values = [
         behaviour

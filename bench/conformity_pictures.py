@@ -1,4 +1,4 @@
-"""What comes of behaviours of servers with pictures of tools, thinking and the order of pictures.
+"""Behaviours of servers with tool images, thinking and the order of images, and their outcomes.
 
 python -m bench.conformity_pictures                    every row of bench/conformity_pictures.toml, as a page
 python -m bench.conformity_pictures --out bench/results/conformity_pictures.md
@@ -24,10 +24,10 @@ from hybrid.display.notes import quietly
 from hybrid.log.attempts import read_attempts
 
 DATA: Final = Path(__file__).with_suffix(".toml")
-HEAD: Final = """# Servers and pictures of tools
+HEAD: Final = """# Servers and images of tools
 
-Each behaviour is one small server of `bench/conformity_pictures.toml`, asked one question by the controller through the
-real client. *Refused* is exit code 2 before the first question.
+Each behaviour is one small server in `bench/conformity_pictures.toml`; the controller asks it one question through the
+real client. *Refused* means exit code 2 before the first question.
 
 ```sh
 python -m bench.conformity_pictures --out bench/results/conformity_pictures.md
@@ -37,7 +37,7 @@ python -m bench.conformity_pictures --out bench/results/conformity_pictures.md
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """One row: what was expected, what came, and whether that is right."""
+    """One row: the expected and the actual outcome, and whether the actual one is right."""
 
     name: str
     reference: str
@@ -47,7 +47,7 @@ class Result:
 
 
 def measure(row: Mapping[str, Any], folder: Path) -> Result:
-    """What comes of one question to the server of a row, by a run in a folder of its own."""
+    """Ask one question of a row's server, in a run with its own folder, and return the outcome."""
     came, is_right = "", False
     with serving(_treatment(row["treatment"])) as server, quietly():
         settings = ModelSettings(base_url=server.url, retries=0, **row.get("options", {}))
@@ -83,7 +83,7 @@ def _treatment(other_options: Mapping[str, Any]) -> Treatment:
 
 
 def _outcome(row: Mapping[str, Any], server: PictureServer, folder: Path) -> tuple[str, bool]:
-    """What came of a run that ended, and whether it is right."""
+    """Return the outcome of a completed run, and whether it is right."""
     recorded = read_attempts(folder / "controller" / "attempts.jsonl", None)
     steps: list[Step] = [
         step for value in recorded.by_id.values() for exchange in value.exchanges for step in exchange.reply.steps
@@ -101,7 +101,7 @@ def _outcome(row: Mapping[str, Any], server: PictureServer, folder: Path) -> tup
 
 
 def page(results: Sequence[Result]) -> str:
-    """The page of results, in Markdown."""
+    """Return the page of results, in Markdown."""
     right = sum(result.is_right for result in results)
     lines = [f"{len(results)} behaviours: {right} as expected, {len(results) - right} wrong.", ""]
     lines += ["| behaviour | reported in | expected | seen | right |", "|---|---|---|---|---|"]
@@ -114,7 +114,7 @@ def page(results: Sequence[Result]) -> str:
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Print the page; 1 where a behaviour is wrong."""
+    """Print the page; return 1 if a behaviour is wrong."""
     flags = options(__doc__, {"--out": Path}, words)
     rows = tomllib.loads(DATA.read_text())["row"]
     with tempfile.TemporaryDirectory() as home:

@@ -3,11 +3,11 @@
     python -m bench.correspondence [--pairs 30] [--seed 1000] [--set parallax-extreme]... [--photos DIR] [--json FILE]
     python -m bench.correspondence --backend classical learned [--weights DIR_OR_ID] [--matches DIR]
 
-Pairs are photographs (`--photos`; rendered scenes without) warped by a homography or by a plausible depth, in another
-light, blurred, cropped and noisy: `bench/warped_pairs.py`. Each is asked twice with one point: which of four candidates
-it is, and where it is without any (PCK@1, 2, 5 %: within that share of image 2's longer side; no answer is a miss).
-Pictures with drawn marks are asked by `bench.reliability --task Visual_Correspondence`.
-Constants of the tool were set with `--fit` on the `second` half of the photographs: report the `first`.
+Pairs are photographs (`--photos`; otherwise rendered scenes) warped by a homography or by a plausible depth, in another
+light, blurred, cropped and noisy: `bench/warped_pairs.py`. Each pair is asked twice about one point: which of four
+candidates it is, and where it is without candidates (PCK@1, 2, 5 %: within that share of image 2's longer side; no
+answer is a miss). `bench.reliability --task Visual_Correspondence` asks about images with drawn marks. Constants of the
+tool were set with `--fit` on the `second` half of the photographs, so report the `first` half.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ HARD = tuple(item.name for item in SETS if item.kind != "straight")
 
 @dataclass(frozen=True, eq=False)
 class PointCase:
-    """One question: the images, where the point is in image 2, the right letter, what to ask."""
+    """One question: the images, the true point in image 2, the right letter, and the arguments."""
 
     images: tuple[Pixels, Pixels]
     there: tuple[float, float]
@@ -46,9 +46,9 @@ class PointCase:
 
 @dataclass(frozen=True)
 class Answer(Judged):
-    """`right` is None where no candidate was chosen.
+    """`right` is None if no candidate was chosen.
 
-    `off` is how far the point lies from the true one, as a share of image 2's longer side, infinite where none was
+    `off` is the distance of the point from the true one, as a share of image 2's longer side; infinite if no point was
     given.
     """
 
@@ -57,7 +57,7 @@ class Answer(Judged):
 
 
 def cases(options: Namespace, name: str) -> Iterator[PointCase]:
-    """The questions of a set."""
+    """Return the questions of a set."""
     for number, (pair, rng) in enumerate(pairs_of(options, name)):
         (x, y), spots = points_of(rng, pair)
         right = number % len(spots)
@@ -69,7 +69,7 @@ def cases(options: Namespace, name: str) -> Iterator[PointCase]:
 
 
 def answer(options: Namespace, matcher: Matcher, case: PointCase) -> Answer:
-    """The tool's answer to a question with the matches of a matcher."""
+    """Return the tool's answer to a question, using a matcher's matches."""
     views = views_of(case.chosen)
     match = options.store.match(matcher, views)
     selected = solve(case.chosen, views, match.matches)
@@ -84,7 +84,7 @@ def answer(options: Namespace, matcher: Matcher, case: PointCase) -> Answer:
 
 
 def report(name: str, matcher: Matcher, answers: Sequence[Answer]) -> dict[str, Json]:
-    """Print one set of one backend; its numbers."""
+    """Print the results of one set and one backend; return the numbers."""
     row, n = row_of(name, matcher, answers), len(answers)
     text = (
         f"choice {format_share(int(str(row['right'])), n)}, undecided {row['undecided']}, {row['seconds']:.2f} s a pair"
@@ -101,7 +101,7 @@ def report(name: str, matcher: Matcher, answers: Sequence[Answer]) -> dict[str, 
 
 
 def main() -> None:
-    """Print the tables that were asked for."""
+    """Print the requested tables."""
     options = parse(__doc__, TOOL, HARD, HARD)
     messages: dict[str, list[Answer]] = {matcher.name: [] for matcher in options.matchers}
     rows: list[dict[str, Json]] = []

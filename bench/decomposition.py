@@ -1,10 +1,11 @@
-"""How often the intervals of the decomposition hold the truth: simulated models whose every part is known.
+"""How often the intervals of the decomposition contain the truth: simulated models for which every part is known.
 
-    python -m bench.decomposition                       100 simulations a design, half a minute on one core
+    python -m bench.decomposition                       100 simulations per design, half a minute on one core
     python -m bench.decomposition --simulations 1000    bench/results/decomposition.md
 
-Three models answer with tools: one that never uses findings, one that copies them, one that the tools' descriptions
-alone harm. 70 % of the calls are of one tool, 30 % of another. The truth is that of ten million simulated questions.
+Three models answer with tools: one never uses tool outputs, one copies them, and one is harmed by the mere descriptions
+of the tools. 70 % of the calls go to one tool, 30 % to another. The truth is computed from ten million simulated
+questions.
 """
 
 from __future__ import annotations
@@ -22,20 +23,20 @@ from bench._simulations import summarise
 from hybrid.core.types import Combine
 from hybrid.scoring.sections.decomposition import GAIN, PARTS, TERMS, Estimated, ToolQuestion, decompose, parts_of
 
-# An estimate is regular where so many clusters or more are expected to be on either side of it.
+# An estimate is regular if at least this many clusters are expected on either side of it.
 ENOUGH: Final = 10
 TOOLS: Final = (("first tool",), ("second tool",))
 FIRST: Final = 0.7
 BY_TOOL: Final = (PARTS[0], PARTS[2])
 
-# Of each question: right alone, right with tools, a tool was called.
+# For each question: right alone, right with tools, whether a tool was called.
 Answers = tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_]]
 Model = Callable[[np.random.Generator, int], Answers]
 
 
 @dataclass(frozen=True)
 class Design:
-    """Questions of each task, in clusters of so many, of which half copy one draw."""
+    """Questions per task, in clusters of this size, half of which copy one draw."""
 
     name: str
     sizes: tuple[int, ...]
@@ -43,7 +44,7 @@ class Design:
 
     @property
     def questions(self) -> int:
-        """Over all tasks."""
+        """Number of questions over all tasks."""
         return sum(self.sizes)
 
     @property
@@ -68,20 +69,20 @@ def _alone_and_calls(rng: np.random.Generator, n: int) -> tuple[NDArray[np.bool_
 
 
 def ignoring(rng: np.random.Generator, n: int) -> Answers:
-    """A model that calls tools and answers as it would alone, but for 7 % of its draws."""
+    """A model that calls tools but answers as it would alone, except for 7 % of its draws."""
     alone, call = _alone_and_calls(rng, n)
     return alone, np.where(rng.random(n) < 0.93, alone, ~alone), call
 
 
 def copying(rng: np.random.Generator, n: int) -> Answers:
-    """A model that repeats the findings, right in 85 %, where it calls a tool."""
+    """A model that repeats the tool outputs, of which 85 % are right, whenever it calls a tool."""
     alone, call = _alone_and_calls(rng, n)
     indices = np.where(rng.random(n) < 0.9, alone, ~alone)
     return alone, np.where(call, rng.random(n) < 0.85, indices), call
 
 
 def confused(rng: np.random.Generator, n: int) -> Answers:
-    """A model that the descriptions of the tools cost 15 % of its right answers, and that gains nothing."""
+    """A model that loses 15 % of its right answers to the descriptions of the tools and gains nothing."""
     alone, call = _alone_and_calls(rng, n)
     return alone, alone & (rng.random(n) < 0.85), call
 
@@ -91,19 +92,19 @@ MODELS: Mapping[str, Model] = {"ignores findings": ignoring, "copies findings": 
 
 @dataclass(frozen=True)
 class Truth:
-    """An estimate's true value, and the shares of questions on its two sides; the rarer decides how it is told."""
+    """An estimate's true value, and the shares of questions on its two sides; the rarer decides if it is regular."""
 
     value: float
     sides: tuple[float, float]
 
     def regular(self, design: Design) -> bool:
-        """Whether `ENOUGH` are expected on either side in a mean of such weights, counting a cluster once."""
+        """Whether at least `ENOUGH` are expected on either side in a mean with these weights; a cluster counts once."""
         effective = len(design.sizes) ** 2 / sum(design.rows / size for size in design.sizes)
         return min(self.sides) * effective >= ENOUGH
 
 
 def truths(model: Model, blocks: int = 100) -> dict[str, Truth]:
-    """Of every estimate of a model, by name; over 100,000 questions a block."""
+    """Return the truths of all estimates of a model, by name, simulated in blocks of 100,000 questions."""
     rng, met = np.random.default_rng(7), Counter[str]()
     for _ in range(blocks):
         alone, right, call = model(rng, 100_000)
@@ -130,7 +131,7 @@ def truths(model: Model, blocks: int = 100) -> dict[str, Truth]:
 
 
 def draw_questions(rng: np.random.Generator, model: Model, design: Design) -> list[ToolQuestion]:
-    """The questions of one simulation."""
+    """Simulate the questions of one run."""
     individual, shared = model(rng, design.questions), model(rng, design.questions // design.rows)
     cluster = np.arange(design.questions) // design.rows
     copies = (rng.random(design.questions) < 0.5) & (design.rows > 1)
@@ -148,7 +149,7 @@ def draw_questions(rng: np.random.Generator, model: Model, design: Design) -> li
 
 
 def estimates(questions: Sequence[ToolQuestion], combine: Combine) -> dict[str, Estimated]:
-    """Every number of the section over all, and those by tool."""
+    """Return every number of the section, over all questions and by tool."""
     result = decompose(questions, combine)
     for tools in TOOLS:
         only = [
@@ -163,7 +164,7 @@ def estimates(questions: Sequence[ToolQuestion], combine: Combine) -> dict[str, 
 def coverage(
     model: Model, mapping: Mapping[str, Truth], design: Design, simulations: int, seed: int
 ) -> dict[str, float]:
-    """How often the interval of each estimate held the truth; an estimate without an interval did not."""
+    """Return how often the interval of each estimate contained the truth; a missing interval did not."""
     rng = np.random.default_rng([seed, design.questions, design.rows])
     values = [estimates(draw_questions(rng, model, design), design.how) for _ in range(simulations)]
     return {

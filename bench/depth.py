@@ -1,17 +1,17 @@
 """Measure the depth tool: BLINK items, objects of generated scenes, photographs with measured depth.
 
     python -m bench.depth --data DIR           DIR has BLINK's layout (`DIR/Relative_Depth/val-*.parquet`)
-    python -m bench.depth --objects 200        the middles of two objects of a rendered scene, as a model would ask
+    python -m bench.depth --objects 200        the middles of two objects in a rendered scene, as a model would ask
     python -m bench.depth --measured DIR       `DIR/rgb/NAME.*` and `DIR/depth/NAME.png` (16 bits, 0 unknown)
-    python -m bench.depth --fit 160            cues and weights by log loss, on scenes that nothing else is measured on
+    python -m bench.depth --fit 160            cues and weights by log loss, on scenes that are used for nothing else
     python -m bench.depth --data DIR --weights DIR_OR_ID [--device cuda]     the learned backend
 
-An undecided item counts one half. On BLINK items points come from the markers tool, as in a run; generated ones are
-asked by `bench.reliability --task Relative_Depth`.
-With `--data` and no weights follows what each cue scores alone. `--fit` chose the cues and their weights: on rendered
-scenes of its own seeds, with walls or haze, raised things and a depth of field. `--measured` takes pairs of random
-pixels whose depths differ by a quarter or more, half of them on one row; the demonstration data of Metric3D (three
-frames of KITTI with lidar, three of NYU Depth v2) has this layout once both files of a pair have one name.
+An undecided item counts one half. On BLINK items, points come from the markers tool, as in a run; `bench.reliability
+--task Relative_Depth` asks generated ones. With `--data` and no weights, the score of each cue alone is also printed.
+`--fit` chose the cues and their weights on rendered scenes with separate seeds, with walls or haze, raised things and a
+depth of field. `--measured` takes pairs of random pixels whose depths differ by a quarter or more, half of them on one
+row; the demonstration data of Metric3D (three frames of KITTI with lidar, three of NYU Depth v2) has this layout once
+both files of a pair have the same name.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ from tools._shared.reading import shrink
 from tools.depth import SAME_ROW, TOOL, DepthArgs, clean_image, spots_of
 from tools.depth.cues import WEIGHTS, WORK_PX, CueMaps, blurred, measure, ranks
 
-# The farther of two points is at least this many times as far.
+# Minimum ratio of the distances of the two points.
 APART = 1.25
-# Where the rows by confidence begin: about 15 items each.
+# Lower bounds of the rows by confidence: about 15 items each.
 CURVE = (0.0, 0.55, 0.65, 0.8)
 FOLDS = 10
-# Share of solids that hang in the air.
+# Share of solids that float in the air.
 RAISED = 0.25
 HAZE_M = (20.0, 400.0)
 NO_HAZE_M = 1e5
@@ -56,7 +56,7 @@ SIZES = ((500, 375), (500, 333), (375, 500))
 
 @dataclass(frozen=True, eq=False)
 class Item:
-    """A request about one picture, and the letter of the nearer point."""
+    """A request about one image, and the letter of the nearer point."""
 
     request: Request[DepthArgs]
     nearer: str
@@ -73,7 +73,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Difference:
-    """How far each cue of the nearer point lies above the farther one's, whether on one row, and of which scene."""
+    """How much each cue of the nearer point exceeds the farther one's, whether both are on one row, and the scene."""
 
     cues: Mapping[str, float]
     same_row: bool
@@ -81,7 +81,7 @@ class Difference:
 
 
 def read_items(folder: Path) -> list[Item]:
-    """The items of `folder/Relative_Depth/val-*.parquet`, each with what the markers tool finds on it."""
+    """Return the items of `folder/Relative_Depth/val-*.parquet`, each with the output of the markers tool."""
     items, labels = [], ("A", "B")
     for row in blink_rows(folder, "Relative_Depth"):
         pixels = decode(row["image_1"]["bytes"], row["idx"])
@@ -91,7 +91,7 @@ def read_items(folder: Path) -> list[Item]:
 
 
 def on_objects(number: int, seed: int) -> list[Item]:
-    """The middles of the visible parts of two solids, at depths `APART`; the truth is the rendered depth there."""
+    """Return the middles of the visible parts of two solids, at depths `APART`; the truth is the rendered depth."""
     rng, items = generator("evaluate", 13, seed), list[Item]()
     while len(items) < number:
         view = render(random_scene(rng, 9), random_camera(rng, 500, 375), rng)
@@ -108,7 +108,7 @@ def on_objects(number: int, seed: int) -> list[Item]:
 
 
 def _middle(mask: npt.NDArray[np.bool_]) -> tuple[int, int] | None:
-    """The pixel x, y of a mask that lies nearest to its mean; None where fewer than 400 are seen."""
+    """Return the pixel x, y of a mask that is nearest to its mean; None if fewer than 400 are visible."""
     rows, columns = np.nonzero(mask)
     if rows.size < 400:
         return None
@@ -117,7 +117,7 @@ def _middle(mask: npt.NDArray[np.bool_]) -> tuple[int, int] | None:
 
 
 def _item(place: int, image: Pixels, near: tuple[int, int], far: tuple[int, int]) -> Item:
-    """A pair of points; the nearer one is A in every other item."""
+    """Return an item for a pair of points; the nearer one is A in every other item."""
     nearer, farther = "AB"[place % 2], "BA"[place % 2]
     places = {nearer: near, farther: far}
     points = tuple(PointArg(x=places[label][0], y=places[label][1], label=label) for label in "AB")
@@ -125,7 +125,7 @@ def _item(place: int, image: Pixels, near: tuple[int, int], far: tuple[int, int]
 
 
 def measured(folder: Path, count: int, seed: int) -> list[Item]:
-    """`each` pairs of pixels of every photograph of the folder, half of them on one row."""
+    """Return `each` pairs of pixels for every photograph in the folder, half of them on one row."""
     rng, items = np.random.default_rng((seed, 14)), list[Item]()
     for photo in sorted((folder / "rgb").iterdir()):
         image = decode(photo.read_bytes(), photo.name)
@@ -143,7 +143,7 @@ def measured(folder: Path, count: int, seed: int) -> list[Item]:
 def _apart(
     rng: np.random.Generator, depth: npt.NDArray[np.uint16], expected: npt.NDArray[np.intp], *, same_row: bool
 ) -> tuple[tuple[int, int], tuple[int, int]]:
-    """The nearer and the farther of two random known pixels, x and y, at depths `APART`."""
+    """Return the nearer and the farther of two random known pixels, x and y, at depths `APART`."""
     while True:
         first, second = expected[rng.integers(len(expected), size=2)]
         if same_row:
@@ -155,14 +155,14 @@ def _apart(
 
 
 def judge(item: Item, evidence: Evidence) -> Answer:
-    """Compare the evidence with the letter of the item."""
+    """Compare the tool output with the letter of the item."""
     nearer, rows = evidence.data["nearer"], evidence.data["rows_differ_px"]
     same_row = isinstance(rows, (int, float)) and rows <= SAME_ROW * item.request.images[0].shape[0]
     return Answer(0.5 if nearer is None else float(nearer == item.nearer), evidence.confidence, same_row)
 
 
 def report(items: Sequence[Item], backend: Backend[DepthArgs], *, halves: bool) -> list[dict[str, Json]]:
-    """Accuracy by row and confidence, and of two halves of the items, printed."""
+    """Print the accuracy by row and confidence, and of two halves of the items."""
     started = time.perf_counter()
     answers = [judge(item, backend.run([item.request])[0]) for item in items]
     print(f"{1000 * (time.perf_counter() - started) / len(items):.0f} ms an item; undecided items count one half")
@@ -182,7 +182,7 @@ def report(items: Sequence[Item], backend: Backend[DepthArgs], *, halves: bool) 
 
 
 def line(title: str, answers: Sequence[Answer]) -> dict[str, Json]:
-    """The accuracy of a group of answers, how many were undecided, and the mean confidence; printed."""
+    """Print the accuracy of a group of answers, the number of undecided ones, and the mean confidence."""
     scores = np.array([answer.score for answer in answers])
     undecided = int((scores == 0.5).sum())
     mean = float(np.mean([answer.confidence for answer in answers]))
@@ -192,7 +192,7 @@ def line(title: str, answers: Sequence[Answer]) -> dict[str, Json]:
 
 
 def differences(items: Sequence[Item]) -> list[Difference]:
-    """The cues of every item on which both marks are found, turned so that positive is right."""
+    """Return the cues of every item on which both marks are found, signed so that positive is right."""
     results = []
     for item in items:
         spots = {spot.label: spot for spot in spots_of(item.request)}
@@ -213,7 +213,7 @@ def _difference(
 
 
 def cue_table(differences: Sequence[Difference]) -> None:
-    """Print what each cue scores alone, with the sign and scale that the tool fixes; ties count one half."""
+    """Print the accuracy of each cue alone, with the sign and scale that the tool uses; ties count one half."""
     print("cue alone: all / same row / other rows")
     for name in WEIGHTS:
         shares = []
@@ -224,7 +224,7 @@ def cue_table(differences: Sequence[Difference]) -> None:
 
 
 def varied(rng: np.random.Generator) -> tuple[Pixels, npt.NDArray[np.float32]]:
-    """A rendered scene and its depth (H, W), m: a wall or haze, some things raised, a depth of field, a JPEG file."""
+    """Render a scene and its depth (H, W), m: with a wall or haze, raised things, depth of field, and JPEG."""
     plain = random_scene(rng, 8)
     solids = tuple(
         replace(solid, centre=(solid.centre[0], solid.centre[1], solid.centre[2] + float(rng.uniform(0.4, 1.6))))
@@ -243,17 +243,17 @@ def varied(rng: np.random.Generator) -> tuple[Pixels, npt.NDArray[np.float32]]:
 
 
 def defocused(rng: np.random.Generator, rgb: Pixels, depth_m: npt.NDArray[np.float32]) -> Pixels:
-    """Blurred by how far inverse depth lies from that in focus, as by a thin lens."""
+    """Blur the image by the distance of its inverse depth from the focus, as a thin lens does."""
     inverse = 1 / np.minimum(depth_m, 1e4)
     offset = np.abs(inverse - np.quantile(inverse, rng.uniform(0.3, 0.98))) * rng.uniform(2, 16)
     blurred = [rgb, *(cv2.GaussianBlur(rgb, (0, 0), sigma) for sigma in (0.7, 1.4, 2.8, 5.6))]
-    # Without islands of single pixels.
+    # Removes islands of single pixels.
     level = cv2.medianBlur(np.digitize(offset, (0.35, 1.0, 2.0, 4.0)).astype(np.uint8), 5)
     return np.asarray(np.choose(level[..., None], blurred), np.uint8)
 
 
 def candidates(pixels: Pixels) -> CueMaps:
-    """The maps that a choice is between, turned so that larger should mean nearer; the tool's own among them."""
+    """Return the candidate cue maps, signed so that larger should mean nearer, including the tool's own."""
     work = shrink(pixels, WORK_PX)
     lab = np.asarray(cv2.cvtColor(work.astype(np.float32) / 255, cv2.COLOR_RGB2LAB), np.float32)
     saturation = np.asarray(cv2.cvtColor(work, cv2.COLOR_RGB2HSV)[..., 1], np.float32)
@@ -274,7 +274,7 @@ def candidates(pixels: Pixels) -> CueMaps:
 
 
 def draw_pairs(number: int, seed: int) -> list[Difference]:
-    """Up to six pairs of points of each of so many scenes, half of them on one row; every pair names its scene."""
+    """Draw up to six pairs of points from each of `count` scenes, half of them on one row; every pair has its scene."""
     results = []
     for index in range(number):
         rng = generator("fit", 16, seed, index)
@@ -289,7 +289,7 @@ def draw_pairs(number: int, seed: int) -> list[Difference]:
 
 
 def choose(pairs: Sequence[Difference]) -> None:
-    """Print the log loss out of fold, by scene, of position with up to two more cues, and their weights: best first."""
+    """Print the out-of-fold log loss, by scene, of position with up to two more cues, and their weights, best first."""
     names = [name for name in pairs[0].cues if name != "position"]
     values = {name: np.array([pair.cues[name] for pair in pairs]) for name in ("position", *names)}
     folds = np.array([pair.scene % FOLDS for pair in pairs])
@@ -307,7 +307,7 @@ def choose(pairs: Sequence[Difference]) -> None:
 
 
 def fitted(cues: npt.NDArray[np.float64], ridge: float = 1e-3) -> npt.NDArray[np.float64]:
-    """Weights (cues,) of a logistic regression without a constant: every row (pairs, cues) is of a right order."""
+    """Return the weights (cues,) of a logistic regression without a constant; all rows (pairs, cues) are right."""
     weights = np.zeros(cues.shape[1])
     for _ in range(30):
         wrong = 1 / (1 + np.exp(cues @ weights))
@@ -333,7 +333,7 @@ def run(title: str, items: Sequence[Item], other_options: argparse.Namespace) ->
 
 
 def main() -> None:
-    """Print the tables that were asked for."""
+    """Print the requested tables."""
     flags = {"--data": Path, "--objects": 0, "--measured": Path, "--pairs": 200}
     arguments = options(
         __doc__, {**flags, "--seed": 0, "--fit": 0, "--weights": str, "--device": "cpu", "--json": Path}

@@ -1,10 +1,10 @@
-"""Accuracy of the embedded model alone, with tools, and with tools that say nothing, on questions that it never saw.
+"""Accuracy of the embedded model alone, with tools, and with blank tools, on questions that it was not trained on.
 
     uv run python -m bench.embedded [--questions 500] [--seed 1] [--benchmark blink]... [--out DIR] [--json FILE]
 
-Generated questions of the purpose "sample", which no training has seen (`hybrid/samples/seeds.py`). A question counts
-as one with a tool when the specialist alone answers on most of its task. Intervals are 95 %, of the mean over
-questions or of the mean of paired differences; no answer counts as a guess would.
+The questions are generated for the purpose "sample", which training never uses (`hybrid/samples/seeds.py`). A question
+counts as one with a tool if the specialist alone answers most of its task. Intervals are 95 %, for the mean over
+questions or the mean of paired differences; no answer counts as a guess.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ MALFORMED: Final = frozenset({Fault.BAD_ARGUMENTS.value, Fault.UNKNOWN_TOOL.valu
 
 @dataclass(frozen=True)
 class Mean:
-    """A mean and half its 95 % interval; None of fewer than two values."""
+    """A mean and half its 95 % interval; None if there are fewer than two values."""
 
     value: float | None
     half: float | None
@@ -43,12 +43,12 @@ class Mean:
         return "-" if self.value is None else f"{self.value:.3f} ±{self.half:.3f}"
 
 
-# One task or one benchmark: its name, `n`, accuracies, and paired differences in points of 1.
+# One task or one benchmark: its name, `n`, accuracies, and paired differences as fractions of 1.
 TaskRow = dict[str, Any]
 
 
 def mean(values: Sequence[float]) -> Mean:
-    """The mean with its interval by the normal approximation."""
+    """Return the mean with its interval by the normal approximation."""
     n = len(values)
     if n < 2:
         return Mean(None, None, n)
@@ -57,13 +57,13 @@ def mean(values: Sequence[float]) -> Mean:
     return Mean(middle, 1.96 * spread / math.sqrt(n), n)
 
 
-# By question id.
+# Keyed by question id.
 Correct = Mapping[str, float]
 
 
 @dataclass(frozen=True)
 class AskedQuestion:
-    """A run's outcome: by solver what was right, of each question its task, and how calls were formed."""
+    """The outcome of a run: right answers by solver, the task of each question, and the validity of calls."""
 
     correct: Mapping[str, Correct]
     tasks: Mapping[str, str]
@@ -95,7 +95,7 @@ def ask(
 
 
 def rows_of(benchmark: str, real: AskedQuestion, blank: AskedQuestion, shuffled: AskedQuestion) -> list[TaskRow]:
-    """A row for each task, for those with a tool together, and for all."""
+    """Return a row for each task, for all tasks with a tool, and for all questions."""
     counts = Counter(real.tasks.values())
     with_tool = {task for task in counts if real.testified[task] > counts[task] / 2}
     parts = {task: {task} for task in sorted(counts)}
@@ -117,7 +117,7 @@ def _row(name: str, tasks: set[str], real: AskedQuestion, blank: AskedQuestion, 
         "name": name,
         "n": len(tools),
         **{column: mean(list(values.values())) for column, values in means.items()},
-        # Of first minus second over the questions of both.
+        # First minus second, over the questions of both.
         **{
             column: mean([first[key] - second[key] for key in first if key in second])
             for column, (first, second) in pairs.items()
@@ -126,7 +126,7 @@ def _row(name: str, tasks: set[str], real: AskedQuestion, blank: AskedQuestion, 
 
 
 def parser() -> argparse.ArgumentParser:
-    """The command line: --batch replies are generated at once, --out keeps the runs for a second call."""
+    """Build the command line: --batch is the number of replies generated at once, --out keeps the runs for reuse."""
     flags = {"--questions": 500, "--seed": 1, "--benchmark": list(BENCHMARKS), "--batch": 16}
     return _frame.parser(__doc__, {**flags, "--out": Path, "--json": Path})
 

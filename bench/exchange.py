@@ -1,11 +1,11 @@
-"""Each export of a run as other programs read it: the table of docs/exchange.md.
+"""Check how other programs read each export of a run, and write the table in docs/exchange.md.
 
     uv run python -m bench.exchange                # makes a run, exports it, runs the readers, writes the page
-    uv run python -m bench.exchange --run RUN      # of a run that is there, whose model alone answered without failures
+    uv run python -m bench.exchange --run RUN      # uses an existing run whose model alone answered without failures
     uv run python -m bench.exchange --page         # writes the table again from the committed results
 
-The readers come as pinned packages into environments that are thrown away afterwards: uv, a package index and Python
-3.11 and 3.12 are needed. `hybrid score` reads the same files back. Not part of CI.
+The readers are installed as pinned packages into temporary environments; this needs uv, a package index, and Python
+3.11 and 3.12. `hybrid score` reads the same files back. Not part of CI.
 """
 
 from __future__ import annotations
@@ -30,23 +30,23 @@ PAGE: Final = HERE.parent / "docs" / "exchange.md"
 BEGIN: Final = "<!-- readers, by `python -m bench.exchange` -->\n\n"
 END: Final = "\n<!-- end of readers -->"
 TABLES: Final = ("datasets==4.4.1", "pandas==2.3.3", "openpyxl==3.1.5", "polars==1.35.2", "duckdb==1.4.2", "Pillow")
-# By environment its Python and what is installed. Only functions of lmms-eval and VLMEvalKit are run, which need no
+# For each environment, its Python and packages. Only functions of lmms-eval and VLMEvalKit are run, which need no
 # more than is named here.
 ENVIRONMENTS: Final[Mapping[str, tuple[str, Sequence[str]]]] = {
     "lmms-eval": ("3.11", ("--no-deps", "lmms-eval==0.7.3")),
     "vlmevalkit": ("3.11", ("--no-deps", "ms-vlmeval==0.0.20")),
-    # The export is written there too: Inspect asks for older packages than this project's other environments have.
+    # The export is also written there, because Inspect needs older packages than this project's other environments.
     "inspect": ("3.11", ("-e", f"{HERE.parent}[inspect]", "inspect-ai==0.3.285")),
     "every-eval-ever": ("3.12", ("every-eval-ever==0.3.0",)),
     "tables": ("3.11", TABLES),
 }
-# What eval_vanilla and load of VLMEvalKit import, and the data frames of Inspect.
+# The imports of VLMEvalKit's eval_vanilla and load, and the data frames of Inspect.
 MORE: Final[Mapping[str, Sequence[str]]] = {
     "vlmevalkit": ("pandas==2.3.3", "openpyxl==3.1.5", "validators==0.35.0"),
     "inspect": ("pandas==2.3.3", "pyarrow"),
 }
 SOLVER: Final = "mllm"
-# Conversations are of a model that was offered tools.
+# Conversations are exported from a model that was offered tools.
 WITH_TOOLS: Final[Mapping[str, str]] = {"conversations": "controller", "sharegpt": "controller"}
 
 
@@ -54,10 +54,10 @@ WITH_TOOLS: Final[Mapping[str, str]] = {"conversations": "controller", "sharegpt
 class Reader:
     """A program that reads an export."""
 
-    # What the page calls it, and what of it is run.
+    # Its name on the page, and the functions that are run.
     shown: str
     function: str
-    # The name in _exchange_readers.py, and the environment; both empty for `hybrid score`.
+    # Its name in _exchange_readers.py, and the environment; both empty for `hybrid score`.
     reader: str = ""
     environment: str = ""
 
@@ -73,13 +73,13 @@ POLARS: Final = Reader("polars 1.35.2", "`read_csv`, `read_parquet`", "polars", 
 DUCKDB: Final = Reader("duckdb 1.4.2", "`SELECT * FROM`", "duckdb", "tables")
 OPENPYXL: Final = Reader("openpyxl 3.1.5", "`load_workbook`", "openpyxl", "tables")
 FILES: Final = (PANDAS, POLARS, DUCKDB, DATASETS)
-# Format, what is written, and who reads it.
+# The format, what is exported, and the readers.
 EXPORTS: Final[Sequence[tuple[str, str, Sequence[Reader]]]] = (
     ("lmms_eval", "logs", (LMMS, OURS)),
     ("vlmevalkit", "sheet.xlsx", (KIT, OPENPYXL, OURS)),
     ("vlmevalkit", "sheet.tsv", (KIT, OURS)),
     ("inspect", "log.eval", (INSPECT, OURS)),
-    # Inspect lists a .json only if its name begins with a time.
+    # Inspect lists a .json file only if its name begins with a time.
     ("inspect", "2026-01-01T00-00-00_log.json", (INSPECT, OURS)),
     ("conversations", "conversations", (DATASETS,)),
     ("sharegpt", "sharegpt", (DATASETS,)),
@@ -92,7 +92,7 @@ EXPORTS: Final[Sequence[tuple[str, str, Sequence[Reader]]]] = (
 
 @dataclass(frozen=True)
 class Row:
-    """One reader of one export. Scores are shares in 0..1, None where the format holds none."""
+    """One reader of one export. Scores are shares in 0..1, or None if the format holds none."""
 
     form: str
     suffix: str
@@ -100,12 +100,12 @@ class Row:
     function: str
     rows: int
     score: float | None
-    # What `hybrid score RUN` gives.
+    # The result of `hybrid score RUN`.
     score_of_run: float
 
 
 def hybrid(folder: Path, *words: object, python: Path = Path(sys.executable)) -> str:
-    """The output of a command of ours in `folder`, which ends with 0. Raises `SystemExit` where it does not."""
+    """Run one of our commands in `folder` and return its output. Raises `SystemExit` if it fails."""
     environment = {**os.environ, "PYTHONPATH": str(HERE.parent)}
     command: list[str | Path] = [python, "-m", "hybrid", *map(str, words)]
     result = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)  # noqa: S603
@@ -123,7 +123,7 @@ def make_run(folder: Path) -> Path:
 
 
 def python_of(environment: str, folder: Path) -> Path:
-    """The interpreter of an environment below `folder`, which is made at its first use."""
+    """Return the interpreter of an environment below `folder`, which is created on first use."""
     python = folder / environment / "bin" / "python"
     if not python.exists():
         version, packages = ENVIRONMENTS[environment]
@@ -135,7 +135,7 @@ def python_of(environment: str, folder: Path) -> Path:
 
 
 def read_there(reader: Reader, path: Path, environments: Path) -> Mapping[str, Any]:
-    """What a pinned package reads in an export."""
+    """Return what a pinned package reads in an export."""
     command: list[str | Path] = [
         python_of(reader.environment, environments),
         "-I",
@@ -151,15 +151,15 @@ def read_there(reader: Reader, path: Path, environments: Path) -> Mapping[str, A
 
 
 def read_here(path: Path, folder: Path, solver: str = SOLVER) -> Mapping[str, Any]:
-    """What `hybrid score` reads back, `path` being a run, a file or the folder of an export."""
-    # Folders of exports hold one file or folder that is scored.
+    """Return what `hybrid score` reads back; `path` is a run, a file or the folder of an export."""
+    # A folder of an export holds one file or folder that can be scored.
     while path.is_dir() and not (path / "manifest.json").exists() and len(list(path.iterdir())) == 1:
         (path,) = path.iterdir()
     if path.is_dir() and "shared" in path.parts:
         path = next(path.glob("*_samples.jsonl"))
     words = ("score", path) if (path / "manifest.json").exists() else ("score", path, "--benchmark", "blink")
     report = json.loads(hybrid(folder, *words, "--json"))
-    # A file that holds one solver is its report.
+    # A file for one solver is that solver's report.
     result = report["solvers"][solver] if "solvers" in report else report
     return {"rows": result["n"], "score": result["metrics"]["accuracy_macro"]}
 
@@ -175,7 +175,7 @@ def write_export(form: str, file: str, run: Path, folder: Path, environments: Pa
 
 
 def measure(run: Path | None, environments: Path | None) -> list[Row]:
-    """Export the run to each format and have each reader read it, formats side by side."""
+    """Export the run to each format and run each reader on it, formats in parallel."""
     with tempfile.TemporaryDirectory() as name, ThreadPoolExecutor(len(EXPORTS)) as pool:
         folder = Path(name)
         places = environments or folder / "environments"
@@ -199,7 +199,7 @@ def measure(run: Path | None, environments: Path | None) -> list[Row]:
 
 
 def table(rows: Sequence[Row]) -> Table:
-    """A line a reader: what it read, and the score that it computes or finds there."""
+    """Return a row per reader: what it read, and the score that it computes or finds."""
     heads = ("format", "reader", "what is run"), ("rows", "score", "the run's")
     columns = (*(Column(head, "left") for head in heads[0]), *map(Column, heads[1]))
     cells = []
@@ -220,7 +220,7 @@ def table(rows: Sequence[Row]) -> Table:
 
 
 def page(text: str, rows: Sequence[Row]) -> str:
-    """The page with the table of these rows."""
+    """Return the page with the table of these rows."""
     previous, _, rest = text.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not end:
@@ -229,7 +229,7 @@ def page(text: str, rows: Sequence[Row]) -> str:
 
 
 def main() -> None:
-    """Run the readers unless only the page is asked for, and write the page."""
+    """Run the readers unless only the page is requested, and write the page."""
     flags = options(__doc__, {"--run": Path, "--cache": Path, "--page": False})
     if flags.page:
         rows = [Row(**row) for row in json.loads(RESULTS.read_text(encoding="utf-8"))]

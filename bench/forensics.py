@@ -3,8 +3,8 @@
     uv run python -m bench.forensics --data DIR [--json FILE]
 
 DIR has BLINK's layout; the first images of two of its tasks are photographs from the web, at most 640 px long and coded
-as JPEG. The range of each statistic holds the middle 90 % of every other photograph; how many of the rest lie in it is
-printed beside it.
+as JPEG. The range of each statistic contains the middle 90 % of every other photograph; next to it, the command prints
+how many of the remaining photographs are in the range.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from hybrid.display.tables import Column, Table, as_text
 from tools.forensics import MIN_SIDE_PX, measure
 
 MIDDLE = (5, 95)
-# Photographs from two collections; two small marks change none of the statistics.
+# Photographs from two collections; two small marks do not affect any of the statistics.
 TASKS = ("Spatial_Relation", "Relative_Depth")
 
 

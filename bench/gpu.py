@@ -1,4 +1,4 @@
-"""Measurements on a GPU, a step a process, collected in one JSON file, and their tables in Markdown.
+"""Measurements on a GPU, one process per step, collected in one JSON file, and their tables in Markdown.
 
 bash bench/gpu.sh                                          # all steps, each within its limit
 python -m bench.gpu --json gpu.json --device cuda speed --network depth_anything_v2_small
@@ -29,20 +29,20 @@ from typing import Any
 from bench._frame import parser
 from bench._networks import NETWORKS
 
-# By tool the network, and the BLINK task whose questions call it.
+# For each tool, the network, and the BLINK task whose questions call it.
 BUSY = {
     "depth": ("depth_anything_v2_small", "Relative_Depth"),
     "correspondence": ("aliked_lightglue", "Visual_Correspondence"),
     "detection": ("owlv2_base", "Counting"),
 }
 TIME_UP = 124
-# A line of pytest about a test that has ended, over several processes or one.
+# A pytest line about a finished test, from several processes or one.
 ENDED = re.compile(
     r"^(?:\[gw\d+\] \[ *\d+%\] (?P<first>PASSED|FAILED|SKIPPED|ERROR) )?(?P<name>tests/\S+::\S+)"
     r"(?(first)| (?P<last>PASSED|FAILED|SKIPPED|ERROR))",
     re.MULTILINE,
 )
-# Between two looks at the card.
+# Seconds between two samples of the GPU.
 LOOK_S = 0.05
 PACKAGES = ("torch", "transformers", "timm", "kornia", "numpy")
 REAL_REQUESTS, TINY_REQUESTS = 64, 4
@@ -54,7 +54,7 @@ Row = Mapping[str, Any]
 
 @dataclass
 class Looks:
-    """Looks at the card while something runs: busy shares in percent, bytes in use; empty without NVML."""
+    """Samples of the GPU while something runs: busy shares in percent, bytes in use; empty without NVML."""
 
     busy: list[float] = field(default_factory=list)
     used: list[int] = field(default_factory=list)
@@ -63,7 +63,7 @@ class Looks:
 
 @contextmanager
 def watched(device: str) -> Iterator[Looks]:
-    """Look at the card every `LOOK_S`."""
+    """Sample the GPU every `LOOK_S` seconds."""
     looks, event = Looks(), threading.Event()
     try:
         import pynvml
@@ -91,7 +91,7 @@ def watched(device: str) -> Iterator[Looks]:
 
 
 def machine(options: argparse.Namespace) -> Row:
-    """Card, date and versions."""
+    """Return GPU, date and versions."""
     from bench._throughput import machine as named
 
     versions = {"python": sys.version.split()[0], **{package: version(package) for package in PACKAGES}}
@@ -99,7 +99,7 @@ def machine(options: argparse.Namespace) -> Row:
 
 
 def tests(other_options: argparse.Namespace) -> Row:
-    """How the tests marked `gpu` end on the device; when the time is up, those that have ended."""
+    """Return the outcomes of the tests marked `gpu` on the device; at the time limit, of those that have finished."""
     root = Path(__file__).resolve().parents[1]
     options = ["-vvv", "-rN", "--tb=short", "-m", "gpu", "-p", "no:cacheprovider", "-p", "no:benchmark"]
     options += ["-n", "auto", "--maxprocesses", "8", "--dist", "loadgroup", "tests"]
@@ -128,7 +128,7 @@ def tests(other_options: argparse.Namespace) -> Row:
 
 
 def speed(options: argparse.Namespace, network: str) -> Row:
-    """The service beside a bare loop over one network."""
+    """Compare the service with a bare loop over one network."""
     import torch
 
     from bench._throughput import Load, measure
@@ -153,7 +153,7 @@ def speed(options: argparse.Namespace, network: str) -> Row:
 
 
 def reduced(options: argparse.Namespace, network: str) -> Row:
-    """The decisions that one network changes in fewer bits."""
+    """Return the decisions of one network that change at lower precision."""
     from bench._reduced import Comparison, compared
 
     items = 2 if options.tiny else 16
@@ -162,7 +162,7 @@ def reduced(options: argparse.Namespace, network: str) -> Row:
 
 
 def busy(options: argparse.Namespace) -> Row:
-    """A run of 200 questions with depth, correspondence and detection: how long the card works."""
+    """Measure how long the GPU works in a run of 200 questions with depth, correspondence and detection."""
     from hybrid.config import RunConfig, ServiceOptions
 
     limit = 3 if options.tiny else 200
@@ -182,7 +182,7 @@ def busy(options: argparse.Namespace) -> Row:
 
 
 def study(options: argparse.Namespace) -> Row:
-    """A whole study with the embedded model on the device."""
+    """Run a full study with the embedded model on the device."""
     from hybrid.config import ModelSettings, RunConfig, ServiceOptions
 
     config = RunConfig(
@@ -205,7 +205,7 @@ def _run(config: Any, device: str, scratch: Path) -> Row:
     from hybrid.running.resolve import prepare
     from hybrid.running.run import ask_run
 
-    # The sample is drawn before the clock starts.
+    # Generate the sample before the clock starts.
     plan = prepare(replace(config, out=scratch / "run"))
     started = time.monotonic()
 
@@ -231,17 +231,17 @@ def _run(config: Any, device: str, scratch: Path) -> Row:
 STEPS: Mapping[str, Callable[..., Row]] = {
     step.__name__: step for step in (machine, tests, speed, reduced, busy, study)
 }
-# Steps with a row a network.
+# Steps with a row per network.
 LISTS = frozenset({"speed", "reduced"})
 
 
 def read_measurements(path: Path) -> dict[str, Any]:
-    """The measurements so far."""
+    """Read the measurements so far."""
     return json.loads(path.read_text()) if path.exists() else {}
 
 
 def add(path: Path, step: str, row: Row) -> None:
-    """Write what a step measured to the others'."""
+    """Add the measurement of a step to the others."""
     result = read_measurements(path)
     result[step] = [*result.get(step, []), row] if step in LISTS else row
     path.write_text(json.dumps(result, indent=1) + "\n")
@@ -252,7 +252,7 @@ def _format_value(value: float | None, form: str) -> str:
 
 
 def page(results: Mapping[str, Any]) -> str:
-    """The measurements as Markdown, with card, date, versions and command."""
+    """Return the measurements as Markdown, with GPU, date, versions and command."""
     if not results:
         return NO_CARD
     of, tested = results["machine"], results.get("tests", {})
@@ -295,7 +295,7 @@ def page(results: Mapping[str, Any]) -> str:
 def main(words: list[str] | None = None) -> None:
     """Measure one step, or print the tables."""
     flags = {"step": (*STEPS, "page"), "--json": ..., "--device": "cuda", "--tiny": False, "--compiled": False}
-    # So many seconds are for the tests.
+    # Seconds reserved for the tests.
     flags |= {"--dtype": ("auto", "float32", "bfloat16", "float16"), "--seconds": 140.0}
     command = parser(__doc__, {**flags, "--network...": (None, *NETWORKS)})
     arguments = command.parse_args(words)
@@ -306,13 +306,13 @@ def main(words: list[str] | None = None) -> None:
         command.error(f"{arguments.step}: --network says which")
     for network in arguments.network:
         row = STEPS[arguments.step](arguments, network) if arguments.step in LISTS else STEPS[arguments.step](arguments)
-        # At once: a limit that strikes later does not take it.
+        # Written immediately, so that a time limit that strikes later does not lose it.
         add(arguments.json, arguments.step, row)
         print(json.dumps(row), flush=True)
 
 
 if __name__ == "__main__":
     main()
-    # All is written: threads of libraries that have not ended could only abort the process.
+    # Everything is written; threads of libraries that are still running could only abort the process.
     sys.stdout.flush()
     os._exit(0)

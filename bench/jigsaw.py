@@ -29,7 +29,7 @@ Item = tuple[str, list[Pixels], int]
 
 
 def read_items(folder: Path) -> list[Item]:
-    """The puzzles of `folder/Jigsaw/val-*.parquet`."""
+    """Return the puzzles of `folder/Jigsaw/val-*.parquet`."""
     items = []
     for row in blink_rows(folder, "Jigsaw"):
         cells = [row[f"image_{n}"] for n in range(1, 5)]
@@ -39,14 +39,14 @@ def read_items(folder: Path) -> list[Item]:
 
 
 def frame_step(piece: Pixels) -> float:
-    """Largest mean step from the third line to the outermost one over the four sides, grey levels."""
+    """Return the largest mean step from the third line to the outermost one over the four sides, in grey levels."""
     grey = cv2.cvtColor(piece, cv2.COLOR_RGB2GRAY).astype(np.float64)
     sides = ((grey[0], grey[2]), (grey[-1], grey[-3]), (grey[:, 0], grey[:, 2]), (grey[:, -1], grey[:, -3]))
     return max(float((outer - inner).mean()) for outer, inner in sides)
 
 
 def table(items: Sequence[Item], trim_px: int, title: str) -> None:
-    """Print right answers of the vote and of each cost alone, and how far confidence can be believed."""
+    """Print the right answers of the vote and of each cost alone, and the accuracy by confidence."""
     started = time.perf_counter()
     fits = [[costs for _, _, costs in vote(images, trim_px)[0]] for _, images, _ in items]
     ms = 1000 * (time.perf_counter() - started) / len(items)
@@ -65,13 +65,13 @@ def table(items: Sequence[Item], trim_px: int, title: str) -> None:
 
 
 def frame_rule(items: Sequence[Item], title: str) -> None:
-    """Print what rejecting the brightest frame scores: the shortcut in the data, no seam is looked at."""
+    """Print the score of rejecting the brightest frame: a shortcut in the data that looks at no seam."""
     hits = sum(int(np.argmin([frame_step(piece) for piece in images[1:]])) == right for _, images, right in items)
     print(f"frame-only rule, {title}: {hits}/{len(items)}")
 
 
 def generated(number: int, seed: int) -> list[Item]:
-    """Puzzles cut out of fractal noise: smoothness, gain, sensor noise and JPEG quality vary."""
+    """Make puzzles from fractal noise with varying smoothness, gain, sensor noise and JPEG quality."""
     rng = generator("evaluate", seed)
     return [(f"generated_{n}", *_puzzle(rng)) for n in range(number)]
 
@@ -105,13 +105,13 @@ def _camera(rng: np.random.Generator, scene: npt.NDArray[np.float64], noise: flo
 
 
 def main() -> None:
-    """Print the tables that were asked for."""
+    """Print the requested tables."""
     flags = options(__doc__, {"--data": Path, "--generated": 0, "--seed": 0})
     cv2.setNumThreads(1)
     if flags.data is not None:
         items = read_items(flags.data)
         table(items, 0, "plain")
-        # All candidates cut by 2 px on every side.
+        # All candidates are cropped by 2 px on every side.
         cut = [
             (name, [images[0], *(image[2:-2, 2:-2] for image in images[1:])], right) for name, images, right in items
         ]

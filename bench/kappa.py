@@ -1,12 +1,12 @@
-"""How often the interval of kappa holds the truth, and how often the tests of shared mistakes err: simulation.
+"""How often the interval of kappa contains the truth, and how often the tests of shared mistakes err: simulation.
 
     python -m bench.kappa                       200 simulations for each entry, ten seconds on one core
     python -m bench.kappa --simulations 1000    finer: bench/results/kappa.md
     python -m bench.kappa --json                every measurement as one JSON array
 
-Two solvers are each right about a row with a probability of their own; how often both are follows from the true kappa.
-Rows of a question are alike as in `bench.coverage`: both solvers' results are copied together. All draws follow from
-`--seed` (0). With 1,000 simulations a coverage of 0.95 is measured to +- 0.014 (two standard errors).
+Each of two solvers is right on a row with its own probability; how often both are right follows from the true kappa.
+Rows of a question are similar as in `bench.coverage`: both solvers' results are copied together. All draws depend only
+on `--seed` (0). With 1,000 simulations, a coverage of 0.95 is measured to +- 0.014 (two standard errors).
 """
 
 from __future__ import annotations
@@ -24,34 +24,34 @@ from hybrid.stats.kappa import kappa, shared_mistakes
 
 CLUSTERS = (10, 20, 50, 200)
 ROWS = (("1", 0.0), ("2", 0.3), ("3-5", 0.3), ("unequal", 0.3))
-# How often the first and the second solver are right.
+# Accuracies of the first and the second solver.
 RIGHT = ((0.6, 0.7), (0.9, 0.95))
 TRUTHS = (0.0, 0.3, 0.6)
-# Rates by task, where the errors are independent within each: the reference for the test of shared mistakes.
+# Accuracies by task; errors are independent within each, which is the null hypothesis of the test.
 TASKS = ((0.9, 0.85), (0.6, 0.5), (0.3, 0.4))
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """One truth over one design: shares of simulations, and the mean width of the intervals that there are."""
+    """One truth with one design: shares of simulations, and the mean width of the existing intervals."""
 
     clusters: int
     rows: str
     setting: str
     truth: float
-    # Of the interval of kappa, no interval counted as not covering; None in the tests of shared mistakes.
+    # Coverage of kappa's interval, with a missing interval as not covering; None for the tests of shared mistakes.
     coverage: float | None
     width: float | None
-    # Share without an interval, or without a p value.
+    # Share without an interval or p value.
     missing: float
-    # Share with p < 0.05 of shared mistakes, whose truth is independence within tasks.
+    # Share with p < 0.05 in the test of shared mistakes, when errors are independent within tasks.
     rejected: float | None
 
 
 def joint(right_a: float, right_b: float, value: float) -> NDArray[np.float64]:
-    """The probabilities that both are right, only the first, only the second, and neither, at a true kappa.
+    """Return the probabilities that both, only the first, only the second, or neither is right, at a true kappa.
 
-    Raises `ValueError` where no joint probabilities have these shares of right answers and this kappa.
+    Raises `ValueError` if no joint probabilities have these accuracies and this kappa.
     """
     by_chance = right_a * right_b + (1 - right_a) * (1 - right_b)
     agreed = by_chance + value * (1 - by_chance)
@@ -65,7 +65,7 @@ def joint(right_a: float, right_b: float, value: float) -> NDArray[np.float64]:
 def rows_of(
     rng: np.random.Generator, design: Design, kinds: NDArray[np.float64]
 ) -> tuple[list[bool], list[bool], list[str], list[str]]:
-    """Whether the first and the second are right, the question and the task of every row; `kinds` is (tasks, 4)."""
+    """Return, for every row, whether each solver is right, its question and its task; `kinds` is (tasks, 4)."""
     counts = draw_counts(rng, design, design.sizes(rng), kinds)
     kind = np.repeat(np.tile(np.arange(4), len(counts)), counts.ravel())
     question = np.repeat(np.arange(len(counts)), counts.sum(axis=1))
@@ -81,7 +81,7 @@ def rows_of(
 def of_kappa(
     rng: np.random.Generator, design: Design, shares: tuple[float, float], truth: float, simulations: int
 ) -> Measured:
-    """How often the interval holds the true kappa of two solvers that are right in these shares of the rows."""
+    """Measure how often the interval contains the true kappa of two solvers with these accuracies."""
     kinds = joint(*shares, truth)[None, :]
     ends = []
     for _ in range(simulations):
@@ -93,7 +93,7 @@ def of_kappa(
 
 
 def of_mistakes(rng: np.random.Generator, design: Design, simulations: int) -> Measured:
-    """How often p is below 0.05 for two solvers whose errors are independent within each task."""
+    """Measure how often p is below 0.05 for two solvers whose errors are independent within each task."""
     kinds = np.stack([joint(*shares, 0.0) for shares in TASKS])
     p_values = [
         shared_mistakes(right_a, right_b, tasks, questions).p_value
@@ -104,7 +104,7 @@ def of_mistakes(rng: np.random.Generator, design: Design, simulations: int) -> M
 
 
 def measurements(simulations: int, seed: int) -> Iterator[Measured]:
-    """Every entry of the two tables, in their order."""
+    """Yield every entry of the two tables, in order."""
     for place, n in enumerate(CLUSTERS):
         for rows, icc in ROWS:
             rng = np.random.default_rng([seed, place, 1])
@@ -118,7 +118,7 @@ def measurements(simulations: int, seed: int) -> Iterator[Measured]:
 
 
 def printed(measureds: Sequence[Measured]) -> list[str]:
-    """Two Markdown tables: coverage of kappa's interval, and how often the test of shared mistakes errs."""
+    """Return two Markdown tables: coverage of kappa's interval, and the error rate of the test of shared mistakes."""
     kappas = [item for item in measureds if item.coverage is not None]
     settings = list(dict.fromkeys((entry.setting, entry.truth) for entry in kappas))
     mapping = {(value.clusters, value.rows, value.setting, value.truth): _cell(value) for value in kappas}
@@ -144,7 +144,7 @@ def _cell(measured: Measured) -> str:
 
 
 def main(words: Sequence[str] | None = None) -> None:
-    """Print the tables: coverage, in brackets the mean width, and the share without an interval where there is one."""
+    """Print the tables: coverage, mean width in brackets, and the share without an interval if there is any."""
     flags = options(__doc__, {"--simulations": 200, "--seed": 0, "--json": False}, words)
     tell(list(measurements(flags.simulations, flags.seed)), flags, printed)
 

@@ -2,10 +2,10 @@
 
     uv run python -m bench.kills [--solver mllm] [--questions 1000] [--answered 506] [--repeat 3] [--json FILE]
 
-The server's log tells which replies had been sent when the process was killed, and which requests came for a second
-time when the same command went on. A reply in transit at that moment counts as sent, one that the server wrote
-after the kill does not. `kept` is the number of replies sent before the kill that the second command did
-not ask for again; scores of both ways are compared.
+The server's log shows which replies had been sent when the process was killed, and which requests were repeated when
+the same command continued. A reply in transit at that moment counts as sent; one that the server wrote after the kill
+does not. `kept` is the number of replies sent before the kill that the second command did not request again. The scores
+of both ways are compared.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ class Killed:
     solver: str
     # Replies that the server had sent when the process was killed.
     answered: int
-    # Questions that were finished on disk.
+    # Questions that were complete on disk.
     recorded: int
-    # Replies sent before the kill that were asked for again.
+    # Replies sent before the kill that were requested again.
     asked_again: int
     kept: int
     same_scores: bool
 
 
 def measure(solver: str, questions: Path, answered: int, in_flight: int, full: bytes) -> Killed:
-    """Kill one run and continue it; `whole` are the scores of an undisturbed one."""
+    """Kill one run and continue it; `whole` holds the scores of an undisturbed run."""
     with tempfile.TemporaryDirectory() as folder, chat_server(LATENCY_S) as server:
         out = Path(folder)
         words = command(f"hybrid-{solver}", server.url, questions, in_flight, out)
@@ -55,7 +55,7 @@ def measure(solver: str, questions: Path, answered: int, in_flight: int, full: b
         attempts = out / "run" / solver / "attempts.jsonl"
         recorded = attempts.read_bytes().count(b',"steps":') if attempts.exists() else 0
         measured(words, environment(out / "home"), out / "log")
-        # Requests that came on both sides of the kill: by question and number of tool results.
+        # Requests that came both before and after the kill: by question and number of tool results.
         sent, later = (
             {(entry.question, entry.tool_results) for entry in log}
             for log in (items, [value for value in server.log() if value.began > killed])
@@ -66,7 +66,7 @@ def measure(solver: str, questions: Path, answered: int, in_flight: int, full: b
 
 
 def undisturbed(solver: str, questions: Path, in_flight: int) -> bytes:
-    """The scores of a run that is not killed."""
+    """Return the scores of a run that is not killed."""
     with tempfile.TemporaryDirectory() as folder, chat_server(0.0) as server:
         out = Path(folder)
         words = command(f"hybrid-{solver}", server.url, questions, in_flight, out)
@@ -75,7 +75,7 @@ def undisturbed(solver: str, questions: Path, in_flight: int) -> bytes:
 
 
 def main() -> None:
-    """Print one line a kill."""
+    """Print one line per kill."""
     solvers = tuple(name.removeprefix("hybrid-") for name in HYBRID)
     flags = {"--solver": solvers, "--questions": 1000, "--answered": 506, "--in-flight": 64, "--repeat": 3}
     arguments = options(__doc__, {**flags, "--json": Path})

@@ -1,6 +1,6 @@
-"""Change the light and the camera of a picture: gain, gamma, colour, shadows, night, blur, noise.
+"""Change the light and the camera of an image: gain, gamma, colour, shadows, night, blur, noise.
 
-`relit(np.random.default_rng(0), pixels, LIGHTS["extreme"])`. Nothing moves: only what the pixels hold changes.
+`relit(np.random.default_rng(0), pixels, LIGHTS["extreme"])` changes only pixel values; nothing moves.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ DIFFICULTIES: tuple[Difficulty, ...] = get_args(Difficulty)
 
 Floats = npt.NDArray[np.float32]
 
-# Lamps of a night picture.
+# Lamps in a night image.
 LAMPS = 3
 # Share of the daylight that remains at night.
 NIGHT_GAIN = 0.12
@@ -28,13 +28,13 @@ NIGHT_GAIN = 0.12
 
 @dataclass(frozen=True)
 class Light:
-    """How far light and camera may change.
+    """How much light and camera may change.
 
-    `log_gain` are the least and the largest natural logarithm of the factor of all values, up or down; `log_gamma` and
-    `log_colour` the largest one of the exponent and of the factor of one channel; `gradient` is the largest share of
-    light that one side of the picture loses; `shadows` how many cast shadows fall across it; `blur_px` the largest
-    standard deviation of a Gaussian blur; `noise_levels` the standard deviation of the noise in grey levels;
-    `night_share` the share of pictures that are lit by lamps alone.
+    `log_gain` is the range of the natural logarithm of the factor of all values, up or down; `log_gamma` and
+    `log_colour` are the maxima for the exponent and for the factor of one channel; `gradient` is the largest share of
+    light that one side of the image loses; `shadows` is the number of cast shadows; `blur_px` is the largest standard
+    deviation of a Gaussian blur; `noise_levels` is the standard deviation of the noise in grey levels; `night_share` is
+    the share of images that are lit only by lamps.
     """
 
     log_gain: tuple[float, float]
@@ -55,11 +55,11 @@ LIGHTS: Mapping[Difficulty, Light] = {
 
 
 def relit(rng: np.random.Generator, pixels: Pixels, light: Light) -> Pixels:
-    """A picture (H, W, 3) as it would look after a random change of light and camera within `light`."""
+    """Return an image (H, W, 3) after a random change of light and camera within `light`."""
     height, width = pixels.shape[:2]
     gamma = float(np.exp(rng.uniform(-light.log_gamma, light.log_gamma)))
     values = np.asarray((pixels.astype(np.float32) / 255) ** gamma, np.float32)
-    # The share of light that remains beside things out of view: polygons with edges that are nearly sharp.
+    # The share of light that remains in shadows of things out of view: polygons with nearly sharp edges.
     remaining = np.ones((height, width), np.float32)
     for _ in range(light.shadows):
         corners = np.rint(rng.uniform(-0.3, 1.3, (4, 2)) * (width, height)).astype(np.int32)
@@ -85,7 +85,7 @@ def relit(rng: np.random.Generator, pixels: Pixels, light: Light) -> Pixels:
 
 
 def _lamps(rng: np.random.Generator, height: int, width: int) -> Floats:
-    """Light (H, W, 3) of a night: a remnant of the day, and yellowish lamps that fade with the distance."""
+    """Return the light (H, W, 3) of a night: remaining daylight, and yellowish lamps that fade with distance."""
     down, across = np.mgrid[0:height, 0:width]
     light = np.full((height, width, 3), NIGHT_GAIN, np.float32)
     for _ in range(LAMPS):

@@ -1,21 +1,21 @@
-"""The cost of a question in the run loop, side by side with loops that do nothing else.
+"""The cost of a question in the run loop, compared with minimal loops.
 
     uv run python -m bench.loop [--client hybrid-mllm]... [--questions 1000] [--repeat 5] [--json FILE]
     uv venv INSPECT && uv pip install --python INSPECT/bin/python inspect-ai openai pillow
     uv run python -m bench.loop --inspect-python INSPECT/bin/python
 
 Every client asks the same questions (a JPEG of about 50 kB each) of a server on this machine that answers after 100 ms,
-64 of them in flight. `hybrid-mllm`, `aiohttp` and `openai` make one request a question; `hybrid-controller`,
-`aiohttp-crop`, `langgraph` and `inspect` (Inspect AI, where it is installed) make two, with a call of a crop between
-them. All crops are 768 px long. Those of `langgraph` and `inspect` are encoded by Pillow as PNG, as one writes it;
-those of `hybrid-controller` and `aiohttp-crop` are JPEG of quality 95. From what `hybrid` and Inspect write on disk
-they can go on. The clients run one after the other in turn, each in a process of its own with an empty home, `--repeat`
-times; the table shows medians, and below it ratios of two clients in the same turn: their median, lowest and highest.
+64 of them in flight. `hybrid-mllm`, `aiohttp` and `openai` make one request per question; `hybrid-controller`,
+`aiohttp-crop`, `langgraph` and `inspect` (Inspect AI, if installed) make two, with a crop between them. All crops are
+768 px long. For `langgraph` and `inspect`, Pillow encodes them as PNG, the usual choice; for `hybrid-controller` and
+`aiohttp-crop`, they are JPEGs of quality 95. `hybrid` and Inspect can resume from what they write to disk. The clients
+run in turn, each in a separate process with an empty home, `--repeat` times; the table shows medians, and below it the
+ratios of two clients in the same turn: median, minimum and maximum.
 
-wall_s is from the start of the process to its end, start_s until its first request, window_s from the first request to
-the last reply (both by the server's log). cpu_ms is the processor time a question of the client and all processes that
-it started and waited for; window_cpu_ms leaves out what a run of 2 questions costs, which is start and end. memory_mb
-is the largest sum of resident memory over those processes.
+wall_s is the time from the start of the process to its end, start_s the time until its first request, and window_s the
+time from the first request to the last reply (both by the server's log). cpu_ms is the CPU time per question of the
+client and all processes that it started and waited for; window_cpu_ms excludes the cost of a run of 2 questions, which
+is start and end. memory_mb is the largest sum of resident memory over those processes.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ INSPECT = "inspect"
 HYBRID = {"hybrid-mllm": ("--solver", "mllm"), "hybrid-controller": ("--solver", "controller", "--tools", "crop")}
 CLIENTS = (*HYBRID, *BARE, INSPECT)
 LATENCY_S = 0.1
-# Questions of the run that tells what start and end cost.
+# Number of questions of the run that measures the cost of start and end.
 FEW = 2
 
 
@@ -58,7 +58,7 @@ class LoopRow:
 
 @dataclass(frozen=True)
 class Compared:
-    """A number of one client over that of another: the most that it should be, and what it is."""
+    """The ratio of a number between two clients: the goal (a maximum) and the measured value."""
 
     number: str
     client: str
@@ -81,7 +81,7 @@ RATIOS = (
 def command(
     client: str, url: str, questions: Path, in_flight: int, out: Path, inspect_python: str = sys.executable
 ) -> list[str]:
-    """The command line of a client; what it writes goes under `out`."""
+    """Return the command line of a client, which writes its files under `out`."""
     options = ["--url", url, "--questions", str(questions / "plain"), "--in-flight", str(in_flight)]
     if client in BARE:
         return [sys.executable, "-m", "bench._bare_clients", client, *options, "--out", str(out / "answers.jsonl")]
@@ -99,7 +99,7 @@ def run_client(
     inspect_python: str = sys.executable,
     looks: Sequence[Callable[[int], float]] = (resident_mb,),
 ) -> tuple[Ended, tuple[Served, ...]]:
-    """One run of a client against a fresh server; `looks` are those of `measured`."""
+    """Run a client once against a fresh server; `looks` is passed to `measured`."""
     with tempfile.TemporaryDirectory() as folder, chat_server(LATENCY_S) as server:
         out = Path(folder)
         words = command(client, server.url, questions, in_flight, out, inspect_python)
@@ -107,7 +107,7 @@ def run_client(
 
 
 def row(client: str, count: int, many: tuple[Ended, tuple[Served, ...]], few: Ended) -> LoopRow:
-    """The numbers of a run of `count` questions, next to one of `FEW`."""
+    """Return the numbers of a run of `count` questions, compared with a run of `FEW`."""
     result, log = many
     questions = {served.question for served in log}
     if len(questions) != count:
@@ -120,7 +120,7 @@ def row(client: str, count: int, many: tuple[Ended, tuple[Served, ...]], few: En
 
 
 def compared(results: Mapping[str, Sequence[LoopRow]]) -> list[Compared]:
-    """The ratios of which both clients were run."""
+    """Return the ratios for which both clients were run."""
     rows = []
     for ratio in RATIOS:
         pairs = zip(results.get(ratio.client, ()), results.get(ratio.other, ()), strict=False)

@@ -1,7 +1,7 @@
-"""Seeded pictures with drawn marks whose places are known: what the mark finder is measured and tested on.
+"""Seeded images with drawn marks at known positions, on which the mark finder is measured and tested.
 
 `marked_scene(np.random.default_rng(7))` varies background, size, ring colour and radius, line, font, letter size,
-labels, places (some cut by the border) and JPEG quality. Never a benchmark result.
+labels, positions (some cut by the border) and JPEG quality. A score on them is never a benchmark result.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from hybrid.tool import Pixels
 LABEL_SETS: tuple[tuple[str, ...], ...] = (("A", "B"), ("A", "B", "C", "D"), ("REF",))
 RING_COLORS: tuple[Color, ...] = ("red", "white", "grey")
 FONTS: tuple[Font, ...] = ("strokes", "bold", "pillow", "opencv")
-# Least mean difference in grey levels between a ring's colour and its background for the ring to be visible.
+# Minimum mean difference in grey levels between a ring's colour and its background for the ring to be visible.
 MIN_CONTRAST = 40.0
-# Part of a box's side that other lines and letters leave free: a side drawn over does not say where it was.
+# Share of a box's side that other lines and letters leave free; a side drawn over does not show its position.
 MIN_SHOWN = 0.5
 Meeting = Literal["crossing", "inside", "collinear"]
 MEETINGS: tuple[Meeting, ...] = ("crossing", "inside", "collinear")
@@ -36,18 +36,18 @@ OVERLAP_COLORS: tuple[tuple[Color, Color], ...] = (
     *(("red", "green"), ("green", "red")),
     *(("red", "red"), ("green", "green")),
 )
-# Length of line by which a pair of boxes of one colour differs from any other, beyond the width of `NEARLY`.
+# Minimum length of line, beyond the width of `NEARLY`, by which a pair of boxes of one colour differs from others.
 TOLD_APART_PX = 20
 NEARLY = np.ones((5, 5), np.uint8)
 # Range of the intersection over union of `overlapping_scene`'s boxes.
 OVERLAPS = (0.2, 0.8)
-# How far it may be from the number that was drawn for it: whole pixels do not give every number.
+# Largest deviation from the drawn value, because whole pixels cannot give every value.
 SHARE_STEP = 0.02
 
 
 @dataclass(frozen=True, eq=False)
 class MarkedScene:
-    """A picture (H, W, 3), what was drawn on it and how."""
+    """An image (H, W, 3), the marks drawn on it, and their style."""
 
     pixels: Pixels
     plain: Pixels
@@ -59,7 +59,7 @@ class MarkedScene:
 
 
 def random_style(rng: np.random.Generator) -> MarkStyle:
-    """Any ring colour, outer radius 4..20 px, line 2..5 px, letter 8..18 px, font and gap."""
+    """Return a random style: ring colour, outer radius 4..20 px, line 2..5 px, letter 8..18 px, font and gap."""
     radius = int(rng.integers(4, 21))
     return MarkStyle(
         color=RING_COLORS[int(rng.integers(len(RING_COLORS)))],
@@ -72,7 +72,7 @@ def random_style(rng: np.random.Generator) -> MarkStyle:
 
 
 def marked_scene(rng: np.random.Generator, style: MarkStyle | None = None) -> MarkedScene:
-    """A picture with one to four labelled rings, none of which covers another."""
+    """Draw an image with one to four labelled rings, none of which covers another."""
     sample = style or random_style(rng)
     labels = LABEL_SETS[int(rng.integers(len(LABEL_SETS)))]
     points = None
@@ -92,7 +92,7 @@ def _draw_scene(
     boxes: tuple[LabelledBox, ...],
     style: MarkStyle,
 ) -> MarkedScene:
-    """The scene with its marks; seven of ten pictures come out of a JPEG file."""
+    """Draw the scene with its marks; seven of ten images are compressed as JPEG."""
     quality = int(rng.integers(70, 97)) if rng.random() < 0.7 else None
     pixels = draw_marks(plain, points, boxes, style)
     pixels = pixels if quality is None else compressed(quality)(pixels)
@@ -100,7 +100,7 @@ def _draw_scene(
 
 
 def scene_on(rng: np.random.Generator, photograph: Pixels) -> MarkedScene:
-    """A photograph with points A and B in BLINK's colour and size, in any font, half on one row, as a JPEG file."""
+    """Draw points A and B on a photograph in BLINK's colour and size, in any font, half on one row, as JPEG."""
     height, width = photograph.shape[:2]
     y, x = int(rng.integers(30, height - 12)), int(rng.integers(15, width // 2 - 20))
     points = (Point(x, y, "A"), Point(width - 1 - x, y, "B"))
@@ -116,10 +116,10 @@ def scene_on(rng: np.random.Generator, photograph: Pixels) -> MarkedScene:
 
 
 def boxed_scene(rng: np.random.Generator) -> MarkedScene:
-    """A picture with a red box A and a green box B, or the other way round, which may cross or lie on the border.
+    """Draw an image with a red box A and a green box B, or vice versa, which may cross or touch the border.
 
-    Every side shows: where it is drawn the picture differs from its colour by `MIN_CONTRAST`, and at least
-    `MIN_SHOWN` of it is not under the other box's line or a letter.
+    Every side is visible: the background differs from its colour by `MIN_CONTRAST`, and at least `MIN_SHOWN` of it is
+    not under the other box's line or a letter.
     """
     while True:
         height, width = int(rng.integers(220, 420)), int(rng.integers(300, 520))
@@ -134,7 +134,7 @@ def boxed_scene(rng: np.random.Generator) -> MarkedScene:
 
 
 def _two_boxes(rng: np.random.Generator, height: int, width: int) -> tuple[LabelledBox, ...]:
-    """Two boxes whose upper left corners are apart; one in five has a side moved to the picture's border."""
+    """Return two boxes whose upper left corners are apart; one in five has a side moved to the image border."""
     while True:
         corners = [(int(rng.integers(0, width - 60)), int(rng.integers(0, height - 60))) for _ in range(2)]
         if abs(corners[0][0] - corners[1][0]) > 40 and abs(corners[0][1] - corners[1][1]) > 40:
@@ -151,12 +151,12 @@ def _two_boxes(rng: np.random.Generator, height: int, width: int) -> tuple[Label
 
 
 def overlapping_scene(rng: np.random.Generator) -> MarkedScene:
-    """A picture with two overlapping boxes A and B: one is the other with its sides moved, as BLINK makes them.
+    """Draw an image with two overlapping boxes A and B: one is the other with its sides moved, as in BLINK.
 
-    The intersection over union is uniform in `OVERLAPS`. A third of the pairs cross, in a third one lies inside the
-    other, in a third one or two sides of both are on one line. Half are of one colour, the other half red and green.
-    The second box and its letter cover the first one's. Of each box at least two sides show, and so do both letters;
-    and no other two boxes with these upper left corners look the same.
+    The intersection over union is uniform in `OVERLAPS`. In a third of the pairs the boxes cross, in a third one is
+    inside the other, and in a third one or two sides of both are on one line. Half of the pairs have one colour, the
+    other half red and green. The second box and its letter cover those of the first. At least two sides of each box and
+    both letters are visible, and no other two boxes with these upper left corners look the same.
     """
     expected, share = MEETINGS[int(rng.integers(len(MEETINGS)))], float(rng.uniform(*OVERLAPS))
     colors = OVERLAP_COLORS[int(rng.integers(len(OVERLAP_COLORS)))]
@@ -178,7 +178,7 @@ def overlapping_scene(rng: np.random.Generator) -> MarkedScene:
 
 
 def meeting(a: Box, b: Box) -> Meeting:
-    """How the outlines of two overlapping boxes meet: sides on one line, one inside the other, or crossing."""
+    """Return how the outlines of two overlapping boxes meet: sides on one line, one inside the other, or crossing."""
     steps = (b.x0 - a.x0, b.y0 - a.y0, a.x1 - b.x1, a.y1 - b.y1)
     if min(map(abs, steps)) <= COLLINEAR_PX:
         return "collinear"
@@ -186,7 +186,7 @@ def meeting(a: Box, b: Box) -> Meeting:
 
 
 def _overlapping(rng: np.random.Generator, size: tuple[int, int], expected: Meeting, share: float) -> list[Box] | None:
-    """Two boxes in a picture of `size` (H, W), in random order; None where 200 tries gave none."""
+    """Return two boxes in an image of `size` (H, W), in random order; None if 200 attempts fail."""
     height, width = size
     for _ in range(200):
         x0, x1 = np.sort(rng.integers(0, width + 1, 2))
@@ -211,7 +211,7 @@ def _overlapping(rng: np.random.Generator, size: tuple[int, int], expected: Meet
 
 
 def _sides_shown(plain: Pixels, boxes: tuple[LabelledBox, ...], style: MarkStyle) -> list[int] | None:
-    """How many sides of each box show, the second one drawn over the first; None where one has too little contrast."""
+    """Count the visible sides of each box, the second drawn over the first; None if one has too little contrast."""
     marks, counts = draw_marks(plain, (), boxes, style), []
     for item in boxes:
         color = np.array(RGB[item.color])
@@ -223,7 +223,7 @@ def _sides_shown(plain: Pixels, boxes: tuple[LabelledBox, ...], style: MarkStyle
 
 
 def _ambiguous(plain: Pixels, boxes: tuple[LabelledBox, ...], style: MarkStyle) -> bool:
-    """Whether boxes of one colour with their lower right corners exchanged look nearly the same."""
+    """Whether boxes of one colour with exchanged lower right corners look nearly the same."""
     a, b = boxes
     if a.color != b.color:
         return False
@@ -243,13 +243,13 @@ def _ambiguous(plain: Pixels, boxes: tuple[LabelledBox, ...], style: MarkStyle) 
 
 
 def _beyond(pixels: Pixels, other: Pixels) -> int:
-    """Painted pixels of one drawing on black that are not near painted ones of another."""
+    """Count painted pixels of one drawing on black that are not near painted pixels of another."""
     near = cv2.dilate(other.max(axis=-1), NEARLY)
     return int(((pixels.max(axis=-1) > 0) & (near == 0)).sum())
 
 
 def _sides(box: Box, line_px: int) -> list[tuple[slice, slice]]:
-    """Rows and columns of the four sides of an outline."""
+    """Return the rows and columns of the four sides of an outline."""
     x0, y0, x1, y1 = int(box.x0), int(box.y0), int(box.x1), int(box.y1)
     rows, columns = slice(y0, y1), slice(x0, x1)
     return [
@@ -263,7 +263,7 @@ def _sides(box: Box, line_px: int) -> list[tuple[slice, slice]]:
 def _places(
     rng: np.random.Generator, plain: Pixels, labels: tuple[str, ...], style: MarkStyle
 ) -> tuple[Point, ...] | None:
-    """Places where the marks show and do not cover each other; None where there are too few."""
+    """Return positions at which the marks are visible and do not cover each other; None if there are too few."""
     height, width = plain.shape[:2]
     patches = [label_patch(label, style).shape for label in labels]
     reach_x = max(style.radius_px, max(shape[1] for shape in patches) // 2) + 2

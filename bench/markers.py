@@ -1,20 +1,20 @@
 """Measure the mark finder on generated scenes, on BLINK's Relative_Depth images and on photographs without marks.
 
-    python -m bench.markers --scenes 1000 --seed 200000              letters asked for, as the benchmark's questions do
+    python -m bench.markers --scenes 1000 --seed 200000              asked for letters, as in the benchmark's questions
     python -m bench.markers --scenes 300 --seed 300000 --unasked     without the letters as arguments
-    python -m bench.markers --overlap 400 --seed 400000              two boxes that overlap, by how and by how much
+    python -m bench.markers --overlap 400 --seed 400000              two overlapping boxes, by kind and amount
     python -m bench.markers --data DIR                               how often both letters are found on real images
-    python -m bench.markers --changed DIR [--scenes 60]              of other sizes, grey, compressed: what is lost
-    python -m bench.markers --unmarked DIR                           how often a mark is seen where none is drawn
+    python -m bench.markers --changed DIR [--scenes 60]              other sizes, grey, compressed: lost marks
+    python -m bench.markers --unmarked DIR                           how often a mark is found where none is drawn
 
-A mark is right when its letter is and its centre is within 3 px; a box when letter and colour are and every side is
-within 3 px. Rows are kinds of mark with the Wilson interval of 95 %: a row above 0.99 whose interval starts lower is a
-small one. A pair of overlapping boxes is right when both boxes are; the finder was fitted on other pairs.
-The font "opencv" is in no template, so its row is the held-out one. The last table is the card's
-reliability: how often everything in a finding was right, by the finding's confidence. `--fit` shows scenes to set
-constants on, which are never those that are measured without it (`hybrid/samples/seeds.py`). `--changed` draws marks on
-BLINK's photographs of Jigsaw and Spatial_Relation, whose places are known, then takes its Relative_Depth, where a mark
-is off that is not where the picture as it is shows it.
+A mark is right if its letter is right and its centre is within 3 px; a box is right if letter and colour are right and
+every side is within 3 px. Rows are kinds of mark with the 95 % Wilson interval; a row above 0.99 whose interval starts
+lower has few marks. A pair of overlapping boxes is right if both boxes are; the finder was fitted on other pairs. The
+font "opencv" is in no template, so its row is held out. The last table is the card's reliability: how often everything
+in a tool output was right, by its confidence. `--fit` uses scenes for setting constants, which are never those measured
+without it (`hybrid/samples/seeds.py`). `--changed` first draws marks at known positions on BLINK's photographs of
+Jigsaw and Spatial_Relation. Then it uses Relative_Depth, where a mark is off if it is not at its position in the
+original image.
 """
 
 from __future__ import annotations
@@ -45,15 +45,15 @@ from tools.markers import UNSURE, MarkersArgs, all_marks, find_all, locate, mark
 
 EDGES = (0.0, 0.3, 0.5, 0.7, 0.9, 0.97)
 TOLERANCE_PX = 3.0
-# Set apart the seeds of overlapping pairs from those of other scenes.
+# Separates the seeds of overlapping pairs from those of other scenes.
 PAIRS = 14
-# Likewise of marks on photographs.
+# The same for marks on photographs.
 PHOTOGRAPHS = 15
 
 
 @dataclass(frozen=True)
 class Judged:
-    """A drawn mark: the kinds it is of, whether it was found in its place with its letter, a box's overlap 0..1."""
+    """A drawn mark: its kinds, whether it was found in its position with its letter, and a box's overlap, 0..1."""
 
     kinds: tuple[str, ...]
     right: bool
@@ -61,7 +61,7 @@ class Judged:
 
 
 def judge(scene: MarkedScene, marks: Marks) -> list[Judged]:
-    """Every drawn mark of a scene."""
+    """Judge every drawn mark of a scene."""
     points = {mark.label: mark for mark in marks.points}
     boxes = {mark.label: mark for mark in marks.boxes}
     style = scene.style
@@ -70,7 +70,7 @@ def judge(scene: MarkedScene, marks: Marks) -> list[Judged]:
     for point in scene.points:
         near = points.get(point.label)
         right = near is not None and float(np.hypot(near.x - point.x, near.y - point.y)) <= TOLERANCE_PX
-        # A ring and the room for its letter above or below.
+        # A ring and the space for its letter above or below.
         radius, far = style.radius_px, style.radius_px + style.gap_px + round(1.4 * style.letter_px)
         reach = Box(point.x - radius, point.y - far, point.x + radius + 1, point.y + radius + 1)
         low = min(radius // 4 * 4, 16)
@@ -100,7 +100,7 @@ def _place(box: Box, scene: MarkedScene) -> str:
 def measure(
     make: Callable[[np.random.Generator], MarkedScene], seeds: range, is_asked: bool, title: str, purpose: Purpose
 ) -> None:
-    """Print marks found by what was drawn, and how often findings were right by confidence."""
+    """Print the found marks by what was drawn, and the accuracy of tool outputs by confidence."""
     table: dict[str, list[bool]] = defaultdict(list)
     findings: list[tuple[float, bool]] = []
     overlaps: list[float] = []
@@ -133,7 +133,7 @@ def measure(
 
 
 def overlapping(seeds: range) -> None:
-    """Print on how many pictures both of two overlapping boxes are right, passed on, and how sure that was."""
+    """Print on how many images both of two overlapping boxes are right and passed on, and the confidence."""
     table: dict[str, list[bool]] = defaultdict(list)
     findings: list[tuple[float, bool]] = []
     seconds = 0.0
@@ -170,7 +170,7 @@ def reliability(findings: Sequence[tuple[float, bool]]) -> None:
 
 
 def real(folder: Path) -> None:
-    """Print on how many real images both letters were found, and the least sure of them."""
+    """Print on how many real images both letters were found, and the lowest confidence."""
     rows = blink_rows(folder, "Relative_Depth", columns=("idx", "image_1"))
     images = [(row["idx"], decode(row["image_1"]["bytes"], row["idx"])) for row in rows]
     started = time.perf_counter()
@@ -182,7 +182,7 @@ def real(folder: Path) -> None:
 
 
 def changed(folder: Path, seeds: range, purpose: Purpose) -> None:
-    """Print of each of `CHANGES` on how many pictures a mark is not passed on, or more than 3 px off."""
+    """Print, for each of `CHANGES`, on how many images a mark is not passed on, or more than 3 px off."""
     rows = blink_rows(folder, "Jigsaw", "Spatial_Relation", columns=("idx", "image_1"))
     results = []
     for seed in seeds:
@@ -224,7 +224,7 @@ def _changed(title: str, pictures: Sequence[tuple[Pixels, Sequence[Point]]]) -> 
 
 
 def unmarked(folder: Path) -> None:
-    """Print on how many photographs without marks (BLINK's Jigsaw and Spatial_Relation) a finding is believed."""
+    """Print on how many photographs without marks (BLINK's Jigsaw and Spatial_Relation) a mark is reported."""
     rows = blink_rows(folder, "Jigsaw", "Spatial_Relation", columns=("idx", "image_1"))
     images = [decode(row["image_1"]["bytes"], row["idx"]) for row in rows]
     for labels in ((), ("A", "B"), ("A", "B", "C", "D"), ("REF",)):
@@ -240,7 +240,7 @@ def unmarked(folder: Path) -> None:
 
 
 def main() -> None:
-    """Print the tables that were asked for."""
+    """Print the requested tables."""
     flags = {"--data": Path, "--unmarked": Path, "--changed": Path, "--scenes": 0, "--overlap": 0, "--seed": 200000}
     arguments = options(__doc__, {**flags, "--unasked": False, "--fit": False})
     cv2.setNumThreads(1)

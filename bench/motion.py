@@ -3,12 +3,12 @@
     python -m bench.motion [--pairs 30] [--seed 1000] [--set parallax-extreme]... [--photos DIR] [--json FILE]
     python -m bench.motion --backend classical learned [--weights DIR_OR_ID] [--matches DIR]
 
-`parallax` and `straight` pairs are photographs (`--photos`; rendered scenes without) with a plausible depth, seen by a
-second camera to the left or right, or forward, backward, up or down, in another light, blurred and noisy:
-`bench/warped_pairs.py`. On `straight` pairs the direction counts, else the side; "unsure" counts as not right.
-The sets of `DEGENERATE` (a picture twice, mirrored, shifted, ...) tell no direction: any that is said is wrong.
-Rendered views of one scene are asked by `bench.reliability --task Multi-view_Reasoning`.
-Constants of the tool were set with `--fit` on the `second` half of the photographs: report the `first`.
+`parallax` and `straight` pairs are photographs (`--photos`; otherwise rendered scenes) with a plausible depth, seen by
+a second camera to the left or right, or forward, backward, up or down, in another light, blurred and noisy:
+`bench/warped_pairs.py`. On `straight` pairs the direction counts, else the side; "unsure" counts as not right. The sets
+of `DEGENERATE` (an image twice, mirrored, shifted, ...) determine no direction, so any answer that names one is wrong.
+`bench.reliability --task Multi-view_Reasoning` asks about rendered views of one scene. Constants of the tool were set
+with `--fit` on the `second` half of the photographs, so report the `first` half.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from hybrid.tool import Evidence, Pixels, Request
 from tools.motion import TOOL, MotionArgs, solve, views_of
 
 HARD = tuple(item.name for item in SETS if item.kind != "planar")
-# Least confidences at which a direction given for a degenerate pair is counted.
+# Confidence thresholds at which a direction for a degenerate pair is counted.
 SURE = (0.0, 0.6, 0.9)
 
 
 @dataclass(frozen=True)
 class ViewPair:
-    """Two views, the direction that the camera mostly went in, and how far it turned, degrees."""
+    """Two views, the main direction of the camera, and its turn in degrees."""
 
     images: tuple[Pixels, Pixels]
     direction: str
@@ -47,14 +47,14 @@ class ViewPair:
 
 @dataclass(frozen=True)
 class Answer(Judged):
-    """`right` is None where it is unsure; by how much its turn is off, and the degenerate geometry that it names."""
+    """`right` is None if unsure; also the error of the turn, and the degenerate geometry that the tool reports."""
 
     turn_off_deg: float
     named: str | None
 
 
 def pairs(options: Namespace, name: str) -> Iterator[ViewPair]:
-    """The pairs of a set."""
+    """Return the pairs of a set."""
     if name in DEGENERATE:
         yield from _degenerate(options, name)
         return
@@ -63,7 +63,7 @@ def pairs(options: Namespace, name: str) -> Iterator[ViewPair]:
 
 
 def _degenerate(options: Namespace, name: str) -> Iterator[ViewPair]:
-    """Pairs whose geometry does not tell where the camera went; the light changes as much as in the other sets."""
+    """Make pairs whose geometry does not determine the camera's motion; the light changes as in the other sets."""
     place = len(SETS) + list(DEGENERATE).index(name)
     for index in range(options.pairs):
         rng = generator(options.purpose, options.seed, 200 + place, index)
@@ -80,7 +80,7 @@ def _degenerate(options: Namespace, name: str) -> Iterator[ViewPair]:
 
 
 def _shift(rng: np.random.Generator, width: int, height: int) -> Array:
-    """A crop beside the first one, by 2 to 15 % of the sides."""
+    """Return a crop shifted from the first one by 2 to 15 % of the sides."""
     moved = np.eye(3)
     moved[:2, 2] = rng.uniform(0.02, 0.15, 2) * rng.choice([-1, 1], 2) * (width, height)
     moved[int(rng.integers(2)), 2] = 0
@@ -88,14 +88,14 @@ def _shift(rng: np.random.Generator, width: int, height: int) -> Array:
 
 
 def _zoom(rng: np.random.Generator, width: int, height: int) -> Array:
-    """By 1.1 to 1.8, in or out."""
+    """Zoom by 1.1 to 1.8, in or out."""
     factor = float(np.exp(rng.uniform(0.1, 0.6) * rng.choice([-1, 1])))
     centre = np.array([(width - 1) / 2, (height - 1) / 2])
     return np.vstack([np.column_stack([np.eye(2) * factor, centre * (1 - factor)]), [0, 0, 1]])
 
 
 def _turn(rng: np.random.Generator, width: int, height: int) -> Array:
-    """On the spot, by 3 to 15 degrees."""
+    """Turn on the spot by 3 to 15 degrees."""
     focal = float(rng.uniform(0.8, 1.4)) * max(width, height)
     lens = np.array([[focal, 0, (width - 1) / 2], [0, focal, (height - 1) / 2], [0, 0, 1]])
     axis = rng.normal(size=3) * (0.5, 1, 0.3)
@@ -110,13 +110,13 @@ DEGENERATE: Mapping[str, Callable[[np.random.Generator, int, int], Array]] = {
     "zoom": _zoom,
     "turn": _turn,
     "plane": lambda rng, width, height: random_homography(rng, (width, height), PLANAR_CHANGES["medium"]),
-    # The second view is not a warp of the first.
+    # The second view is not a warped version of the first.
     **dict.fromkeys(("mirrored-view", "unrelated"), lambda *_: np.eye(3)),
 }
 
 
 def answer(options: Namespace, matcher: Matcher, pair: ViewPair) -> Answer:
-    """The tool's answer to a pair with the matches of a matcher."""
+    """Return the tool's answer to a pair, using a matcher's matches."""
     request = Request(pair.images, MotionArgs())
     views = views_of(request)
     match = options.store.match(matcher, views)
@@ -131,7 +131,7 @@ def answer(options: Namespace, matcher: Matcher, pair: ViewPair) -> Answer:
 
 
 def said_of(evidence: Evidence, *, sideways: bool) -> tuple[str | None, float]:
-    """The side and its confidence; else the first direction that the camera mainly went in."""
+    """Return the side and its confidence; else the first of the camera's main directions."""
     if sideways:
         moved = evidence.data["moved"]
         return (moved if isinstance(moved, str) else None), evidence.confidence
@@ -143,11 +143,11 @@ def said_of(evidence: Evidence, *, sideways: bool) -> tuple[str | None, float]:
 
 
 def report(name: str, matcher: Matcher, answers: Sequence[Answer]) -> dict[str, Json]:
-    """Print one set of one backend; its numbers."""
+    """Print the results of one set and one backend; return the numbers."""
     row = row_of(name, matcher, answers)
     right, n, unsure = (int(str(row[key])) for key in ("right", "n", "undecided"))
     counts = Counter(item.named for item in answers if item.named)
-    # Of the answers that are not unsure.
+    # Among the answers that are not unsure.
     turns = [entry.turn_off_deg for entry in answers if entry.right is not None]
     off = float(np.median(turns)) if turns else None
     if name in DEGENERATE:
@@ -165,7 +165,7 @@ def report(name: str, matcher: Matcher, answers: Sequence[Answer]) -> dict[str, 
 
 
 def main() -> None:
-    """Print the tables that were asked for."""
+    """Print the requested tables."""
     options = parse(__doc__, TOOL, (*HARD, *DEGENERATE), (*HARD, *DEGENERATE))
     messages: dict[tuple[str, str], list[tuple[float, bool]]] = {}
     rows: list[dict[str, Json]] = []

@@ -1,4 +1,4 @@
-"""CPU time of our MultiMatch next to the package `multimatch-gaze`, and how far their values differ.
+"""CPU time of our MultiMatch compared with the package `multimatch-gaze`, and how far their values differ.
 
 Ours is `hybrid.benchmarks.hvsbench.multimatch`.
 
@@ -8,9 +8,9 @@ Ours is `hybrid.benchmarks.hvsbench.multimatch`.
 
 The pairs are those that HVSBench's scanpath questions need at its size: each prediction with the human paths of its
 image, each human path with those of the others, and a path of another image with them: 119,130 pairs of 11,913 paths.
-All are compared in one call. The package compares some of the same pairs, drawn anew for each repeat, and the two take
-turns: a row has the medians of the repeats, the median of their ratios and the lowest. Times are CPU of the process,
-user and system; making the package's record arrays is left out of its time.
+Our code compares all of them in one call. The package compares some of the same pairs, drawn again for each repeat, and
+the two run in turn: a row has the medians of the repeats, and the median and minimum of their ratios. Times are the
+process's CPU time, user and system; making the package's record arrays is not included.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ from hybrid.benchmarks.hvsbench.multimatch import Floats, Ints, multimatch
 from hybrid.samples.seeds import generator
 
 SCREEN: Final = (512, 320)
-# Fixations of a prediction: what the questions ask for, and where longer ones are cut.
+# Fixations of a prediction: the number that questions ask for, at which longer ones are cut.
 PREDICTED: Final = 6
 SUBJECTS: Final = 10
-# Fixations of a human path, least and most.
+# Fixations of a human path, minimum and maximum.
 LENGTHS: Final[Mapping[str, tuple[int, int]]] = {"6": (6, 6), "3 to 12": (3, 12)}
-# How coordinates are rounded, as fractions of the screen: MLLMs write two decimals. Rounding makes ties.
+# Rounding of coordinates, as fractions of the screen: MLLMs write two decimals. Rounding causes ties.
 DECIMALS: Final[Mapping[str, int | None]] = {"continuous": None, "two decimals": 2, "one decimal": 1}
 
 
 @dataclass(frozen=True)
 class PathRow:
-    """Microseconds of CPU a pair, medians; the median of their ratios and the lowest; the largest difference."""
+    """Microseconds of CPU per pair, medians; the median and minimum of their ratios; the largest difference."""
 
     coordinates: str
     human_fixations: str
@@ -57,7 +57,7 @@ class PathRow:
 
 
 def scanpaths(rng: np.random.Generator, number: int, lengths: tuple[int, int], decimals: int | None) -> list[Floats]:
-    """Random paths on the screen."""
+    """Return random paths on the screen."""
     paths = []
     for count in rng.integers(lengths[0], lengths[1] + 1, number):
         points = rng.random((count, 3))
@@ -69,7 +69,7 @@ def scanpaths(rng: np.random.Generator, number: int, lengths: tuple[int, int], d
 
 
 def pairs_of(questions: int) -> Ints:
-    """Which of the paths are compared: first come the predictions, then the human ones, question by question."""
+    """Choose which paths are compared: first the predictions, then the human paths, question by question."""
     number = np.arange(questions)
     humans = questions + number[:, None] * SUBJECTS + np.arange(SUBJECTS)
     first_path, right = np.nonzero(~np.eye(SUBJECTS, dtype=bool))
@@ -82,7 +82,7 @@ def pairs_of(questions: int) -> Ints:
 
 
 def by_package(paths: list[Floats], pairs: Ints) -> tuple[Floats, float]:
-    """The package's five similarities of each pair, and the CPU seconds that these took."""
+    """Return the package's five similarities for each pair, and their CPU seconds."""
     columns = [("start_x", "f8"), ("start_y", "f8"), ("duration", "f8")]
     records = {place: np.array([tuple(row) for row in paths[place]], columns) for place in np.unique(pairs).tolist()}
     sides = [(records[a], records[b]) for a, b in pairs.tolist()]
@@ -96,7 +96,7 @@ def _timed(work: Callable[[], Floats]) -> tuple[Floats, float]:
 
 
 def measure(title: str, lengths: str, other_options: argparse.Namespace) -> PathRow:
-    """Both on the same pairs, in turn."""
+    """Measure both on the same pairs, in turn."""
     rng = generator("evaluate", other_options.seed)
     paths = scanpaths(rng, other_options.questions, (PREDICTED, PREDICTED), DECIMALS[title])
     paths += scanpaths(rng, other_options.questions * SUBJECTS, LENGTHS[lengths], DECIMALS[title])
@@ -117,7 +117,7 @@ def measure(title: str, lengths: str, other_options: argparse.Namespace) -> Path
 
 
 def main() -> None:
-    """Print one line for each way of making the paths."""
+    """Print one line for each way of generating paths."""
     flags = {"--questions": 1083, "--pairs": 300, "--repeats": 5, "--seed": 0, "--json": Path}
     arguments = options(__doc__, flags)
     warnings.simplefilter("ignore", RuntimeWarning)

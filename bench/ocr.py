@@ -2,9 +2,9 @@
 
     uv run python -m bench.ocr [--items 300] [--seed 1000] [--weights DIR] [--picture OUT.png]
 
-Five faces (those that Pillow and OpenCV bring), letters of 9 to 48 px, plain, shaded, textured and crowded grounds,
-light on dark and dark on light; one picture in eight has no text. The confidence of the tool was set on seeds 1 and 2;
-the card's numbers are of `--items 240 --seed 1000`.
+Five faces (those of Pillow and OpenCV), letters of 9 to 48 px, plain, shaded, textured and crowded backgrounds, light
+on dark and dark on light; one image in eight has no text. The confidence of the tool was set on seeds 1 and 2; the
+card's numbers are from `--items 240 --seed 1000`.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from hybrid.tool import Pixels, Request
 from tools.ocr import LearnedOcr, OcrArgs
 
 SIZE = (200, 640)
-# Every picture of this number has no text.
+# Every eighth image has no text.
 EMPTY = 8
 FACES = ("aileron", "sans", "italic", "simplex", "complex")
 HERSHEY = {"simplex": cv2.FONT_HERSHEY_SIMPLEX, "complex": cv2.FONT_HERSHEY_COMPLEX}
-# Of capital letters.
+# Height of capital letters.
 HEIGHTS_PX = (9, 12, 18, 28, 48)
 GROUNDS = ("plain", "shaded", "texture", "crowded")
 WORDS = (
@@ -43,7 +43,7 @@ EDGES = (0.0, 0.1, 0.4, 0.5, 0.6, 0.8, 0.9, 0.95)
 
 @dataclass(frozen=True)
 class Rendered:
-    """A picture (H, W, 3) with one line of text, or an empty one, and how it was made."""
+    """An image (H, W, 3) with one line of text, or an empty one, and how it was made."""
 
     pixels: Pixels
     text: str
@@ -54,7 +54,7 @@ class Rendered:
 
 @dataclass(frozen=True)
 class Read:
-    """The reading of a rendered line, in one row, and the tool's confidence 0..1."""
+    """The reading of a rendered line, joined into one row, and the tool's confidence 0..1."""
 
     made: Rendered
     said: str
@@ -62,12 +62,12 @@ class Read:
 
     @property
     def exact(self) -> bool:
-        """Whether it is the same text to the letter, runs of blanks as one."""
+        """Whether it is exactly the same text, with runs of spaces counted as one."""
         return self.said == self.made.text
 
 
 def render(index: int, seed: int) -> Rendered:
-    """The line of an index and a seed: the same every time."""
+    """Render the line with this index and seed, always the same way."""
     rng = generator("evaluate", seed, index)
     face, ground = FACES[index % len(FACES)], GROUNDS[(index // len(FACES)) % len(GROUNDS)]
     height = HEIGHTS_PX[(index // (len(FACES) * len(GROUNDS))) % len(HEIGHTS_PX)]
@@ -81,7 +81,7 @@ def render(index: int, seed: int) -> Rendered:
 
 
 def _text(rng: np.random.Generator, longest: int) -> str:
-    """Words, a number, a price, a time or a code, at most `longest` characters."""
+    """Return words, a number, a price, a time or a code, of at most `longest` characters."""
     words = [str(word) for word in rng.choice(WORDS, 3)]
     style = int(rng.integers(0, 3))
     words = [word.upper() if style == 0 else word.capitalize() if style == 1 else word for word in words]
@@ -108,7 +108,7 @@ def _ground(rng: np.random.Generator, kind: str, *, dark: bool) -> Pixels:
     elif kind == "texture":
         canvas += cv2.GaussianBlur(rng.normal(0, 60, (*SIZE, 3)).astype(np.float32), (0, 0), 1.5)
     elif kind == "crowded":
-        # Triangles: discs are read as the letter O, and rightly so.
+        # Triangles, because discs are correctly read as the letter O.
         for _ in range(12):
             corners = rng.integers(-40, SIZE[1] + 40, (3, 2)) * (1.0, SIZE[0] / SIZE[1])
             shade = canvas[0, 0] + sign * rng.uniform(0, 70, 3)
@@ -117,7 +117,7 @@ def _ground(rng: np.random.Generator, kind: str, *, dark: bool) -> Pixels:
 
 
 def _write(canvas: Pixels, text: str, at: tuple[int, int], face: str, height: int, ink: tuple[int, int, int]) -> Pixels:
-    """The text with its baseline at `at`, capitals `height` px high."""
+    """Draw the text with its baseline at `at` and capitals `height` px high."""
     if face == "aileron":
         picture = Image.fromarray(canvas)
         ImageDraw.Draw(picture).text(at, text, fill=ink, font=ImageFont.load_default(height / 0.71), anchor="ls")
@@ -130,7 +130,7 @@ def _write(canvas: Pixels, text: str, at: tuple[int, int], face: str, height: in
 
 
 def distance(first: str, second: str) -> int:
-    """Levenshtein's distance: the fewest characters to insert, remove or replace."""
+    """Return the Levenshtein distance: the minimum number of characters to insert, remove or replace."""
     row = list(range(len(second) + 1))
     for place, letter in enumerate(first, 1):
         previous, row[0] = row[0], place
@@ -140,7 +140,7 @@ def distance(first: str, second: str) -> int:
 
 
 def measure(items: int, seed: int, backend: LearnedOcr) -> list[Read]:
-    """The tool's readings of `items` rendered lines."""
+    """Return the tool's readings of `items` rendered lines."""
     readings = []
     for index in range(items):
         text = render(index, seed)
@@ -151,7 +151,7 @@ def measure(items: int, seed: int, backend: LearnedOcr) -> list[Read]:
 
 
 def lines(readings: Sequence[Read]) -> list[str]:
-    """Accuracy over all and by face, height and ground, and the bins of the card."""
+    """Return the accuracy over all lines and by face, height and background, and the bins of the card."""
     text = [_row("all", readings)]
     groups: tuple[Callable[[Read], str], ...] = (
         lambda item: "with text" if item.made.text else "empty",

@@ -1,7 +1,7 @@
-"""Shared parts of the benches of `correspondence` and `motion`: sets of pairs, matchers, counts by confidence.
+"""Shared code of the benches of `correspondence` and `motion`: sets of pairs, matchers, counts by confidence.
 
 Options of `parse`: `--set`, `--pairs`, `--seed`, `--photos`, `--half`, `--fit`, `--backend`, `--weights`, `--device`,
-`--matches`, `--json`. The same seed gives both benches the same pairs, so that kept matches serve both.
+`--matches`, `--json`. The same seed gives both benches the same pairs, so both can use the cached matches.
 """
 
 from __future__ import annotations
@@ -31,20 +31,20 @@ from tools._shared.view_matches import Matches, MatchView
 Question = TypeVar("Question")
 Answer = TypeVar("Answer")
 
-# Photographs between one pair of a set and the next: neighbours in a folder are often alike.
+# Photographs between one pair of a set and the next, because neighbours in a folder are often similar.
 STRIDE = 7
 
 
 @dataclass(frozen=True)
 class PairSet:
-    """A kind of pairs and how hard they are."""
+    """A kind of pairs, and how hard they are."""
 
     kind: Kind
     difficulty: Difficulty
 
     @property
     def name(self) -> str:
-        """As `parallax-extreme`."""
+        """Return a name such as `parallax-extreme`."""
         return f"{self.kind}-{self.difficulty}"
 
 
@@ -53,7 +53,7 @@ SETS = tuple(PairSet(kind, difficulty) for kind in KINDS for difficulty in DIFFI
 
 @dataclass(frozen=True)
 class Matcher:
-    """A matcher of two views, in pixels of the original pictures; `version` names its network, or none."""
+    """Matches two views, in pixels of the original images; `version` identifies its network, if any."""
 
     name: str
     version: str
@@ -62,7 +62,7 @@ class Matcher:
 
 @dataclass(frozen=True)
 class Judged:
-    """An answer to a pair: whether it is right (None: undecided), its confidence 0..1, the seconds of the matching."""
+    """An answer to a pair: whether it is right (None: undecided), its confidence 0..1, the seconds of matching."""
 
     right: bool | None
     confidence: float
@@ -70,7 +70,7 @@ class Judged:
 
 
 def matcher_of(name: str, tool: Tool, device: str, weights: str | None) -> Matcher:
-    """RootSIFT and ORB, or the network of the tool's learned backend. Raises `WeightsError`."""
+    """Return RootSIFT and ORB, or the network of the tool's learned backend. Raises `WeightsError`."""
     if name == "classical":
         return Matcher(name, "features-3", lambda views: match_either_hand(*views))
     card = tool.backend("learned")
@@ -79,13 +79,13 @@ def matcher_of(name: str, tool: Tool, device: str, weights: str | None) -> Match
         raise SystemExit(f"{tool.card.name} has no learned backend")
     backend.setup(device, weights)
     model = backend.model
-    # As the backend's three stages.
+    # Calls the backend's three stages.
     return Matcher(name, f"either hand, {model.version}", lambda views: model.predict([model.prepare(views)])[0])
 
 
 @dataclass(frozen=True, eq=False)
 class Matched:
-    """Matches of two views and the seconds that it took to find them."""
+    """Matches of two views and the seconds needed to find them."""
 
     matches: Matches
     seconds: float
@@ -93,15 +93,15 @@ class Matched:
 
 @dataclass(frozen=True)
 class MatchStore:
-    """Matches kept in a folder by the pixels of both views and the matcher's version; without a folder nothing is kept.
+    """Caches matches in a folder, by the pixels of both views and the matcher's version; without a folder, it does not.
 
-    The geometry can then be measured again without the network.
+    With cached matches, the geometry can be measured again without the network.
     """
 
     folder: Path | None
 
     def match(self, matcher: Matcher, views: tuple[MatchView, MatchView]) -> Matched:
-        """The kept matches, with the seconds they took, or those that the matcher finds."""
+        """Return the cached matches with their seconds, or run the matcher."""
         digest = hashlib.sha256(matcher.version.encode())
         for view in views:
             digest.update(repr((view.pixels.shape, view.scale_x, view.scale_y)).encode() + view.pixels.tobytes())
@@ -127,10 +127,10 @@ class MatchStore:
 
 
 def parse(doc: str | None, tool: Tool, names: Sequence[str], default: Sequence[str]) -> Namespace:
-    """Read the command line: `names` are the sets there are, `default` those of a call that names none.
+    """Parse the command line: `names` are the existing sets, `default` those used if none is named.
 
-    Beside what was given it has the chosen `photos`, encoded, the `sets`, the `purpose` of their seeds, the `matchers`,
-    and the `store` of matches.
+    The result also contains the chosen `photos`, encoded, the `sets`, the `purpose` of their seeds, the `matchers`, and
+    the `store` of matches.
     """
     flags = {"--set": list(names), "--pairs": 30, "--seed": 1000, "--photos": Path, "--fit": False, "--weights": str}
     flags |= {"--half": (None, "first", "second"), "--backend...": ("classical", "learned"), "--device": "cpu"}
@@ -149,7 +149,7 @@ def parse(doc: str | None, tool: Tool, names: Sequence[str], default: Sequence[s
 
 
 def pairs_of(options: Namespace, name: str) -> Iterator[tuple[WarpedPair, np.random.Generator]]:
-    """The pairs of a set, each with the generator that goes on to draw its points."""
+    """Return the pairs of a set, each with the generator that also draws its points."""
     place = [item.name for item in SETS].index(name)
     selected = SETS[place]
     for index in range(options.pairs):
@@ -163,12 +163,12 @@ def side_by_side(
     questions: Callable[[Namespace, str], Iterable[Question]],
     answer: Callable[[Namespace, Matcher, Question], Answer],
 ) -> Iterator[tuple[str, Matcher, list[Answer]]]:
-    """Each matcher's answers to the questions of each set, which are drawn once for all of them.
+    """Return each matcher's answers to the questions of each set, which are drawn once for all matchers.
 
     Args:
-        options: what was asked for.
-        questions: those of a set, by its name.
-        answer: what a matcher says to one.
+        options: the parsed options.
+        questions: the questions of a set, by its name.
+        answer: answers a question with a matcher.
     """
     for name in options.sets:
         answers: dict[str, list[Answer]] = {matcher.name: [] for matcher in options.matchers}
@@ -180,7 +180,7 @@ def side_by_side(
 
 
 def row_of(name: str, matcher: Matcher, answers: Sequence[Judged]) -> dict[str, Json]:
-    """What is common to the numbers of a set of both benches."""
+    """Return the numbers of a set that both benches have in common."""
     right, n = sum(bool(answer.right) for answer in answers), len(answers)
     around = wilson(right, n)
     return {

@@ -1,4 +1,4 @@
-"""What happens to a picture on its way: sizes, grey, gamma, compression, a border. Names are those of the tables."""
+"""Changes to images before they reach a tool: size, grey, gamma, compression, border. The tables use these names."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ Change = Callable[[Pixels], Pixels]
 
 
 def scaled(by: float) -> Change:
-    """So many times the size: by area where it is reduced, else by cubic interpolation."""
+    """Scale the image: by area if it is reduced, else by cubic interpolation."""
     method = cv2.INTER_AREA if by < 1 else cv2.INTER_CUBIC
     return lambda pixels: np.asarray(cv2.resize(pixels, None, fx=by, fy=by, interpolation=method), np.uint8)
 
 
 def grey(pixels: Pixels) -> Pixels:
-    """Luma in all three channels."""
+    """Replace all channels by luma."""
     return np.repeat(np.asarray(cv2.cvtColor(pixels, cv2.COLOR_RGB2GRAY), np.uint8)[..., None], 3, axis=2)
 
 
 def gamma(exponent: float) -> Change:
-    """Lighter with an exponent below 1."""
+    """Apply a gamma; an exponent below 1 makes the image lighter."""
     return lambda pixels: np.asarray(np.rint(255 * (pixels / 255) ** exponent), np.uint8)
 
 
 def compressed(quality: int) -> Change:
-    """Through a JPEG file."""
+    """Compress the image as JPEG and decode it."""
     kind = [cv2.IMWRITE_JPEG_QUALITY, quality]
     return lambda pixels: np.ascontiguousarray(
         cv2.imdecode(cv2.imencode(".jpg", pixels[..., ::-1], kind)[1], cv2.IMREAD_COLOR)[..., ::-1]
@@ -37,7 +37,7 @@ def compressed(quality: int) -> Change:
 
 
 def padded(pixels: Pixels, by: int = 20) -> Pixels:
-    """With a black border of `by` px."""
+    """Add a black border of `by` px."""
     return np.pad(pixels, ((by, by), (by, by), (0, 0)))
 
 

@@ -1,11 +1,11 @@
-"""What a model reads of its own thinking after a tool has returned a picture, for each treatment by a server.
+"""How much of its own thinking a model sees after a tool has returned an image, for each way a server treats it.
 
 python -m bench.picture_prompts
 python -m bench.picture_prompts --url http://127.0.0.1:8000/v1 --served tiny --template FILE --switch NAME
 
-With `--url` the conversations that runs have had are sent to that server: what its template makes of the last request
-is printed, where it returns prompts (`return_prompt_text` of vLLM), and the tokens that it counts with the thinking and
-without it. `--template` is a file that goes along as `chat_template`.
+With `--url`, the conversations of the runs are sent to that server. The command prints the prompt that the template
+makes from the last request, if the server returns prompts (`return_prompt_text` of vLLM), and the server's token counts
+with and without the thinking. `--template` is a file that is sent as `chat_template`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from hybrid.display.notes import quietly
 
 SWITCH: Final = ("preserve_thinking", True)
 TAKES: Final = Treatment(thinks=True, inside="taken", thinks_in="reasoning")
-# What is shown, the server, and the place of the picture.
+# Title, server, and position of the image.
 CASES: Final[Sequence[tuple[str, Treatment, ToolPictures]]] = (
     ("in a user message behind the tool message", TAKES, "beside"),
     ("inside the tool message", TAKES, "auto"),
@@ -41,7 +41,7 @@ ASK_S: Final = 300
 
 
 def asked_by_run(treatment: Treatment, place: ToolPictures, folder: Path) -> PictureServer:
-    """The server after one question, with its requests and prompts."""
+    """Run one question, and return the server with its requests and prompts."""
     with serving(treatment) as server, quietly():
         settings = ModelSettings(base_url=server.url, retries=0, tool_pictures=place)
         request: dict[str, Any] = {"data": "sample", "tasks": ("Spatial_Relation",), "limit": 1, "tools": ("crop",)}
@@ -54,7 +54,7 @@ def asked_by_run(treatment: Treatment, place: ToolPictures, folder: Path) -> Pic
 
 
 def ask(url: str, body: Mapping[str, Any]) -> dict[str, Any]:
-    """The reply of a server of chat completions to a body. Raises `SystemExit` with its words if it refuses."""
+    """Return a chat completions server's reply to a body. Raises `SystemExit` with its message if it refuses."""
     headers = {"content-type": "application/json", "authorization": "Bearer none"}
     request = urllib.request.Request(f"{url}/chat/completions", json.dumps(body).encode(), headers)  # noqa: S310
     try:
@@ -65,7 +65,7 @@ def ask(url: str, body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def resend(request: Mapping[str, Any], other_options: Any) -> tuple[str, int, int]:
-    """A real server's prompt of a request of a run, "" if it returns none, and its tokens with and without thinking."""
+    """Return a real server's prompt for a request, "" if it returns none, and tokens with and without thinking."""
     body = {"model": other_options.served, "messages": request["messages"], "tools": request["tools"], "max_tokens": 1}
     if (kwargs := request.get("chat_template_kwargs")) is not None:
         body["chat_template_kwargs"] = {other_options.switch: True} if other_options.switch else kwargs
@@ -79,7 +79,7 @@ def resend(request: Mapping[str, Any], other_options: Any) -> tuple[str, int, in
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Print the prompts; 1 if thinking is lost where it must be kept."""
+    """Print the prompts; return 1 if thinking is lost where it must be kept."""
     flags = options(__doc__, {"--url": "", "--served": "", "--switch": "", "--template": Path}, words)
     results = []
     with tempfile.TemporaryDirectory() as home:
@@ -93,7 +93,7 @@ def main(words: Sequence[str] | None = None) -> int:
                 continue
             prompt = server.prompts[-1]
             results.append(prompt.count(THOUGHT))
-            # Without the instructions and the question, which are the same in all.
+            # Omits the instructions and the question, which are always the same.
             print(f"## {name}: {results[-1]} of 1 thoughts, {len(prompt.split())} words\n")
             print(prompt[prompt.index("<|assistant|>") :], end="\n\n")
     return int(results != [0, 1, 1])

@@ -1,11 +1,11 @@
-"""Makes every picture that README.md and docs/ show, with the program itself.
+"""Make every image that README.md and docs/ show, with the program itself.
 
     uv run --group dev python -m bench.pictures [--data ../shared/data] [-o docs/pictures]
 
 Runs `hybrid` on generated questions with the demonstration model (with tools, and with blank and shuffled ones), writes
-the report, and takes pictures of it in headless Chromium (`$CHROMIUM`, else /usr/bin/chromium), in its light theme.
-report.png shows recorded answers of GPT-4o on published BLINK questions and is made only with --data, the folder that
-`bench/readme_table.py` reads: it contains charts and none of the images.
+the report, and takes screenshots of it in headless Chromium (`$CHROMIUM`, else /usr/bin/chromium), in its light theme.
+report.png shows recorded answers of GPT-4o on published BLINK questions. It is made only with --data, the folder that
+`bench/readme_table.py` reads, and contains charts but none of BLINK's images.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ PICTURES: Mapping[str, str] = {
     "depth.webp": "the tool depth on a generated scene",
     "markers.webp": "the tool markers on the same",
 }
-# Those that need --data.
+# These need --data.
 RECORDED = ("report.png",)
 RUN = (
     *("run", "blink", "--data", "sample", "--task", "Relative_Depth", "--task", "Jigsaw"),
@@ -44,18 +44,18 @@ RUNS: Mapping[str, tuple[str, ...]] = {
     "blank": ("--solver", "controller", "--tool-output", "blank"),
     "shuffled": ("--solver", "controller", "--tool-output", "shuffled"),
 }
-# Of a page's column on GitHub and on the site.
+# Width of a page's column on GitHub and on the site.
 WIDTH_PX = 900
 QUESTION = {"width": 1144, "height": 1400}
 FIRST_SCREEN = {"width": 1280, "height": 800}
 SCALE = 1.6
-# The palette is chosen for coverage: a small dot with a unique colour keeps it.
+# The palette is chosen for coverage, so that a small dot with a unique colour keeps it.
 COLOURS = 256
 MAX_EDGE_PX = 420
 
 
 def make_pictures(out: Path, data: Path | None) -> list[str]:
-    """Write the pictures that can be made; their names. Raises `CalledProcessError` where a command fails."""
+    """Write the images that can be made; return their names. Raises `CalledProcessError` if a command fails."""
     out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder)
@@ -75,7 +75,7 @@ def make_pictures(out: Path, data: Path | None) -> list[str]:
 
 
 def of_quickstart(browser: _Browser, work: Path, out: Path) -> None:
-    """The picture of the report that README's first command writes."""
+    """Take the image of the report that README's first command writes."""
     hybrid(work, "quickstart", "--out", "quickstart")
     page = browser.open(work / "quickstart" / "site", "", FIRST_SCREEN)
     page.wait_for_selector(".front-tasks svg")
@@ -83,7 +83,7 @@ def of_quickstart(browser: _Browser, work: Path, out: Path) -> None:
 
 
 def of_recorded(out: Path, work: Path, data: Path) -> None:
-    """The picture of GPT-4o's recorded answers."""
+    """Take the image of GPT-4o's recorded answers."""
     outputs = f"replay:{(data / 'blink_outputs' / 'GPT4o').resolve()}"
     blink = str((data / "blink").resolve())
     hybrid(work, "run", "blink", "--data", blink, "--model", outputs, "--backend", "classical", "--out", "gpt-4o")
@@ -95,7 +95,7 @@ def of_recorded(out: Path, work: Path, data: Path) -> None:
 
 
 def hybrid(work: Path, *words: str) -> str:
-    """Return the output of one of our commands, run in `work`."""
+    """Run one of our commands in `work` and return its output."""
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[1])}
     command = [sys.executable, "-m", "hybrid", *words]
     result = subprocess.run(command, cwd=work, env=environment, check=True, stdout=subprocess.PIPE, text=True)  # noqa: S603 - ours
@@ -103,7 +103,7 @@ def hybrid(work: Path, *words: str) -> str:
 
 
 def question_to_show(run: Path) -> str:
-    """The first question on depth that the model gets wrong alone and right with tools."""
+    """Return the first question about depth that the model gets wrong alone and right with tools."""
     right: dict[str, dict[str, bool]] = {}
     for solver in ("controller", "mllm"):
         lines = (run / solver / "scores.jsonl").read_text().splitlines()
@@ -112,7 +112,7 @@ def question_to_show(run: Path) -> str:
 
 
 def charts(page: Any, part: str, out: Path) -> None:
-    """A part of the overview from its heading to the end of its last chart."""
+    """Take a part of the overview, from its heading to the end of its last chart."""
     section = page.locator(f"#s-{part}")
     page.wait_for_selector(f"#s-{part} svg")
     page.evaluate("scrollTo(0, 0)")
@@ -123,14 +123,14 @@ def charts(page: Any, part: str, out: Path) -> None:
 
 
 def conversations(page: Any, out: Path) -> None:
-    """The page of a question, as far down as the first picture of a tool."""
+    """Take the page of a question, down to the first image of a tool."""
     top = page.locator("main").bounding_box()["y"]
     clip = {"x": 0, "y": top, "width": QUESTION["width"], "height": QUESTION["height"]}
     _save(page.screenshot(full_page=True, clip=clip), out)
 
 
 def scene(work: Path, out: Path) -> None:
-    """Draw the findings of two tools on the picture of a generated question."""
+    """Draw the outputs of two tools on the image of a generated question."""
     from hybrid.benchmarks.blink import BENCHMARK
     from hybrid.core.images import ImageStore
     from hybrid.core.types import Question
@@ -149,7 +149,7 @@ def scene(work: Path, out: Path) -> None:
 
 
 class _Browser:
-    """Chromium, and pages of a report in it."""
+    """Chromium, showing pages of a report."""
 
     def __enter__(self) -> _Browser:
         from playwright.sync_api import sync_playwright
@@ -176,7 +176,7 @@ class _Browser:
 
 
 def _save(encoded: bytes, path: Path, longest_px: int | None = None) -> None:
-    """Write a picture in the form that its name says, small: PNG with few colours, WebP with loss."""
+    """Save a small image in the format of its suffix: PNG with few colours, or lossy WebP."""
     with Image.open(io.BytesIO(encoded)) as image:
         picture = image.convert("RGB")
     if longest_px is not None:
@@ -188,7 +188,7 @@ def _save(encoded: bytes, path: Path, longest_px: int | None = None) -> None:
 
 
 def main() -> None:
-    """Make them and print their names and sizes."""
+    """Make the images and print their names and sizes."""
     flags = options(__doc__, {"--data": Path, "-o --out": Path("docs/pictures")})
     for name in make_pictures(flags.out, flags.data):
         print(f"{flags.out / name}  {(flags.out / name).stat().st_size / 1000:.0f} kB")

@@ -1,12 +1,12 @@
-"""How much models differ on one task, and what one task tells of another: `MODEL_WEIGHT` of `hybrid/solving/trust.py`.
+"""How much models differ on a task, and what one task says about another: `MODEL_WEIGHT` of `hybrid/solving/trust.py`.
 
     uv run python -m bench.published_accuracy
 
-Reads the cells of BLINK's Table 1 for the test split: 19 models, 14 tasks. `weight` is the number of items as which the
-mean over models counts when a model's own accuracy is estimated: a + b of the beta distribution whose mean and variance
-are those of the models' accuracies, less the variance of counting n items; "all" where nothing is left. The slope is
-that of a model's distance from the mean of a task (in log-odds), on its distance in one other task, shrunk by the
-weight in use.
+Reads the cells of BLINK's Table 1 for the test split: 19 models, 14 tasks. `weight` is the number of items that the
+mean over models is worth when a model's own accuracy is estimated: a + b of the beta distribution with the mean and
+variance of the models' accuracies, after subtracting the variance of counting n items; "all" if no variance is left.
+The slope is the regression of a model's distance from the mean of a task (in log-odds) on its distance in one other
+task, shrunk by the weight in use.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from hybrid.scoring.published import published
 from hybrid.solving.answer_confidence import log_odds
 from hybrid.solving.trust import MODEL_WEIGHT
 
-# By task and model the accuracy, 0..1, and the number of items.
+# By task and model, the accuracy, 0..1, and the number of items.
 Accuracies = Mapping[str, Mapping[str, tuple[float, int]]]
 
 
 def accuracies() -> Accuracies:
-    """The cells of the table."""
+    """Return the cells of the table."""
     table: dict[str, dict[str, tuple[float, int]]] = defaultdict(dict)
     for cell in published("blink"):
         item = (cell.source, cell.split, cell.kind) == ("Table 1", "test", "model")
@@ -36,7 +36,7 @@ def accuracies() -> Accuracies:
 
 
 def weight(cells: Mapping[str, tuple[float, int]]) -> float:
-    """How many items the mean of a task counts for; infinite where the models differ by no more than chance."""
+    """Return how many items the mean of a task counts for; infinite if models differ by no more than chance."""
     values, n = [value for value, _ in cells.values()], next(n for _, n in cells.values())
     usual = mean(values)
     between = variance(values) - usual * (1 - usual) / n
@@ -44,7 +44,7 @@ def weight(cells: Mapping[str, tuple[float, int]]) -> float:
 
 
 def slope(result: Accuracies) -> float:
-    """Of a model's distance in one task on its distance in another, over all pairs of tasks, through the origin."""
+    """Regress a model's distance in one task on that in another, over all pairs of tasks, through the origin."""
     usual = {task: mean(value for value, _ in cells.values()) for task, cells in result.items()}
     pair = squares = 0.0
     for task, cells in result.items():

@@ -1,9 +1,9 @@
-"""Peak memory and time of reading a file of questions over its number of rows: flat, if rows and images stream.
+"""Peak memory and time of reading a file of questions, by number of rows: flat if rows and images stream.
 
     python -m bench.questions [--rows 2000 --rows 200000] [--ending .tsv]
 
-Each row has a picture of its own, a PNG of 64 x 64 pixels in base64, and one of ten tasks. What is measured is one
-process of `hybrid data check FILE --json`: peak_mb is its largest resident memory.
+Each row has its own image, a PNG of 64 x 64 pixels in base64, and one of ten tasks. The command measures one process of
+`hybrid data check FILE --json`; peak_mb is its peak resident memory.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ COLUMNS = ("id", "image", "question", "choices", "answer", "task")
 
 
 def write(path: Path, rows: int) -> None:
-    """A file of so many rows, as its ending says."""
+    """Write a file with `count` rows, in the format of its suffix."""
     with path.open("w", newline="") as file:
         writer = csv.writer(file, delimiter="\t" if path.suffix == ".tsv" else ",")
         if path.suffix != ".jsonl":
@@ -44,7 +44,7 @@ def write(path: Path, rows: int) -> None:
 
 @dataclass(frozen=True)
 class Peak:
-    """Reading a file of so many rows."""
+    """Cost of reading a file with this number of rows."""
 
     rows: int
     peak_mb: float
@@ -52,7 +52,7 @@ class Peak:
 
 
 def main() -> None:
-    """Print a line a number of rows."""
+    """Print one line per number of rows."""
     flags = options(__doc__, {"--rows": [int], "--ending": (".jsonl", ".csv", ".tsv")})
 
     def read(rows: int) -> Peak:

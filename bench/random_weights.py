@@ -1,11 +1,11 @@
-"""Do known answers refuse a network that was never trained? A DINOv2-S of random weights, seed by seed.
+"""Do known answers reject a network that was never trained? A DINOv2-S with random weights, seed by seed.
 
     python -m bench.random_weights                                   ten seeds, the four tools that read DINO
     python -m bench.random_weights --seeds 2 --tools similarity --json random.json
 
-Normalisation, layer scale and biases are moved away from where an initialiser puts them, so that only matrices are as
-drawn. Of each tool the row says how many questions of its series it still gets right by what pictures it is given
-alone. Minutes a seed on a CPU.
+Normalisation, layer scale and biases are shifted away from their initial values, so that only the matrices are random.
+The row of each tool shows how many questions of its series it still gets right, from the images alone. Takes minutes
+per seed on a CPU.
 """
 
 from __future__ import annotations
@@ -24,24 +24,24 @@ from hybrid.serving.known_answers import run_checks
 from hybrid.tool import Tool
 
 TOOLS = ("semantic_correspondence", "similarity", "jigsaw", "saliency")
-# Standard deviation of the logarithm of scales, and three times that of biases.
+# Standard deviation of the logarithm of scales, and three times the standard deviation of biases.
 MOVED = 0.3
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """The outcome of the checks of a tool on one random network."""
+    """The outcome of a tool's checks on one random network."""
 
     tool: str
     seed: int
     right: int
     asked: int
-    # Of the tool's series: right answers, questions, and how many right ones are wanted.
+    # For the tool's series: right answers, questions, and the required number of right answers.
     least: int
 
 
 def random_network(seed: int, folder: Path) -> None:
-    """Write a DINOv2-S of random weights, its normalisation and biases moved, with DINOv2's own processor."""
+    """Write a DINOv2-S with random weights and shifted normalisation and biases, with DINOv2's own processor."""
     import torch
     import transformers
 
@@ -57,7 +57,7 @@ def random_network(seed: int, folder: Path) -> None:
 
 
 def outcome(tool: Tool, seed: int, weights: Path) -> Outcome:
-    """Put all checks of a tool to the weights."""
+    """Run all checks of a tool on the weights."""
     learned = tool.backend("learned")
     if learned is None:
         raise SystemExit(f"{tool.card.name} has no learned backend")
@@ -70,7 +70,7 @@ def outcome(tool: Tool, seed: int, weights: Path) -> Outcome:
 
 
 def table(outcomes: Sequence[Outcome]) -> Table:
-    """A row a tool: over all seeds, how often it was refused, and the fewest and most right answers."""
+    """Return a row per tool: over all seeds, how often it was rejected, and the fewest and most right answers."""
     names = ("tool", "seeds", "right, fewest", "right, most", "wanted", "pass the series")
     columns = (Column(names[0], "left"), *map(Column, names[1:]))
     rows = []
@@ -84,7 +84,7 @@ def table(outcomes: Sequence[Outcome]) -> Table:
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Make the networks, ask, and print the table."""
+    """Make the networks, run the checks, and print the table."""
     flags = options(__doc__, {"--seeds": 10, "--tools...": {"choices": TOOLS, "default": TOOLS}, "--json": Path}, argv)
     outcomes = []
     for seed in range(flags.seeds):

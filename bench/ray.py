@@ -1,13 +1,13 @@
-"""Measures the worth of a second CPU of a Ray cluster: questions whose tool computes, on one CPU and on two.
+"""Measure the gain from a second CPU in a Ray cluster: questions whose tool computes, on one CPU and on two.
 
     OMP_NUM_THREADS=1 uv run --extra ray python -m bench.ray [--questions 60] [--repeat 3] [--json FILE]
 
 The specialist answers generated questions about corresponding points (`correspondence` without weights, about 0.4 s of
-CPU each) with 16 in flight and no cache. Turn by turn, each in a process of its own: the engine of this process, then a
-cluster of one CPU (one tool actor), then one of two. The window is from the 16th finished question to the last, so that
-starting is not in it. cpu_s is what all processes of the run took in it; cores is cpu_s over the window: where other
-work has the machine, a second worker cannot get a second core, and `cores` says so. load is the machine's own load
-average over a minute, at the start.
+CPU each) with 16 in flight and no cache. In turn, each in a separate process, it runs the local engine, a cluster with
+one CPU (one tool actor), and a cluster with two. The window is from the 16th finished question to the last, so it
+excludes starting. cpu_s is the CPU time of all processes of the run in the window, and cores is cpu_s / window: if
+other work uses the machine, a second worker cannot get a second core, and `cores` shows that. load is the machine's
+load average over a minute, at the start.
 """
 
 from __future__ import annotations
@@ -36,19 +36,19 @@ class ClusterRow:
     """One run, from its 16th finished question to its last."""
 
     cpus: int
-    # Questions a second.
+    # Questions per second.
     rate: float
-    # How many cores the run had.
+    # Average number of cores in use.
     cores: float
-    # CPU a question, of all processes.
+    # CPU per question, of all processes.
     cpu_ms: float
-    # CPU a question of the process that gives out the questions and records them.
+    # CPU per question of the process that distributes the questions and records them.
     own_ms: float
     load: float
 
 
 def one(cpus: int, questions: int, folder: Path) -> ClusterRow:
-    """One run in this process."""
+    """Run once in this process."""
     from hybrid.config import RunConfig, ServiceOptions
     from hybrid.running.engine import local_engine
     from hybrid.running.resolve import prepare
@@ -81,7 +81,7 @@ def one(cpus: int, questions: int, folder: Path) -> ClusterRow:
 
 
 def in_process(cpus: int, questions: int, home: Path) -> ClusterRow:
-    """One run in a separate process; the questions are generated once."""
+    """Run once in a separate process; the questions are generated once."""
     with tempfile.TemporaryDirectory() as folder:
         words = [sys.executable, "-m", "bench.ray", "--cpus", str(cpus), "--questions", str(questions)]
         environment = {
@@ -96,7 +96,7 @@ def in_process(cpus: int, questions: int, home: Path) -> ClusterRow:
 
 
 def main() -> None:
-    """Print the medians of each cluster, and what two CPUs gain over one, turn by turn."""
+    """Print the medians of each cluster, and the gain of two CPUs over one in each turn."""
     flags = options(__doc__, {"--questions": 60, "--repeat": 3, "--json": Path, "--cpus": int, "--out": Path})
     if flags.cpus is not None:
         print(json.dumps(asdict(one(flags.cpus, flags.questions, flags.out))), flush=True)

@@ -3,11 +3,11 @@
     uv run python -m bench.readme_table --data ../shared/data
     uv run python -m bench.readme_table --data ../shared/data --by-task    # that of bench/results/by_task.md
 
-DATA holds `blink/` (the official parquet layout) and `blink_outputs/MODEL` (the repository's saved outputs, of which
-the full texts are read by our own parser). Nothing that ships was chosen on these items
-(`bench/results/shipped.md`). A question without a readable answer counts as wrong, as in BLINK's script; of the
-specialists alone the table has accuracy and number of the questions that they answer. By task, after the stroke, no
-answer counts also as a guess, where that is another number.
+DATA holds `blink/` (the official parquet layout) and `blink_outputs/MODEL` (the repository's saved outputs, whose full
+texts our own parser reads). No default was chosen on these items (`bench/results/shipped.md`). A question without a
+readable answer counts as wrong, as in BLINK's script; for the specialists alone, the table shows accuracy on, and
+number of, the questions that they answer. In the table by task, the number after the slash counts no answer as a guess,
+if that differs.
 """
 
 from __future__ import annotations
@@ -31,21 +31,21 @@ MODELS = ("GPT4o", "GPT4V", "llava-v1.6-34b", "QwenVLMax")
 RULES: tuple[UnansweredRule, ...] = ("wrong", "guess")
 SOLVERS = ("mllm", "specialist", "arbiter")
 TASKS = ("Jigsaw", "Relative_Depth", "Spatial_Relation")
-# No specialist without weights answers any question of this task: to be ahead there is to be ahead of a guess.
+# No weight-free specialist answers any question of this task, so a lead there is a lead over a guess.
 SILENT = "Spatial_Relation"
 
 
-# By model and solver.
+# Keyed by model and solver.
 Measured = Mapping[str, Mapping[str, Scored]]
 
 
 def all_measured(data: Path) -> Measured:
-    """The three solvers with each of the four models."""
+    """Measure the three solvers with each of the four models."""
     return {model: {item.solver: item for item in measure(data, model)} for model in MODELS}
 
 
 def measure(data: Path, model: str) -> tuple[Scored, ...]:
-    """The three solvers on the questions of `data/blink` with the recorded answers of one model."""
+    """Measure the three solvers on the questions of `data/blink` with the recorded answers of one model."""
     with tempfile.TemporaryDirectory() as folder:
         recorded, service = f"replay:{data / 'blink_outputs' / model}", ServiceOptions("classical")
         out = Path(folder) / "run"
@@ -56,7 +56,7 @@ def measure(data: Path, model: str) -> tuple[Scored, ...]:
 def cell(scored: Scored, task: str | None) -> str:
     """Accuracy and interval within a task, or the mean of the tasks, with no answer as wrong; then as a guess.
 
-    There is no interval where nothing was answered, and no second number where it is the same.
+    There is no interval if nothing was answered, and no second number if it is the same.
     """
     metric, other = (mean_of(scored, task, rule) for rule in RULES)
     answered = any(score.answer is not None for score in scored.scores if task in (None, score.task))
@@ -65,20 +65,20 @@ def cell(scored: Scored, task: str | None) -> str:
 
 
 def mean_of(scored: Scored, task: str | None, rule: UnansweredRule = "wrong") -> Metric:
-    """Accuracy within a task, or the mean of the tasks; no answer counts by the rule."""
+    """Return the accuracy within a task, or the mean of the tasks; `unanswered` decides how no answer counts."""
     scores = [score for score in scored.counted[rule].scores if task in (None, score.task)]
     return accuracy("", scores, macro=task is None)
 
 
 def where_answered(scored: Scored, task: str | None) -> str:
-    """Accuracy on the answered questions within a task, or its mean over the tasks, and how many these are."""
+    """Return the accuracy on the answered questions in a task, or its mean over tasks, and their number."""
     scores = [score for score in scored.scores if task in (None, score.task)]
     answered = [score for score in scores if score.answer is not None]
     return f"{fraction(accuracy('', answered, macro=task is None).value)} ({len(answered)} of {len(scores)})"
 
 
 def gain(part: Scored, hybrid: Scored, without: str = "") -> str:
-    """The paired difference of the means of the tasks, hybrid minus part, and its interval; over all tasks but one."""
+    """Return the paired difference of task means, hybrid minus part, and its interval, over all tasks but `without`."""
     values = (
         accuracy("", [score for score in item.counted["wrong"].scores if score.task != without], macro=True)
         for item in (part, hybrid)
@@ -88,7 +88,7 @@ def gain(part: Scored, hybrid: Scored, without: str = "") -> str:
 
 
 def table(measured: Measured) -> Table:
-    """The specialist alone, then each model: alone -> with the specialist, by task; what the mean gains over each."""
+    """Return the specialist alone, then each model: alone -> with the specialist, by task; and the mean gains."""
     places = (*TASKS, None)
     specialist = next(iter(measured.values()))["specialist"]
     alone = tuple(where_answered(specialist, place) for place in places)
@@ -103,7 +103,7 @@ def table(measured: Measured) -> Table:
 
 
 def by_task(measured: Measured) -> Table:
-    """A row for each model and task."""
+    """Return a row for each model and task."""
     rows = [
         (model, task or "mean of the three", *(cell(solvers[name], task) for name in SOLVERS))
         for model, solvers in measured.items()

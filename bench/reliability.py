@@ -1,9 +1,9 @@
-"""How often each weight-free tool is right on generated questions, by confidence: the `reliability` of its card.
+"""How often each weight-free tool is right on generated questions, by confidence: the `reliability` on its card.
 
     uv run python -m bench.reliability [--items 200] [--seed 1000] [--task Jigsaw]...
 
-Runs the specialist on `--data sample` of BLINK and counts its answers. The seed is not one that any constant
-of a tool was set on. The lines it prints go into the cards, where the arbiter reads them when there is no `--trust`.
+Runs the specialist on `--data sample` of BLINK and counts its answers. No constant of a tool was set on this seed. The
+printed lines go into the cards, where the arbiter reads them if there is no `--trust`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from hybrid.solving.trust import Key
 
 
 def measure(items: int, seed: int, tasks: tuple[str, ...]) -> tuple[CountedAnswer, ...]:
-    """Every answer of the specialist on `items` generated questions a task."""
+    """Return every answer of the specialist on `items` generated questions per task."""
     with tempfile.TemporaryDirectory() as folder:
         request = {"data": "sample", "tasks": tasks, "limit": items * len(tasks), "seed": seed}
         service, out = ServiceOptions("classical"), Path(folder) / "run"
@@ -29,7 +29,7 @@ def measure(items: int, seed: int, tasks: tuple[str, ...]) -> tuple[CountedAnswe
 
 
 def lines(counts: tuple[CountedAnswer, ...]) -> list[str]:
-    """For each tool its bins, as they stand in a card."""
+    """Return the bins of each tool, in the form of a card."""
     answers: dict[Key, list[tuple[float, float]]] = defaultdict(list)
     for case in counts:
         answers[case.key].append((case.confidence or 0.0, round(case.score)))

@@ -1,4 +1,4 @@
-"""Each printed cell of the five papers: reproduced, by what, or why not. Writes `bench/results/reproducing.md` and csv.
+"""Whether each printed cell of the five papers is reproduced, and from what. Writes `bench/results/reproducing.*`.
 
     uv run python -m bench.reproducing --data ../shared/data                     prints the page
     uv run python -m bench.reproducing --data ../shared/data -o bench/results    writes page and sheet
@@ -38,13 +38,13 @@ MEANING: Final[Mapping[Status, str]] = DATA["meaning"]
 TITLES: Final[Mapping[str, str]] = DATA["titles"]
 BLINK_FILES: Final[Mapping[str, str]] = DATA["files"]["blink"]
 MVP_FILES: Final[Mapping[str, str]] = DATA["files"]["mvp_bench"]
-# Percent: the papers print two decimals and cut here and there instead of rounding.
+# Percent: the papers print two decimals, and sometimes truncate instead of rounding.
 CUT = 0.0099
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """The outcome for one printed cell. `ours` is in the unit of the cell; None where nothing was computed."""
+    """The outcome for one printed cell. `ours` is in the unit of the cell; None if nothing was computed."""
 
     benchmark: str
     cell: Published
@@ -55,7 +55,7 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Measured:
-    """A value that our scorer gives, in the unit of the cell, and what it was computed from."""
+    """A value from our scorer, in the unit of the cell, and what it was computed from."""
 
     value: float
     source: str
@@ -65,7 +65,7 @@ Measure = Callable[[Published], Measured | None]
 
 
 def verdicts(data: Path) -> tuple[Verdict, ...]:
-    """One verdict a printed cell, in the order of the published files. Reads the folders of `data` that are there."""
+    """Return one verdict per printed cell, in the order of the published files; skip missing folders of `data`."""
     verdicts_here: list[Verdict] = []
     for name, derive in DERIVE.items():
         cells = published(name)
@@ -93,7 +93,7 @@ def _verdict(
 
 
 def _blink(data: Path) -> Measure:
-    """Accuracies on val from the outputs that the authors saved, by the answers that they extracted."""
+    """Return accuracies on val from the outputs that the authors saved, using the answers that they extracted."""
     results: dict[tuple[str, str], float] = {}
     for who, folder in BLINK_FILES.items():
         path = data / "blink_outputs" / folder
@@ -109,7 +109,7 @@ def _blink(data: Path) -> Measure:
 
 
 def _by_task(scored: Scored) -> dict[str, float]:
-    """Percent by task, and the macro average."""
+    """Return percent by task, and the macro average."""
     tasks: Counter[str] = Counter()
     right: Counter[str] = Counter()
     for score in scored.scores:
@@ -120,7 +120,7 @@ def _by_task(scored: Scored) -> dict[str, float]:
 
 
 def _mvp_bench(data: Path) -> Measure:
-    """All metrics from the published predictions, by the authors' rule and without their judge."""
+    """Return all metrics of the published predictions, by the authors' rule and without their judge."""
     folder = data / "mvp_bench"
     results: dict[str, dict[str, float]] = {}
     for who in MVP_FILES if folder.is_dir() else ():
@@ -143,7 +143,7 @@ def _mvp_bench(data: Path) -> Measure:
 
 
 def _actiview(data: Path) -> Measure:
-    """The recall of a model that looks at every view, from the ground truth alone, as the paper counts it."""
+    """Return the recall of a model that looks at every view, from the ground truth alone, counted as in the paper."""
     path = data / "actiview" / "groundtruth_views.json"
     cells = published("actiview")
     everything = {cell.who for cell in cells if cell.metric == "views_shift.mean" and cell.value == 4.0}
@@ -153,7 +153,7 @@ def _actiview(data: Path) -> Measure:
     def measure(cell: Published) -> Measured | None:
         if not clues or cell.metric != "recall_shift_paper" or cell.who not in everything:
             return None
-        # Views are counted from 0 and the clues from 1.
+        # Views are counted from 0, and the clues from 1.
         hits = sum(len({0, 1, 2, 3}.intersection(views)) for views in clues)
         return Measured(100 * hits / total, f"groundtruth_views.json: {hits} of {total} where all four views are seen")
 
@@ -166,7 +166,7 @@ MEASURES: Final[Mapping[str, Callable[[Path], Measure]]] = {
 
 
 def _absence(name: str, cell: Published) -> str:
-    """Why nothing at hand decides a cell."""
+    """Return why no available data can check a cell."""
     match = next(
         row["why"]
         for row in DATA["absent"][name]
@@ -185,7 +185,7 @@ DERIVE: Final[Mapping[str, Callable[[Sequence[Published]], Iterator[_printed.Der
 
 
 def page(verdicts: Sequence[Verdict]) -> str:
-    """The page as markdown: a summary, a table for each paper, and every cell that differs."""
+    """Return the page as markdown: a summary, a table for each paper, and every cell that differs."""
     statuses = tuple(MEANING)
     lines = [
         "# What is reproduced",
@@ -215,7 +215,7 @@ def page(verdicts: Sequence[Verdict]) -> str:
 
 
 def _counts(title: str, groups: Mapping[str, Sequence[Verdict]]) -> Table:
-    """Cells by status, a row for each group and one for all of them."""
+    """Count cells by status, with a row for each group and one for all groups."""
     columns = (Column("", "left"), Column("cells"), *map(Column, MEANING))
     rows = []
     values = [verdict for group in groups.values() for verdict in group]
@@ -237,14 +237,14 @@ def _key(verdict: Verdict) -> tuple[str, ...]:
 
 
 def _values(verdict: Verdict) -> tuple[str, str]:
-    """Printed value and ours, with as many decimals as the paper prints."""
+    """Format the printed value and ours, with as many decimals as the paper."""
     decimals = 4 if verdict.benchmark == "hvsbench" else 2
     text = "" if verdict.ours is None else f"{verdict.ours:.{decimals}f}"
     return f"{verdict.cell.value:.{decimals}f}", text
 
 
 def sheet(verdicts: Sequence[Verdict]) -> str:
-    """Every cell as CSV."""
+    """Return every cell as CSV."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(("benchmark", "source", "split", "who", "metric", "printed", "status", "ours", "why"))

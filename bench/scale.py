@@ -1,15 +1,15 @@
-"""Measures the cost of large runs: resume, score and compare of up to 85,147 questions, the number in HVSBench.
+"""Measure the cost of large runs: resume, score and compare of up to 85,147 questions, the number in HVSBench.
 
     uv run python -m bench.scale [--questions 1000]... [--recorded ../shared/data/blink_outputs] [--json FILE]
-    uv run python -m bench.scale --tree ../before      # the same of another checkout
+    uv run python -m bench.scale --tree ../before      # the same for another checkout
 
-The questions are rows in HVSBench's official layout, its thirteen types in the card's shares, made of generated ones;
-the solver draws its answers, so that nothing but our own work is measured. Up to `ASKED` questions are asked; of a
-larger run only some are, and the rest of its lines are copies of these under ids of their own.
+The questions are rows in HVSBench's official layout, copied from generated questions, with its thirteen types in the
+card's shares; the solver draws random answers, so that only our own code is measured. Up to `ASKED` questions are
+really asked; the remaining lines of a larger run are copies with their own ids.
 
-A row of the table is one command in a process of its own: processor time (start included), wall time, largest resident
-memory. `us_question` is processor time beyond that of the same command on `FEW` questions, for each question: where it
-does not grow with their number, the command is linear. What is done first is done once more before it is measured, so
+A row of the table is one command in a separate process: CPU time (including the start), wall time, peak resident
+memory. `us_question` is the CPU time per question beyond that of the same command on `FEW` questions; if it does not
+grow with the number of questions, the command is linear. The first command also runs once before it is measured, so
 that modules are compiled.
 """
 
@@ -34,19 +34,19 @@ from hybrid.log.folder import RunFolder
 
 SIZES = (1_000, 10_000, 85_147)
 FEW = 26
-# Rows of each type by the paper; the two types of scanpaths, of which it gives the sum, in halves.
+# Rows of each type according to the paper; it gives only the sum of the two scanpath types, which is halved.
 SHARES: Mapping[str, int] = {
     f"Q{place}": rows
     for place, rows in enumerate((819, 1886, 866, 800, 124, 818, 182, 808, 542, 870, 185, 541, 216), start=1)
 }
-# So many generated questions of each type are copied until there are enough.
+# This many generated questions of each type are copied until there are enough.
 COPIED = 20
 ASKED = 1_000
-# So many rows of each type have their picture where the others are not read: a larger data set has no room for all.
+# This many rows of each type have an image if the others are not read, because disk space is limited.
 PICTURES = 4
-# Rows of a row group.
+# Rows per row group.
 GROUP = 500
-# The columns that tell a row's question.
+# The columns that identify a row's question.
 KIND = ["index", "question_type"]
 # When a run is resumed with open questions, one in this many is open.
 OPEN_SHARE = 100
@@ -54,7 +54,7 @@ OPEN_SHARE = 100
 
 @dataclass(frozen=True)
 class ScaleRow:
-    """One command."""
+    """Cost of one command."""
 
     what: str
     questions: int
@@ -72,8 +72,8 @@ class Bench:
     folder: Path
 
     def command(self, what: str, questions: int, *words: str) -> ScaleRow:
-        """Run `hybrid` to its end. Raises `SystemExit` with the end of its messages where it fails."""
-        # As for users: compiled modules are kept.
+        """Run `hybrid` to its end. Raises `SystemExit` with its last messages if it fails."""
+        # Keep compiled modules, as users do.
         plain = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
         payload = {"HYBRID_HOME": str(self.folder / "home"), "PYTHONPYCACHEPREFIX": str(self.folder / "compiled")}
         environment = {**plain, **payload, "PYTHONPATH": str(self.tree)}
@@ -102,7 +102,7 @@ def write_data(folder: Path, count: int) -> None:
 
 
 def _copies(rows: Mapping[str, Sequence[Mapping[str, Any]]], count: int) -> Iterator[dict[str, Any]]:
-    """`count` rows, each with a distinct index and image name."""
+    """Yield `count` rows, each with a distinct index and image name."""
     finished = number = 0
     for task, share in SHARES.items():
         finished += share
@@ -114,7 +114,7 @@ def _copies(rows: Mapping[str, Sequence[Mapping[str, Any]]], count: int) -> Iter
 
 
 def copy_run(data: Path, out: Path, seed: int, home: Path) -> None:
-    """Make a finished run of all questions of a data set, of which only `FEW` are asked."""
+    """Make a finished run of all questions of a data set, of which only `FEW` are really asked."""
     os.environ["HYBRID_HOME"] = str(home)
     import pyarrow.parquet as pq
 
@@ -131,7 +131,7 @@ def copy_run(data: Path, out: Path, seed: int, home: Path) -> None:
     for question in run.folder.questions().sound:
         request.setdefault(question.task, []).append(question)
     answered = {attempt.id: attempt for attempt in run.folder.attempts("chance")}
-    # Each row's own id, and the question that it is a copy of.
+    # Each row's own id, and the question of which it is a copy.
     kinds = [(row["question_type"], row["index"]) for row in pq.read_table(data / "data", columns=KIND).to_pylist()]
     copied = [(f"{kind}_{index}", request[kind][index % len(request[kind])]) for kind, index in kinds]
     questions = run.folder.write_questions(replace(item, id=name, cluster=f"image-{name}") for name, item in copied)
@@ -149,7 +149,7 @@ def copy_run(data: Path, out: Path, seed: int, home: Path) -> None:
 
 
 def close(run: Path, solver: str) -> None:
-    """Leave a run as a kill does that comes with one question in `OPEN_SHARE` open."""
+    """Leave a run as if it was killed with one question in `OPEN_SHARE` open."""
     path = run / solver / "attempts.jsonl"
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join(lines[: len(lines) - len(lines) // OPEN_SHARE]))
@@ -165,7 +165,7 @@ def unscored(run: Path) -> None:
 
 
 def apart(work: Callable[..., None], *words: object) -> None:
-    """Call a function in a separate process: this one's memory would count as that of all processes it starts."""
+    """Call a function in a separate process, because all child processes would inherit this process's memory."""
     process = multiprocessing.get_context("spawn").Process(target=work, args=words)
     process.start()
     process.join()
@@ -174,7 +174,7 @@ def apart(work: Callable[..., None], *words: object) -> None:
 
 
 def on_runs(bench: Bench, count: int, tell: Callable[[ScaleRow], None]) -> None:
-    """Every command on runs of `count` questions."""
+    """Run every command on runs of `count` questions."""
     for path in bench.folder.glob(f"*{count}*"):
         shutil.rmtree(path)
     data = bench.folder / f"data-{count}"
@@ -201,7 +201,7 @@ def on_runs(bench: Bench, count: int, tell: Callable[[ScaleRow], None]) -> None:
 
 
 def recorded(bench: Bench, outputs: Path, tell: Callable[[ScaleRow], None]) -> None:
-    """The published answers of two models to BLINK val."""
+    """Score the published answers of two models to BLINK val."""
     for file in bench.folder.glob("imported-*"):
         shutil.rmtree(file)
     item, other = (str((outputs / name).resolve()) for name in ("GPT4o", "GPT4V"))

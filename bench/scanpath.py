@@ -1,13 +1,13 @@
-"""Compare predicted scanpaths with published statistics of people's: lengths, directions, durations, returns.
+"""Compare predicted scanpaths with published statistics of people: lengths, directions, durations, returns.
 
     python -m bench.scanpath [--data DIR] [--half odd] [--scenes 60] [--seed 1000] [--fixations 6] [--json FILE]
 
 DIR has BLINK's layout; the photographs are those of Spatial_Relation and Relative_Depth. The constants of
-`tools/scanpath/fixations.py` were set by hand on its even rows, so `odd` ones are reported. Degrees rest on the
-assumption that the image fills a screen of 54 x 35 degrees as far as its shape lets it.
+`tools/scanpath/fixations.py` were set by hand on its even rows, so `odd` ones are reported. Degrees assume that the
+image fills a screen of 54 x 35 degrees as far as its shape allows.
 
-How like one person's path a predicted one is (MultiMatch) is not measured: no recorded path of a person is at hand.
-Sources of the published column:
+Similarity to one person's path (MultiMatch) is not measured, because no recorded human paths are available. Sources of
+the published column:
 
 - M00: Malinov, Epelboim, Herst and Steinman 2000, Vision Research 40: 3,375 saccades of people who look at and tap
   things, 53 % below 5 and 83 % below 15 degrees. No comparable count for photographs of this size was found: mean and
@@ -42,7 +42,7 @@ from tools.scanpath.fixations import Fixation, degrees_per_px, fixate, returns
 
 TASKS = ("Spatial_Relation", "Relative_Depth")
 HALVES = {"all": slice(None), "even": slice(0, None, 2), "odd": slice(1, None, 2)}
-# A saccade at most so far from the horizontal is a horizontal one, from the vertical a vertical one.
+# A saccade counts as horizontal (vertical) if it deviates at most this much from the horizontal (vertical).
 SIDEWAYS_DEG = 22.5
 
 
@@ -54,7 +54,7 @@ class SeenPath:
     size: tuple[int, int]
 
     def saccades(self) -> npt.NDArray[np.float64]:
-        """dx, dy of each saccade in degrees, (n - 1, 2)."""
+        """Return dx, dy of each saccade in degrees, (n - 1, 2)."""
         spots = [(fixation.x * self.size[1], fixation.y * self.size[0]) for fixation in self.fixations]
         return np.diff(np.array(spots).reshape(-1, 2), axis=0) * degrees_per_px(self.size)
 
@@ -63,7 +63,7 @@ PUBLISHED: Mapping[str, str] = tomllib.loads(Path(__file__).with_suffix(".toml")
 
 
 def statistics(paths: Sequence[SeenPath]) -> dict[str, float]:
-    """The number of paths, of at least two fixations each, and the statistics of `PUBLISHED`."""
+    """Return the number of paths with at least two fixations each, and the statistics of `PUBLISHED`."""
     saccades = np.concatenate([path.saccades() for path in paths])
     length = np.hypot(saccades[:, 0], saccades[:, 1])
     from_horizontal = np.degrees(np.arctan2(np.abs(saccades[:, 1]), np.abs(saccades[:, 0])))
@@ -79,26 +79,26 @@ def statistics(paths: Sequence[SeenPath]) -> dict[str, float]:
 
 
 def photographs(folder: Path, half: str) -> Iterable[Pixels]:
-    """The photographs of a folder of BLINK's layout, one half of the rows of each task."""
+    """Yield the photographs of a folder in BLINK's layout, one half of the rows of each task."""
     for task in TASKS:
         for row in blink_rows(folder, task, columns=("idx", "image_1"))[HALVES[half]]:
             yield decode(row["image_1"]["bytes"], row["idx"])
 
 
 def generated(number: int, seed: int) -> Iterable[Pixels]:
-    """Generated pictures of three to six things."""
+    """Yield generated images of three to six things."""
     for index in range(number):
         rng = generator("evaluate", seed, index)
         yield pop_out(rng, int(rng.integers(3, 7))).draw()
 
 
 def predicted(pictures: Iterable[Pixels], fixations: int) -> list[SeenPath]:
-    """The path that the weight-free backend predicts for each picture."""
+    """Return the path that the weight-free backend predicts for each image."""
     return [SeenPath(fixate(salience(pixels), fixations, 0), (pixels.shape[0], pixels.shape[1])) for pixels in pictures]
 
 
 def table(sets: Mapping[str, Mapping[str, float]]) -> str:
-    """The statistics of each set beside the published ones."""
+    """Return the statistics of each set beside the published ones."""
     lines = [f"{'':18}" + "".join(f"{name:>14}" for name in sets) + "   people"]
     lines.append(f"{'paths':18}" + "".join(f"{item['paths']:>14}" for item in sets.values()))
     for name, published in PUBLISHED.items():
@@ -118,7 +118,7 @@ def main() -> None:
         paths = predicted(photographs(arguments.data, arguments.half), arguments.fixations)
         payload["photographs"] = statistics(paths)
     print(table(payload))
-    print("MultiMatch with people: not measured, no recorded path is at hand.")
+    print("MultiMatch with people: not measured, no recorded path is available.")
     write_json(arguments.json, payload)
 
 

@@ -1,11 +1,11 @@
-"""What other programs read in a reply to a multiple-choice question, next to what we read: docs/scorers.md.
+"""What other programs read in a reply to a multiple-choice question, compared with our parser: docs/scorers.md.
 
     uv run python -m bench.scorers --data ../shared/data    # runs the readers, writes the results and the page
     uv run python -m bench.scorers --page                   # writes the page again from the committed results
 
-The replies are those of scorers.tsv, our own, each with what it means. lmms-eval, VLMEvalKit and Inspect come as pinned
-packages into environments that are thrown away afterwards (uv and a package index are needed). With `--data`, which
-holds `blink_outputs/MODEL`, the same readers read the saved full texts of four models on BLINK val. Not part of CI.
+We wrote the replies in scorers.tsv, each with its meaning. lmms-eval, VLMEvalKit and Inspect are installed as pinned
+packages into temporary environments (this needs uv and a package index). With `--data`, which contains
+`blink_outputs/MODEL`, the same readers read the saved full texts of four models on BLINK val. Not part of CI.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ RESULTS: Final = HERE / "results" / "scorers.json"
 PAGE: Final = HERE.parent / "docs" / "scorers.md"
 TEXT: Final = HERE / "scorers.md"
 MODELS: Final = ("GPT4o", "GPT4V", "llava-v1.6-34b", "QwenVLMax")
-# Of Inspect the whole package is imported; of the others only a function is executed, which needs nothing else.
+# The whole package of Inspect is imported; for the others, a single function is executed, which needs nothing else.
 PACKAGES: Final[Mapping[str, Sequence[str]]] = {
     "lmms-eval": ("--no-deps", "lmms-eval==0.7.3"),
     "vlmevalkit": ("--no-deps", "ms-vlmeval==0.0.20"),
@@ -59,7 +59,7 @@ Letters = Sequence[str | None]
 
 @dataclass(frozen=True)
 class Row:
-    """A reply of the table and the letter that it means, None where a person would not say which."""
+    """A reply in the table and the letter that it means, None if a person could not say which."""
 
     kind: str
     choices: tuple[str, ...]
@@ -68,7 +68,7 @@ class Row:
 
 
 def rows() -> tuple[Row, ...]:
-    """The table of replies."""
+    """Return the table of replies."""
     lines = [line.split("\t") for line in TABLE.read_text(encoding="utf-8").splitlines()[1:]]
     return tuple(
         Row(kind, tuple(json.loads(choices)), json.loads(reply), None if means == "-" else means)
@@ -77,14 +77,14 @@ def rows() -> tuple[Row, ...]:
 
 
 def read_here(name: str, questions: Sequence[Asked]) -> Letters:
-    """The letters that the official rule, without its call to GPT-3.5, or our parser reads."""
+    """Return the letters that the official rule, without its call to GPT-3.5, or our parser reads."""
     if name == "official":
         return [analyze_answer(reply, len(choices)) for choices, reply in questions]
     return [parse_letter(reply, choices).value for choices, reply in questions]
 
 
 def read_there(name: str, folder: Path, questions: Sequence[Asked]) -> Letters:
-    """The letters that a pinned package reads, in its own environment below `folder`."""
+    """Return the letters that a pinned package reads, in its own environment below `folder`."""
     python = folder / name / "bin" / "python"
     if not python.exists():
         subprocess.run(["uv", "venv", "--quiet", "--python", "3.11", folder / name], check=True)  # noqa: S603, S607
@@ -99,7 +99,7 @@ def read_there(name: str, folder: Path, questions: Sequence[Asked]) -> Letters:
 
 
 def saved(data: Path, model: str) -> tuple[list[Asked], list[tuple[str, str]]]:
-    """The saved replies of a model on BLINK val with their choices, and the task and right letter of each."""
+    """Return a model's saved replies on BLINK val with their choices, and the task and right letter of each."""
     questions: list[Asked] = []
     keys: list[tuple[str, str]] = []
     for task, choices in OPTIONS.items():
@@ -110,7 +110,7 @@ def saved(data: Path, model: str) -> tuple[list[Asked], list[tuple[str, str]]]:
 
 
 def accuracy(letters: Letters, keys: Sequence[tuple[str, str]]) -> float:
-    """Mean over the tasks of the share of right letters, in percent; no letter is wrong, as in BLINK's script."""
+    """Return the mean over tasks of the share of right letters, in percent; no letter counts as wrong."""
     right: dict[str, list[bool]] = {}
     for letter, (task, answer) in zip(letters, keys, strict=True):
         right.setdefault(task, []).append(letter == answer)
@@ -118,7 +118,7 @@ def accuracy(letters: Letters, keys: Sequence[tuple[str, str]]) -> float:
 
 
 def measure(data: Path | None, mapping: Mapping[str, Any]) -> dict[str, Any]:
-    """Run all readers on the table, and on the saved replies where `data` is given; else these results are kept."""
+    """Run all readers on the table, and on the saved replies if `data` is given; else keep the stored results."""
     with tempfile.TemporaryDirectory() as folder:
 
         def read(name: str, questions: Sequence[Asked]) -> Letters:
@@ -141,7 +141,7 @@ def _on_saved(data: Path, model: str, read: Callable[[str, Sequence[Asked]], Let
 
 
 def _summary(results: Mapping[str, Letters]) -> Table:
-    """Per reader how many replies it reads as they are meant, and its two kinds of errors."""
+    """Count, for each reader, the replies read as meant, and its two kinds of errors."""
     table = rows()
     cells = []
     for name in READERS:
@@ -156,7 +156,7 @@ def _summary(results: Mapping[str, Letters]) -> Table:
 
 
 def _differences(results: Mapping[str, Letters]) -> Table:
-    """The replies that some reader does not read as they are meant; those readings have a cross."""
+    """Return the replies that some reader misreads; those readings have a cross."""
     cells = []
     for place, row in enumerate(rows()):
         letters = [results[name][place] for name in READERS]
@@ -168,7 +168,7 @@ def _differences(results: Mapping[str, Letters]) -> Table:
 
 
 def _published(blink: Mapping[str, Any]) -> Table:
-    """Per model the accuracy that each reader gives, and how many replies it leaves unread."""
+    """Return, for each model, the accuracy by each reader, and the number of unread replies."""
     cells = tuple(
         (model, *(f"{of[name]['accuracy']:.2f} ({of[name]['unread']:,})" for name in READERS))
         for model, of in blink.items()
@@ -177,7 +177,7 @@ def _published(blink: Mapping[str, Any]) -> Table:
 
 
 def page(results: Mapping[str, Any]) -> str:
-    """The page: the text of scorers.md with its three tables."""
+    """Return the page: the text of scorers.md with its three tables."""
     tables = {
         "summary": as_markdown(_summary(results["letters"])),
         "published": as_markdown(_published(results["blink"])),
@@ -190,7 +190,7 @@ def page(results: Mapping[str, Any]) -> str:
 
 
 def main() -> None:
-    """Run the readers unless only the page is asked for, and write the page."""
+    """Run the readers unless only the page is requested, and write the page."""
     flags = options(__doc__, {"--data": Path, "--page": False})
     data = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {}
     measurement = data if flags.page else measure(flags.data, data)

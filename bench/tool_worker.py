@@ -1,10 +1,11 @@
-"""Measures the worker process of the tools: CPU and latency of a call, against a call in the process of the run.
+"""Measure the worker process of the tools: CPU and latency of a call, compared with a call in the run's process.
 
     uv run python -m bench.tool_worker [--calls 400] [--flight 16]
 
-`crop` on a JPEG file of about 50 kB, each call another box: CPU of both processes together and of the run's own, one
-call at a time and so many in flight. Findings are made, read again by the same runner, and found in the cache by
-another one, as the next run finds them (`kept`). The first line is what the start of a worker takes.
+`crop` runs on a JPEG file of about 50 kB, with a different box in each call. The table shows the CPU time of both
+processes together and of the run's process, one call at a time and with several in flight. Tool outputs are computed,
+read again by the same runner, and read from the cache by another runner, as in the next run (`kept`). The first line is
+the cost of starting a worker.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ SIDE = 320
 
 @dataclass(frozen=True)
 class Cost:
-    """A call from outside, of CPU in all processes, of CPU in the run's own."""
+    """Cost of a call: elapsed time, CPU in all processes, CPU in the run's process."""
 
     findings: str
     in_flight: int
@@ -45,7 +46,7 @@ class Cost:
 
 
 def photograph() -> bytes:
-    """A JPEG of smooth noise, about 50 kB."""
+    """Return a JPEG of smooth noise, about 50 kB."""
     small = np.random.default_rng(3).integers(0, 256, (SIDE // 4, SIDE // 4, 3), dtype=np.uint8)
     buffer = io.BytesIO()
     Image.fromarray(small).resize((2 * SIDE, 2 * SIDE)).save(buffer, "JPEG", quality=50)
@@ -53,12 +54,12 @@ def photograph() -> bytes:
 
 
 def workers() -> dict[int, float]:
-    """The CPU seconds of the processes that this one has started."""
+    """Return the CPU seconds of the processes that this one has started."""
     return {pid: spent for pid, spent in family(os.getpid()).items() if pid != os.getpid()}
 
 
 async def measure(runner: CachedTools, ref: ImageRef, calls: int, flight: int) -> tuple[float, float, float]:
-    """Milliseconds a call with `flight` calls in flight: passed, of CPU in all processes, of CPU in this one."""
+    """Measure milliseconds per call with `flight` calls in flight: elapsed, CPU in all processes, CPU in this one."""
     tool: Tool = load("tools", "crop")
     offsets = iter(range(calls))
 
@@ -79,7 +80,7 @@ async def measure(runner: CachedTools, ref: ImageRef, calls: int, flight: int) -
 
 
 async def compare(folder: Path, calls: int, flight: int) -> None:
-    """Print the start of a worker and the table."""
+    """Print the cost of starting a worker, and the table."""
     store, photo = ImageStore(folder / "images"), photograph()
     ref = ImageRef("img:1", store.put(photo, "bench"))
     choices = {"this process": ServiceOptions("classical"), "worker": ServiceOptions("classical", isolated=True)}
@@ -106,7 +107,7 @@ async def compare(folder: Path, calls: int, flight: int) -> None:
 
 
 def main() -> None:
-    """Measure and print."""
+    """Measure and print the results."""
     flags = options(__doc__, {"--calls": 400, "--flight": 16})
     with tempfile.TemporaryDirectory() as folder:
         asyncio.run(compare(Path(folder), flags.calls, flags.flight))

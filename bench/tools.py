@@ -1,13 +1,13 @@
-"""Every tool on generated questions (accuracy, time, the backend that answered), and how fast networks are served.
+"""Measure every tool on generated questions (accuracy, time, backend), and how fast networks are served.
 
     uv run python bench/tools.py [--items 40] [--seed 2000] [--tool NAME]... [--weights TOOL=DIR_OR_ID]...
     uv run python bench/tools.py --device cuda --backend learned --weights random [--network NAME]... [--requests 200]
     uv run python bench/tools.py --dtypes bfloat16 --items 8 [--network NAME]...
 
-The first table has a row a tool (`_known_questions.py`): all questions at once, an empty cache, a seed that no constant
-was set on. `--weights random` prints the second one instead: the tool service next to a bare loop (`_throughput.py`),
-on networks of real size with random weights, which are good for speed only. `--device cuda` without it prints both.
-`--dtypes` prints what fewer bits change (`_reduced.py`).
+The first table has a row per tool (`_known_questions.py`): all questions at once, an empty cache, a seed that no
+constant was set on. `--weights random` prints the second table instead: the tool service compared with a bare loop
+(`_throughput.py`), on networks of real size with random weights, which only measure speed. `--device cuda` without it
+prints both. `--dtypes` prints the changes at lower precision (`_reduced.py`).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-# Run as a file (`python bench/tools.py`), its own folder comes first on the path, and this file would be `tools`.
+# If run as a file (`python bench/tools.py`), its folder comes first on the path, and this file would be `tools`.
 HERE = Path(__file__).resolve().parent
 sys.path[:] = [str(HERE.parent), *(entry for entry in sys.path if Path(entry or ".").resolve() != HERE)]
 
@@ -42,7 +42,7 @@ from hybrid.stats import wilson
 from hybrid.tool import Tool
 
 RANDOM = "random"
-# Exit code of a usage error, as of `hybrid`.
+# Exit code of a usage error, as in `hybrid`.
 USAGE = 2
 
 
@@ -59,7 +59,7 @@ class Options:
 
 
 async def ask(service: CachedTools, tool: Tool, question: Question) -> Finding | None:
-    """The tool's finding; None if it cannot answer. Raises `NoBackend` without a backend."""
+    """Return the tool's output; None if it cannot answer. Raises `NoBackend` without a backend."""
     refs = [ImageRef(f"img:{place}", service.store.put(data, "made")) for place, data in enumerate(question.files, 1)]
     try:
         return await service.call(tool, tool.parse(question.args), refs)
@@ -71,16 +71,16 @@ async def ask(service: CachedTools, tool: Tool, question: Question) -> Finding |
 
 
 async def measure(service: CachedTools, name: str, options: Options) -> tuple[str, ...]:
-    """The row of one tool."""
+    """Return the row of one tool."""
     tool: Tool = load("tools", name)
     if name not in KNOWN:
         return (name, "-", "-", "-", "-", "-", "no questions are generated for it")
     expected_values = KNOWN[name]
     try:
-        # Loading and first use are not the time of a question.
+        # Excludes loading and first use from the time of a question.
         first = await ask(service, tool, expected_values.make(options.items, options.seed))
     except (NoBackend, WeightsError) as error:
-        # The last clause names the remedy; the lines of the service name the absent part.
+        # The last clause states the fix; the lines of the service name the missing part.
         return (name, "-", "-", "-", "-", "-", str(error).rsplit("; ", maxsplit=1)[-1])
     questions = [expected_values.make(index, options.seed) for index in range(options.items)]
     started = time.perf_counter()
@@ -102,11 +102,11 @@ async def measure(service: CachedTools, name: str, options: Options) -> tuple[st
 
 
 async def rows(options: Options) -> list[tuple[str, ...]]:
-    """A row for each tool, in the order given."""
+    """Yield a row for each tool, in the given order."""
     results = []
     for name in options.tools:
         with tempfile.TemporaryDirectory() as folder:
-            # A separate cache: a finding that is already known takes no time.
+            # A separate cache, because cached outputs take no time.
             store = ImageStore(Path(folder) / "images")
             choice = ServiceOptions(options.backend, options.weights, options.device)
             service = CachedTools(store, FindingCache(Path(folder) / "findings", store), choice)
@@ -119,7 +119,7 @@ async def rows(options: Options) -> list[tuple[str, ...]]:
 
 
 def accuracies(options: Options) -> Table:
-    """The table of all tools."""
+    """Return the table of all tools."""
     heads = ("tool", "backend", "decided", "right", "95 %", "a question", "what is right")
     columns = tuple(Column(head, "left" if place in {0, 1, 6} else "right") for place, head in enumerate(heads))
     title = f"{options.items} generated questions a tool, seed {options.seed}, on {_throughput.machine(options.device)}"
@@ -127,7 +127,7 @@ def accuracies(options: Options) -> Table:
 
 
 def parsed(words: Sequence[str] | None) -> argparse.Namespace:
-    """The options of the command line. Raises `SystemExit` with code 2 for one that there is not."""
+    """Return the options of the command line. Raises `SystemExit` with code 2 for an unknown one."""
     flags = {"--items": 40, "--seed": 2000, "--backend": ("auto", "learned", "classical"), "--device": "cpu"}
     flags |= {"--tool": list(names("tools")), "--network": list(NETWORKS), "--dtypes": ["bfloat16", "float16"]}
     weights = {"action": "append", "default": [], "metavar": "TOOL=DIR_OR_ID|random"}
@@ -142,7 +142,7 @@ def parsed(words: Sequence[str] | None) -> argparse.Namespace:
 
 
 def quiet() -> None:
-    """No bars for each checkpoint that is loaded, and no warnings about what random weights cannot do."""
+    """Hide progress bars of loaded checkpoints, and warnings about what random weights cannot do."""
     import transformers
 
     transformers.utils.logging.disable_progress_bar()
@@ -153,7 +153,7 @@ def main(words: Sequence[str] | None = None) -> None:
     """Print the tables."""
     result = parsed(words)
     try:
-        # Before anything is loaded or measured: an hour later is late for a device that is not there.
+        # Checked before anything is loaded, because an error about a missing device should not come an hour later.
         _throughput.machine(result.device)
         quiet()
         if result.dtypes:

@@ -1,12 +1,12 @@
-"""Cost of the tools to a model's context: bytes of JSON schema and tokens, by tool and for each benchmark's menu.
+"""Cost of the tools in a model's context: bytes of JSON schema and tokens, by tool and for each benchmark's list.
 
     python -m bench.tools_offered                        bytes, and tokens estimated as a quarter of them
-    python -m bench.tools_offered --encodings DIR        tokens of o200k_base, whose file lies in DIR
+    python -m bench.tools_offered --encodings DIR        tokens of o200k_base, whose file is in DIR
     python -m bench.tools_offered --json menu.json       the numbers as well
 
 The JSON is that of an OpenAI request, without spaces; the text is that of `--tool-calling text`. tiktoken, which comes
-with the OpenAI client of LangChain, reads the file of an encoding from DIR under the name that its cache gives it and
-otherwise fetches it, which is not done here. The package litellm ships the files, so that without another download
+with the OpenAI client of LangChain, reads the file of an encoding from DIR under the name that its cache uses, and
+otherwise downloads it, which is prevented here. The package litellm contains the files, so these commands are enough:
 
     uv pip install --no-deps --target ENCODINGS litellm
     python -m bench.tools_offered --encodings ENCODINGS/litellm/litellm_core_utils/tokenizers
@@ -33,13 +33,13 @@ Count = Callable[[str], int]
 
 
 def counter(encodings: Path | None) -> tuple[Count, str]:
-    """A count of tokens, and what it is called.
+    """Return a function that counts tokens, and its name.
 
-    Raises `SystemExit` where the folder does not hold the encoding.
+    Raises `SystemExit` if the folder does not contain the encoding.
     """
     if encodings is None:
         return lambda text: len(text.encode()) // CHARACTERS_PER_TOKEN, f"bytes / {CHARACTERS_PER_TOKEN}"
-    # tiktoken would fetch a file that is not there.
+    # tiktoken would download a missing file.
     if not (encodings / hashlib.sha1(ENCODING_URL.encode(), usedforsecurity=False).hexdigest()).is_file():
         raise SystemExit(f"{encodings} does not hold {ENCODING} under the name that tiktoken gives it")
     os.environ["TIKTOKEN_CACHE_DIR"] = str(encodings)
@@ -50,19 +50,19 @@ def counter(encodings: Path | None) -> tuple[Count, str]:
 
 
 def size(name: str, tools: Sequence[Tool], count: Count) -> dict[str, Any]:
-    """Size of some tools in one request: bytes in UTF-8 and tokens, as JSON and as text."""
+    """Return the size of some tools in one request: bytes in UTF-8 and tokens, as JSON and as text."""
     wire, text = tools_json(tools), describe(tools)
     of_json = {"json_bytes": len(wire.encode()), "json_tokens": count(wire)}
     return {"name": name, "tools": len(tools), **of_json, "text_bytes": len(text.encode()), "text_tokens": count(text)}
 
 
 def measured(count: Count) -> list[dict[str, Any]]:
-    """Each tool alone, all of them, and the menu of each benchmark."""
+    """Yield each tool alone, all of them, and the list of each benchmark."""
     tools: dict[str, Tool] = {name: load("tools", name) for name in names("tools")}
     rows = [size(name, [tool], count) for name, tool in tools.items()]
     rows.append(size("all tools", list(tools.values()), count))
     menus = {name: load("hybrid.benchmarks", name).card.tools_offered for name in names("hybrid.benchmarks")}
-    # Where a card names none, all tools are offered, which have their row.
+    # If a card names none, all tools are offered, which already have a row.
     rows += [size(f"menu of {name}", [tools[item] for item in menu], count) for name, menu in menus.items() if menu]
     return rows
 

@@ -1,11 +1,11 @@
-"""Published outputs scored again: what the paper prints, what the official count gives, what we give.
+"""Score published outputs again, and compare what the paper prints, the official count, and our score.
 
     uv run python -m bench.verified --data ../shared/data             prints the page
     uv run python -m bench.verified --data ../shared/data -o docs     writes docs/verified.md
 
-DATA is as for `bench.reproducing`, whose verdicts these are. BLINK's official count is done here from the raw files, by
-the few lines of `eval/test_benchmark.py` that count (a stored answer equals the key; the mean over tasks), without our
-scorer. Full replies come from `bench/results/scorers.json`. No model is called.
+DATA is the folder of `bench.reproducing`, which gives the verdicts. BLINK's official count is repeated here from the
+raw files, following the few lines of `eval/test_benchmark.py` that count (a stored answer equals the key; the mean over
+tasks), without our scorer. Full replies come from `bench/results/scorers.json`. No model is called.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ FULL: Final = "full replies"
 
 @dataclass(frozen=True)
 class VerifiedRow:
-    """One number, in the unit that the paper prints; None where there is none."""
+    """One number, in the unit that the paper prints; None if missing."""
 
     benchmark: str
     table: str
@@ -65,7 +65,7 @@ def official_blink(data: Path) -> dict[tuple[str, str], float]:
 
 
 def verified_rows(data: Path, scorers: Mapping[str, Any]) -> tuple[VerifiedRow, ...]:
-    """Return a row for each cell with outputs at hand, and for each model's full replies."""
+    """Return a row for each cell with available outputs, and for each model's full replies."""
     official = official_blink(data)
     cells = [verdict for verdict in verdicts(data) if verdict.status in ("reproduced", "differs")]
     return (*(_row(verdict, official) for verdict in cells), *_full_replies(scorers["blink"]))
@@ -102,23 +102,25 @@ def page(rows: Sequence[VerifiedRow], others: Sequence[Verdict]) -> str:
     absent = Counter(
         (TITLES[verdict.benchmark], verdict.cell.source) for verdict in others if verdict.status == "absent"
     )
-    missing = tuple((title, table, str(count), "no outputs at hand") for (title, table), count in absent.items())
+    missing = tuple((title, table, str(count), "no outputs available") for (title, table), count in absent.items())
     names = (*(Column(name, "left") for name in ("benchmark", "table")), Column("cells"), Column("status", "left"))
+    counts = f"{by_status['equal']} equal, {by_status['differs']} differ"
+    summary = f"The outputs of {len(rows)} printed numbers were published: {counts}."
     lines = [
         "# Verified against published outputs",
         "",
-        f"{len(rows)} numbers whose outputs were published: {by_status['equal']} equal, {by_status['differs']} differ.",
+        summary,
         f"Made by `{COMMAND}`. No model was called.",
         "",
         "- *paper*: the printed number.",
         "- *official*: the benchmark's own count of the same outputs. For BLINK it is repeated from the raw files,",
         "  without our scorer; for full replies it is the official rule without its call to GPT-3.5. The other scripts",
-        "  were not at hand.",
-        "- *ours*: what `hybrid score` gives.",
+        "  were not available.",
+        "- *ours*: the result of `hybrid score`.",
         "",
         as_markdown(Table("", columns, tuple(row.cells() for row in rows))).rstrip("\n"),
         "",
-        "## No outputs at hand",
+        "## No outputs available",
         "",
         "Cells that follow from other printed cells: [What reproduces](protocols.md#what-reproduces).",
         "",

@@ -1,11 +1,11 @@
-"""Pairs of views made from one picture, hard enough to tell matchers apart, with the truth for every pixel.
+"""Pairs of views made from one image, hard enough to tell matchers apart, with ground truth for every pixel.
 
-`warped_pair(generator("evaluate", 1000, 0), pixels, "parallax", "extreme")`. A `planar` pair sees the picture as a flat
-one under a homography, and a part of it; `parallax` gives it a plausible depth (a ground that recedes, regions of like
-colour that stand out of it) and lets a camera go round it to the left or right, `straight` forward, backward, up or
-down: near things cover what is behind them and uncover what was never seen. The second view is in another light
-(`bench/light_change.py`). `photographs(place)` reads the pictures of a folder or of a benchmark's parquet file.
-Never a benchmark result.
+Example: `warped_pair(generator("evaluate", 1000, 0), pixels, "parallax", "extreme")`. A `planar` pair shows part of the
+image as a flat surface under a homography. `parallax` gives it a plausible depth (a receding ground, with regions of
+similar colour in front of it) and moves a camera around it to the left or right; `straight` moves it forward, backward,
+up or down. Near things then cover things behind them, and uncover parts that were never seen. The second view is in
+another light (`bench/light_change.py`). `photographs(place)` reads the images of a folder or of a benchmark's parquet
+file. A score on these pairs is never a benchmark result.
 """
 
 from __future__ import annotations
@@ -32,22 +32,22 @@ from tools._shared.reading import shrink
 Kind = Literal["planar", "parallax", "straight"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
-# Photographs are reduced to this side before they are warped.
+# Photographs are reduced to this side before warping.
 MAX_SIDE_PX = 640
 # Share of image 1 that image 2 must still show.
 MIN_VISIBLE = 0.35
-# Points keep this share of a side from the borders.
+# Points keep this share of a side away from the borders.
 MARGIN = 0.08
 # Candidates are farther apart than this share of the diagonal.
 APART = 0.08
 # Samples of image 1 along a side of a pixel, so that a nearer view has no gaps.
 SUPERSAMPLED = 2
-# Regions of like colour into which a picture is parted.
+# Number of regions of similar colour into which an image is divided.
 REGIONS = 7
-# Regions that stand out of the ground.
+# Number of regions that stand out from the ground.
 STANDING = 3
 
-# Names of going down and up each axis of a camera.
+# Names of negative and positive motion along each camera axis.
 DIRECTIONS = (("left", "right"), ("up", "down"), ("backward", "forward"))
 
 Array = npt.NDArray[np.float64]
@@ -55,7 +55,7 @@ Array = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class WarpedPair:
-    """Two views; `there` (H, W, 2) is where each pixel of image 1 is in image 2, x and y, NaN where it is not seen.
+    """Two views; `there` (H, W, 2) is where each pixel of image 1 is in image 2, x and y, NaN if it is not visible.
 
     `centre` (3,) is the unit vector from the first camera to the second (right, down, forward) and `turn_deg` the angle
     between the two; None and 0 for a flat picture. `focal_ratio` is the focal length over the longer side.
@@ -69,7 +69,7 @@ class WarpedPair:
 
     @property
     def direction(self) -> str | None:
-        """Where mostly the second camera went, of `DIRECTIONS`; None for a flat picture."""
+        """Return the main direction of the second camera, one of `DIRECTIONS`; None for a flat image."""
         if self.centre is None:
             return None
         axis = int(np.argmax(np.abs(self.centre)))
@@ -78,7 +78,7 @@ class WarpedPair:
 
 @dataclass(frozen=True)
 class Orbit:
-    """A way round the middle of the scene: turns about the three axes of the camera, and the distance's factor."""
+    """A camera motion around the middle of the scene: turns about the three camera axes, and the distance's factor."""
 
     yaw_deg: float
     pitch_deg: float
@@ -86,28 +86,28 @@ class Orbit:
     distance: float
 
 
-# Least and most turn about the vertical of a parallax set.
+# Minimum and maximum turn about the vertical in a parallax set.
 ROUND_DEG: Mapping[Difficulty, tuple[float, float]] = {"easy": (6, 12), "medium": (10, 20), "extreme": (12, 30)}
-# Most turn about the other axes.
+# Maximum turn about the other axes.
 TILTS_DEG: Mapping[Difficulty, float] = {"easy": 2, "medium": 4, "extreme": 6}
 
 
 @dataclass(frozen=True)
 class Change:
-    """Largest turn (degrees), scale (natural log), and shift of each corner (share of the size)."""
+    """Maximum turn (degrees), scale (natural log), and shift of each corner (share of the size)."""
 
     turn_deg: float
     log_scale: float
     corner: float
 
 
-# Turns of at most 30 degrees in the picture plane: people hold their cameras upright.
+# Turns of at most 30 degrees in the image plane, because people hold cameras upright.
 PLANAR_CHANGES: Mapping[Difficulty, Change] = {
     "easy": Change(10, 0.1, 0.04),
     "medium": Change(30, 0.3, 0.12),
     "extreme": Change(30, 0.3, 0.12),
 }
-# Least share of each side that a planar image 2 shows.
+# Minimum share of each side that a planar image 2 shows.
 CROPS: Mapping[Difficulty, float] = {"easy": 1.0, "medium": 0.85, "extreme": 0.65}
 
 
@@ -131,7 +131,7 @@ def photographs(place: Path) -> list[bytes]:
 
 
 def picture(encoded: Sequence[bytes], number: int, rng: np.random.Generator) -> Pixels:
-    """Photograph `number`, its long side at most `MAX_SIDE_PX`, or a rendered scene where there is none."""
+    """Return photograph `number`, with a long side of at most `MAX_SIDE_PX`, or a rendered scene if there is none."""
     if encoded:
         place = number % len(encoded)
         return shrink(decode(encoded[place], f"photograph {place}"), MAX_SIDE_PX)
@@ -139,7 +139,7 @@ def picture(encoded: Sequence[bytes], number: int, rng: np.random.Generator) -> 
 
 
 def warped_pair(rng: np.random.Generator, pixels: Pixels, kind: Kind, difficulty: Difficulty) -> WarpedPair:
-    """A pair made of a picture (H, W, 3).
+    """Make a pair from an image (H, W, 3).
 
     Raises:
         HybridError: no view that shows `MIN_VISIBLE` of the picture was found.
@@ -159,7 +159,7 @@ def warped_pair(rng: np.random.Generator, pixels: Pixels, kind: Kind, difficulty
 
 
 def points_of(rng: np.random.Generator, pair: WarpedPair) -> tuple[Spot, tuple[Spot, ...]]:
-    """A point of image 1 that image 2 shows, and four of image 2, the first of them the same place.
+    """Return a point of image 1 that image 2 shows, and four points of image 2, the first of them the same place.
 
     Raises:
         HybridError: image 2 has no room for four points.
@@ -191,7 +191,7 @@ def _spot(rng: np.random.Generator, width: int, height: int) -> Spot:
 
 
 def _planar(rng: np.random.Generator, pixels: Pixels, difficulty: Difficulty) -> WarpedPair:
-    """A picture under a homography, of which image 2 shows a part."""
+    """Warp an image by a homography; image 2 shows a part of it."""
     height, width = pixels.shape[:2]
     homography = random_homography(rng, (width, height), PLANAR_CHANGES[difficulty])
     text = rng.uniform(CROPS[difficulty], 1.0)
@@ -208,7 +208,7 @@ def _planar(rng: np.random.Generator, pixels: Pixels, difficulty: Difficulty) ->
 
 
 def random_homography(rng: np.random.Generator, size: tuple[int, int], change: Change) -> Array:
-    """A homography (3, 3) of a picture of `size` (width, height): turn and scale about its centre, corners moved."""
+    """Return a homography (3, 3) for an image of `size` (width, height): turn, scale, and shifted corners."""
     corners = np.array([[0, 0], [size[0], 0], [size[0], size[1]], [0, size[1]]], np.float64)
     centre = np.array(size) / 2
     angle = np.deg2rad(rng.uniform(-change.turn_deg, change.turn_deg))
@@ -220,7 +220,7 @@ def random_homography(rng: np.random.Generator, size: tuple[int, int], change: C
 
 
 def _orbit(rng: np.random.Generator, kind: Kind, difficulty: Difficulty) -> Orbit:
-    """`parallax` to the left or the right; `straight` forward, backward, up or down, and hardly to a side."""
+    """Draw a motion: `parallax` to the left or right; `straight` forward, backward, up or down."""
     tilt = TILTS_DEG[difficulty]
     if kind == "parallax":
         yaw = rng.uniform(*ROUND_DEG[difficulty]) * rng.choice([-1, 1])
@@ -237,7 +237,7 @@ def _orbit(rng: np.random.Generator, kind: Kind, difficulty: Difficulty) -> Orbi
 
 
 def orbited(rng: np.random.Generator, pixels: Pixels, orbit: Orbit) -> WarpedPair:
-    """A picture with a plausible depth as a camera sees it that went round the middle of it; the light is the same."""
+    """Render an image with a plausible depth from a camera that moved around its middle; the light stays the same."""
     height, width = pixels.shape[:2]
     ratio = float(rng.uniform(0.8, 1.4))
     depth = plausible_depth(rng, pixels)
@@ -272,7 +272,7 @@ def orbited(rng: np.random.Generator, pixels: Pixels, orbit: Orbit) -> WarpedPai
 
 
 def plausible_depth(rng: np.random.Generator, pixels: Pixels) -> Array:
-    """Depth (H, W), around 1: a ground that recedes, gently uneven, and regions of like colour that stand out of it."""
+    """Return a depth (H, W), around 1: a receding, uneven ground, with regions of similar colour in front of it."""
     height, width = pixels.shape[:2]
     far, near = rng.uniform(0.5, 0.8), rng.uniform(1.1, 1.5)
     nearness = np.linspace(far, near, height)[:, None] * np.ones((1, width))
@@ -281,14 +281,14 @@ def plausible_depth(rng: np.random.Generator, pixels: Pixels) -> Array:
     for region in rng.choice(REGIONS, STANDING, replace=False):
         rows = np.flatnonzero((labels == region).any(axis=1))
         if len(rows):
-            # What stands upright is as near as the ground at its foot.
+            # Upright things are as near as the ground at their foot.
             foot = nearness[rows[-1], 0]
             nearness = np.where(labels == region, foot * rng.uniform(0.95, 1.25), nearness)
     return np.asarray(1 / np.maximum(nearness * (1 + uneven), 0.2), np.float64)
 
 
 def _regions(rng: np.random.Generator, pixels: Pixels) -> npt.NDArray[np.int32]:
-    """Labels (H, W) of regions alike in colour and place, with smooth outlines."""
+    """Return labels (H, W) of regions of similar colour and position, with smooth outlines."""
     height, width = pixels.shape[:2]
     small = cv2.GaussianBlur(cv2.resize(pixels, (80, 60), interpolation=cv2.INTER_AREA), (0, 0), 1.5)
     lab = cv2.cvtColor(small, cv2.COLOR_RGB2LAB).reshape(-1, 3).astype(np.float32)
@@ -305,13 +305,13 @@ def _regions(rng: np.random.Generator, pixels: Pixels) -> npt.NDArray[np.int32]:
 
 
 def _pixels(width: int, height: int) -> Array:
-    """Homogeneous pixel coordinates (H, W, 3)."""
+    """Return homogeneous pixel coordinates (H, W, 3)."""
     across, down = np.meshgrid(np.arange(width, dtype=np.float64), np.arange(height, dtype=np.float64))
     return np.stack([across, down, np.ones_like(across)], axis=-1)
 
 
 def _splat(rays: Array, colours: Pixels, size: tuple[int, int]) -> tuple[Pixels, Array]:
-    """A picture of points (h, w, 3), pixels times depth, and the depth of what it shows, infinite where nothing is."""
+    """Project points (h, w, 3), pixels times depth, to an image and its depth, infinite if nothing is visible."""
     width, height = size
     depths = rays[..., 2].ravel()
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -320,7 +320,7 @@ def _splat(rays: Array, colours: Pixels, size: tuple[int, int]) -> tuple[Pixels,
     selected = selected[np.argsort(-depths[selected], kind="stable")]
     index = (places[selected, 1] * width + places[selected, 0]).astype(np.intp)
     out, nearest = np.zeros((height * width, 3), np.uint8), np.full(height * width, np.inf)
-    # Of equal numbers the last is written: the nearest.
+    # Of equal indices, the last one is written: the nearest.
     out[index], nearest[index] = colours.reshape(-1, 3)[selected], depths[selected]
     return out.reshape(height, width, 3), nearest.reshape(height, width)
 
@@ -331,7 +331,7 @@ def _within(places: Array, size: tuple[int, int]) -> npt.NDArray[np.bool_]:
 
 
 def _on_ground(text: Pixels, covered: npt.NDArray[np.bool_], pixels: Pixels) -> Pixels:
-    """The visible picture, over a blurred ground where nothing is; gaps of a pixel are closed from around them."""
+    """Show the visible image over a blurred ground; gaps of a pixel are filled from their surroundings."""
     height, width = covered.shape
     weight = cv2.GaussianBlur(covered.astype(np.float32), (0, 0), 1.0)
     spread = cv2.GaussianBlur(np.where(covered[..., None], text, 0).astype(np.float32), (0, 0), 1.0)

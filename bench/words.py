@@ -3,8 +3,9 @@
     python -m bench.words                    # every package, and the sums of product, bench and tests
     python -m bench.words hybrid/cli tools --list
 
-A name is odd if it says what was done to a thing, or nothing, instead of what it is (`found`, `told`, `one`). Names
-count where they are bound: assignments, loops and parameters. `--list` prints each place. No test gates on the numbers.
+A name is odd if it does not say what a thing is, but what was done to it, or nothing (`found`, `told`, `one`). Names
+count where they are bound: assignments, loops and parameters. `--list` prints each place. No test depends on these
+numbers.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-if not __package__:  # run as a file: the root of the clone is not on the path, and bench/tools.py would hide `tools`
+if not __package__:  # If run as a file, the root of the clone is not on the path, and bench/tools.py would hide `tools`
     sys.path[0] = str(ROOT)
 
 from bench._frame import options
@@ -31,7 +32,7 @@ PARTICIPLES = frozenset(LISTS["participles"])
 
 @dataclass
 class Words:
-    """Counts of one package: lines that are not blank, functions, and places (path:line name) of each fault."""
+    """Counts of one package: non-blank lines, functions, and places (path:line name) of each fault."""
 
     lines: int = 0
     functions: int = 0
@@ -47,7 +48,7 @@ class Words:
 
     @property
     def cells(self) -> tuple[str, ...]:
-        """The row of the table."""
+        """Return the row of the table."""
         return (
             f"{self.lines:,}",
             f"{1000 * len(self.odd) / self.lines:.1f}" if self.lines else "",
@@ -57,7 +58,7 @@ class Words:
 
 
 def words_of(source: str, path: str) -> Words:
-    """The counts of one file's text; `path` begins each place."""
+    """Count the faults in one file's text; `path` is the prefix of each place."""
     words = Words(lines=sum(bool(line.strip()) for line in source.splitlines()))
     for node in ast.walk(ast.parse(source)):
         for name, line in _bindings(node):
@@ -79,7 +80,7 @@ def _bindings(node: ast.AST) -> Iterator[tuple[str, int]]:
 
 
 def repeated_classes(paths: Iterable[Path], root: Path = ROOT) -> dict[str, list[str]]:
-    """Public class names that more than one file defines, with the files."""
+    """Return public class names that more than one file defines, with the files."""
     files: dict[str, list[str]] = {}
     for path in paths:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
@@ -89,7 +90,7 @@ def repeated_classes(paths: Iterable[Path], root: Path = ROOT) -> dict[str, list
 
 
 def by_package(paths: Iterable[Path], root: Path = ROOT) -> dict[str, Words]:
-    """The counts of each package that has one of these files."""
+    """Return the counts of each package that contains one of these files."""
     packages: dict[str, Words] = {}
     for path in paths:
         relative = path.relative_to(root)
@@ -98,7 +99,7 @@ def by_package(paths: Iterable[Path], root: Path = ROOT) -> dict[str, Words]:
 
 
 def table(packages: dict[str, Words]) -> Table:
-    """A row for each package, and one for each sum."""
+    """Return a row for each package, and one for each sum."""
     rows = [(name, *words.cells) for name, words in sorted(packages.items())]
     for name, folders in SUMS.items():
         total = Words()

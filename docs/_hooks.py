@@ -21,7 +21,7 @@ ELSEWHERE = {
     "CONTRIBUTING.md": "contributing.md",
     **{f"bench/results/{path.name}": f"measurements/{path.name}" for path in sorted(MEASUREMENTS.iterdir())},
 }
-"""Files outside of docs/ that the site holds too, by their path in the repository, and their place in the site."""
+"""Files outside docs/ that are also in the site: maps the path in the repository to the path in the site."""
 LINK = re.compile(r"(?<!!)\[(?P<text>[^\]]*)\]\((?P<path>[\w./-]+)(?P<anchor>#[\w-]+)?\)")
 NAMED_PAGE = re.compile(r"(?<![\[`])`docs/(?P<path>[\w/-]+\.md)`(?!`)")
 FENCE = re.compile(r"^(?P<fence> *```)(?P<language>\w+) +[\w ]+$", re.MULTILINE)

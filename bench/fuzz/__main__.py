@@ -3,8 +3,8 @@
     uv run --with atheris python -m bench.fuzz answers|loaders [--seconds 300]
 
 `answers.py` and `loaders.py` each hold a target, a function of bytes, and `corpus/` their seeds. An exception that a
-target does not expect, or an input that takes it longer than `SLOW_S` of processor time, is a finding; the run goes
-on, and each place in the code is reported once. The fuzzer runs in a process of its own: it ends without a word.
+target does not expect, or an input that takes more than `SLOW_S` of CPU time, is a finding; the run continues, and each
+place in the code is reported once. The fuzzer runs in a separate process, because it exits without a message.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from bench._frame import options
 
 CORPUS = Path(__file__).parent / "corpus"
 INSTRUMENTED = ("hybrid", "tarfile")
-# Bytes of an input.
+# Maximum bytes of an input.
 MAX_LENGTH = 4096
-# Seconds of processor time for `MAX_LENGTH` bytes; linear code takes a hundredth.
+# CPU seconds for `MAX_LENGTH` bytes; linear code takes a hundredth of that.
 SLOW_S = 1.0
 FOUND = "FINDING "
 DONE = re.compile(r"Done (\d+) runs in (\d+) second")
@@ -37,8 +37,8 @@ Target = Callable[[bytes], None]
 
 
 def main() -> None:
-    """Fuzz for some time, then print executions and findings; exit code 1 where there are findings."""
-    # Of seed 0 the mutations are others every time.
+    """Fuzz for some time, then print executions and findings; the exit code is 1 if there are findings."""
+    # With seed 0, the mutations differ every time.
     flags = {"name": ("answers", "loaders"), "--seconds": 300, "--seed": 0, "--findings": Path("fuzz-findings")}
     arguments = options(__doc__, flags)
     name = arguments.name
@@ -66,10 +66,10 @@ def main() -> None:
 
 
 def fuzz(name: str, folder: Path, flags: list[str]) -> None:
-    """The fuzzer itself: `folder` takes the findings, `flags` are libFuzzer's. Does not return."""
+    """Run the fuzzer: `folder` receives the findings, `flags` are libFuzzer's. Does not return."""
     import atheris  # type: ignore[import-untyped]
 
-    # In a process that has imported none of it before: the fuzzer instruments the code that is imported here.
+    # This process must not have imported the code before, because the fuzzer instruments it during the import.
     with atheris.instrument_imports(include=list(INSTRUMENTED)):
         target: Target = importlib.import_module(f"bench.fuzz.{name}").target
     seen = set[str]()

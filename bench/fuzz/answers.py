@@ -16,12 +16,12 @@ from hybrid.plugins.registry import load
 
 KINDS = tuple(Kind)
 CHOICES = ("yes", "no", "the left one", "2", "A", "is", "右", "The Cat (B)", "", "none of the above", "x" * 40, "left")
-# The first byte, modulo `OFFICIAL` + 2, that means the official parsers of views; the next one calls in a text.
+# The first byte, modulo `OFFICIAL` + 2, that selects the official parsers of views; the next selects a call in text.
 OFFICIAL = len(KINDS)
 
 
 def target(data: bytes) -> None:
-    """One reply. Raises `AssertionError` for an answer that was not offered, and whatever a parser raises."""
+    """Parse one reply. Raises `AssertionError` for an answer that was not offered, and whatever a parser raises."""
     if len(data) < 2:
         return
     which, text = data[0] % (OFFICIAL + 2), data[2:].decode("utf-8", "surrogateescape")

@@ -2,8 +2,8 @@
 
     uv run --with atheris python -m bench.fuzz loaders [--seconds 300]
 
-The first byte of an input chooses the reader (`READERS`), the rest is the file. Each may raise a `HybridError`, which
-names what is wrong, and nothing else; and none may write outside its own folder.
+The first byte of an input chooses the reader (`READERS`), and the rest is the file. A reader may only raise a
+`HybridError`, which names the fault, and must not write outside its own folder.
 """
 
 from __future__ import annotations
@@ -50,30 +50,30 @@ def _run(files: Mapping[str, bytes]) -> RunFolder:
 
 
 def attempts(data: bytes) -> None:
-    """The finished questions of a run."""
+    """Read the finished questions of a run."""
     _run({"mllm/attempts.jsonl": data}).attempts("mllm")
 
 
 def questions(data: bytes) -> None:
-    """The questions of a run."""
+    """Read the questions of a run."""
     _run({"questions.jsonl": data}).questions()
 
 
 def manifest(data: bytes) -> None:
-    """A manifest, and which solvers it lists."""
+    """Read a manifest, and the solvers that it lists."""
     folder = _run({"manifest.json": data})
     folder.manifest["identity"].get("model")
     folder.solvers()
 
 
 def lines(data: bytes) -> None:
-    """JSON lines."""
+    """Read JSON lines."""
     for _ in json_lines(FOLDER / "lines.jsonl", data):
         pass
 
 
 def image(data: bytes) -> None:
-    """An image file: an inspected file decodes, at the reported size."""
+    """Read an image file: if it passes inspection, it decodes at the reported size."""
     samples = inspect(data, "here")
     if samples.width * samples.height > 4_000_000:
         return
@@ -83,7 +83,7 @@ def image(data: bytes) -> None:
 
 
 def predictions(data: bytes) -> None:
-    """Saved predictions in the layout of each benchmark."""
+    """Read saved predictions in the layout of each benchmark."""
     for name in ("predictions.json", "predictions.jsonl", "Jigsaw.json"):
         path = _write_file(f"predictions/{name}", data)
         for benchmark in BENCHMARKS:
@@ -94,29 +94,29 @@ def predictions(data: bytes) -> None:
 
 
 def recordings(data: bytes) -> None:
-    """A folder of recorded calls."""
+    """Read a folder of recorded calls."""
     _write_file("recorded/calls.jsonl", data)
     read_folder(FOLDER / "recorded")
 
 
 def trust(data: bytes) -> None:
-    """Reliabilities of tools."""
+    """Read reliabilities of tools."""
     read_trust(_write_file("trust.json", data))
 
 
 def readings(data: bytes) -> None:
-    """Readings of a judge."""
+    """Read a judge's readings."""
     read_readings(_write_file("verdicts.jsonl", data))
 
 
 def texts(data: bytes) -> None:
-    """Texts that replace ours."""
+    """Read texts that replace ours."""
     read_texts.cache_clear()
     read_texts(OURS, _write_file("prompts.toml", data))
 
 
 def own_questions(data: bytes) -> None:
-    """A file of questions, its ending by the first byte, and the same bytes as a recipe."""
+    """Read a file of questions, with a suffix chosen by the first byte, and the same bytes as a recipe."""
     path = _write_file(f"own/questions{ENDINGS[data[0] % len(ENDINGS)] if data else '.csv'}", data[1:])
     source = Source(path, ImageStore(FOLDER / "store"), "all", (), {"mapping": "beside"})
     try:
@@ -128,7 +128,7 @@ def own_questions(data: bytes) -> None:
     recipe_of(_write_file("own/recipe.yaml", data))
 
 
-# By the first byte of an input; any other byte is one of them too.
+# By the first byte of an input; any other byte also selects one of them.
 READERS: Mapping[bytes, Callable[[bytes], None]] = {
     b"a": attempts,
     b"q": questions,
@@ -146,7 +146,7 @@ NAMED = tuple(READERS.values())
 
 
 def target(data: bytes) -> None:
-    """One file. Raises whatever a reader raises that is no `HybridError`."""
+    """Read one file. Raises whatever a reader raises that is not a `HybridError`."""
     if not data:
         return
     reader = READERS.get(data[:1]) or NAMED[data[0] % len(NAMED)]

@@ -68,7 +68,7 @@ def _arguments(context: click.Context) -> str:
 
 
 def _grouped(context: click.Context, params: Sequence[click.Parameter]) -> Iterator[str]:
-    """The options, under the headings of their help where they have some."""
+    """Return the options, under the headings of the help if there are any."""
     groups = {one.group for one in params if isinstance(one, GroupedOption)}
     if not groups:
         yield _options(context, params)

@@ -151,7 +151,7 @@ def _bare(reply: LetterReply, clause: str) -> bool:
     for form, name in reply.forms:
         rest, count = re.subn(rf"(?i)(?<!\w){re.escape(form)}(?!\w)", " ", rest)
         texts |= {name} if count else set()
-    # Texts too short to count in prose are two choices all the same: `red/green`.
+    # Texts that are too short to count in prose still count as two choices here: `red/green`.
     return len(texts) < 2 and not bare(re.sub(rf"(?i)(?<!\w){_FILLER}(?!\w)", " ", rest))
 
 

@@ -86,7 +86,7 @@ def _of_manifest(path: Path) -> ConfigFile:
         )
     if REDACTED in json.dumps(options):
         hidden = next(key for key, value in options.items() if REDACTED in json.dumps(value))
-        raise UsageError(f"--config {path}: {hidden} held a secret, which was not written: give it anew in a file")
+        raise UsageError(f"--config {path}: {hidden} held a secret, which was not saved: give it again in a file")
     from hybrid.running.hub import HUB, is_hub
 
     # For data from the hub, use the commit of the run: a branch may have changed since then.

@@ -263,7 +263,7 @@ def _axis(field: OptionField, node: Node) -> tuple[tuple[str, ...], ...]:
     """Return a list of values, one per run."""
     key = field.option.long
     if key in NOT_VARIED:
-        raise UsageError(f"{node.where}: {key}: one value for all runs: it tells no two of them apart")
+        raise UsageError(f"{node.where}: {key}: one value for all runs does not distinguish any of them")
     if node.kind != "list" or not node.items:
         raise UsageError(f"{node.where}: {key}: write a list of values, one for each run")
     return tuple(_texts(field, item) for item in node.items)

@@ -267,7 +267,7 @@ def run_matrix(variants: Sequence[Variant]) -> int:
         refuse_hidden(run.benchmark, run.mounted.source.split)
         if same := [other for other in plan if other.folder == folder]:
             pair = f"{same[0].variant.told} and {variant.told}"
-            raise UsageError(f"{pair} are the same run, {folder}: what tells them apart counts for nothing")
+            raise UsageError(f"{pair} are the same run, {folder}: the option that differs between them has no effect")
         # Solvers asked in an earlier run are not asked again.
         places = {name: first.setdefault(answers_rest_on(run, name), folder) for name in run.solvers}
         elsewhere = {name: other_folder for name, other_folder in places.items() if other_folder != folder}

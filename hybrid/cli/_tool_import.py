@@ -20,7 +20,7 @@ from hybrid.core.errors import UsageError, WeightsError
 
 WEIGHTS: Final = "model.safetensors"
 PREPROCESSOR: Final = "preprocessor_config.json"
-# Keys under which checkpoints keep their tensors, the first that is there.
+# Keys under which checkpoints store their tensors; the first existing one is used.
 NESTED: Final = ("state_dict", "model_state_dict", "model", "network", "weights")
 # torch's sampling filters by their name in Pillow.
 RESAMPLE: Final[Mapping[str, int]] = {"nearest": 0, "bilinear": 2, "bicubic": 3}

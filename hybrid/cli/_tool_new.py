@@ -25,7 +25,7 @@ BESIDE: Final = (", add_search_path", "add_search_path([Path(__file__).parent], 
     "folder",
     type=types.FOLDER,
     metavar="DIR",
-    help="Write into DIR, which is made where it is not there.  [default: tools/ of the project]",
+    help="Write into DIR, which is created if it does not exist.  [default: tools/ of the project]",
 )
 @click.option(
     "--learned", is_flag=True, help="Around a network, with a test on a tiny checkpoint that it saves itself."

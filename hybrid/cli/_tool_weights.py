@@ -105,7 +105,7 @@ def _contract(name: str, tool: Tool, options: ServiceOptions, args_json: str | N
 
 
 def check_learned(tool: Tool, weights: Mapping[str, str], device: str) -> None:
-    """Raise `UsageError` where no backend of the tool would load its weights, or the device is not here."""
+    """Raise `UsageError` if no backend of the tool would load its weights, or the device is missing."""
     from hybrid.serving.loader import refuse_absent
 
     source = weights.get(tool.card.name)

@@ -79,7 +79,7 @@ def command(
     folder = RunFolder.existing(run)
     for name in solvers:
         if name not in folder.solvers():
-            raise UsageError(f"--solver {name}: {run} has no attempts of it; it has: {', '.join(folder.solvers())}")
+            raise UsageError(f"--solver {name}: {run} only has answers of: {', '.join(folder.solvers())}")
     judge = open_model(model, settings_of(model, base_url, model_args, max_tokens), ImageStore(home() / "images"))
     options = ScoreOptions(protocol or protocol_of(folder), DEFAULT_RULE)
 

@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
     from hybrid.stats import Design
 
-ASSUMED = "assumed: as two models on BLINK; a model with and without tools differs less, as a RUN of it tells"
+ASSUMED = "assumed: as for two models on BLINK; a model with and without tools differs less, which a RUN would show"
 
 
 @click.command("plan")
 @click.argument("where", type=types.EXISTING_PATH, required=False, metavar="[RUN|DATA]")
 @click.option("--difference", type=types.DIFFERENCE, metavar="D", help="Difference of accuracies to be found: 0.05.")
-@click.option("--questions", type=types.NUMBER, metavar="N", help="Questions that there are: what they can show.")
+@click.option("--questions", type=types.NUMBER, metavar="N", help="Print the difference that N questions can detect.")
 @click.option("--tasks", cls=types.Listed, multiple=True, metavar="N,N", help="Questions of each task: 120,60,20.")
 @click.option("--cluster", type=types.NUMBER, default=1, help="Rows of one question: 5 rotations, say.")
 @click.option(

@@ -68,7 +68,7 @@ def command(limit: int, **options: Any) -> int:
     from hybrid.config import ModelSettings, RunConfig, ServiceOptions
     from hybrid.running.study import cells_of
 
-    tell(f"{BENCHMARK}: making ready generated questions ...")
+    tell(f"{BENCHMARK}: preparing generated questions ...")
     folders = (BENCHMARK, f"{BENCHMARK}-blank")
     cells = [replace(cell, name=name) for cell, name in zip(cells_of("quick", DEFAULT_SOLVER), folders, strict=True)]
     config = RunConfig(

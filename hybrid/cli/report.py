@@ -32,8 +32,7 @@ if TYPE_CHECKING:
     type=types.COUNT,
     default=0,
     show_default=True,
-    help="Put so many questions of each task on an error sheet: what the first hybrid solver got wrong, for "
-    "people to tag.",
+    help="Put this many wrong answers per task of the first hybrid solver on an error sheet, for people to tag.",
 )
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the draw for the error sheet.")
 @click.option(

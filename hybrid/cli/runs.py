@@ -44,7 +44,7 @@ def command() -> None:
 def list_(
     folders: tuple[Path, ...], sort: Any, show_all: bool, tables: Shape, as_json: bool, **chosen: str | None
 ) -> int:
-    """Print the newest runs in these folders, with a row for each solver; those in runs/ where none is given.
+    """Print the newest runs in these folders, with a row for each solver; without a folder, those in runs/.
 
     SCORE is the benchmark's headline metric. STATE is finished, open (the command that made it goes on with it), being
     written, or damaged, and how many requests wait in batches of the provider; what is damaged is said on stderr.

@@ -391,9 +391,9 @@ class RunConfig:
         yield texts, f"--setting context-missing={policy}: give the texts with --setting context=FILE"
         traced = self.trace is not None
         untraced = self.trace_text and not traced
-        yield untraced, "--trace-text says what a trace tells: give --trace otlp or --trace FILE.jsonl with it"
+        yield untraced, "--trace-text needs a trace: add --trace otlp or --trace FILE.jsonl"
         elsewhere = traced and self.engine != LOCAL
-        yield elsewhere, f"--trace tells of what this process asks: leave --engine {self.engine} away"
+        yield elsewhere, f"--trace records only the requests of this process: remove --engine {self.engine}"
         served = (self.model or "").partition(":")[0] in ("vllm", "sglang", "llamacpp")
         keeps_up = "start it with `hybrid models serve` and give --model openai:NAME --base-url URL"
         yield served and self.engine != LOCAL, f"--engine {self.engine}: each worker would start a server: {keeps_up}"

@@ -82,7 +82,7 @@ class Toolbox:
         path: str | Path | Sequence[str | Path] = (),
         in_run: bool = False,
     ) -> Toolbox:
-        """The tools of these names, and those handed in; all for None. Raises `UsageError` as `tools_of`.
+        """Return the tools with these names, and tool objects; all for None. Raises `UsageError` like `tools_of`.
 
         `path` names folders of further tools, as `--path` does.
         """

@@ -74,7 +74,7 @@ def refuse_foreign_beside(folder: Path, own: Collection[str] = ()) -> None:
         return
     names = sorted(path.name for path in folder.iterdir() if not path.name.startswith("."))
     if foreign := [name for name in names if name not in own and not any((folder / name).glob(f"*/{ATTEMPTS}"))]:
-        why = f"it holds {foreign[0]}, which is not of a run"
+        why = f"it holds {foreign[0]}, which is not part of a run"
         raise UsageError(f"--out {folder}: {why}: give a folder that is new or empty")
 
 
@@ -116,7 +116,7 @@ class RunFolder:
         if foreign := self._foreign_names():
             more = f" and {len(foreign) - 1} more" if len(foreign) > 1 else ""
             hint = runs_near(self.path) or ": give a folder that is new or empty"
-            raise UsageError(f"--out {self.path}: it holds {foreign[0]}{more}, which is not of a run{hint}")
+            raise UsageError(f"--out {self.path}: it holds {foreign[0]}{more}, which is not part of a run{hint}")
 
     def is_begun(self) -> bool:
         """Return whether the run has its manifest, which is written last."""

@@ -25,7 +25,7 @@ UPPER_LEFT = 0.5
 ANY_CORNER = 0.2
 # Number of outlines to try per label, by the number of labels.
 MAX_OPTIONS = {1: 12, 2: 12, 3: 6, 4: 5, 5: 4}
-# Score of explaining all lines that any choice of outlines explains.
+# Score of a choice of outlines that explains all explainable lines.
 EXPLAINED = 2.0
 # Bounds that differ by more than this belong to another box.
 OTHER_PX = 8

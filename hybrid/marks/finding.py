@@ -51,7 +51,7 @@ BLINK_LETTER_PX = 11.0
 RING_ALONE = 0.55
 # Minimum sum of ring and letter score at which a mark is accepted without another one of its style.
 CLEAR_ALONE = 1.3
-# Letters that are drawn only after earlier ones: alone on a picture they are chance, however clear.
+# Letters that are drawn only after earlier ones. Alone in an image they are false detections, however clear.
 LATER = ("C", "D")
 # Minimum confidence at which a mark raises that of others in its picture, and the limit to which it raises them.
 COMPANION = 0.8

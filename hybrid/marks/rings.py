@@ -445,7 +445,7 @@ def search_everywhere(pixels: Pixels, field: RingField, least: float = LEAST, co
     luma = np.asarray(cv2.cvtColor(soft, cv2.COLOR_RGB2GRAY), np.uint8)
     planes = (luma, np.clip(half, 0, 255).astype(np.uint8))
     angles = np.arange(ANGLES) * (2 * np.pi / ANGLES)
-    # By radius and pixel, the middle of the range of values along a circle, (2, H, W), and the range's length, (H, W).
+    # For each radius and pixel: the midpoint, (2, H, W), and the width, (H, W), of the range of values along a circle.
     bounds = []
     for radius in range(MID_RADII[-1] + SIDE_PX + 1):
         kernel = np.zeros((2 * radius + 1, 2 * radius + 1), np.uint8)

@@ -20,7 +20,7 @@ TEXT_READ = 1000  # Characters of a question that the list stores, in which shar
 ANSWER_SHOWN = 120  # Characters of an answer that the list stores: usually a letter, sometimes a plan or a path
 OPEN = "open"  # The outcome of a question that a solver has not finished
 
-# A menu of values; a menu of the values of any or one solver; the search field; a checkbox; none.
+# Kinds of filter: a menu of values; a menu of values of any or one solver; the search field; a checkbox; no filter.
 Filter = Literal["choice", "any", "search", "flag", "none"]
 WORDS = "words"
 # Minimum length of a shared opening, and minimum number of texts that share it, for the list to omit it.

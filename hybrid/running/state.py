@@ -236,7 +236,7 @@ def _taken_up(
             progress = replace(progress, measure=measure, sound=True)
             files[attempts_of(name)] = asdict(progress.measure.extent)
             remaining = len(run.questions.without(progress.finished))
-            tell(f"note: asking {how_many(remaining)} of {name} again that had no answer that can be read")
+            tell(f"note: asking {how_many(remaining)} of {name} again that had no readable answer")
         yield name, progress
 
 

@@ -39,9 +39,7 @@ from hybrid.scoring.runs import refuse_hidden
 from hybrid.scoring.score import Scored
 from hybrid.scoring.sections import results
 
-COVER = (
-    "If two tools tell the same, leaving out one of them changes nothing: a tool without a difference may still help."
-)
+COVER = "If two tools report the same, leaving out one changes nothing: a tool without a difference may still help."
 ALONE = " --add-one asks with each tool alone."
 UNCALLED = "No tool was called in any of the {runs} runs: no difference below comes from what a tool says."
 SHARED_OUT = "One tool at a time shows neither what tools do together nor the share of a tool in their gain."

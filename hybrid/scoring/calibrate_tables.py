@@ -64,9 +64,7 @@ def by_route(measured: Measurements) -> Table:
         )
         for key, measurement in measured
     )
-    title = (
-        "How often an answer was right, its usual confidence in log-odds, and how much more or less confidence tells"
-    )
+    title = "How often an answer was right, its usual confidence in log-odds, and how much a change in confidence means"
     return Table(title, (*columns, Column("usually"), Column("slope")), rows)
 
 

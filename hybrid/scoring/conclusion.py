@@ -133,7 +133,7 @@ GAIN_CASES = cases_of_claims(
             "Whether tools bring a gain is not tested: {failed} of {n} questions failed, more than 1 % "
             "(--allow-failed concludes all the same){called}."
         ),
-        "waiting": "What tools bring is not told, as {left} questions are not finished yet: {command}",
+        "waiting": "The effect of tools is not known yet, because {left} questions are not finished: {command}",
         "units": "{answers}: not tested, as {metric} does not count the same units for both{called}.",
         "apart": "{hybrid} and {other} are not compared: they share no question, or --pairs leaves them out{called}.",
     },
@@ -141,7 +141,7 @@ GAIN_CASES = cases_of_claims(
 NO_ALONE = case(
     "gain.absent",
     "the model alone was not asked",
-    "What tools bring is not known, as the model alone was not asked: add --solver mllm to the run{called}.",
+    "The effect of tools is not known, because the model alone was not asked: add --solver mllm to the run{called}.",
 )
 SELDOM_CALLED = case(
     "called.few",
@@ -182,11 +182,11 @@ CONTENT_CASES = cases_of_claims(
         "few": "With blank tools: {few}.",
         "silent": "With blank tools there is nothing to compare, as {silent} answers nothing.",
         "failed": (
-            "What the tools' words bring is not tested: {failed} of {n} questions failed, more than 1 % "
+            "The effect of tool output is not tested: {failed} of {n} questions failed, more than 1 % "
             "(--allow-failed concludes all the same)."
         ),
-        "waiting": "What the tools' words bring is not told: questions are not finished yet.",
-        "units": "What the tools' words bring is not tested, as {metric} does not count the same units for both.",
+        "waiting": "The effect of tool output is not known yet: questions are not finished.",
+        "units": "The effect of tool output is not tested: {metric} does not count the same units for both.",
         "apart": "{hybrid} and {other} are not compared: they share no question.",
     },
 )
@@ -265,7 +265,7 @@ TIES = case(
 WAITING = case(
     "solvers.waiting",
     "a mean over tasks, or nothing in common, and questions are open",
-    "How right each is, is not told, as {left} questions are not finished yet: {command}",
+    "The scores are not known yet, because {left} questions are not finished: {command}",
 )
 SILENT = case("solvers.silent", "none has a readable answer", "No solver gives a readable answer.")
 NO_INTERVAL = case(

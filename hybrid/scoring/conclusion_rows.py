@@ -294,11 +294,11 @@ class ConclusionRows:
         return self._by_section.get(section, ())
 
     def between(self, section: str, names: tuple[str, str]) -> list[Result]:
-        """The rows of a pair in a section, in this order of the two."""
+        """Return the rows of a pair in a section, with the two solvers in this order."""
         return [turned(row, names) for row in self.of(section) if {row.a, row.b} == set(names)]
 
     def pair(self, a: Scored, b: Scored) -> HeadlinePair:
-        """The headline difference of two solvers, whichever of them is the first of the tested pair."""
+        """Return the headline difference of two solvers, in whichever order the pair was tested."""
         names = (a.solver, b.solver)
         differences = [row for row in self.between("differences", names) if not row.group]
         metric = next((row.metric for row in differences if row.quantity == "helped"), None)

@@ -1,4 +1,4 @@
-"""The three effects that a study of tools asks about, each a difference of two solvers over the questions it is of.
+"""The three effects that a study of tools measures, each a difference of two solvers over its own questions.
 
     for effect in tool_effects(comparison, group):
         effect.quantity, effect.a, effect.b, effect.metrics      # "gain", alone, hybrid, (Metric, Metric)

@@ -101,7 +101,7 @@ class ProcessExecutor(MessageExecutor):
         return cast(RuleResponse, await self._ask_and_wait(request))
 
     async def _ask_and_wait(self, request: Request) -> Response:
-        """Return the response to a request outside of calls, for which this caller waits."""
+        """Send a request that is not a call, wait for the response, and return it."""
         watch = Stopwatch(time.monotonic)
         watch.waiting = 1
         return await self.ask(request, watch)
@@ -342,7 +342,7 @@ class _Supervisor:
     def _count_call(self, tool: str, end: WorkerEnd) -> None:
         self._calls[tool] += 1
         if (calls := self._calls[tool]) >= MAX_CALLS:
-            self._refuse(tool, f"{end.sentence(tool)}, after {calls - 1} calls in a row that also cost one")
+            self._refuse(tool, f"{end.sentence(tool)}, after {calls - 1} consecutive calls that also crashed it")
 
     def _refuse(self, tool: str, reason: str) -> None:
         """Stop running a tool."""

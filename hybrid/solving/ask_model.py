@@ -238,7 +238,7 @@ class ModelCalls:
         self._log.note(Step("rule", PICTURE_UNCOUNTED, text))
         self._run_meter.warn_once(
             f"warning: {name}: a request with one more picture took no more prompt tokens than the one before it: its "
-            "server drops pictures of tools, or does not count them; hybrid models check tells which"
+            "server drops pictures of tools, or does not count them; hybrid models check shows which"
         )
 
 

@@ -116,7 +116,7 @@ def _medoid(samples: Sequence[Sample]) -> tuple[Vote, dict[str, Json]]:
         return Vote(samples[0].reply), {**data, "text": "no sample can be read"}
     means = [sum(path_distance(path, other) for _, other in paths) / max(1, len(paths) - 1) for _, path in paths]
     place = means.index(min(means))
-    text = f"of {len(paths)} scanpaths the one nearest to the others, {means[place]:.3f} from them on average"
+    text = f"the scanpath nearest to the others of {len(paths)}, at a mean distance of {means[place]:.3f}"
     return Vote(paths[place][0].reply), {**data, "mean_distance_0_1": means[place], "text": text}
 
 

@@ -161,7 +161,7 @@ class Solver(ABC):
 
     @property
     def written_as(self) -> tuple[Callable[..., Any], ...]:
-        """The classes and functions whose source is its code, if Python code passed it in."""
+        """The classes and functions whose source identifies a solver that Python code passed as an object."""
         return (type(self),)
 
     def warm(self) -> None:  # noqa: B027 - most have nothing to load

@@ -1,4 +1,4 @@
-"""The seam of a specialist tool: what a file of a tool imports.
+"""The interface of a specialist tool: the names that a tool's file imports.
 
 A simple tool is a function under `@tool` (`hybrid/tool/functions.py`); one around a network is a `Tool` of a card,
 typed arguments and backends (`hybrid/tool/base.py`).

@@ -1,4 +1,4 @@
-"""The seam of a specialist tool: a card, typed arguments, and backends that turn requests into evidence.
+"""The interface of a specialist tool: a card, typed arguments, and backends that turn requests into evidence.
 
 A module `tools.NAME` holds one `TOOL = Tool(...)`; see `tools/jigsaw/` for the shortest complete one. A backend gets
 decoded images and returns `Evidence`; the service adds backend and version, stores pictures and makes it a `Finding`.
@@ -122,7 +122,7 @@ class Stages(ABC, Generic[A, P, R]):
 
     @abstractmethod
     def compute(self, prepared: Sequence[P]) -> list[R]:
-        """One output a request, in order, in host memory; as few forward passes as their shapes allow."""
+        """Return one output per request, in order, in host memory, with as few forward passes as their shapes allow."""
 
     @abstractmethod
     def finish(self, request: Request[A], prepared: P, output: R) -> Evidence:
@@ -144,7 +144,7 @@ class Bin:
     n: int
 
 
-# By tool name one finding for each image.
+# Maps a tool's name to one output per image.
 Found = Mapping[str, tuple[Finding, ...]]
 
 

@@ -103,7 +103,7 @@ class ToolOutput:
 
 def plain_json(value: Any) -> Any:
     """A value as JSON has it: numpy's numbers and arrays, tuples and dataclasses become numbers, lists and mappings."""
-    # A number of numpy may be one of Python's as well.
+    # Some numpy numbers are also Python numbers.
     if hasattr(value, "dtype"):
         return value.tolist()
     if isinstance(value, str | int | float) or value is None:

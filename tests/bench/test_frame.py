@@ -44,5 +44,5 @@ def test_a_value_says_how_an_option_is_read(capsys: pytest.CaptureFixture[str]) 
     with pytest.raises(SystemExit):
         parser("A bench.", {"--data": ..., "--power": False}).parse_args(["--help"])
     text = " ".join(capsys.readouterr().out.split())
-    assert "--power how often the difference of 80 % power is found" in text
+    assert "--power measure how often the difference with 80 % power is found" in text
     assert text.startswith("usage: ")

@@ -284,7 +284,7 @@ def describe(
     *,
     searched: bool,
 ) -> str:
-    """Describe a choice in lines. `size` is (height, width) of image 2; `searched`: drawn points were looked for."""
+    """Describe a choice in lines. `size` is (height, width) of image 2; `searched`: whether marks were sought."""
     names = names_of(candidates)
     if choice.best is not None:
         lines = [f"{names[choice.best]} of image 2 is the point of image 1, confidence {certainty:.2f}."]

@@ -60,7 +60,7 @@ class Segments(NamedTuple):
     histogram: Values
 
     def at(self, x: float, y: float) -> int:
-        """Return the segment of a point in px of the image: frequent around it, and as bright as the point itself.
+        """Return the segment of a point (px of the image) that is frequent around it and as bright as the point itself.
 
         A painted-over mark around the point leaves remnants of a wrong colour; the brightness inside a ring survives,
         because JPEG stores it at full resolution.

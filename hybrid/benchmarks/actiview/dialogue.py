@@ -1,4 +1,4 @@
-"""The dialogues of ActiView: zoom, shift and mixed, and the single asks with the full image, a single view or none.
+"""The dialogues of ActiView: zoom, shift and mixed, and single prompts with the full image, one view or none.
 
 Each is a generator that yields prompts and receives replies, so the same code asks a solver (`drive`) and determines
 from recorded replies which parts were shown (`retrace`). A part's picture enters a prompt only after the protocol has

@@ -149,9 +149,9 @@ class QuestionReader:
             return
         try:
             if name_in(row, self.columns.task) is None:
-                yield f"{row.where}: it has no {self.columns.task}, and counts with {task!r:.40}, the row beside it"
+                yield f"{row.where}: no {self.columns.task}; the row counts with {task!r:.40}, like its neighbour"
         except DataError as error:
-            yield f"{error}; the row counts with {task!r:.40}, the row beside it"
+            yield f"{error}; the row counts with {task!r:.40}, like its neighbour"
 
     def _identity(self, row: DataRow, at: At) -> str:
         """Return the id of a row. Raises `DataError` for a missing, duplicate or reserved one."""

@@ -61,7 +61,7 @@ class ApiVariant:
                 "it is sent the tools that were called with every request, with tool_choice none on the last"
             )
         if self.bridges > previous.bridges:
-            sentences.append(f"it is sent a reply {BRIDGE!r} between a tool's result and its pictures")
+            sentences.append(f"hybrid inserts a reply {BRIDGE!r} between a tool's result and its pictures")
         left_out = sorted(self.without - previous.without)
         return sentences + [
             f"it is sent no {field}, {CAN_BE_LEFT_OUT.get(field, 'its own word')}" for field in left_out

@@ -10,7 +10,7 @@ from hybrid.models.in_process import refuse_without_local
 
 
 def open_model(name: str, settings: ModelSettings, store: ImageStore) -> ChatModel:
-    """Make the model, not loaded. Raises `UsageError` for a name with a part after the word, or without torch."""
+    """Create the model without loading it. Raises `UsageError` for a name with a suffix, or without torch."""
     if ":" in name:
         raise UsageError(f"--model {name!r}: the embedded model has no variants; write embedded")
     refuse_without_local(name)

@@ -12,7 +12,7 @@ from hybrid.models.in_process import refuse_without_local
 
 
 def open_model(name: str, settings: ModelSettings, store: ImageStore) -> ChatModel:
-    """Make the model, not loaded.
+    """Create the model without loading it.
 
     Raises:
         UsageError: a name without a directory or id, a directory without a model, or torch is not installed.

@@ -46,7 +46,7 @@ class ServerKind:
     module_words: tuple[str, ...] = ()
 
     def first_words(self, program: str, model: str) -> list[str]:
-        """Return the words behind the program, up to the model."""
+        """Return the command line after the program, up to the model."""
         if self.module_words and Path(program).name.startswith("python"):
             return [*self.module_words, os.path.expanduser(model)]
         return self.model_words(model)

@@ -81,7 +81,7 @@ def _headlines(section_rows: Sequence[Result]) -> frozenset[tuple[str, str, str]
 def _compared(
     comparison: Comparison, part: Overlap, metrics: Sequence[Metric], group: str, *, with_counts: bool
 ) -> Iterator[Result]:
-    """The rows of one pair by one metric; `part` are the questions behind it."""
+    """Return the rows of one pair for one metric; `part` holds the metric's questions."""
     names = (part.solvers[0].solver, part.solvers[1].solver)
     same_metric = (
         metric for name in names for metric in comparison.named(name).metrics if metric.name == metrics[0].name

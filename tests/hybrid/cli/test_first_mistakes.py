@@ -80,7 +80,7 @@ def test_a_run_is_not_mixed_with_other_files(command: Command, blink: Path, tmp_
     (out / name).write_text("mine")
     words = ("run", "blink", "--data", blink, "--solver", "chance", "--out", out)
     err = command(*words, code=2).err
-    assert f"--out {out}: it holds {name.partition('/')[0]}, which is not of a run: give a folder that is new or" in err
+    assert f"--out {out}: it holds {name.partition('/')[0]}, which is not part of a run: give a folder that is" in err
     assert [path.name for path in out.iterdir()] == [name.partition("/")[0]]
     # A hidden file is nobody's data; a run that is there goes on beside whatever was added.
     (out / name).rename(tmp_path / "mine")
@@ -161,7 +161,7 @@ def test_several_runs_are_not_mixed_with_other_files(command: Command, tmp_path:
     out.mkdir()
     (out / "notes.txt").write_text("mine")
     data = () if words == ("quickstart",) else ("--data", "sample", "--task", "Jigsaw")
-    message = f"--out {out}: it holds notes.txt, which is not of a run: give a folder that is new or empty"
+    message = f"--out {out}: it holds notes.txt, which is not part of a run: give a folder that is new or empty"
     assert message in command(*words, *data, "--limit", 1, "--out", out, code=2).err
     assert [path.name for path in out.iterdir()] == ["notes.txt"]
 

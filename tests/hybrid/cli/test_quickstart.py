@@ -47,8 +47,8 @@ def test_from_nothing_to_a_conclusion_and_on(command: Command, tmp_path: Path, m
     # Every specialist that was asked is installed: a question that waits for weights shows a broken tool.
     assert "absent" not in first.out + first.err
     assert MISHAPS not in first.out
-    assert "making ready" not in first.out
-    assert "making ready" in first.err
+    assert "preparing" not in first.out
+    assert "preparing" in first.err
 
     # The same command again asks nothing and says the same; as JSON it says no less.
     previous = answered(tmp_path / "quick")

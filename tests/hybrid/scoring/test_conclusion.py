@@ -450,13 +450,13 @@ def test_no_mean_over_tasks_is_told_while_questions_are_open(synthetic_runs: Any
     waiting = [replace(solver, open=3) if solver.solver == "controller" else solver for solver in solvers]
     sentences = {sentence.id: sentence for sentence in conclusion(compare(waiting))}
     assert {"gain.waiting", "specialists.waiting", "content.waiting"} <= set(sentences)
-    words = "What tools bring is not told, as 3 questions are not finished yet: ask again as before"
+    words = "The effect of tools is not known yet, because 3 questions are not finished: ask again as before"
     assert sentences["gain.waiting"].text == words
     assert "not finished yet: controller 3 of 83" in sentences["limits"].text
     alone = [replace(solver, open=2) for solver in solvers if solver.solver == "mllm"]
     (first, *_) = conclusion(compare(alone))
     assert first.id == "solvers.waiting"
-    assert "as 2 questions are not finished yet" in first.text
+    assert "because 2 questions are not finished" in first.text
 
 
 def test_a_metric_of_other_units_is_not_tested(full: Comparison, monkeypatch: pytest.MonkeyPatch) -> None:
