@@ -122,7 +122,8 @@ def test_a_tool_object_is_run_and_a_missing_picture_is_named() -> None:
 
 
 def test_a_new_recipe_runs_as_it_stands(command: Command) -> None:
-    assert "next: hybrid run traffic" in command("new", "recipe", "traffic").out
-    result = command("run", "traffic", "--data", "sample", "--limit", "2", "--solver", "chance", "--path", "mine")
+    words = ("new", "recipe", "traffic", "--path", "recipes")
+    assert "next: hybrid run traffic" in command(*words).out
+    result = command("run", "traffic", "--data", "sample", "--limit", "2", "--solver", "chance", "--path", "recipes")
     assert result.code == 0, result.err
-    assert "is there already" in command("new", "recipe", "traffic").err
+    assert "is there already" in command(*words).err
