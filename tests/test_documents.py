@@ -89,6 +89,17 @@ def test_links_lead_somewhere(page: Path, command_lines: Any) -> None:
     assert wrong == []
 
 
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_a_row_has_as_many_cells_as_its_header(page: Path) -> None:
+    wrong, width = [], 0
+    for line in page.read_text(encoding="utf-8").splitlines():
+        cells = line.count("|") - line.count("\\|") if line.startswith("|") else 0
+        if cells and width and cells != width:
+            wrong.append(line)
+        width = width or cells if cells else 0
+    assert wrong == []
+
+
 def anchors(page: Path) -> set[str]:
     """Of its headings, as GitHub and the site make them."""
     heads = re.findall(r"^#+ (.+)$", re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL), re.MULTILINE)
