@@ -373,10 +373,10 @@ def report(images: Sequence[Pixels], puzzle: Puzzle, opinion: Opinion | None = N
         height, width = images[0].shape[:2]
         pictures = (Picture(compose(images[0], piece, at), box=Box(0, 0, width, height)),)
     if opinion is not None and opinion.best is not None:
-        values = ", ".join(f"{value:.2f}" for value in opinion.cosines)
+        values = ", ".join(f"image {n} {value:.2f}" for n, value in enumerate(opinion.cosines, 2))
         head = (
             f"The seams leave it open; by features beside them image {opinion.best + 2} continues image 1 best "
-            f"(mean cosines from image 2 on: {values})."
+            f"(mean cosine: {values})."
         )
     elif verdict.best is None:
         head = "The seams do not tell the candidates apart: they fit the missing lower-right quarter equally well."
@@ -385,13 +385,25 @@ def report(images: Sequence[Pixels], puzzle: Puzzle, opinion: Opinion | None = N
             f"Image {verdict.best + 2} continues the missing lower-right quarter of image 1 best: "
             f"{verdict.votes} of 3 seam measures, margin {verdict.margin:.2f} (0..1)."
         )
-    # The measures are explained once: four pieces with the words on each would be longer than a tool's text may be.
-    legend = "Seams: colour step (lower fits), correlation (higher fits), step ratio (1 = no visible seam)."
-    lines = [
-        f"Image {n}: step {fit.l1:.1f}, correlation {fit.ncc:.2f}, ratio {fit.step_ratio:.1f}."
-        for n, fit in enumerate(fits, 2)
+    return Evidence("\n".join([head, *_measures(fits)]), data, certainty, pictures)
+
+
+def _measures(fits: Sequence[SeamCosts]) -> list[str]:
+    """Return the seam measures of each piece, and what each means: with every piece if there are only two."""
+    if len(fits) <= 2:
+        return [
+            f"Image {n}: colour step across the seam {fit.l1:.1f} (lower fits better), "
+            f"correlation {fit.ncc:.2f} (higher fits better), step ratio {fit.step_ratio:.1f} (1 = no visible seam)."
+            for n, fit in enumerate(fits, 2)
+        ]
+    # Four pieces with the words on each would be longer than a tool's text may be.
+    return [
+        "Seams: colour step (lower fits), correlation (higher fits), step ratio (1 = no visible seam).",
+        *(
+            f"Image {n}: step {fit.l1:.1f}, correlation {fit.ncc:.2f}, ratio {fit.step_ratio:.1f}."
+            for n, fit in enumerate(fits, 2)
+        ),
     ]
-    return Evidence("\n".join([head, legend, *lines]), data, certainty, pictures)
 
 
 TOOL = Tool(
