@@ -52,7 +52,7 @@ def test_rows_are_written_to_every_kind_of_table(tmp_path: Path, file: str, answ
     assert {str(question.target) for question in items if isinstance(question, Question)} == {"A", "B"}
     if table.suffix == ".jsonl":
         assert set(json.loads(table.read_text().splitlines()[0])) == {
-            *("number", "picture", "asked", "offered", "right", "about")
+            *("number", "picture", "asked", "offered", "right", "about", "evidence")
         }
     if table.suffix == ".parquet":
         assert pq.read_schema(table).names[0] == "about"
