@@ -171,11 +171,11 @@ def read_renames(path: Path) -> tuple[tuple[re.Pattern[str], str], ...]:
     """The patterns and replacements of a table: the one mapping of a Python or JSON file, which is not run.
 
     Raises:
-        UsageError: the file has no such mapping, or a pattern is no regular expression.
+        UsageError: the file has no such mapping, or a pattern is not a regular expression.
     """
     text = path.read_text("utf-8")
     if len(text) > MAX_TABLE:
-        raise UsageError(f"--rename {path}: {len(text):,} characters are no table of names")
+        raise UsageError(f"--rename {path}: {len(text):,} characters are too many for a table of names")
     try:
         tables = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Dict)]
         if len(tables) != 1:
@@ -190,7 +190,7 @@ def read_renames(path: Path) -> tuple[tuple[re.Pattern[str], str], ...]:
         try:
             renames.append((re.compile(pattern), replacement))
         except re.error as error:
-            raise UsageError(f"--rename {path}: {pattern!r} is no regular expression: {error}") from error
+            raise UsageError(f"--rename {path}: {pattern!r} is not a regular expression: {error}") from error
     return tuple(renames)
 
 

@@ -133,7 +133,7 @@ def read_manifest(path: Path) -> dict[str, Any]:
     except ValueError as error:
         raise DataError(f"{path} is damaged: {first_error(error)}; {MEND}") from error
     if odd := [name for name in content["solvers"] if name in ("", ".", "..") or re.search(r"[/\\\0]", name)]:
-        raise DataError(f"{path} is damaged: {odd[0]!r} is no name of a solver; {MEND}")
+        raise DataError(f"{path} is damaged: {odd[0]!r} is not a solver name; {MEND}")
     if content.pop(SEAL, None) != seal_of(content):
         raise DataError(f"{path} was changed after it was written (its sha256 is not the one that it names): {MEND}")
     return content

@@ -104,7 +104,7 @@ def _refuse_shards_elsewhere(path: Path, label: str) -> None:
         raise WeightsError(f"{label} names no shards")
     for shard in set(map(str, shards.values())):
         if not shard.endswith(".safetensors") or Path(shard).name != shard or "\\" in shard:
-            raise WeightsError(f"{label} names {shard[:80]!r}, which is no .safetensors file next to it")
+            raise WeightsError(f"{label} names {shard[:80]!r}, which is not a .safetensors file next to it")
 
 
 def _refuse_code(path: Path, label: str) -> None:

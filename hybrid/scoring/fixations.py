@@ -184,7 +184,7 @@ class _Reader:
                 # A fixation beside the picture costs only itself.
                 self.skip(error)
         if not points:
-            raise DataError(f"{location}: no fixation is inside of its picture")
+            raise DataError(f"{location}: no fixation is inside its picture")
         task = f" {entry['task']}" if isinstance(entry.get("task"), str) else ""
         self._add(relative, f"{entry.get('subject', '')}{task}", points, ordered=columns[2] is not None)
 
@@ -211,7 +211,7 @@ def _number(value: Any, location: str) -> float:
     except (TypeError, ValueError):
         number = math.nan
     if not math.isfinite(number):
-        raise DataError(f"{location}: {value!r:.40} is no number")
+        raise DataError(f"{location}: {value!r:.40} is not a number")
     return number
 
 

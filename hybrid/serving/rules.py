@@ -136,6 +136,6 @@ def _checked(answer: object, findings: Sequence[Finding | None]) -> RuleAnswer:
     if confidence is not None and not (
         isinstance(confidence, int | float) and math.isfinite(confidence) and 0 <= confidence <= 1
     ):
-        raise ToolError(f"its answer is sure to {confidence!r}, which is no probability")
+        raise ToolError(f"its confidence {confidence!r} is not a probability")
     call = next((place for place, finding in enumerate(findings) if finding is answer.finding), -1)
     return RuleAnswer(answer.answer, call, answer.choice, confidence, bool(answer.on_card))

@@ -78,4 +78,4 @@ def read_located(folder: Path, name: str, location: str, below: Sequence[str] = 
 def check_table(folder: Path, path: Path) -> None:
     """Raise `DataError` unless a table is a regular file inside the folder."""
     if inside(folder, path) is None:
-        raise DataError(f"{path} is no regular file inside {folder}")
+        raise DataError(f"{path} is not a regular file inside {folder}")

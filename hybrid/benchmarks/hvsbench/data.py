@@ -144,7 +144,7 @@ def count(text: str) -> int:
     """Parse a whole number from 0 up, in digits. Raises `DataError`."""
     match = re.fullmatch(r"\s*(\d{1,6})(?:\.0*)?\s*", text)
     if match is None:
-        raise DataError(f"{text!r:.60} is no count")
+        raise DataError(f"{text!r:.60} is not a count")
     return int(match[1])
 
 
@@ -153,7 +153,7 @@ def order(text: str, options: Sequence[str]) -> str:
     letters = re.sub(r"[\s,;>\[\]()\"'.-]+", "", text)
     letters_offered = LETTERS[: len(options)]
     if not letters or not set(letters) <= set(letters_offered) or len(set(letters)) != len(letters):
-        raise DataError(f"{text!r:.60} is no order of {letters_offered}")
+        raise DataError(f"{text!r:.60} is not an order of {letters_offered}")
     return letters
 
 
@@ -267,7 +267,7 @@ def _paths_of(value: Any, depth: int = 0) -> Iterator[Scanpath]:
         for item in value:
             yield from _paths_of(item, depth + 1)
     else:
-        raise DataError(f"{value!r:.60} is no scanpath")
+        raise DataError(f"{value!r:.60} is not a scanpath")
 
 
 def _from_axes(axes: Mapping[str, Any]) -> Iterator[Scanpath]:

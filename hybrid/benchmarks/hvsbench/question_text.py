@@ -87,7 +87,7 @@ def lists(text: str) -> tuple[Scanpath, ...]:
     paths = [Scanpath(*lists) for lists in zip(x, y, t or [()] * len(x), strict=True)]
     for path in paths:
         if len(path.x) != len(path.y) or (t and len(path.t_ms) != len(path.x)):
-            raise DataError(f"lists of {len(path.x)}, {len(path.y)} and {len(path.t_ms)} values are no scanpath")
+            raise DataError(f"lists of {len(path.x)}, {len(path.y)} and {len(path.t_ms)} values are not a scanpath")
     return tuple(paths)
 
 

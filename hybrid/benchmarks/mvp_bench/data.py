@@ -164,9 +164,9 @@ def _row(values: Mapping[str, Any], location: str, types: Mapping[str, Task] | N
     image, level = text_of(values, "image", location), text_of(values, "level", location)
     official, place = variant(values.get("question_id")), image_of(image)
     if official is None or (official[1] > 0) != (types is None):
-        raise DataError(f"{location}, field question_id: {values.get('question_id')!r:.60} is no id of this file")
+        raise DataError(f"{location}, field question_id: {values.get('question_id')!r:.60} is not an id of this file")
     if place is None or place[0] != values.get("id"):
-        raise DataError(f"{location}, field image: {image!r:.80} is no image of the pair {values.get('id')!r:.40}")
+        raise DataError(f"{location}, field image: {image!r:.80} is not an image of the pair {values.get('id')!r:.40}")
     if level not in ("low", "high"):
         raise DataError(f"{location}, field level: expected low or high, found {level!r:.40}")
     rotation = count = 0

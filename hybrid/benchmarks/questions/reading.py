@@ -113,7 +113,7 @@ class QuestionReader:
                 if isinstance(row, DataRow):
                     yield from doubts.look_at(row, question, self._sizes_for_doubts(row, question))
                     if ignored_text(row, self.columns):
-                        yield f"{row.where}, column {self.columns.evidence}: is text and no list of boxes: not read"
+                        yield f"{row.where}, column {self.columns.evidence}: is text, not a list of boxes: not read"
                     yield from self._id_doubt(row, at)
                     yield from self._task_doubt(row, task)
             yield from doubts.of_table()

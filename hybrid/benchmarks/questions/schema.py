@@ -158,7 +158,7 @@ def _read(kind: type[T], path: Path) -> T:
     except OSError as error:
         raise UsageError(f"{path}: cannot be read: {error.strerror or error}") from error
     if len(data) > MAX_BYTES:
-        raise UsageError(f"{path}: {len(data):,} bytes are no mapping of columns: {MAX_BYTES:,} at most")
+        raise UsageError(f"{path}: {len(data):,} bytes are too many for a mapping of columns: {MAX_BYTES:,} at most")
     try:
         root = read_nodes(path, data.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
@@ -252,11 +252,11 @@ class _Yaml(Reader):
         if kind is bool:
             return self.word(value, ("true", "false"), steps) == "true"
         if kind is int and not (value.isascii() and value.isdigit()):
-            raise ValueMismatch(steps, f"{value!r:.40} is no number of questions or rows")
+            raise ValueMismatch(steps, f"{value!r:.40} is not a number of questions or rows")
         try:
             return kind(value)
         except ValueError as error:
-            raise ValueMismatch(steps, f"{value!r:.40} is no number") from error
+            raise ValueMismatch(steps, f"{value!r:.40} is not a number") from error
 
     def items(self, value: Any, steps: Steps) -> Sequence[Any]:
         """Return a single value as a list, or a list of at least one."""

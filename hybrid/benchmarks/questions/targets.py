@@ -54,7 +54,7 @@ def kind_of(row: DataRow, columns: Columns, layout: Layout, choices: Sequence[st
         if word not in words:
             hint = did_you_mean(word, words)
             raise DataError(
-                f"{row.where}, column {columns.kind}: {kind_text!r:.40} is no kind{hint}: {', '.join(words)}"
+                f"{row.where}, column {columns.kind}: {kind_text!r:.40} is not a kind{hint}: {', '.join(words)}"
             )
         return Kind(word)
     if layout.kind is not None:
@@ -110,11 +110,11 @@ def target_of(
         return "yes" if word in YES_IF_KIND else "no"
     if kind is Kind.INTEGER:
         if not WHOLE.fullmatch(text):
-            raise DataError(f"{location}: {text!r:.60} is no whole number from 0; `kind: number` takes others")
+            raise DataError(f"{location}: {text!r:.60} is not a whole number from 0; `kind: number` takes others")
         return int(text)
     value = number_in(text)
     if value is None:
-        raise DataError(f"{location}: {text!r:.60} is no number; write 1204.75 or 1,204.75")
+        raise DataError(f"{location}: {text!r:.60} is not a number; write 1204.75 or 1,204.75")
     return {"number": value, **_tolerance(row, columns.tolerance)}
 
 
@@ -210,7 +210,7 @@ def _tolerance(row: DataRow, column: str) -> dict[str, Json]:
     relative = text.endswith("%")
     value = number_in(text.removesuffix("%").strip())
     if value is None or value < 0:
-        raise DataError(f"{row.where}, column {column}: {text!r:.40} is no tolerance: write 0.5, or 5%")
+        raise DataError(f"{row.where}, column {column}: {text!r:.40} is not a tolerance: write 0.5, or 5%")
     return {"tolerance": value / 100 if relative else value, "relative": relative}
 
 
@@ -223,7 +223,7 @@ def _place(kind: Kind, row: DataRow, columns: Columns) -> dict[str, Json]:
         x0, y0, x1, y1 = values
         if not (x0 < x1 and y0 < y1):
             raise DataError(
-                f"{location}: {value!r:.60} is no box: write left, top, right, bottom (and no width and height)"
+                f"{location}: {value!r:.60} is not a box: write left, top, right, bottom (and no width and height)"
             )
         return {"box": [x0, y0, x1, y1]}
     if kind is Kind.BOX or values is None or len(values) != 2:

@@ -233,7 +233,9 @@ def server_url(address: str | None) -> str:
         usual = _PORTS[parts.scheme]
         port = parts.port or (usual if has_scheme else PORT)
     except (ValueError, KeyError):
-        raise UsageError(f"--base-url or OLLAMA_HOST: {address!r} is no address; write http://HOST:{PORT}") from None
+        raise UsageError(
+            f"--base-url or OLLAMA_HOST: {address!r} is not an address; write http://HOST:{PORT}"
+        ) from None
     host = {"0.0.0.0": HOST, "::": "::1"}.get(parts.hostname or HOST, parts.hostname or HOST)  # noqa: S104 - replaced
     host = f"[{host}]" if ":" in host else host
     user = f"{parts.netloc.rpartition('@')[0]}@" if "@" in parts.netloc else ""

@@ -158,7 +158,7 @@ def readable(data: bytes) -> dict[str, Any]:
         data = lines.body()
     body = parse_json(data)
     if not isinstance(body, dict):
-        raise UnreadableReplyError(f"the reply is no JSON object: {_start(data)}")
+        raise UnreadableReplyError(f"the reply is not a JSON object: {_start(data)}")
     if error := body.get("error"):
         # In a stream the status 200 was sent before the error.
         status = body.get("status") or (error.get("code") if isinstance(error, Mapping) else None)

@@ -161,7 +161,7 @@ def _check_argument(kind: ServerKind, key: str) -> None:
     if key in SECRETS:
         raise UsageError(f"--server-arg {key}: secrets belong in the environment, this would be written down")
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9.-]*", key):
-        raise UsageError(f"--server-arg {key}: this is no argument of {kind.title}: write its name without dashes")
+        raise UsageError(f"--server-arg {key}: this is not an argument of {kind.title}: write its name without dashes")
 
 
 def _argument_words(key: str, value: str) -> list[str]:

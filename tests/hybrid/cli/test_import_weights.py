@@ -113,7 +113,7 @@ def test_the_entry_of_a_key_is_read(tmp_path: Path) -> None:
         ("x = 1", "write one mapping"),
         ("{'a': 'b'}\n{'c': 'd'}", "it has 2"),
         ("{'a': 1}", "is not a text for a text"),
-        ("{'(': 'b'}", "is no regular expression"),
+        ("{'(': 'b'}", "is not a regular expression"),
         ("{'a'", "must be of plain texts"),
     ],
 )
