@@ -202,7 +202,7 @@ def check(
 
     folder = Path(where).expanduser()
     if not (is_hub(where) or where == "sample" or folder.exists()):
-        raise UsageError(f"{where}: there is no such file or folder; give a file of questions, a folder, hub or sample")
+        raise UsageError(f"{where}: file or folder not found; give a file of questions, a folder, hub or sample")
     bench: Benchmark = load("hybrid.benchmarks", benchmark or benchmark_of(where))
     if is_hub(where):
         return _check_hub(bench, where, split, tasks, as_json)

@@ -119,7 +119,7 @@ def check_plugin(value: object, noun: str, package: str = "") -> str:
     name, all_names = str(value), tuple(names(package) if package else solver_names())
     # The names of repetitions are rejected later, with an explanation.
     if name not in all_names and REPEAT not in name:
-        raise ValueError(f"no {noun} {name!r}{did_you_mean(name, all_names)}; there are: {', '.join(all_names)}")
+        raise ValueError(f"no {noun} {name!r}{did_you_mean(name, all_names)}; available: {', '.join(all_names)}")
     return name
 
 

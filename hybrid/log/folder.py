@@ -98,7 +98,7 @@ class RunFolder:
             return
         self.refuse_orphans()
         if not self.path.exists():
-            raise UsageError(f"{self.path} is not a run: there is no such folder; `hybrid runs list` shows the runs")
+            raise UsageError(f"{self.path} is not a run: folder not found; `hybrid runs list` shows the runs")
         raise UsageError(f"{self.path} is not a run: it has no {MANIFEST}{runs_near(self.path)}")
 
     def refuse_impossible(self) -> None:

@@ -97,7 +97,7 @@ def _unknown(name: str) -> UsageError:
     elif not suggestions and Path(name).expanduser().is_dir():
         suggestions = [f"hf:{name}"]
     hint = f" (did you mean {suggestions[0]!r}?)" if suggestions else ""
-    message = f"--model {name!r}: no provider {word!r}{hint}; there are: {', '.join(words)}"
+    message = f"--model {name!r}: no provider {word!r}{hint}; available: {', '.join(words)}"
     return UsageError(
         f"{message} (provider:model), and LangChain's others, such as azure_openai and mistralai; other servers that "
         "speak OpenAI's API: openai:MODEL with --base-url"

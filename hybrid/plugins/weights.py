@@ -142,7 +142,7 @@ def no_directory(source: str) -> str:
     """Explain why a source is not a directory of weights: it is missing, or it is a file."""
     path = Path(source).expanduser()
     if not path.is_file():
-        return f"there is no directory {source}; a repository of the hub is named OWNER/NAME"
+        return f"directory {source} not found; a repository of the hub is named OWNER/NAME"
     if path.suffix == ".safetensors":
         return f"{source} is a file; give the folder that it lies in, with its configuration beside it"
     return f"{source} is a file; `hybrid tools import-weights {source} DIR` writes it as a folder of weights"

@@ -49,7 +49,7 @@ def _parse(value: str, tools: Sequence[Tool]) -> tuple[str, str]:
         if name not in known:
             available = ", ".join(sorted(known))
             hint = did_you_mean(name, sorted(known))
-            raise UsageError(f"{OPTION} {value}: there is no such tool{hint}; there are: {available}")
+            raise UsageError(f"{OPTION} {value}: unknown tool{hint}; available: {available}")
         if not source:
             raise UsageError(f"{OPTION} {value}: write {OPTION} {name}=DIR_OR_ID")
         return name, source

@@ -68,7 +68,7 @@ def mount(
     values = card.resolve_settings(settings)
     folder, origin = _folder(benchmark, data, split_name, tasks, limit, seed)
     if images_root is not None and not (benchmark.takes_images_root and images_root.expanduser().is_dir()):
-        reason = "there is no such folder" if benchmark.takes_images_root else f"{card.name} says where its images lie"
+        reason = "folder not found" if benchmark.takes_images_root else f"{card.name} says where its images lie"
         raise UsageError(f"--images-root {images_root}: {reason}")
     root = images_root and images_root.expanduser()
     source = Source(folder, store, split_name, (), values, images_root=root, generated=origin["kind"] == "sample")
@@ -93,7 +93,7 @@ def chosen_split(card: BenchmarkCard, split: str | None, tasks: Sequence[str]) -
         if name not in choices:
             hint = did_you_mean(name, choices)
             available = ", ".join(choices)
-            raise UsageError(f"--{what} {name}: {card.name} has no {what} {name!r}{hint}; there are: {available}")
+            raise UsageError(f"--{what} {name}: {card.name} has no {what} {name!r}{hint}; available: {available}")
     return split_name
 
 
@@ -105,7 +105,7 @@ def refuse_ungenerated(card: BenchmarkCard, tasks: Sequence[str]) -> tuple[str, 
         available = ", ".join(card.sample_tasks)
         hint = did_you_mean(unknown[0], card.sample_tasks)
         raise UsageError(
-            f"--data sample: --task {', '.join(unknown)} cannot be generated{hint}; there are: {available}"
+            f"--data sample: --task {', '.join(unknown)} cannot be generated{hint}; available: {available}"
         )
     return tuple(tasks) or card.sample_tasks
 
@@ -132,7 +132,7 @@ def _folder(
         raise UsageError(f"--data {data}: this is a file; give the folder with the benchmark's data")
     if not folder.is_dir():
         hint = did_you_mean(data, ("hub", "sample")) or " (or say hub or sample)"
-        raise UsageError(f"--data {data}: there is no such folder{hint}")
+        raise UsageError(f"--data {data}: folder not found{hint}")
     if has_mark(folder):
         # A generated folder that was copied may have been edited, so it is identified by its fingerprint.
         return folder, {"kind": "sample", "folder": True}
@@ -279,7 +279,7 @@ def _unknown_id(name: str, source: Source, limit: int | None, ids: Collection[st
     among = f"the {how_many(len(ids))}" + ("" if limit is None else " of --limit")
     of_tasks = f", task {', '.join(source.tasks)}" if len(source.tasks) == 1 else ""
     hint = did_you_mean(name, ids) or next((f"; an id is such as {each}" for each in sorted(ids)), "")
-    return f"--only {name}: there is no such question among {among}{of_tasks}{hint}"
+    return f"--only {name}: question not found among {among}{of_tasks}{hint}"
 
 
 def _limit_questions(benchmark: Benchmark, source: Source, limit: int | None) -> Iterator[tuple[int, AnyQuestion]]:

@@ -139,7 +139,7 @@ def _check_present(
     names = ", ".join(missing[:MAX_NAMED]) + (f" and {len(missing) - MAX_NAMED} more" if missing[MAX_NAMED:] else "")
     available = ", ".join(sorted(files)[:MAX_NAMED]) or "none of those that are asked for"
     raise DataError(
-        f"{hub_id} at {commit[:12]} has no file {names}; there are: {available}. "
+        f"{hub_id} at {commit[:12]} has no file {names}; available: {available}. "
         f"{benchmark.card.name} is read from another layout: name a revision that has it (--data hub@REVISION)"
     )
 

@@ -186,9 +186,7 @@ def _check_weights(service: ServiceOptions) -> None:
     for name, folder in service.weights.items():
         if name not in tool_names:
             hint = did_you_mean(name, tool_names)
-            raise UsageError(
-                f"--weights {name}={folder}: there is no such tool{hint}; there are: {', '.join(tool_names)}"
-            )
+            raise UsageError(f"--weights {name}={folder}: unknown tool{hint}; available: {', '.join(tool_names)}")
         if service.backend == "classical":
             raise UsageError(f"--weights {name}={folder}: --backend classical loads no weights")
         place = Path(folder).expanduser()

@@ -88,7 +88,7 @@ class _Reader:
         """Return the relative path of a named picture. Raises `DataError` if it is missing or its name not unique."""
         matches = self._by_key.get(name) or self._by_key.get(Path(name).name) or []
         if len(matches) != 1:
-            reason = "there is no picture" if not matches else f"{len(matches)} pictures have the name"
+            reason = "no picture" if not matches else f"{len(matches)} pictures have the name"
             raise DataError(f"{location}: {reason} {name!r:.80} in {self.images}")
         relative = matches[0].relative_to(self.images).as_posix()
         if relative not in self._sizes:
@@ -124,7 +124,7 @@ class _Reader:
             missing = [key for key in ("picture", "x", "y") if chosen[key] is None]
             if missing:
                 listing = ", ".join(columns) or "no column"
-                raise DataError(f"{path.name}: no column for {' and '.join(missing)}; there are: {listing}")
+                raise DataError(f"{path.name}: no column for {' and '.join(missing)}; available: {listing}")
             runs: dict[tuple[str, str], list[tuple[float, float, float]]] = {}
             for row in rows:
                 location = f"{path.name}:{rows.line_num}"

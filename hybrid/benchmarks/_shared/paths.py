@@ -68,7 +68,7 @@ def read_located(folder: Path, name: str, location: str, below: Sequence[str] = 
         # `Path.is_file` raises for a name that is too long.
         leads_out = ".." not in Path(name).parts and any(os.path.isfile(folder / base / name) for base in below)
         reason = ": it is a link to one outside, which is not followed" if leads_out else ""
-        raise DataError(f"{location}: there is no file {name!r:.120} inside {folder}{reason}")
+        raise DataError(f"{location}: no file {name!r:.120} inside {folder}{reason}")
     try:
         return read_image_file(path, f"{location}: {name!r:.80}")
     except OSError as error:

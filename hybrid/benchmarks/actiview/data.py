@@ -66,7 +66,7 @@ def task_of(category: str, location: str) -> str:
     for task, facts in TASKS.items():
         if lowered.startswith(tuple(facts["begins"])):
             return task
-    raise DataError(f"{location}, field category: {category!r} is none of ActiView's eight categories")
+    raise DataError(f"{location}, field category: {category!r} is not one of ActiView's eight categories")
 
 
 def entries(source: Source, settings: Settings) -> tuple[Entry, ...]:

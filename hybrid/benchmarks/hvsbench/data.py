@@ -99,7 +99,7 @@ def _no_type(row: DataRow) -> str:
         question_type = row.cell("question_type")
     except DataError as error:
         return str(error)
-    return f"{row.where}, column question_type: {question_type!r:.60} is none of Q1 to Q13"
+    return f"{row.where}, column question_type: {question_type!r:.60} is not one of Q1 to Q13"
 
 
 def rows(folder: Path, path: Path, question_type: str | None = None, *, images: bool = True) -> Iterator[DataRow]:
@@ -136,7 +136,7 @@ def letter(text: str, options: Sequence[str]) -> str:
         return match[1]
     same = [LETTERS[place] for place, option in enumerate(options) if option and option == text.strip()]
     if len(same) != 1:
-        raise DataError(f"{text!r:.60} is none of the {len(options)} options")
+        raise DataError(f"{text!r:.60} is not one of the {len(options)} options")
     return same[0]
 
 

@@ -210,7 +210,7 @@ def _question(row: PairRow, images: tuple[StoredImage, ...], key: str, prefix: s
         if len(set(choices)) < len(choices):
             raise DataError(f"{row.where}, field question: the options {', '.join(choices)} are not all different")
         if answer not in tuple(LETTERS[: len(choices)]):
-            raise DataError(f"{row.where}, field answer: {answer!r} is none of the {len(choices)} options")
+            raise DataError(f"{row.where}, field answer: {answer!r} is not one of the {len(choices)} options")
     elif answer not in YES_NO:
         raise DataError(f"{row.where}, field answer: expected yes or no, found {row.answer!r}")
     return Question(

@@ -127,7 +127,7 @@ def _read(folder: Path, path: Path, rotations: bool, state: tuple[int, ...]) -> 
             bad.append(BadLine(location, str(error), _task_of(values, types)))
             continue
         if row.id in rows:
-            twice = f"{location}, field question_id: {row.id} also stands in {rows[row.id].where}"
+            twice = f"{location}, field question_id: {row.id} also appears in {rows[row.id].where}"
             bad.append(BadLine(location, twice, row.task))
         else:
             rows[row.id] = row
@@ -179,7 +179,7 @@ def _row(values: Mapping[str, Any], location: str, types: Mapping[str, Task] | N
     else:
         kind = text_of(values, "type", location)
         if kind not in types:
-            raise DataError(f"{location}, field type: {kind!r:.40} is none of {', '.join(types)}")
+            raise DataError(f"{location}, field type: {kind!r:.40} is not one of {', '.join(types)}")
         if place[1] != (kind[-1] if kind != "mcq-cross" else "concat"):
             raise DataError(f"{location}, field type: {kind!r} does not go with the image {image!r}")
         task = types[kind]

@@ -81,7 +81,7 @@ def mapping_of(source: Source, table: Path) -> Path | None:
         return sibling if inside(folder_of(source), sibling) else None
     path = Path(mapping).expanduser()
     if not path.is_file():
-        raise DataError(f"--setting mapping={mapping}: there is no such file")
+        raise DataError(f"--setting mapping={mapping}: file not found")
     return path
 
 

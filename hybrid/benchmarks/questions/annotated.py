@@ -118,7 +118,7 @@ def _in_picture(
         raise DataError(f'{location}: which of {len(sizes)} pictures? write {{"image": 1, "box": [...]}}')
     number = image or 1
     if sizes and not 1 <= number <= len(sizes):
-        raise DataError(f"{location}: there is no picture {number}; the row has {len(sizes)}")
+        raise DataError(f"{location}: no picture {number}; the row has {len(sizes)}")
     own = [sizes[number - 1]] if sizes else []
     # Without sizes (a check of the table alone) positions stay in the frame.
     placed: Any = in_pixels(place, layout.frame, own, location) if own else place

@@ -20,7 +20,7 @@ def check_template(text: str, names: Collection[str]) -> None:
     for _, name, form, conversion in parts:
         if name is not None and (name not in names or form or conversion):
             placeholders = ", ".join(f"{{{name}}}" for name in sorted(names))
-            raise ValueMismatch((), f"{{{name}}} is not a placeholder; there are: {placeholders}")
+            raise ValueMismatch((), f"{{{name}}} is not a placeholder; available: {placeholders}")
 
 
 def check_units(rows: int) -> None:

@@ -161,7 +161,7 @@ class QuestionReader:
         name = name_in(row, column)
         location = f"{row.where}, column {column}"
         if name is None:
-            raise DataError(f"{location}: there is no id")
+            raise DataError(f"{location}: no id")
         if "#" in name:
             raise DataError(f"{location}: {name!r:.80} holds #, which marks the variants of a question")
         first = self.index.place_of(name)
@@ -173,7 +173,7 @@ class QuestionReader:
         columns = self.columns
         question_text = scalar_text(row, columns.question)
         if question_text is None:
-            raise DataError(f"{row.where}, column {columns.question}: there is no question")
+            raise DataError(f"{row.where}, column {columns.question}: no question")
         stem, choices, labels = self._choices(row, question_text)
         kind = kind_of(row, columns, self.layout, choices, has_answer=self.has_answers)
         target = target_of(kind, row, columns, self.layout, choices, labels) if self.has_answers else None
@@ -272,7 +272,7 @@ class QuestionReader:
         )
         if not stored:
             column = ", ".join(self.columns.image) or "image"
-            raise DataError(f"{row.where}, column {column}: there is no image")
+            raise DataError(f"{row.where}, column {column}: no image")
         return stored
 
     def _referred(self, reference: ImageOfRow, location: str) -> bytes:

@@ -81,7 +81,7 @@ def answer_in(row: DataRow, column: str) -> str:
     items = texts(row, column)
     text = items[0] if items is not None and len(items) == 1 else scalar_text(row, column)
     if text is None:
-        raise DataError(f"{row.where}, column {column}: there is no answer")
+        raise DataError(f"{row.where}, column {column}: no answer")
     return text
 
 
@@ -90,7 +90,7 @@ def target_of(
 ) -> Json:
     """Return the right answer; `labels` are the table's own names of the choices, if it has any.
 
-    Raises `DataError` for an answer that does not fit the kind, or is none of the choices.
+    Raises `DataError` for an answer that does not fit the kind, or is not one of the choices.
     """
     column = columns.answer
     location = f"{row.where}, column {column}"
@@ -126,7 +126,7 @@ def _letter(answer: str, choices: Sequence[str], labels: Sequence[str], form: An
         place = int(answer) - (form == "index1") if WHOLE.fullmatch(answer) else -1
         if not 0 <= place < len(choices):
             raise DataError(
-                f"{location}: {answer!r:.60} is none of the {len(choices)} choices by number: {options_text:.200}"
+                f"{location}: {answer!r:.60} is not one of the {len(choices)} choices by number: {options_text:.200}"
             )
         return LETTERS[place]
     by_letter = None if form == "text" else _by_label(answer, labels) if labels else _by_letter(answer, choices)
@@ -140,7 +140,7 @@ def _letter(answer: str, choices: Sequence[str], labels: Sequence[str], form: An
     if index is None:
         by_number = form is None and WHOLE.fullmatch(answer)
         more = " (a mapping may say `answer: index0` or `index1`)" if by_number else ""
-        raise DataError(f"{location}: {answer!r:.60} is none of the choices: {options_text:.200}{more}")
+        raise DataError(f"{location}: {answer!r:.60} is not one of the choices: {options_text:.200}{more}")
     return LETTERS[index]
 
 

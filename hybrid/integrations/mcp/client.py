@@ -136,7 +136,7 @@ def foreign_tools(
                     left_out[name] = f"{name}: there is a tool of that name already"
     if unknown := image_arguments.keys() - tools.keys() - left_out.keys():
         available = ", ".join(tools) or "none"
-        raise UsageError(f"--mcp-image {min(unknown)}: there is no such foreign tool; there are: {available}")
+        raise UsageError(f"--mcp-image {min(unknown)}: unknown foreign tool; available: {available}")
     return ForeignTools(tuple(servers.values()), tools, left_out, partial(McpTools, tools))
 
 

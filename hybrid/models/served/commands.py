@@ -78,7 +78,7 @@ def _llamacpp_words(model: str) -> list[str]:
     path = Path(model).expanduser()
     if not path.is_file():
         if model.lower().endswith(".gguf") or model.startswith(("/", "./", "../", "~")):
-            raise UsageError(f"--model llamacpp:{model}: there is no such file")
+            raise UsageError(f"--model llamacpp:{model}: file not found")
         return ["-hf", model, "--jinja"]
     beside = [other for other in sorted(path.parent.glob("mmproj*.gguf")) if other != path]
     projector = ["--mmproj", str(beside[0])] if len(beside) == 1 else []

@@ -99,9 +99,9 @@ def test_the_page_is_written_and_opened(
     ("words", "message"),
     [
         (["photo.png"], "photo.png is a file, and the question is missing"),
-        (["Is it a cup?"], "there is no picture before the question"),
-        (["away.png", "Is it?"], "away.png: there is no such picture"),
-        (["photo.png", "Is", "it?"], "Is: there is no such picture; put the question into quotation marks"),
+        (["Is it a cup?"], "no picture before the question"),
+        (["away.png", "Is it?"], "away.png: picture not found"),
+        (["photo.png", "Is", "it?"], "Is: picture not found; put the question into quotation marks"),
         ([".", "Is it?"], ".: is a folder"),
         (["photo.png", " "], "the question is empty"),
         (["notes.txt", "Is it?"], "notes.txt"),

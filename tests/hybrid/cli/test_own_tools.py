@@ -83,7 +83,7 @@ def photo(tmp_path: Path) -> Path:
 @pytest.mark.system
 def test_every_command_that_names_a_tool_finds_it(command: Command, tool_folder: Path, photo: Path) -> None:
     path = ("--path", tool_folder)
-    assert "there are: " in command("tools", "show", "redness").err
+    assert "; available: " in command("tools", "show", "redness").err
     assert "Says which share" in command("tools", "show", "redness", *path).out
     assert json.loads(command("tools", "run", "redness", photo, *path, "--json").out)["data"] == {"red_0_1": 1.0}
     result = command("tools", "list", *path, code=0)
@@ -132,7 +132,7 @@ def test_of_two_tools_with_one_name_neither_has_it(tool_folder: Path, tmp_path: 
 def test_a_folder_that_is_none_or_holds_nothing_is_refused(command: Command, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     result = command("tools", "list", "--path", "nowhere")
-    assert (result.code, result.err) == (2, "hybrid: --path nowhere: there is no such folder\n")
+    assert (result.code, result.err) == (2, "hybrid: --path nowhere: folder not found\n")
     result = command("tools", "list", "--path", "empty")
     assert (result.code, result.err.count("\n")) == (2, 1)
     assert "it has no tool (a file NAME.py that defines TOOL)" in result.err

@@ -184,7 +184,7 @@ def test_a_folder_that_names_code_is_not_taken(
         (("markers",), "markers loads no weights of its own"),
         (("--weights", "relation=DIR"), "relation loads no weights of its own"),
         (("dpeth",), "did you mean 'depth'"),
-        (("depth", "--weights", "nowhere"), "--weights nowhere: there is no directory"),
+        (("depth", "--weights", "nowhere"), "--weights nowhere: directory nowhere not found"),
         pytest.param(("depth", "--device", "cuda:999"), "torch sees", marks=pytest.mark.system),  # It loads torch.
     ],
 )

@@ -138,7 +138,7 @@ def test_a_value_that_a_setting_does_not_have_is_refused(blink: Path, tmp_path: 
 
 
 def test_a_folder_that_is_not_there_or_empty(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="there is no such folder"):
+    with pytest.raises(UsageError, match="folder not found"):
         mounted(tmp_path / "nowhere", tmp_path)
     (tmp_path / "empty").mkdir()
     with pytest.raises(DataError, match=r"empty holds no BLINK data: expected TASK/val-\*\.parquet"):

@@ -73,7 +73,7 @@ def test_the_frame_of_the_table_converts(table_writer: Any) -> None:
         ([[4, 3, 8]], "", "is neither a box (four numbers) nor a point (two)"),
         ([[4, 3, 8, "x"]], "", "is neither a box (four numbers) nor a point (two)"),
         ([[4, 3, 8, None]], "", "is neither a box (four numbers) nor a point (two)"),
-        ([{"image": 2, "box": INSIDE}], "", "there is no picture 2; the row has 1"),
+        ([{"image": 2, "box": INSIDE}], "", "no picture 2; the row has 1"),
         ([{"image": True, "box": INSIDE}], "", 'write {"image": 1, "box": [...]} or "point"'),
         ([{"box": INSIDE, "point": [1, 2]}], "", 'write {"image": 1, "box": [...]} or "point"'),
         ("in the upper left", "columns: {evidence: evidence}\n", "is not a list of boxes or points"),

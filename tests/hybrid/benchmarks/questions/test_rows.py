@@ -82,8 +82,8 @@ def test_what_may_not_be_meant_so(table_writer: Any) -> None:
         ":4: its text holds <image>, which is shown as it stands: images come before the text",
         ":5: the choice 'A. one' begins with its letter, which is shown before it again",
         ":5: the choice 'B. two' begins with its letter, which is shown before it again",
-        ":6: the choice 'one' stands in the question too: options are shown twice",
-        ":6: the choice 'two' stands in the question too: options are shown twice",
+        ":6: the choice 'one' is also in the question: options are shown twice",
+        ":6: the choice 'two' is also in the question: options are shown twice",
     ]
 
 

@@ -99,7 +99,7 @@ def test_an_interpreter_runs_the_module(tmp_path: Path, monkeypatch: pytest.Monk
     [
         ("vllm:", {}, "write vllm: with a folder or OWNER/NAME"),
         ("llamacpp:", {}, "FILE.gguf or OWNER/NAME"),
-        ("llamacpp:./away.gguf", {}, "there is no such file"),
+        ("llamacpp:./away.gguf", {}, "file not found"),
         ("vllm:m", {"port": "1"}, "--server-arg port: hybrid sets this itself"),
         ("vllm:m", {"--served_model_name": "x"}, "hybrid sets this itself"),
         ("vllm:m", {"api-key": "abc"}, "secrets belong in the environment"),
