@@ -83,7 +83,7 @@ def _of_manifest(path: Path) -> ConfigFile:
     options = content.get(OPTIONS)
     if not isinstance(options, dict):
         raise UsageError(
-            f"--config {path}: this manifest tells no options: its run is an import, was made from Python without "
+            f"--config {path}: this manifest records no options: its run is an import, was made from Python without "
             "them, or by an older version"
         )
     if REDACTED in json.dumps(options):

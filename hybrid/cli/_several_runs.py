@@ -272,7 +272,7 @@ def run_matrix(variants: Sequence[Variant]) -> int:
         places = {name: first.setdefault(answers_rest_on(run, name), folder) for name in run.solvers}
         elsewhere = {name: other_folder for name, other_folder in places.items() if other_folder != folder}
         for name, other_folder in elsewhere.items():
-            tell(f"note: {name} would answer as in {other_folder}: it is asked there alone")
+            tell(f"note: {name} would answer as in {other_folder}: it is asked only there")
         run = replace(run, solvers={name: solver for name, solver in run.solvers.items() if name not in elsewhere})
         config = changed(config, {"solvers": tuple(dict.fromkeys(map(word_of, run.solvers)))})
         facts = (variant, config, folder, run.benchmark.card.name, tuple(run.solvers), elsewhere, run.missing)

@@ -162,7 +162,7 @@ def _brought(tool: Tool, request: _Wanted) -> list[FoundWeights]:
             keep(reference, repository(request.source, reference))
         folder = weights_of(tool, learned, request.named, download=request.source is None)
         if folder is None or next(folder.rglob("*.safetensors"), None) is None:
-            raise WeightsError(f"weights absent: {folder} holds no .safetensors file, and no other format is read")
+            raise WeightsError(f"weights absent: {folder} contains no .safetensors file, and no other format is read")
         entry = FoundWeights(name, reference, str(folder), weights_sha256(folder))
         _say("here", str(folder))
         _say("sha256", str(entry.sha256))
@@ -255,7 +255,7 @@ def keep(reference: str, folder: Path) -> None:
     look_through(folder, reference)
     files = _wanted_files(folder)
     if not any(path.suffix == ".safetensors" for path in files):
-        raise WeightsError(f"weights absent: {folder} holds no .safetensors file, and no other format is read")
+        raise WeightsError(f"weights absent: {folder} contains no .safetensors file, and no other format is read")
     content = hashlib.sha256()
     for path in files:
         with path.open("rb") as file:

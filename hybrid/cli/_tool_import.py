@@ -109,7 +109,7 @@ def import_weights(
 def refuse_existing(out: Path) -> None:
     """Raise `UsageError` where the folder holds anything already, or is a file."""
     if out.is_file() or (out.is_dir() and any(out.iterdir())):
-        raise UsageError(f"{out} is there already: name a new folder")
+        raise UsageError(f"{out} already exists: name a new folder")
 
 
 def read_tensors(file: Path, key: str | None = None) -> tuple[dict[str, Any], list[str]]:

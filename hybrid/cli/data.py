@@ -164,7 +164,10 @@ def _expected_counts(benchmark: Benchmark, source: Source, tasks: tuple[str, ...
     "--setting", "settings", multiple=True, metavar="KEY=VALUE", help="As of `hybrid run`: mapping=FILE.yaml."
 )
 @click.option(
-    "--images-root", type=types.ANY_PATH, metavar="DIR", help="As of `hybrid run`: where paths of images begin."
+    "--images-root",
+    type=types.ANY_PATH,
+    metavar="DIR",
+    help="As for `hybrid run`: the folder that image paths are relative to.",
 )
 @click.option("--strict", is_flag=True, help="Refuse data of which a row cannot be used: exit code 2.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")

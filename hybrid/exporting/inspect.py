@@ -83,7 +83,7 @@ class Inspect(Exporter):
             raise
         if path.suffix.lower() == ".json" and not LISTED.match(path.name):
             notes.append(
-                "`inspect view` lists a .json only where its name begins with a time: "
+                "`inspect view` lists a .json only if its name begins with a time: "
                 "give a folder, or a name that ends in .eval"
             )
         return Written(tuple(paths), tuple(dict.fromkeys(notes)))

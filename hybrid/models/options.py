@@ -195,9 +195,9 @@ def _temperature(provider: Provider, model: str, settings: ModelSettings) -> dic
     if settings.temperature is None:
         return {}
     if provider.no_temperature and re.match(provider.no_temperature, model):
-        reason = f"={settings.temperature}: {model} takes no temperature"
+        reason = f"={settings.temperature}: {model} does not accept a temperature"
     elif provider.effort_excludes_temperature and settings.reasoning_effort is not None:
-        reason = f": {provider.name} takes none together with --reasoning-effort"
+        reason = f": {provider.name} does not accept it together with --reasoning-effort"
     else:
         return {"temperature": settings.temperature}
     if settings.temperature:

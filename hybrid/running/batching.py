@@ -27,7 +27,7 @@ def refuse_unbatched(run: ResolvedRun) -> None:
     config, settings = run.config, run.config.model_settings
     if settings.batch:
         if config.engine != LOCAL:
-            raise UsageError(f"--batch collects what this process asks: leave --engine {config.engine} away")
+            raise UsageError(f"--batch collects what this process asks: omit --engine {config.engine}")
         if config.model_settings.stream == "on":
             raise UsageError("--stream on: the replies of --batch come whole")
         if config.objects.model is not None:

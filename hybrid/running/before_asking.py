@@ -137,7 +137,7 @@ async def _ask_about_tools(
         reason = uncalled(model.name, check["verdict"], check["said"], check["read_from"])
         _let_in(run, "toolless", TOOLLESS, reason)
     if check.get("verdict") == "none":
-        tell(f"note: {model.name} called no tool when it was told to: the tools may have no effect")
+        tell(f"note: {model.name} did not call a tool when told to: the tools may have no effect")
     if check.get("verdict") != "calls" or not shows_tool_pictures(run) or sight.get("verdict") == "blind":
         return run
 
@@ -157,7 +157,7 @@ async def _ask_about_tools(
     if check.get("verdict") in ("blind", "refused"):
         _let_in(run, "blind-tools", BLIND_TOOLS, unseen(model.name, check))
     if check.get("verdict") == "unknown":
-        tell(f"note: whether {model.name} sees pictures of tools is not known: it said {check['said']!r} to one")
+        tell(f"note: it is unknown whether {model.name} sees pictures of tools: it answered {check['said']!r}")
     for note in _thinking_notes(model.name, check):
         tell(note)
     return _with_settings(run, model, with_place(run.config.model_settings, check))
@@ -199,7 +199,7 @@ def unseen(name: str, check: Mapping[str, Any]) -> str:
     """Return the reason why pictures of tools are not seen, and the remedy."""
     tokens, without = check.get("input_tokens"), check.get("without_image")
     if check.get("verdict") == "refused":
-        reason = f"its server takes none ({check['said']})"
+        reason = f"its server does not accept them ({check['said']})"
         return f"--model {name} gets no pictures of tools: {reason}. Say --show text, which sends only their text"
     token_counts = f", and its input is {tokens} tokens with it and {without} without" if tokens and without else ""
     problem = f"it cannot read the number in the picture of a tool's result (it said {check['said']!r}){token_counts}"

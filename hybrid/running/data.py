@@ -257,7 +257,7 @@ def questions(
     finally:
         spool.close()
     if not readable:
-        raise DataError(f"{source.folder} holds no question of the split {source.split}")
+        raise DataError(f"{source.folder} contains no question of the split {source.split}")
     return readable
 
 

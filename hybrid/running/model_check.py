@@ -525,7 +525,7 @@ class _Check:
             await self.say(PLAIN_TEXT, extra=extra)
         except ModelRefused:
             return [CheckRow("takes logprobs", "it refuses them", "no loss: likelihoods need hf:")]
-        return [CheckRow("takes logprobs", "it does not refuse them", "of no use to a run: likelihoods need hf:")]
+        return [CheckRow("takes logprobs", "it does not refuse them", "not usable in a run: likelihoods need hf:")]
 
 
 async def _try(title: str, probe: Probe) -> list[CheckRow]:

@@ -212,7 +212,7 @@ def _check_options(config: RunConfig) -> None:
     if config.cache_replies and config.objects.model is not None:
         raise UsageError(f"--cache-replies: the replies of model={config.model}, a Python object, may change unnoticed")
     if config.cache_replies and config.engine != LOCAL:
-        raise UsageError(f"--cache-replies: they are on the disk of this machine; leave --engine {config.engine} away")
+        raise UsageError(f"--cache-replies: they are on the disk of this machine; omit --engine {config.engine}")
     if config.engine != LOCAL and (option := next((name for is_handed_in, name in handed_in if is_handed_in), None)):
         value = getattr(config, option)
         raise UsageError(f"{option}={value}: an object is asked in this process, not by --engine {config.engine}")

@@ -206,7 +206,7 @@ def write_trust(folder: RunFolder, out: Path, folds: int, asked_for: Collection[
         )
     counted_answers = cases(folder)
     if not counted_answers:
-        raise UsageError(f"{folder.path} holds no specialist answers: run the specialist or the arbiter in it first")
+        raise UsageError(f"{folder.path} contains no specialist answers: run the specialist or the arbiter in it first")
     tool_names = dict.fromkeys(case.key[0] for case in counted_answers)
     for name in asked_for:
         if name not in tool_names:

@@ -69,7 +69,7 @@ def read_supplied(path: Path) -> SuppliedTexts:
     except DataError as error:
         raise UsageError(f"--setting context: {error}") from error
     if not texts:
-        raise UsageError(f"--setting context: {path} holds no text")
+        raise UsageError(f"--setting context: {path} contains no text")
     return SuppliedTexts(texts, hashlib.sha256(data).hexdigest())
 
 

@@ -57,7 +57,7 @@ def asset_folder(folder: Path) -> Path:
             if candidate.name == "asset" and candidate == folder and not any(map(Path.is_dir, folder.iterdir())):
                 raise DataError(f"{folder} holds {DATA} and no ActiView data: the pictures lie in folders next to it")
             return candidate
-    raise DataError(f"{folder} holds no ActiView data: expected asset/{DATA} (or {DATA})")
+    raise DataError(f"{folder} contains no ActiView data: expected asset/{DATA} (or {DATA})")
 
 
 def task_of(category: str, location: str) -> str:

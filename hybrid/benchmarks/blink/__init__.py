@@ -57,7 +57,7 @@ class Blink(Benchmark):
         """Return the tasks with a parquet file of the split in the folder."""
         files = {task: paths for task in TASKS if (paths := _files(source, task))}
         if not files:
-            raise DataError(f"{source.folder} holds no BLINK data: expected TASK/{source.split}-*.parquet")
+            raise DataError(f"{source.folder} contains no BLINK data: expected TASK/{source.split}-*.parquet")
 
         def check(path: Path) -> None:
             with opened(source.folder, path, COLUMNS):

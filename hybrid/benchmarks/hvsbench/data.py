@@ -173,7 +173,7 @@ def human_paths(text: str) -> tuple[Scanpath, ...]:
     except OverflowError as error:
         raise DataError(f"a number that is too large ({error})") from error
     if not paths:
-        raise DataError(f"{text!r:.80} holds no scanpath")
+        raise DataError(f"{text!r:.80} contains no scanpath")
     for number, path in enumerate(paths, 1):
         _check_path(path, f"scanpath {number}")
     return paths

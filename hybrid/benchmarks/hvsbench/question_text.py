@@ -129,7 +129,7 @@ def _boxes(text: str, size: tuple[int, int], form: str) -> Iterator[Box]:
         x1, y1 = (x0 + a, y0 + b) if form == "xywh" else (a, b)
         if x1 <= x0 or y1 <= y0:
             other = "xyxy" if form == "xywh" else "xywh"
-            raise DataError(f"the box {[x0, y0, a, b]} has no area as {form}; the setting boxes={other} reads it anew")
+            raise DataError(f"the box {[x0, y0, a, b]} has no area as {form}; try the setting boxes={other}")
         yield Box(x0 * width, y0 * height, x1 * width, y1 * height)
 
 

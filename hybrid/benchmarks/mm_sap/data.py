@@ -26,7 +26,9 @@ def paths(folder: Path) -> tuple[Path, ...]:
     """Return the parquet files under a folder, including unusable ones. Raises `DataError` if there are none."""
     files = tuple(sorted(folder.rglob("*.parquet")))
     if not files:
-        raise DataError(f"{folder} holds no MM-SAP data: expected parquet files of BasicVisQA, KnowVisQA, BeyondVisQA")
+        raise DataError(
+            f"{folder} contains no MM-SAP data: expected parquet files of BasicVisQA, KnowVisQA, BeyondVisQA"
+        )
     return files
 
 

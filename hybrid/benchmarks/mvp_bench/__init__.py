@@ -195,7 +195,7 @@ def _root(source: Source) -> Path:
         if (root / SINGLE_RUN).is_file():
             return root
     raise DataError(
-        f"{source.folder} holds no MVP-Bench data: expected {SINGLE_RUN} and {ROTATIONS}, "
+        f"{source.folder} contains no MVP-Bench data: expected {SINGLE_RUN} and {ROTATIONS}, "
         "which are in the folder data of https://github.com/GuanzhenLi/MVP-Bench"
     )
 

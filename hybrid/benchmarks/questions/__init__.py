@@ -47,7 +47,7 @@ class Questions(TableBenchmark):
             return tuple(existing)
         names = ", ".join(f"{STEM}{ending}" for ending in ENDINGS)
         if not existing:
-            raise DataError(f"{source.folder} holds no file of questions: expected one of {names}; or give a file")
+            raise DataError(f"{source.folder} contains no file of questions: expected one of {names}; or give a file")
         raise DataError(
             f"{source.folder} holds {' and '.join(path.name for path in existing)}: keep one, or give a file"
         )

@@ -285,7 +285,7 @@ class QuestionReader:
             )
         data = next((data for _, data in images(row, self.columns.image, self.images_root)), None)
         if data is None or isinstance(data, ImageOfRow):
-            raise DataError(f"{location}: row {reference!r:.64}, whose image it names, has none of its own")
+            raise DataError(f"{location}: row {reference!r:.64}, whose image it names, has no image")
         return data
 
     def _groups(self, row: DataRow) -> Mapping[str, str]:

@@ -63,7 +63,7 @@ class RecipeBenchmark(TableBenchmark):
         patterns = [pattern.format(split=source.split) for pattern in self.recipe.hub.files]
         paths = tuple(sorted({path for pattern in patterns for path in folder.glob(pattern)}))
         if not paths:
-            raise DataError(f"{source.folder} holds no {self.card.short_title} data: expected {', '.join(patterns)}")
+            raise DataError(f"{source.folder} contains no {self.card.short_title} data: expected {', '.join(patterns)}")
         return paths
 
     def schema_mismatch(self, source: Source) -> str | None:

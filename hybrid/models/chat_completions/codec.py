@@ -213,7 +213,7 @@ def readable(data: bytes) -> dict[str, Any]:
         raise error_in_reply(error)
     first = _choice(body)
     if first is None:
-        raise UnreadableReplyError(f"the reply holds no message: {_start(data)}")
+        raise UnreadableReplyError(f"the reply contains no message: {_start(data)}")
     if first.get("error"):
         raise error_in_reply(first["error"])
     message = first["message"]

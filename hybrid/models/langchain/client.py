@@ -183,7 +183,7 @@ class LangChainClient:
             return False
         if terms != replace(PLAIN, without=terms.without):
             raise ModelRefused(
-                f"--model {self.name}: its server takes requests only where {terms.changes(self._terms)[0]}, which "
+                f"--model {self.name}: its server takes requests only if {terms.changes(self._terms)[0]}, which "
                 f"LangChain does not do; {OTHER_WAY}: {failed.text}"
             ) from error
         self._terms, self._chat_models = terms.announce(self.name, self._terms, f" ({failed.text})"), {}

@@ -184,7 +184,7 @@ def test_a_manifest_without_options_or_with_a_secret_says_so(tmp_path: Path) -> 
     content = json.loads(file.read_text())
     del content["options"]
     write_file(file, json.dumps({**content, "sha256": seal_of(content)}))
-    with pytest.raises(UsageError, match="tells no options"):
+    with pytest.raises(UsageError, match="records no options"):
         context("--config", file)
 
 

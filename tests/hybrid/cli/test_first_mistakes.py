@@ -121,14 +121,14 @@ def test_only_a_run_without_answers_is_removed(tmp_path: Path) -> None:
         (("benchmarks", "show"), "hybrid: Missing argument 'NAME'; `hybrid benchmarks list` shows what there is"),
         (("compare",), "hybrid: Missing argument 'PATHS...'; `hybrid runs list` shows what there is"),
         (("export", "absent"), "hybrid: Invalid value for 'RUN[/SOLVER]': Directory 'absent' does not exist; `hybrid"),
-        (("rum",), "hybrid: No such command 'rum' (did you mean 'run'?); `hybrid --help` says what it takes"),
+        (("rum",), "hybrid: No such command 'rum' (did you mean 'run'?); `hybrid --help` shows the usage"),
         (
             ("run", "blink", "--model", "hf:absent", "--data", "sample", "--task", "Jigsaw"),
             "directory absent not found; a repository of",
         ),
         (
             ("run", "blink", "--model", "hf:.", "--data", "sample", "--task", "Jigsaw"),
-            "--model hf:.: the directory holds no config.json",
+            "--model hf:.: the directory contains no config.json",
         ),
         (("run", "blink", "--model", "gpt4o"), "no provider 'gpt4o' (did you mean 'openai:gpt4o'?)"),
         (
@@ -258,4 +258,4 @@ def test_a_generated_table_read_as_own_questions_keeps_its_mark(command: Command
 @pytest.mark.parametrize("words", [("rum",), ("exprot", "run"), ("run", "blink", "--modle", "x")])
 def test_a_misspelt_word_ends_in_one_sentence_with_the_suggestion(command: Command, words: Words) -> None:
     error = command(*words, code=2).err
-    assert re.search(r" \(did you mean .*\?\); `hybrid .*--help` says what it takes$", error.strip()), error
+    assert re.search(r" \(did you mean .*\?\); `hybrid .*--help` shows the usage$", error.strip()), error

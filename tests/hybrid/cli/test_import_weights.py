@@ -58,7 +58,7 @@ def test_a_dry_run_writes_nothing_and_an_old_folder_is_kept(checkpoint: Path, tm
     assert not out.exists()
     out.mkdir()
     (out / "mine.txt").write_text("kept")
-    assert "is there already: name a new folder" in command("tools", "import-weights", checkpoint, out, code=2).err
+    assert "already exists: name a new folder" in command("tools", "import-weights", checkpoint, out, code=2).err
 
 
 def test_a_file_of_more_than_tensors_is_refused_by_what_it_names(tmp_path: Path) -> None:

@@ -126,4 +126,4 @@ def test_a_new_recipe_runs_as_it_stands(command: Command) -> None:
     assert "next: hybrid run traffic" in command(*words).out
     result = command("run", "traffic", "--data", "sample", "--limit", "2", "--solver", "chance", "--path", "recipes")
     assert result.code == 0, result.err
-    assert "is there already" in command(*words).err
+    assert "already exists" in command(*words).err

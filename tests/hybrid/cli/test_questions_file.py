@@ -48,7 +48,7 @@ def test_the_template_is_whole_in_every_ending(command: Command, tmp_path: Path,
     kinds = {kind for task in report["tasks"].values() for kind in task["kinds"]}
     assert kinds == {"choice", "yes_no", "integer", "number", "text", "point", "box"}
     assert report["doubtful"] == []
-    assert "is there already" in command("data", "template", "-o", path, code=2).err
+    assert "already exists" in command("data", "template", "-o", path, code=2).err
 
 
 def test_broken_rows_are_named_and_strict_refuses_them(command: Command, file: Path, words: Words) -> None:

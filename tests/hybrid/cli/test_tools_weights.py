@@ -124,7 +124,7 @@ def test_one_broken_tool_loses_no_other_and_ends_with_3(
     assert "is gated" in values["segmentation"]
     assert "HF_TOKEN" in values["segmentation"]
     assert f"no/where is not at {hub.url}" in values["detection"]
-    assert "holds no .safetensors file" in values["depth"]
+    assert "contains no .safetensors file" in values["depth"]
     assert "next: hybrid tools run eye PICTURE_1" in result.out
     rows = json.loads(Path("out.json").read_text())
     assert ([row["tool"] for row in rows["weights"]], rows["absent"]) == (["eye"], list(payload))

@@ -186,7 +186,7 @@ def test_content_that_is_one_part_is_read() -> None:
 
 @pytest.mark.parametrize("body", [{"choices": [{}]}, {"choices": []}, {"choices": "no"}, {}])
 def test_a_reply_without_a_message_and_a_word_is_none(body: Any) -> None:
-    with pytest.raises(UnreadableReplyError, match="holds no message"):
+    with pytest.raises(UnreadableReplyError, match="contains no message"):
         readable(json.dumps(body).encode())
 
 

@@ -161,7 +161,7 @@ def test_a_batch_that_was_refused_for_now_or_whose_answer_was_lost_is_taken_once
 
 
 def test_a_wrong_key_and_a_server_without_batches_end_the_run(config: RunConfig) -> None:
-    for status, text in ((401, "check the key"), (404, "takes no batches")):
+    for status, text in ((401, "check the key"), (404, "does not accept batches")):
         with batch_server(Behaviour(refusals=[status])) as server:
             stopped = go(at(config, server)).stopped
         assert isinstance(stopped, ModelRefused)

@@ -140,8 +140,11 @@ def refused(words: str, kind: type[HybridError] = Outage) -> HybridError:
 @pytest.mark.parametrize(
     ("replies", "message"),
     [
-        ((refused("m does not support tools"),), "takes no tools: say --tool-calling text.*does not support tools"),
-        ((refused("tools[0].function: unexpected"), "ready"), "takes no tools: .*unexpected"),
+        (
+            (refused("m does not support tools"),),
+            "does not accept tools: use --tool-calling text.*does not support tools",
+        ),
+        ((refused("tools[0].function: unexpected"), "ready"), "does not accept tools: .*unexpected"),
         ((UNREADABLE,), r"cannot be read \(Kimi: .*--tool-call-parser kimi_k2.*--tool-calling text"),
         ((DROPPED,), r"cannot be read \(dropped by its server: .*--tool-call-parser .*--tool-calling text"),
     ],

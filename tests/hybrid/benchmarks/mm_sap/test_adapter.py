@@ -122,7 +122,7 @@ def test_the_set_may_stand_in_a_column(tmp_path: Path) -> None:
 
 def test_no_files_and_no_parquet(tmp_path: Path) -> None:
     (tmp_path / "d").mkdir()
-    with pytest.raises(DataError, match="holds no MM-SAP data"):
+    with pytest.raises(DataError, match="contains no MM-SAP data"):
         asked(tmp_path / "d", tmp_path)
     (tmp_path / "d" / "basic.parquet").write_bytes(b"no table")
     with pytest.raises(DataError, match=r"basic.parquet is not a readable parquet file"):

@@ -120,7 +120,7 @@ def test_an_answer_that_stands_for_a_hidden_one_is_doubtful(table_writer: Any, a
 
 
 @pytest.mark.parametrize(
-    ("task", "reason"), [("", "it has no task"), ("x" * 300, "is not a name"), ("a\nb", "is not a name")]
+    ("task", "reason"), [("", "no task; the row counts with"), ("x" * 300, "is not a name"), ("a\nb", "is not a name")]
 )
 def test_a_row_that_counts_with_its_neighbour_is_doubtful(table_writer: Any, task: str, reason: str) -> None:
     tasks = ("a", "b", task)
