@@ -137,7 +137,7 @@ def test_only_a_run_without_answers_is_removed(tmp_path: Path) -> None:
         ),
         (
             ("run", "blink", "--data", "sample", *CHANCE, "--task", "Depth"),
-            "(did you mean 'Relative_Depth'?); there",
+            "(did you mean 'Relative_Depth'?); available: ",
         ),
         (("run", "blink", "--limit", "ten"), "Invalid value for '--limit': 'ten' is not a valid integer; `hybrid run"),
         (("data", "check", "absent.csv"), "hybrid: absent.csv: file or folder not found; give a file of"),
