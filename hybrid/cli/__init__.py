@@ -182,7 +182,7 @@ def _ended() -> int:
     try:
         return cli(standalone_mode=False) or 0
     except (click.exceptions.Abort, KeyboardInterrupt):
-        click.echo("interrupted; what was finished is kept, and the same command goes on from there", err=True)
+        click.echo("interrupted; finished answers are saved, and the same command resumes the run", err=True)
         return 130
     except click.exceptions.NoArgsIsHelpError as error:
         error.show()

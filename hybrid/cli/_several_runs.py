@@ -146,7 +146,7 @@ def ask_and_show(
         places, command = ", ".join(map(str, folders)), redact(shlex.join([*program(), *sys.argv[1:]]))
         for warning in filter(None, (words(place) for place in folders for words in (batches_still_running, left_in))):
             click.echo(warning, err=True)
-        click.echo(f"{interrupted}; what is finished is kept in {places}; to go on: {command}", err=True)
+        click.echo(f"{interrupted}; finished answers are saved in {places}; to resume: {command}", err=True)
         return interrupted.exit_code
     except UsageError:
         results.remove_unanswered()
@@ -168,7 +168,7 @@ def _print_stop(results: AskedRuns, runs: int) -> None:
     """Print the number of open questions and runs, and why the command stopped."""
     waiting = f" and {results.waiting} of {runs} runs not begun" if results.waiting else ""
     # Some reasons already say what to do.
-    more = "" if AGAIN in str(results.reason) else f"; what is finished is kept: {AGAIN}"
+    more = "" if AGAIN in str(results.reason) else f"; finished answers are saved: {AGAIN}"
     click.echo(redact(f"stopped with {how_many(results.left)} open{waiting}: {results.reason}{more}"), err=True)
 
 

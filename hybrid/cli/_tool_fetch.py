@@ -65,7 +65,7 @@ class _Wanted:
     type=types.EXISTING_FOLDER,
     help="A folder of repositories, each OWNER/NAME or OWNER--NAME in it, instead of the hub.",
 )
-@click.option("--dry-run", is_flag=True, help="Say what would be fetched; fetch and check nothing.")
+@click.option("--dry-run", is_flag=True, help="Only print what would be fetched; do not fetch or check anything.")
 @click.option("--no-check", is_flag=True, help="Do not ask the weights their known answers.")
 @click.option("--device", type=types.DEVICE, default="cpu", show_default=True, help="Where they are checked.")
 @click.option("-o", "--out", type=types.ANY_PATH, help="Also write tool, id, path and sha256 as JSON.")

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 @shared.weights
 @shared.backend
 @shared.device
-@click.option("--contract", is_flag=True, help="Ask instead what every tool owes, of this one.")
+@click.option("--contract", is_flag=True, help="Check instead the contract that every tool must keep.")
 @click.option("--args", "args_json", help="With --contract: arguments of a plain call, as JSON.")
 @path_option
 @told_options

@@ -47,7 +47,7 @@ RARE = RARE_BESIDE_RUN | {"tool_output", "path", "form_csv", "form_latex"}
     "--solver",
     type=types.SOLVER,
     shell_complete=_complete.solvers,
-    help="One that offers a model tools.  [default: controller]",
+    help="A solver that offers tools to the model.  [default: controller]",
 )
 @click.option("-o", "--out", type=types.ANY_PATH, help="Folder of the ablation, with a run in each folder.")
 @click.option(
@@ -64,7 +64,7 @@ RARE = RARE_BESIDE_RUN | {"tool_output", "path", "form_csv", "form_latex"}
     "--report",
     type=types.EXISTING_PATH,
     metavar="DIR",
-    help="Only print the ablation in this folder. Heeds --solver, --unanswered, --allow-failed and the forms.",
+    help="Only print the ablation in this folder. Uses --solver, --unanswered, --allow-failed and the output formats.",
 )
 @form_options
 @told_options

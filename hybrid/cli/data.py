@@ -155,7 +155,11 @@ def _expected_counts(benchmark: Benchmark, source: Source, tasks: tuple[str, ...
 
 @command.command()
 @click.argument("where", metavar="FILE|DIR|hub")
-@click.option("--benchmark", type=types.BENCHMARK, help="Whose data.  [default: blink; of a file of questions, none]")
+@click.option(
+    "--benchmark",
+    type=types.BENCHMARK,
+    help="The benchmark of the data.  [default: blink; for a file of questions, none]",
+)
 @click.option("--split", help="A split of the data.  [default: the benchmark's first]")
 @click.option(
     "--task", "tasks", cls=types.Listed, multiple=True, metavar="A,B", help="Only these tasks.  [default: every task]"

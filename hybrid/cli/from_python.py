@@ -230,7 +230,7 @@ def with_names(options: Mapping[str, object]) -> tuple[Objects, dict[str, object
                     )
                 if name in used_names() or objects.setdefault(name, entry) is not entry:
                     raise UsageError(
-                        f"{key}: there is another {name!r} already: write {name!r} to use that one, or give this "
+                        f"{key}: another {name!r} already exists: write {name!r} to use that one, or give this "
                         "object another name"
                     )
             entries.append(name)

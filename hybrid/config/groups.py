@@ -94,7 +94,7 @@ class ModelSettings:
     ] = None
     reasoning_effort: Annotated[str | None, MODEL("--reasoning-effort WORD", "Effort of a reasoning model.")] = None
     thoughts: Annotated[
-        Thoughts, MODEL("--reasoning", "Whether a model is sent its own thoughts again, between its turns.")
+        Thoughts, MODEL("--reasoning", "Whether the model's own reasoning is sent back to it between turns.")
     ] = "keep"
     stream: Annotated[
         Streaming,
@@ -111,7 +111,7 @@ class ModelSettings:
     # Timeout of one HTTP request; for a stream it limits each gap, and ten times as much the total.
     timeout_s: Annotated[float, model_arg("timeout_s")] = 120.0
     wait_for_server: Annotated[
-        str | None, MODEL("--wait-for-server TIME", "How long to wait for a server that is away: 2h, 90m.")
+        str | None, MODEL("--wait-for-server TIME", "How long to wait for a server that is down: 2h, 90m.")
     ] = None
     # Arguments of a server that this program starts (`models/served`).
     server_args: Annotated[
@@ -297,7 +297,7 @@ class BackendChoice:
         bool,
         TOOLS(
             "--unchecked-weights",
-            "Take learned weights without their known-answer images; the run is labelled, as by --allow.",
+            "Use learned weights without checking their known-answer images; the run is labelled, as by --allow.",
         ),
     ] = False
     dtype: Annotated[

@@ -144,7 +144,7 @@ class RunFolder:
             names = ", ".join(path.parent.name for path in orphans)
             raise UsageError(
                 f"{self.path} holds answers of {names} and no {MANIFEST}, so nothing says which model and which "
-                f"configuration gave them: put the manifest back, or move these answers away"
+                f"configuration gave them: restore the manifest, or move these answers elsewhere"
             )
 
     @property

@@ -70,7 +70,9 @@ def open_model(name: str, settings: ModelSettings, store: ImageStore, client: Ba
     opener: ModelOpener = load(OPENED, word)
     model = opener(name, settings, store)
     if is_outside(OPENED, word) and not isinstance(model, ChatModel):
-        raise UsageError(f"--model {name!r}: {place_of(OPENED, word)} gives a {type(model).__name__} and no ChatModel")
+        raise UsageError(
+            f"--model {name!r}: {place_of(OPENED, word)} returns a {type(model).__name__}, not a ChatModel"
+        )
     return model
 
 

@@ -211,5 +211,5 @@ def _extra(provider: Provider, settings: ModelSettings) -> dict[str, Json]:
         if key in _RESERVED:
             raise UsageError(f"--model-arg {key}: this has an option of its own")
         if _SECRET.search(key):
-            raise UsageError(f"--model-arg {key}: secrets belong in the environment, this would be written down")
+            raise UsageError(f"--model-arg {key}: secrets belong in the environment; options are saved in the run")
     return extra

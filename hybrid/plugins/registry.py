@@ -339,7 +339,7 @@ def _catalogue(word: str) -> tuple[dict[str, dict[str, PluginOrigin]], dict[str,
                 by_package.setdefault(origin.kind.package, {})[name] = origin
                 continue
             other = next((candidate for candidate in origins if candidate is not origin), origin)
-            conflict = f"there is a {word} {name!r} already, {other.label}; rename one of them"
+            conflict = f"a {word} {name!r} already exists, {other.label}; rename one of them"
             missing.setdefault(origin.kind.package, {})[name] = f"{origin.label}: {reason or conflict}"
     return by_package, missing
 
@@ -355,7 +355,7 @@ def _helper_clash(origin: PluginOrigin) -> str | None:
     shadowed = sorted(_modules(earlier) & {name for name in _modules(origin.places) if name.startswith("_")})
     if not shadowed:
         return None
-    return f"there is a {shadowed[0]!r} already, {_file_of(earlier, shadowed[0])}; rename the one beside it"
+    return f"{shadowed[0]!r} already exists, {_file_of(earlier, shadowed[0])}; rename the one next to it"
 
 
 def no_word(word: str) -> str:

@@ -105,7 +105,9 @@ def refuse_other(place: Path) -> None:
         marker = None
     is_report = isinstance(marker, dict) and marker.get("report") == "hybrid"
     if not is_report and any(place.iterdir()):
-        raise UsageError(f"{place} holds something else than a report ({MARKER} is not there): choose another folder")
+        raise UsageError(
+            f"{place} contains something other than a report ({MARKER} is not there): choose another folder"
+        )
 
 
 def _put_in_place(fresh: Path, place: Path) -> None:

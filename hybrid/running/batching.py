@@ -39,7 +39,7 @@ def refuse_unbatched(run: ResolvedRun) -> None:
     elif settings.batch_tail or settings.batch_wait != type(settings)().batch_wait:
         raise UsageError("--batch-wait and --batch-tail say how batches are made: give --batch with them")
     elif open_batches := batches_still_running(run.folder.path):
-        raise UsageError(f"{open_batches}: go on with --batch, or they are paid twice")
+        raise UsageError(f"{open_batches}: continue with --batch, or they are paid twice")
 
 
 def in_batches(run: ResolvedRun) -> ChatModel:

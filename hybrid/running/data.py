@@ -131,7 +131,7 @@ def _folder(
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"--data {data}: this is a file; give the folder with the benchmark's data")
     if not folder.is_dir():
-        hint = did_you_mean(data, ("hub", "sample")) or " (or say hub or sample)"
+        hint = did_you_mean(data, ("hub", "sample")) or " (or use hub or sample)"
         raise UsageError(f"--data {data}: folder not found{hint}")
     if has_mark(folder):
         # A generated folder that was copied may have been edited, so it is identified by its fingerprint.
@@ -155,7 +155,7 @@ def _rather(benchmark: Benchmark, source: Source) -> str:
     around = [] if benchmark.searches_subfolders else [source.folder.absolute().parent]
     for place in (*inside, *around):
         if _holds(benchmark, replace(source, folder=place)):
-            return f"they are in {place}: say --data {place}"
+            return f"they are in {place}: use --data {place}"
     other: Benchmark
     for name, other in load_each("hybrid.benchmarks"):
         card = other.card
@@ -172,7 +172,7 @@ def _rather(benchmark: Benchmark, source: Source) -> str:
         ):
             return f"it holds {card.short_title} data: hybrid run {name} --data {source.folder}"
     card = benchmark.card
-    return "or say --data hub" if card.hub_id else f"`hybrid benchmarks show {card.name}` says where they are"
+    return "or use --data hub" if card.hub_id else f"`hybrid benchmarks show {card.name}` says where they are"
 
 
 def _holds(benchmark: Benchmark, source: Source) -> bool:
@@ -194,7 +194,7 @@ def refuse_unlike(benchmark: Benchmark, mounted: Mounted, data: str, allowed: Co
     if "partial" not in allowed and (reason := schema_mismatch(benchmark, mounted)):
         raise UsageError(
             f"--data {data}: is this {name}? It has {reason}. Questions of your own: hybrid run FILE (hybrid data "
-            f"check FILE shows how they are read); as {name} all the same: --allow partial"
+            f"check FILE shows how they are read); as {name} anyway: --allow partial"
         )
 
 

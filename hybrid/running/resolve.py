@@ -309,8 +309,7 @@ def _check_protocol(config: RunConfig, benchmark: Benchmark, mounted: Mounted, m
         )
     if model is not None and not isinstance(model, Likelihoods):
         raise UsageError(
-            f"--setting answer=likelihood: {config.model} gives no likelihoods; a model whose weights are at hand does "
-            "(hf:DIR_OR_ID)"
+            f"--setting answer=likelihood: {config.model} returns no likelihoods; a local model does (hf:DIR_OR_ID)"
         )
 
 

@@ -198,7 +198,7 @@ def _foreign_tools(config: RunConfig) -> ForeignTools:
     """Return the tools that the servers of `--mcp` list. Raises `UsageError`."""
     if not config.mcp:
         if config.mcp_images:
-            raise UsageError(f"--mcp-image {next(iter(config.mcp_images))}: there is no --mcp")
+            raise UsageError(f"--mcp-image {next(iter(config.mcp_images))}: needs --mcp")
         return ForeignTools()
     if config.engine != LOCAL:
         reason = "the tools of other servers are asked from this process"

@@ -245,7 +245,7 @@ class Follower:
         """Fail each request of the batch with the error of the batch."""
         batch = self._journal.change(name, state="refused")
         if failed.kind is Failure.KEY:
-            raise ModelRefused(f"--model {batch.model}: no batch is taken; {CHECK[failed.kind]}: {failed.text}")
+            raise ModelRefused(f"--model {batch.model}: batches are rejected; {CHECK[failed.kind]}: {failed.text}")
         if error.status_code in NO_PATH and failed.kind is not Failure.CONFIGURATION:
             raise ModelRefused(f"--batch: the server of {batch.model} does not accept batches: {failed.text}")
         for call in batch.calls:

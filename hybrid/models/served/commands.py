@@ -159,7 +159,7 @@ def _check_argument(kind: ServerKind, key: str) -> None:
     if key in RESERVED:
         raise UsageError(f"--server-arg {key}: hybrid sets this itself")
     if key in SECRETS:
-        raise UsageError(f"--server-arg {key}: secrets belong in the environment, this would be written down")
+        raise UsageError(f"--server-arg {key}: secrets belong in the environment; options are saved in the run")
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9.-]*", key):
         raise UsageError(f"--server-arg {key}: this is not an argument of {kind.title}: write its name without dashes")
 

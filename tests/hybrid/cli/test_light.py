@@ -145,7 +145,7 @@ def test_what_loads_weights_names_the_command_that_installs_its_packages(
     code, _, err = run
     assert code == 3
     waiting = "1 question open: the learned backend of depth needs transformers,"
-    assert f"{waiting} {INSTALL}{other}; what is finished" in err
+    assert f"{waiting} {INSTALL}{other}; finished answers are saved" in err
     assert "Traceback" not in err
 
 

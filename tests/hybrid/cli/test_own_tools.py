@@ -125,7 +125,7 @@ def test_of_two_tools_with_one_name_neither_has_it(tool_folder: Path, tmp_path: 
     add_search_path([tool_folder, tmp_path / "second"], "--path")
     assert "redness" not in names("tools")
     assert load("tools", "redder").card.name == "redder"
-    with pytest.raises(UsageError, match=r"there is a tool 'redness' already, \S+/redness.py; rename one of them"):
+    with pytest.raises(UsageError, match=r"a tool 'redness' already exists, \S+/redness.py; rename one of them"):
         load("tools", "redness")
 
 
@@ -418,5 +418,5 @@ def test_the_rules_are_the_same_for_an_installed_package(installed: Path, line: 
 def test_an_installed_tool_and_a_file_of_the_same_name_clash(installed: Path, tool_folder: Path) -> None:
     add_search_path([tool_folder], "--path")
     assert "redness" not in names("tools")
-    with pytest.raises(UsageError, match=r"red-package \(redness = \S+\): there is a tool 'redness' already, \S+own"):
+    with pytest.raises(UsageError, match=r"red-package \(redness = \S+\): a tool 'redness' already exists, \S+own"):
         load("tools", "redness")

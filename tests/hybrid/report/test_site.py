@@ -54,7 +54,7 @@ def test_a_folder_of_something_else_is_refused(marker: str | None, tmp_path: Pat
     (out / "thesis.txt").write_text("three years of work")
     if marker is not None:
         (out / MARKER).write_text(marker, "latin-1")
-    with pytest.raises(UsageError, match="holds something else than a report"):
+    with pytest.raises(UsageError, match="contains something other than a report"):
         write_site(one_benchmark(tmp_path), out)
     assert (out / "thesis.txt").read_text() == "three years of work"
     with pytest.raises(UsageError, match="is a file"):

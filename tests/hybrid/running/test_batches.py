@@ -235,7 +235,7 @@ def test_a_killed_command_goes_on_with_what_is_at_the_provider(config: RunConfig
         process.communicate()
         (batch,) = read_batches(config.out / "batches.jsonl").values()
         assert len(batch.calls) == 6
-        with pytest.raises(UsageError, match="go on with --batch, or they are paid twice"):
+        with pytest.raises(UsageError, match="continue with --batch, or they are paid twice"):
             go(replace(at(config, server, batch=False), solvers=("mllm",), tools=()))
         server.behaviour.looks = 0
         # The options of the command line: the same run.

@@ -154,7 +154,7 @@ async def test_calls_that_nothing_reads_are_refused_unless_allowed(
 ) -> None:
     calling = replace(config, solvers=("controller",), tools=("crop",))
     run, model = prepare_run(calling, fakes, READS, *replies)
-    with pytest.raises(UsageError, match=rf"--model queue:model.*{message}.*--allow toolless measures it all the same"):
+    with pytest.raises(UsageError, match=rf"--model queue:model.*{message}.*--allow toolless measures it anyway"):
         await ends(run)
     assert len(model.calls) == 1 + len(replies)
     # The model alone is not concerned.
