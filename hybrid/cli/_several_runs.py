@@ -166,7 +166,7 @@ def ask_and_show(
 
 def _print_stop(results: AskedRuns, runs: int) -> None:
     """Print the number of open questions and runs, and why the command stopped."""
-    waiting = f" and {results.waiting} of {runs} runs not begun" if results.waiting else ""
+    waiting = f" and {results.waiting} of {runs} runs not started" if results.waiting else ""
     # Some reasons already say what to do.
     more = "" if AGAIN in str(results.reason) else f"; finished answers are saved: {AGAIN}"
     click.echo(redact(f"stopped with {how_many(results.left)} open{waiting}: {results.reason}{more}"), err=True)

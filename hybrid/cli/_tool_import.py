@@ -102,7 +102,7 @@ def import_weights(
         click.echo(f"{len(renamed)} tensors; nothing was written (--dry-run)", err=True)
         return 0
     write_weights(out, {name: tensor for name, (_, tensor) in renamed.items()}, config)
-    click.echo(f"wrote {len(renamed)} tensors to {out / WEIGHTS}, and {PREPROCESSOR} beside them", err=True)
+    click.echo(f"wrote {len(renamed)} tensors to {out / WEIGHTS}, and {PREPROCESSOR} next to them", err=True)
     return 0
 
 

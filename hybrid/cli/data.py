@@ -354,7 +354,7 @@ def _check_hub(bench: Benchmark, data: str, split: str | None, tasks: tuple[str,
         f"{hub_files.id} at {hub_files.revision}: {total / 1e6:,.2f} MB, {absent / 1e6:,.2f} MB of them to fetch"
     )
     if hub_files.gated:
-        click.echo("It is gated: its conditions must be accepted on its page, and HF_TOKEN be a token of that account.")
+        click.echo("It is gated: accept its conditions on its page, and set HF_TOKEN to a token of that account.")
     for file in hub_files.files:
         click.echo(f"{file.size / 1e6:10,.2f} MB  {file.path}{'  (on disk)' if file.on_disk else ''}")
     return 0

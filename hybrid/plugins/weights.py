@@ -144,7 +144,7 @@ def no_directory(source: str) -> str:
     if not path.is_file():
         return f"directory {source} not found; a repository of the hub is named OWNER/NAME"
     if path.suffix == ".safetensors":
-        return f"{source} is a file; give the folder that it lies in, with its configuration beside it"
+        return f"{source} is a file; give its folder, with its configuration next to it"
     return f"{source} is a file; `hybrid tools import-weights {source} DIR` writes it as a folder of weights"
 
 
@@ -171,7 +171,7 @@ def unfetched(error: Exception) -> str:
     message = " ".join(str(cause).split())[:120]
     return (
         f"cannot be fetched from {constants.ENDPOINT} ({type(cause).__name__}: {message}); HF_ENDPOINT names a mirror, "
-        "`hybrid tools fetch --from DIR` takes a folder; what has come is kept"
+        "`hybrid tools fetch --from DIR` takes a folder; downloaded files are kept"
     )
 
 

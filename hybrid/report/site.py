@@ -71,7 +71,7 @@ def write_site(pages: Pages, out: Path) -> Path:
     for what, pattern, names in [("the key of a benchmark", _KEY, keys), *of_sections]:
         for name in names:
             if not pattern.fullmatch(name) or names.count(name) > 1:
-                raise ValueError(f"{name!r} cannot be {what}, or is there twice")
+                raise ValueError(f"{name!r} cannot be {what}, or appears twice")
     place.parent.mkdir(parents=True, exist_ok=True)
     fresh = place.with_name(f".{place.name}.{uuid.uuid4().hex[:12]}")
     try:

@@ -212,7 +212,7 @@ def write_trust(folder: RunFolder, out: Path, folds: int, asked_for: Collection[
         if name not in tool_names:
             hint = did_you_mean(name, tool_names)
             raise UsageError(
-                f"--only {name}: no answer of it was counted{hint}; available: {', '.join(sorted(tool_names))}"
+                f"--only {name}: it has no counted answer{hint}; available: {', '.join(sorted(tool_names))}"
             )
 
     def rows(without: int | None) -> list[Json]:

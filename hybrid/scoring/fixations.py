@@ -98,7 +98,7 @@ class _Reader:
         return relative
 
     def share(self, relative: str, x: float, y: float, location: str) -> tuple[float, float]:
-        """Return a position as shares of the picture's size. Raises `DataError` if it is outside of the picture."""
+        """Return a position as shares of the picture's size. Raises `DataError` if it is outside the picture."""
         width, height = self._sizes[relative]
         if self.screen is not None:
             scale = min(self.screen[0] / width, self.screen[1] / height)
@@ -106,7 +106,7 @@ class _Reader:
             y = (y - (self.screen[1] - scale * height) / 2) / scale
         if not (0 <= x < width and 0 <= y < height):
             hint = "" if self.screen else "; positions on a screen need --screen WIDTHxHEIGHT"
-            raise DataError(f"{location}: ({x:g}, {y:g}) is outside of {relative} of {width} x {height} px{hint}")
+            raise DataError(f"{location}: ({x:g}, {y:g}) is outside {relative} of {width} x {height} px{hint}")
         return x / width, y / height
 
     def skip(self, error: Exception) -> None:

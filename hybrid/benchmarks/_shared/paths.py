@@ -62,7 +62,7 @@ def located(folder: Path, name: str, below: Sequence[str] = ("",)) -> Path | Non
 def read_located(folder: Path, name: str, location: str, below: Sequence[str] = ("",)) -> bytes:
     """Return the content of such a file. Raises `DataError` if it is missing or larger than an image may be."""
     if reason := refused(name):
-        raise DataError(f"{location}: {name!r:.80} is {reason}, no file inside {folder}")
+        raise DataError(f"{location}: {name!r:.80} is {reason}, not a file inside {folder}")
     path = located(folder, name, below)
     if path is None:
         # `Path.is_file` raises for a name that is too long.

@@ -277,7 +277,7 @@ def _from_axes(axes: Mapping[str, Any]) -> Iterator[Scanpath]:
         raise DataError("X, Y and T must be lists")
     if columns[0] and all(isinstance(item, list | tuple) for item in columns[0]):
         if not len(columns[0]) == len(columns[1]) or len(columns[2]) not in (0, len(columns[0])):
-            raise DataError(f"{len(columns[0])}, {len(columns[1])} and {len(columns[2])} lists make no scanpaths")
+            raise DataError(f"{len(columns[0])}, {len(columns[1])} and {len(columns[2])} lists do not make scanpaths")
         for x, y, t in zip(columns[0], columns[1], columns[2] or [[]] * len(columns[0]), strict=True):
             yield from _from_axes({"X": x, "Y": y, "T": t})
         return

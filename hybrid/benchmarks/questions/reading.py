@@ -163,10 +163,10 @@ class QuestionReader:
         if name is None:
             raise DataError(f"{location}: no id")
         if "#" in name:
-            raise DataError(f"{location}: {name!r:.80} holds #, which marks the variants of a question")
+            raise DataError(f"{location}: {name!r:.80} contains #, which marks the variants of a question")
         first = self.index.place_of(name)
         if first is not None and first.line != at.line:
-            raise DataError(f"{location}: the id {name!r:.80} is that of {self.table.counted} {first.line} too")
+            raise DataError(f"{location}: the id {name!r:.80} is also the id of {self.table.counted} {first.line}")
         return self.index.rotation_of(name, at) or name
 
     def _question(self, row: DataRow, identity: str, task: str, cluster: str) -> Question:
@@ -251,7 +251,7 @@ class QuestionReader:
         if "" in choices:
             raise DataError(f"{location}: choice {LETTERS[choices.index('') % len(LETTERS)]} is empty")
         if len(set(choices)) < len(choices):
-            raise DataError(f"{location}: a choice is there twice: {choices!r:.120}")
+            raise DataError(f"{location}: a choice appears twice: {choices!r:.120}")
         if choices and not 2 <= len(choices) <= len(LETTERS):
             raise DataError(f"{location}: {len(choices)} choices; from 2 to {len(LETTERS)} can be asked")
         return stem, choices, labels

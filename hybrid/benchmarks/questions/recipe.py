@@ -75,7 +75,7 @@ class RecipeBenchmark(TableBenchmark):
         more = dict.fromkeys(name for reader in readers for name in unread(reader.table.columns(), self.recipe.layout))
         other = f"{rows:,} rows instead of {expected:,}"
         parts = [other] if expected and not MIN_SHARE <= rows / expected <= MAX_SHARE else []
-        parts += [f"the columns {', '.join(more)}, which {self.card.short_title} has not"] if more else []
+        parts += [f"the columns {', '.join(more)}, which {self.card.short_title} does not have"] if more else []
         return " and ".join(parts) or None
 
     def reader(self, source: Source, path: Path) -> QuestionReader:

@@ -66,7 +66,7 @@ def kind_of(row: DataRow, columns: Columns, layout: Layout, choices: Sequence[st
     value, location = row.cell(columns.answer), f"{row.where}, column {columns.answer}"
     if parse_list(value) is not None:
         if numbers(value) is not None:
-            raise DataError(f"{location}: {value!r:.60} may be a point, a box or a number: say its kind")
+            raise DataError(f"{location}: {value!r:.60} may be a point, a box or a number: give its kind")
         return Kind.TEXT
     text = answer_in(row, columns.answer).casefold()
     if text in YES | NO:

@@ -119,7 +119,7 @@ def foreign_tools(
         if address.is_url:
             keep_address(address.words[0])
         if address.name in servers:
-            raise UsageError(f"--mcp {address}: there is a server {address.name} already")
+            raise UsageError(f"--mcp {address}: a server named {address.name} already exists")
         try:
             server, remote_tools = wait_for(_list_tools(address))
         except ToolError as error:

@@ -66,7 +66,7 @@ def test_a_key_that_is_no_name_of_a_folder_is_refused(key: str, tmp_path: Path) 
     with pytest.raises(ValueError, match="cannot be the key"):
         write_site(one_benchmark(tmp_path, key=key), tmp_path / "site")
     twice = one_benchmark(tmp_path)
-    with pytest.raises(ValueError, match="is there twice"):
+    with pytest.raises(ValueError, match="appears twice"):
         write_site(replace(twice, benchmarks=[*twice.benchmarks] * 2), tmp_path / "site")
 
 

@@ -69,7 +69,7 @@ def test_the_frame_of_the_table_converts(table_writer: Any) -> None:
     [
         ([[4, 3, 4, 6]], "", "is not a box: write left, top, right, bottom"),
         ([[4, 3, 0, 6]], "evidence_form: xywh\n", "is not a box: write left, top, width, height"),
-        ([[4, 3, 50, 6]], "", "is outside of the picture of 40 x 30 px"),
+        ([[4, 3, 50, 6]], "", "is outside the picture of 40 x 30 px"),
         ([[4, 3, 8]], "", "is neither a box (four numbers) nor a point (two)"),
         ([[4, 3, 8, "x"]], "", "is neither a box (four numbers) nor a point (two)"),
         ([[4, 3, 8, None]], "", "is neither a box (four numbers) nor a point (two)"),
@@ -80,7 +80,7 @@ def test_the_frame_of_the_table_converts(table_writer: Any) -> None:
         ({"box": None}, "", 'write {"image": 1, "box": [...]} or "point"'),
         ([INSIDE] * 1001, "", "1,001 annotated places; at most 1,000"),
         (7, "", "is not a list of boxes or points"),
-        ([[0.1, 0.1, 1.2, 0.2]], "frame: normalised\n", "as frame: normalised is outside of the picture"),
+        ([[0.1, 0.1, 1.2, 0.2]], "frame: normalised\n", "as frame: normalised is outside the picture"),
     ],
 )
 def test_an_unusable_annotation_costs_its_row(table_writer: Any, evidence: object, mapping: str, reason: str) -> None:

@@ -54,7 +54,7 @@ def test_a_row_that_cannot_be_used_says_where_and_why(table_writer: Any, changed
 def test_the_second_row_of_an_id_is_named_with_the_first(table_writer: Any) -> None:
     first, second = table_writer.read_questions(table_writer.table([table_writer.row(), table_writer.row()]))
     assert isinstance(first, Question)
-    assert "questions.jsonl:2, column id: the id 'q1' is that of line 1 too" in second.error
+    assert "questions.jsonl:2, column id: the id 'q1' is also the id of line 1" in second.error
 
 
 def test_a_picture_that_is_too_large_is_not_read(table_writer: Any) -> None:
