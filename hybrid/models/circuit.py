@@ -268,7 +268,7 @@ class Circuit:
         row.failures += 1
         row.pages += failed.is_page
         if not self._successes and limits.pages <= row.pages == row.failures:
-            what = f"a page for a browser answers, no model; {CHECK[Failure.ADDRESS]}"
+            what = f"a web page answers, not a model; {CHECK[Failure.ADDRESS]}"
             raise self._give_up(ModelRefused(f"--model {self._name}: {what}: {failed.text}"))
         row.since = self._clock() if row.since is None else row.since
         row.failed_questions.add(turn.question)

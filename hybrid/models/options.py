@@ -123,7 +123,7 @@ def options(provider: Provider, model: str, settings: ModelSettings) -> dict[str
         UsageError: an option or value that this provider (or this model) does not support.
     """
     if provider.cache is None and not settings.prompt_cache:
-        raise UsageError(f"--model-arg prompt_cache=off: {provider.name} decides itself what it keeps")
+        raise UsageError(f"--model-arg prompt_cache=off: {provider.name} decides itself what to cache")
     values: dict[str, Json] = {}
     if settings.max_tokens is not None:
         values[provider.max_tokens_option] = settings.max_tokens

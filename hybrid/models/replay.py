@@ -179,7 +179,7 @@ class ReplayModel:
         if recording is None:
             raise NotRecorded(f"{self.name}: no recording of {_describe_place(place)}")
         if recording.prompt_sha256 not in (None, call.prompt_sha256):
-            raise NotRecorded(f"{self.name}: the recording of {_describe_place(place)} is of another prompt")
+            raise NotRecorded(f"{self.name}: the recording of {_describe_place(place)} is for another prompt")
         return AssistantMessage(recording.text)
 
     async def close(self) -> None:

@@ -105,7 +105,7 @@ async def cancel_batches(path: Path) -> list[str]:
             journal.change(batch.name, state="cancelled" if identity else "refused", id=identity)
             state = "ended" if identity else "was never taken"
             lines.append(f"{identity or batch.name}: {state}, {len(batch.calls):,} requests")
-    return lines or [f"{path} has no batch that waits"]
+    return lines or [f"{path} has no waiting batch"]
 
 
 def left_in(place: Path) -> str:

@@ -221,7 +221,7 @@ def _check_options(config: RunConfig) -> None:
     try:
         plugin(GROUP, config.tracing)
     except ImportError as error:
-        needs = f"--trace needs OpenTelemetry, which the extra `trace` brings: {install_extra('trace')}"
+        needs = f"--trace needs OpenTelemetry, which the extra `trace` installs: {install_extra('trace')}"
         raise UsageError(needs) from error
     except UsageError as error:
         raise UsageError(f"--trace {config.trace}: {error}") from error

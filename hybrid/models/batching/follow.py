@@ -363,7 +363,7 @@ class Follower:
         if later := can_wait and any(error.is_queue for error in look.errors):
             self._refused_in_a_row += 1
             if self._refused_in_a_row > MAX_REFUSED:
-                raise ServerDown(f"{batch.model} took none of {MAX_REFUSED} batches: {look.errors[0].body}")
+                raise ServerDown(f"{batch.model} accepted none of {MAX_REFUSED} batches: {look.errors[0].body}")
             # The account's queue is full: try later, or with smaller batches.
             if not self._other_open_batches(batch.name):
                 self.most = max(1, len(batch.calls) // 2)

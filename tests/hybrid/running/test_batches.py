@@ -294,7 +294,7 @@ def test_an_interrupted_command_says_what_goes_on_and_cancel_ends_it(config: Run
         assert asyncio.run(cancel_batches(config.out)) == ["batch_0: ended, 6 requests"]
         assert next(iter(server.batches.values())).state == "cancelling"
         assert server.files == {}
-        assert asyncio.run(cancel_batches(config.out)) == [f"{config.out} has no batch that waits"]
+        assert asyncio.run(cancel_batches(config.out)) == [f"{config.out} has no waiting batch"]
         # What was done before the end is fetched, and the rest asked again.
         server.behaviour.looks = 0
         process = started(config, server)
