@@ -304,7 +304,7 @@ class BackendChoice:
         Dtypes,
         TOOLS(
             "--tool-dtype",
-            "Numbers that networks compute in. auto: float32; on CUDA TF32, and bfloat16 for a tool whose card says "
+            "Floating-point precision of the networks. auto: float32; on CUDA TF32, and bfloat16 for a tool whose card says "
             "that it changes no decision.",
         ),
     ] = "auto"

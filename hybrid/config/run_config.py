@@ -267,7 +267,7 @@ class RunConfig:
         InIdentity("context", if_given=True, of="model"),
         setting(
             "context",
-            'a text shown beside the images, one {"id": ..., "text": ...} a line, by question id or base id',
+            'a text shown with the images, one {"id": ..., "text": ...} per line, by question id or base id',
             values=("FILE.jsonl",),
             pattern=r".+",
         ),

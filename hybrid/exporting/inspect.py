@@ -76,7 +76,7 @@ class Inspect(Exporter):
                 write_eval_log(log, str(paths[-1]))
                 notes += lost(scored)
                 if store is None:
-                    notes.append("images are left out: a line with their sha256 stands in their place")
+                    notes.append("images are left out: a line with their sha256 replaces them")
         except BaseException:
             for output in paths:
                 output.unlink(missing_ok=True)

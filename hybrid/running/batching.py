@@ -29,7 +29,7 @@ def refuse_unbatched(run: ResolvedRun) -> None:
         if config.engine != LOCAL:
             raise UsageError(f"--batch collects what this process asks: omit --engine {config.engine}")
         if config.model_settings.stream == "on":
-            raise UsageError("--stream on: the replies of --batch come whole")
+            raise UsageError("--stream on: replies in batches are not streamed")
         if config.objects.model is not None:
             raise UsageError(f"--batch: model={config.model} is a Python object, which cannot use batches")
         if config.model is not None:

@@ -68,7 +68,7 @@ def mount(
     values = card.resolve_settings(settings)
     folder, origin = _folder(benchmark, data, split_name, tasks, limit, seed)
     if images_root is not None and not (benchmark.takes_images_root and images_root.expanduser().is_dir()):
-        reason = "folder not found" if benchmark.takes_images_root else f"{card.name} says where its images lie"
+        reason = "folder not found" if benchmark.takes_images_root else f"{card.name} says where its images are"
         raise UsageError(f"--images-root {images_root}: {reason}")
     root = images_root and images_root.expanduser()
     source = Source(folder, store, split_name, (), values, images_root=root, generated=origin["kind"] == "sample")

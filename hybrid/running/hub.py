@@ -208,7 +208,7 @@ def _refusal(error: HfHubHTTPError, page: str, benchmark: Benchmark) -> str | No
             return f"{page} is gated, and the account of your token has no access: {step} with that account{more}"
         return f"{page} is gated: {step}, and {token}{more}"
     if isinstance(error, RepositoryNotFoundError):
-        return f"there is no data set {page}, or it is private: then {token}"
+        return f"data set {page} does not exist, or is private: then {token}"
     if isinstance(error, DisabledRepoError):
         return f"{page} is disabled; give a folder with --data DIR"
     if _status(error) in (401, 403):

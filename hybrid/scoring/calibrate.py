@@ -154,7 +154,7 @@ def _tool(name: str) -> Tool:
         tool: Tool = load("tools", name)
     except UsageError as error:
         saved = f"save it as {name}.py and name its folder with --path"
-        raise UsageError(f"{error}; where it was handed in by Python code: {saved}") from error
+        raise UsageError(f"{error}; if it was passed in from Python: {saved}") from error
     return tool
 
 

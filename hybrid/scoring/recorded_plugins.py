@@ -69,5 +69,5 @@ def _look_in(folder: RunFolder, facts: Mapping[str, Any]) -> None:
     if not root.is_dir():
         raise UsageError(f"no folder {root}; --path DIR names another")
     if folder_hash(root) != facts.get("sha256"):
-        raise UsageError(f"{root} has changed since the run; --path DIR takes it as it is now")
+        raise UsageError(f"{root} has changed since the run; --path DIR uses it as it is now")
     add_search_path([root], "the manifest's path")
