@@ -304,8 +304,8 @@ class BackendChoice:
         Dtypes,
         TOOLS(
             "--tool-dtype",
-            "Floating-point precision of the networks. auto: float32; on CUDA TF32, and bfloat16 for a tool whose card says "
-            "that it changes no decision.",
+            "Floating-point precision of the networks. auto: float32; on CUDA TF32, and bfloat16 for a tool whose card "
+            "says that it changes no decision.",
         ),
     ] = "auto"
     compiled: Annotated[
