@@ -86,7 +86,7 @@ def question(state: Mapping[str, Any], store: ImageStore) -> Question:
     chat = [list(message.content_blocks) for message in state.get("messages", ()) if isinstance(message, HumanMessage)]
     text = "\n".join(block["text"] for block in (chat or [[]])[-1] if block["type"] == "text").strip()
     if not text:
-        raise DataError("there is no question: send a message with text")
+        raise DataError("no question: send a message with text")
     uploads = ([block for block in blocks if block["type"] != "text"] for blocks in reversed(chat))
     files = [(path, _file(path)) for path in state.get("image_paths", ())]
     for place, block in enumerate(next(filter(None, uploads), []), 1):
@@ -109,7 +109,7 @@ def _file(path: str) -> bytes:
     try:
         place = (folder / path).resolve()
         if not place.is_relative_to(folder):
-            raise DataError(f"image_paths: {path!r} lies outside {folder}, the folder that {FOLDER} names")
+            raise DataError(f"image_paths: {path!r} is outside {folder}, the folder that {FOLDER} names")
         return place.read_bytes()
     except (OSError, ValueError) as error:
         raise DataError(f"image_paths: {path!r} cannot be read ({error})") from None

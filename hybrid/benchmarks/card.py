@@ -275,7 +275,7 @@ class BenchmarkCard:
         for key in values:
             if key not in by_name:
                 hint = did_you_mean(key, by_name)
-                raise UsageError(f"{self.name} has no setting {key!r}{hint}; there are: {', '.join(by_name) or 'none'}")
+                raise UsageError(f"{self.name} has no setting {key!r}{hint}; available: {', '.join(by_name) or 'none'}")
         return {key: setting.check(values.get(key, setting.default)) for key, setting in by_name.items()}
 
     def task_in(self, text: str) -> str | None:

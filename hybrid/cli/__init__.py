@@ -182,7 +182,7 @@ def _ended() -> int:
     try:
         return cli(standalone_mode=False) or 0
     except (click.exceptions.Abort, KeyboardInterrupt):
-        click.echo("interrupted; what was finished is kept, and the same command goes on from there", err=True)
+        click.echo("interrupted; finished answers are saved, and the same command resumes the run", err=True)
         return 130
     except click.exceptions.NoArgsIsHelpError as error:
         error.show()
@@ -221,7 +221,7 @@ def _line_of_usage(error: click.ClickException) -> str:
     words, ctx = [""], error.ctx
     while ctx.parent is not None:
         words, ctx = [ctx.info_name or "", *words], ctx.parent
-    hints = [f"`hybrid {' '.join(words)}--help` says what it takes"]
+    hints = [f"`hybrid {' '.join(words)}--help` shows the usage"]
     param = error.param if isinstance(error, click.BadParameter) else None
     # For a wrong value of an option, the message itself lists the right ones.
     if param is not None and (isinstance(error, click.MissingParameter) or isinstance(param, click.Argument)):

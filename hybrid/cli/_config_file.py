@@ -45,7 +45,7 @@ def read_config(path: Path) -> ConfigFile:
     """
     if path.is_dir():
         if not (path / MANIFEST).is_file():
-            raise UsageError(f"--config {path}: this folder is no run: it has no {MANIFEST}")
+            raise UsageError(f"--config {path}: this folder is not a run: it has no {MANIFEST}")
         path = path / MANIFEST
     try:
         if path.name == MANIFEST:
@@ -56,7 +56,9 @@ def read_config(path: Path) -> ConfigFile:
     if path.suffix == ".json" and _is_manifest(data):
         return _of_manifest(path)
     if len(data) > MAX_BYTES:
-        raise UsageError(f"--config {path}: {len(data):,} bytes are no configuration: {MAX_BYTES:,} at most")
+        raise UsageError(
+            f"--config {path}: {len(data):,} bytes are too many for a configuration: {MAX_BYTES:,} at most"
+        )
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -81,7 +83,7 @@ def _of_manifest(path: Path) -> ConfigFile:
     options = content.get(OPTIONS)
     if not isinstance(options, dict):
         raise UsageError(
-            f"--config {path}: this manifest tells no options: its run is an import, was made from Python without "
+            f"--config {path}: this manifest records no options: its run is an import, was made from Python without "
             "them, or by an older version"
         )
     if REDACTED in json.dumps(options):

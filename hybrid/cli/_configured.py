@@ -255,7 +255,7 @@ def _field(word: str, node: Node) -> OptionField:
     names = [name for name in RUN_FIELDS if name != "config"]
     if key not in names:
         hint = did_you_mean(key, [*names, MATRIX])
-        raise UsageError(f"{node.where}: no option {word!r}{hint}; they are those of `hybrid run --help`")
+        raise UsageError(f"{node.where}: no option {word!r}{hint}; see `hybrid run --help`")
     return RUN_FIELDS[key]
 
 

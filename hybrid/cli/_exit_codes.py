@@ -9,9 +9,9 @@ EXIT_CODES: Final[Mapping[int, str]] = {
     0: "Nothing failed.",
     1: "A defect of the program: a traceback is printed.",
     2: "A usage error, or a file, folder or connection that cannot be used; one line says which. Nothing was asked.",
-    3: "Some questions failed, were not asked or have lost answers; they are named. The same command goes on.",
+    3: "Some questions failed, were not asked or have lost answers; they are named. The same command resumes the run.",
     129: "The terminal was closed (SIGHUP); otherwise as 130.",
-    130: "Interrupted. What was finished is kept, and the same command goes on from there.",
+    130: "Interrupted. Finished answers are saved, and the same command resumes the run.",
     141: "The reader of the output has gone, as `head` does.",
     143: "Ended by SIGTERM; otherwise as 130.",
 }

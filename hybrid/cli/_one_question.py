@@ -30,7 +30,7 @@ def write_question(images: ImageInput | Sequence[ImageInput], question: str, cho
     if not question.strip():
         raise UsageError("the question is empty: write it after the pictures, in quotation marks")
     if not pictures:
-        raise UsageError("there is no picture: name one or several before the question")
+        raise UsageError("no picture: name one or more before the question")
     store = ImageStore(home() / "images")
     for picture in pictures:
         stored_image(store, picture)

@@ -47,7 +47,7 @@ class FiniteRange(click.FloatRange):
         """Return the number. Fails for other text, and outside the range."""
         number = click.FLOAT.convert(value, param, ctx)
         if not math.isfinite(number):
-            self.fail(f"{value} is no finite number.", param, ctx)
+            self.fail(f"{value} is not a finite number.", param, ctx)
         return super().convert(number, param, ctx)
 
 

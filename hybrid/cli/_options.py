@@ -51,8 +51,8 @@ tool_name: Final = click.argument("name", shell_complete=_complete.tools)
 other_labels: Final = click.option(
     "--other-labels",
     type=click.Choice(["refuse", "leave-out", "compare"]),
-    help="Of a task whose authors corrected its labels, where solvers are scored by different ones: "
-    "leave-out compares the other tasks, compare all as they are.  [default: refuse]",
+    help="If solvers are scored by different labels, as a task's authors corrected them: "
+    "leave-out compares the other tasks, compare all of them as they are.  [default: refuse]",
 )
 pairs: Final = click.option(
     "--pairs", multiple=True, metavar="A:B", help="Test B against A; may be given several times.  [default: all pairs]"
@@ -99,7 +99,9 @@ def form_options(command: Callable[..., int]) -> Callable[..., int]:
     def formed(*args: Any, **options: Any) -> int:
         forms = [form for form in FORMS if options.pop(f"form_{form}")]
         if len(forms) > 1:
-            raise UsageError(f"{' and '.join(f'--{form}' for form in forms)} are forms of one output: give one of them")
+            raise UsageError(
+                f"{' and '.join(f'--{form}' for form in forms)} are alternative output formats: choose one"
+            )
         return command(*args, form=forms[0] if forms else None, **options)
 
     for option in reversed(_FORM_OPTIONS):

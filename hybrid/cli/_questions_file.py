@@ -50,5 +50,5 @@ def named(benchmark: str, data: str | None) -> tuple[str, str | None]:
     if data is not None:
         raise UsageError(f"{benchmark}: this path is the data; leave out --data {data}")
     if not Path(benchmark).expanduser().exists():
-        raise UsageError(f"{benchmark}: there is no such file; give a file or a folder of questions, or a benchmark")
+        raise UsageError(f"{benchmark}: file not found; give a file or a folder of questions, or a benchmark")
     return benchmark_of_files(), benchmark

@@ -220,7 +220,7 @@ def _refuse_misspelt(benchmark: str, settings: Mapping[str, str]) -> None:
     for key in settings:
         if key not in names and (hint := did_you_mean(key, names)):
             choices = ", ".join(sorted(names))
-            raise UsageError(f"--setting {key}: {card.name} has no setting {key!r}{hint}; there are: {choices}")
+            raise UsageError(f"--setting {key}: {card.name} has no setting {key!r}{hint}; available: {choices}")
 
 
 def _refuse_budget(values: Mapping[str, Any], reason: str) -> None:

@@ -146,7 +146,7 @@ def ask_and_show(
         places, command = ", ".join(map(str, folders)), redact(shlex.join([*program(), *sys.argv[1:]]))
         for warning in filter(None, (words(place) for place in folders for words in (batches_still_running, left_in))):
             click.echo(warning, err=True)
-        click.echo(f"{interrupted}; what is finished is kept in {places}; to go on: {command}", err=True)
+        click.echo(f"{interrupted}; finished answers are saved in {places}; to resume: {command}", err=True)
         return interrupted.exit_code
     except UsageError:
         results.remove_unanswered()
@@ -166,9 +166,9 @@ def ask_and_show(
 
 def _print_stop(results: AskedRuns, runs: int) -> None:
     """Print the number of open questions and runs, and why the command stopped."""
-    waiting = f" and {results.waiting} of {runs} runs not begun" if results.waiting else ""
+    waiting = f" and {results.waiting} of {runs} runs not started" if results.waiting else ""
     # Some reasons already say what to do.
-    more = "" if AGAIN in str(results.reason) else f"; what is finished is kept: {AGAIN}"
+    more = "" if AGAIN in str(results.reason) else f"; finished answers are saved: {AGAIN}"
     click.echo(redact(f"stopped with {how_many(results.left)} open{waiting}: {results.reason}{more}"), err=True)
 
 
@@ -272,7 +272,7 @@ def run_matrix(variants: Sequence[Variant]) -> int:
         places = {name: first.setdefault(answers_rest_on(run, name), folder) for name in run.solvers}
         elsewhere = {name: other_folder for name, other_folder in places.items() if other_folder != folder}
         for name, other_folder in elsewhere.items():
-            tell(f"note: {name} would answer as in {other_folder}: it is asked there alone")
+            tell(f"note: {name} would answer as in {other_folder}: it is asked only there")
         run = replace(run, solvers={name: solver for name, solver in run.solvers.items() if name not in elsewhere})
         config = changed(config, {"solvers": tuple(dict.fromkeys(map(word_of, run.solvers)))})
         facts = (variant, config, folder, run.benchmark.card.name, tuple(run.solvers), elsewhere, run.missing)

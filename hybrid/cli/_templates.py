@@ -35,7 +35,7 @@ def write(files: Mapping[Path, str]) -> None:
     """Write new files. Raises `UsageError` for an existing one."""
     for path in files:
         if path.exists():
-            raise UsageError(f"{path} is there already")
+            raise UsageError(f"{path} already exists")
     with ExitStack() as stack:
         for path, text in files.items():
             stack.enter_context(complete_or_absent(path))

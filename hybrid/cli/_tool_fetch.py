@@ -65,7 +65,7 @@ class _Wanted:
     type=types.EXISTING_FOLDER,
     help="A folder of repositories, each OWNER/NAME or OWNER--NAME in it, instead of the hub.",
 )
-@click.option("--dry-run", is_flag=True, help="Say what would be fetched; fetch and check nothing.")
+@click.option("--dry-run", is_flag=True, help="Only print what would be fetched; do not fetch or check anything.")
 @click.option("--no-check", is_flag=True, help="Do not ask the weights their known answers.")
 @click.option("--device", type=types.DEVICE, default="cpu", show_default=True, help="Where they are checked.")
 @click.option("-o", "--out", type=types.ANY_PATH, help="Also write tool, id, path and sha256 as JSON.")
@@ -162,7 +162,7 @@ def _brought(tool: Tool, request: _Wanted) -> list[FoundWeights]:
             keep(reference, repository(request.source, reference))
         folder = weights_of(tool, learned, request.named, download=request.source is None)
         if folder is None or next(folder.rglob("*.safetensors"), None) is None:
-            raise WeightsError(f"weights absent: {folder} holds no .safetensors file, and no other format is read")
+            raise WeightsError(f"weights absent: {folder} contains no .safetensors file, and no other format is read")
         entry = FoundWeights(name, reference, str(folder), weights_sha256(folder))
         _say("here", str(folder))
         _say("sha256", str(entry.sha256))
@@ -255,7 +255,7 @@ def keep(reference: str, folder: Path) -> None:
     look_through(folder, reference)
     files = _wanted_files(folder)
     if not any(path.suffix == ".safetensors" for path in files):
-        raise WeightsError(f"weights absent: {folder} holds no .safetensors file, and no other format is read")
+        raise WeightsError(f"weights absent: {folder} contains no .safetensors file, and no other format is read")
     content = hashlib.sha256()
     for path in files:
         with path.open("rb") as file:

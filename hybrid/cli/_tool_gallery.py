@@ -66,7 +66,7 @@ class GallerySection:
 @click.option("-o", "--out", type=types.ANY_PATH, required=True, help="Folder of the page.")
 @click.option("--args", "written", multiple=True, metavar="TOOL=JSON", help="Arguments of a tool, for every image.")
 @shared.backend
-@click.option("--limit", type=types.NUMBER, default=12, show_default=True, help="At most so many images.")
+@click.option("--limit", type=types.NUMBER, default=12, show_default=True, help="Maximum number of images.")
 @shared.max_seconds
 @path_option
 @told_options
@@ -95,7 +95,7 @@ def gallery(
     # Only regular files: reading a pipe would block.
     sources = sorted(path for path in folder.iterdir() if path.suffix.lower() in SUFFIXES and path.is_file())
     if not sources:
-        raise UsageError(f"{folder} holds no image ({', '.join(SUFFIXES)})")
+        raise UsageError(f"{folder} contains no image ({', '.join(SUFFIXES)})")
     files = sources[:limit]
     selected, left_out = choose(pairs("--args", written))
     cache = open_cache()

@@ -102,14 +102,14 @@ def import_weights(
         click.echo(f"{len(renamed)} tensors; nothing was written (--dry-run)", err=True)
         return 0
     write_weights(out, {name: tensor for name, (_, tensor) in renamed.items()}, config)
-    click.echo(f"wrote {len(renamed)} tensors to {out / WEIGHTS}, and {PREPROCESSOR} beside them", err=True)
+    click.echo(f"wrote {len(renamed)} tensors to {out / WEIGHTS}, and {PREPROCESSOR} next to them", err=True)
     return 0
 
 
 def refuse_existing(out: Path) -> None:
     """Raise `UsageError` where the folder holds anything already, or is a file."""
     if out.is_file() or (out.is_dir() and any(out.iterdir())):
-        raise UsageError(f"{out} is there already: name a new folder")
+        raise UsageError(f"{out} already exists: name a new folder")
 
 
 def read_tensors(file: Path, key: str | None = None) -> tuple[dict[str, Any], list[str]]:
@@ -171,11 +171,11 @@ def read_renames(path: Path) -> tuple[tuple[re.Pattern[str], str], ...]:
     """The patterns and replacements of a table: the one mapping of a Python or JSON file, which is not run.
 
     Raises:
-        UsageError: the file has no such mapping, or a pattern is no regular expression.
+        UsageError: the file has no such mapping, or a pattern is not a regular expression.
     """
     text = path.read_text("utf-8")
     if len(text) > MAX_TABLE:
-        raise UsageError(f"--rename {path}: {len(text):,} characters are no table of names")
+        raise UsageError(f"--rename {path}: {len(text):,} characters are too many for a table of names")
     try:
         tables = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Dict)]
         if len(tables) != 1:
@@ -190,7 +190,7 @@ def read_renames(path: Path) -> tuple[tuple[re.Pattern[str], str], ...]:
         try:
             renames.append((re.compile(pattern), replacement))
         except re.error as error:
-            raise UsageError(f"--rename {path}: {pattern!r} is no regular expression: {error}") from error
+            raise UsageError(f"--rename {path}: {pattern!r} is not a regular expression: {error}") from error
     return tuple(renames)
 
 

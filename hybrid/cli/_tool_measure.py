@@ -30,11 +30,11 @@ SHOWN = 20
 @click.option(
     "--fixations", type=types.EXISTING_FOLDER, required=True, help="Folder of recorded fixations, and pictures."
 )
-@click.option("--images", type=types.EXISTING_FOLDER, help="Folder of the pictures, if it is another one.")
+@click.option("--images", type=types.EXISTING_FOLDER, help="Folder of the pictures, if it is a different folder.")
 @click.option("--screen", metavar="WxH", help="Positions are on a screen of this size, not in pixels of the picture.")
 @click.option("--weights", type=types.EXISTING_FOLDER, help="Measure the learned backend with these weights.")
 @click.option("--args", "written", metavar="JSON", default="{}", help="Arguments of the tool, for every picture.")
-@click.option("--limit", type=types.NUMBER, help="At most so many pictures.")
+@click.option("--limit", type=types.NUMBER, help="Maximum number of pictures.")
 @path_option
 @tables_option
 @shared.as_json

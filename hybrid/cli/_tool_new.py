@@ -59,7 +59,7 @@ def new(name: str, folder: Path | None, *, learned: bool, module: bool) -> int:
     # A tool with the name of one in the project would be ignored.
     for place in (target.with_suffix(""), tools_folder / f"{name}.py", tools_folder / name):
         if place.exists():
-            raise UsageError(f"{place} is there already")
+            raise UsageError(f"{place} already exists")
     files = tool_files(name, option, learned=learned, module=module, same_folder=folder is not None)
     write({target: files[f"{name}.py"], test: files[f"test_{name}.py"]})
     click.echo(f"wrote {target}\nwrote {test}")

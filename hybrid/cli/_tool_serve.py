@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 @path_option
 @click.option("--tools", "tool_names", help="Tools to serve: A,B.  [default: all]")
 @click.option("--http", is_flag=True, help="Streamable HTTP on 127.0.0.1 instead of stdin and stdout.")
-@click.option("--port", type=types.PORT, help="With --http; 0 for one that is free.  [default: 0]")
+@click.option("--port", type=types.PORT, help="With --http; 0 for a free port.  [default: 0]")
 @click.option(
     "--allow-folder",
     "folder",

@@ -17,7 +17,7 @@ from hybrid.core.errors import UsageError
 @click.command("try")
 @shared.tool_name
 @click.argument("images", nargs=-1, type=types.EXISTING_FILE)
-@click.option("--port", type=types.PORT, default=0, show_default=True, help="0 for one that is free.")
+@click.option("--port", type=types.PORT, default=0, show_default=True, help="0 for a free port.")
 @click.option("--open", "open_browser", is_flag=True, help="Open the page in the browser of this machine.")
 @shared.backend
 @shared.weights

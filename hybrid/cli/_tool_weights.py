@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 @shared.weights
 @shared.backend
 @shared.device
-@click.option("--contract", is_flag=True, help="Ask instead what every tool owes, of this one.")
+@click.option("--contract", is_flag=True, help="Check instead the contract that every tool must keep.")
 @click.option("--args", "args_json", help="With --contract: arguments of a plain call, as JSON.")
 @path_option
 @told_options
@@ -110,7 +110,7 @@ def check_learned(tool: Tool, weights: Mapping[str, str], device: str) -> None:
 
     source = weights.get(tool.card.name)
     if source is not None and tool.backend("learned") is None:
-        raise UsageError(f"--weights {source}: {tool.card.name} has no learned backend, which would load them")
+        raise UsageError(f"--weights {source}: {tool.card.name} has no learned backend to load them")
     refuse_absent(device)
 
 
@@ -126,8 +126,8 @@ def _print_empty(tool: Tool, empty: Sequence[EmptyAnswer]) -> None:
         click.echo(f"{'WRONG' if reply.claim else 'ok':6} {reply.name:32} {reply.seconds:6.2f} s  {verdict}")
     if answered:
         click.echo(
-            f"note   it answers {len(answered)} of {len(empty)} pictures that hold nothing ({answered[0].name}, ...); "
-            "where that is wrong, say so with `claims` (docs/add-a-tool.md)"
+            f"note   it answers {len(answered)} of {len(empty)} pictures that contain nothing ({answered[0].name}, ...)"
+            "; if that is wrong, declare it with `claims` (docs/add-a-tool.md)"
         )
 
 

@@ -47,7 +47,7 @@ RARE = RARE_BESIDE_RUN | {"tool_output", "path", "form_csv", "form_latex"}
     "--solver",
     type=types.SOLVER,
     shell_complete=_complete.solvers,
-    help="One that offers a model tools.  [default: controller]",
+    help="A solver that offers tools to the model.  [default: controller]",
 )
 @click.option("-o", "--out", type=types.ANY_PATH, help="Folder of the ablation, with a run in each folder.")
 @click.option(
@@ -64,7 +64,7 @@ RARE = RARE_BESIDE_RUN | {"tool_output", "path", "form_csv", "form_latex"}
     "--report",
     type=types.EXISTING_PATH,
     metavar="DIR",
-    help="Only print the ablation in this folder. Heeds --solver, --unanswered, --allow-failed and the forms.",
+    help="Only print the ablation in this folder. Uses --solver, --unanswered, --allow-failed and the output formats.",
 )
 @form_options
 @told_options
@@ -93,14 +93,14 @@ def command(form: str | None, **options: Any) -> int:
     form = form or TEXT[options["tables"]]
     if options["report"] is not None:
         if options["benchmark"] is not None or options["out"] is not None:
-            raise UsageError("--report prints what is there: give neither a benchmark nor --out with it")
+            raise UsageError("--report prints an existing ablation: give neither a benchmark nor --out with it")
         if unheeded := _unheeded(click.get_current_context()):
-            raise UsageError(f"--report prints what is there: leave out {', '.join(unheeded)}")
+            raise UsageError(f"--report prints an existing ablation: leave out {', '.join(unheeded)}")
         failed = _show(options["report"], options["solver"], options, form)
         name_failed(failed)
         return 3 if failed else 0
     if options["benchmark"] is None or options["out"] is None:
-        raise UsageError("give BENCHMARK and --out DIR, or --report DIR to print what is there")
+        raise UsageError("give BENCHMARK and --out DIR, or --report DIR to print an existing ablation")
     from hybrid.plugins.registry import load_solver
     from hybrid.running.ablation import ablation
     from hybrid.running.resolve import offered_tools
@@ -109,7 +109,7 @@ def command(form: str | None, **options: Any) -> int:
     recorded = {**options_of(click.get_current_context(), run_command), "solver": [options["solver"]]}
     config = config_of({**options, "solver": (options["solver"],)}, recorded)
     if not load_solver(options["solver"]).offers_tools:
-        raise UsageError(f"--solver {options['solver']} offers a model no tools: there is nothing to leave out")
+        raise UsageError(f"--solver {options['solver']} does not offer tools to a model: there is nothing to leave out")
     tools = offered_tools(config)
     vary = None if options["vary"] is None else [name.strip() for name in options["vary"].split(",") if name.strip()]
     tools_offered = [tool.card.name for tool in tools.tools_offered]

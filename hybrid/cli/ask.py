@@ -112,10 +112,10 @@ def split_words(words: Sequence[str]) -> tuple[list[str], str]:
     if Path(question).is_file():
         raise UsageError(f"{question} is a file, and the question is missing: {example}")
     if not images:
-        raise UsageError(f"there is no picture before the question: {example}")
+        raise UsageError(f"no picture before the question: {example}")
     for image in images:
         if not Path(image).expanduser().is_file():
-            reason = "is a folder" if Path(image).expanduser().is_dir() else "there is no such picture"
+            reason = "is a folder" if Path(image).expanduser().is_dir() else "picture not found"
             raise UsageError(f"{image}: {reason}; put the question into quotation marks, as its last word: {example}")
     return [str(Path(image).expanduser()) for image in images], question
 

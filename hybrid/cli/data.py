@@ -155,7 +155,11 @@ def _expected_counts(benchmark: Benchmark, source: Source, tasks: tuple[str, ...
 
 @command.command()
 @click.argument("where", metavar="FILE|DIR|hub")
-@click.option("--benchmark", type=types.BENCHMARK, help="Whose data.  [default: blink; of a file of questions, none]")
+@click.option(
+    "--benchmark",
+    type=types.BENCHMARK,
+    help="The benchmark of the data.  [default: blink; for a file of questions, none]",
+)
 @click.option("--split", help="A split of the data.  [default: the benchmark's first]")
 @click.option(
     "--task", "tasks", cls=types.Listed, multiple=True, metavar="A,B", help="Only these tasks.  [default: every task]"
@@ -164,7 +168,10 @@ def _expected_counts(benchmark: Benchmark, source: Source, tasks: tuple[str, ...
     "--setting", "settings", multiple=True, metavar="KEY=VALUE", help="As of `hybrid run`: mapping=FILE.yaml."
 )
 @click.option(
-    "--images-root", type=types.ANY_PATH, metavar="DIR", help="As of `hybrid run`: where paths of images begin."
+    "--images-root",
+    type=types.ANY_PATH,
+    metavar="DIR",
+    help="As for `hybrid run`: the folder that image paths are relative to.",
 )
 @click.option("--strict", is_flag=True, help="Refuse data of which a row cannot be used: exit code 2.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
@@ -202,7 +209,7 @@ def check(
 
     folder = Path(where).expanduser()
     if not (is_hub(where) or where == "sample" or folder.exists()):
-        raise UsageError(f"{where}: there is no such file or folder; give a file of questions, a folder, hub or sample")
+        raise UsageError(f"{where}: file or folder not found; give a file of questions, a folder, hub or sample")
     bench: Benchmark = load("hybrid.benchmarks", benchmark or benchmark_of(where))
     if is_hub(where):
         return _check_hub(bench, where, split, tasks, as_json)
@@ -347,7 +354,7 @@ def _check_hub(bench: Benchmark, data: str, split: str | None, tasks: tuple[str,
         f"{hub_files.id} at {hub_files.revision}: {total / 1e6:,.2f} MB, {absent / 1e6:,.2f} MB of them to fetch"
     )
     if hub_files.gated:
-        click.echo("It is gated: its conditions must be accepted on its page, and HF_TOKEN be a token of that account.")
+        click.echo("It is gated: accept its conditions on its page, and set HF_TOKEN to a token of that account.")
     for file in hub_files.files:
         click.echo(f"{file.size / 1e6:10,.2f} MB  {file.path}{'  (on disk)' if file.on_disk else ''}")
     return 0

@@ -79,12 +79,12 @@ def command(run: Path, form: str, out: Path, as_json: bool, **format_options: An
     from hybrid.exporting.base import ExportedRun, ExportOptions
 
     if out.exists() and not (out.is_dir() and not any(out.iterdir())):
-        raise UsageError(f"-o {out} is there already: name a file or folder that is not")
+        raise UsageError(f"-o {out} already exists: name a new file or folder")
     exporter: Exporter = load(FORMATS, form)
     fields = {name: value for name, value in format_options.items() if value not in (None, ())}
     for name in fields:
         if name not in exporter.takes:
-            raise UsageError(f"--{name.replace('_', '-')}: the format {form} takes no such option")
+            raise UsageError(f"--{name.replace('_', '-')}: the format {form} does not have this option")
     exported = ExportedRun.at(run)
     with complete_or_absent(out):
         output = exporter.export(exported, out, ExportOptions(**fields))

@@ -225,10 +225,12 @@ def with_names(options: Mapping[str, object]) -> tuple[Objects, dict[str, object
             name = entry if isinstance(entry, str) else name_of(entry)
             if not isinstance(entry, str):
                 if not is_word(name):
-                    raise UsageError(f"{key}: {name!r} is no name: give one of lower-case letters, digits, underscores")
+                    raise UsageError(
+                        f"{key}: {name!r} is not a valid name: use lower-case letters, digits, underscores"
+                    )
                 if name in used_names() or objects.setdefault(name, entry) is not entry:
                     raise UsageError(
-                        f"{key}: there is another {name!r} already: write {name!r} to use that one, or give this "
+                        f"{key}: another {name!r} already exists: write {name!r} to use that one, or give this "
                         "object another name"
                     )
             entries.append(name)

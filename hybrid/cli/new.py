@@ -39,7 +39,7 @@ def plugin(name: str, out: Path | None) -> int:
         raise UsageError(f"{name!r}: Python knows this name, of a module or as a keyword; choose another")
     place, tool = out or Path(name), f"{name}_light"
     if place.exists():
-        raise UsageError(f"{place} is there already")
+        raise UsageError(f"{place} already exists")
     files = filled("plugin", {"my_plugin": name, "CHECKOUT": Path(folders("hybrid")[0]).parent.as_posix()})
     about = tool_files(tool, f" --path {name}")
     files |= {f"{name}/tools/{tool}.py": about[f"{tool}.py"], f"tests/test_{tool}.py": about[f"test_{tool}.py"]}
@@ -118,7 +118,7 @@ def _benchmark_folder(name: str, folder: Path) -> Path:
         raise UsageError(f"{name} is a benchmark of the project, which would be used instead; choose another name")
     for written in (place / f"{name}.py", place / f"{name}.yaml", place / name):
         if written.exists():
-            raise UsageError(f"{written} is there already")
+            raise UsageError(f"{written} already exists")
     if tools := flat_tools(folder):
         raise UsageError(
             f"{folder} holds tools ({', '.join(tools)}), which are not found once it has a folder benchmarks/: move "

@@ -25,9 +25,9 @@ ASSUMED = "assumed: as for two models on BLINK; a model with and without tools d
 @click.option("--difference", type=types.DIFFERENCE, metavar="D", help="Difference of accuracies to be found: 0.05.")
 @click.option("--questions", type=types.NUMBER, metavar="N", help="Print the difference that N questions can detect.")
 @click.option("--tasks", cls=types.Listed, multiple=True, metavar="N,N", help="Questions of each task: 120,60,20.")
-@click.option("--cluster", type=types.NUMBER, default=1, help="Rows of one question: 5 rotations, say.")
+@click.option("--cluster", type=types.NUMBER, default=1, help="Rows per question, for example 5 rotations.")
 @click.option(
-    "--benchmark", type=types.BENCHMARK, help="Whose data DATA are.  [default: blink; of a file of questions, none]"
+    "--benchmark", type=types.BENCHMARK, help="The benchmark of DATA.  [default: blink; for a file of questions, none]"
 )
 @click.option("--discordant", type=types.SHARE_TO_1, help="Share of questions that one solver alone gets right.")
 @click.option("--power", type=types.SHARE, default=0.8, show_default=True)

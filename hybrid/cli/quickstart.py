@@ -177,7 +177,7 @@ def trained_matcher(run: Path) -> OverviewSection | None:
     files = [str(cached.store.path(image.image.sha256)) for image in images]
     return OverviewSection(
         "trained-matcher",
-        "An example beside the run: a trained matcher on one pair",
+        "A separate example: a trained matcher on one pair",
         f"No answer of this run used it. {learned.package} on {question.id}: {' '.join(finding.text.split())}",
         (),
         (),

@@ -91,7 +91,7 @@ def command(
     from hybrid.scoring.reports import damage_of
 
     if out is None and not as_json:
-        raise UsageError("-o DIR says where the pages go; --json alone prints their numbers")
+        raise UsageError("give -o DIR for the pages, or --json to print only their numbers")
     if out is not None:
         refuse_other(out)
     scored = scored_behind(paths, **options)

@@ -35,8 +35,8 @@ FAILED_SHOWN = 20
 @click.option(
     "--field",
     type=click.Choice(["stored", "text"]),
-    help="Of saved predictions: the answer stored with them, or our parse of the full text.  [default: "
-    "stored, where they store one]",
+    help="For saved predictions: the answer stored with them, or our parse of the full text.  [default: "
+    "stored, if there is one]",
 )
 @shared.protocol
 @shared_option("unanswered")

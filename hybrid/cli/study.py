@@ -93,7 +93,7 @@ def command(form: str | None, **options: Any) -> int:
 
     solver = options["solver"]
     if load_solver(solver).role != "hybrid":
-        raise UsageError(f"--solver {solver} is no solver with tools: there is no gain to explain")
+        raise UsageError(f"--solver {solver} is not a solver with tools: there is no gain to explain")
     recorded = {**options_of(click.get_current_context(), run_command), "solver": [solver]}
     config = config_of({**options, "solver": (solver,), "tool_output": "real", "show": "both"}, recorded)
     fit = fitting(config.model)

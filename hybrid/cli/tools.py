@@ -96,7 +96,7 @@ def list_(tables: Shape, show_all: bool) -> int:
     "--unchecked-weights",
     "unchecked",
     is_flag=True,
-    help="Take learned weights without their known-answer images; a note says so.",
+    help="Use learned weights without checking their known-answer images; a note says so.",
 )
 @shared.device
 @shared.max_seconds

@@ -34,7 +34,7 @@ def wait_for_run(run: Path, tell: Callable[[str], None]) -> None:
 
 @click.command("view")
 @click.argument("run", type=types.FOLDER, shell_complete=_complete.runs)
-@click.option("--port", type=types.PORT, default=0, show_default=True, help="0 for one that is free.")
+@click.option("--port", type=types.PORT, default=0, show_default=True, help="0 for a free port.")
 @click.option("--title", default="", help="[default: the benchmark's name]")
 @click.option("--open", "open_browser", is_flag=True, help="Open the pages in the browser of this machine.")
 @path_option

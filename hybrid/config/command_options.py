@@ -41,7 +41,7 @@ class CommandOptions:
         bool,
         OUTPUT(
             "--allow-failed",
-            "Test differences also where more than 1 % of the questions failed.",
+            "Test differences even if more than 1 % of the questions failed.",
             varied=False,
         ),
     ] = False

@@ -90,11 +90,11 @@ class ModelSettings:
     image_detail: Annotated[str | None, MODEL("--image-detail", "OpenAI: low, high or auto.")] = None
     # Largest width x height of images sent.
     max_pixels: Annotated[
-        int | None, MODEL("--max-pixels N", "Scale larger images down to so many pixels.", at_least=1)
+        int | None, MODEL("--max-pixels N", "Scale larger images down to at most this many pixels.", at_least=1)
     ] = None
     reasoning_effort: Annotated[str | None, MODEL("--reasoning-effort WORD", "Effort of a reasoning model.")] = None
     thoughts: Annotated[
-        Thoughts, MODEL("--reasoning", "Whether a model is sent its own thoughts again, between its turns.")
+        Thoughts, MODEL("--reasoning", "Whether the model's own reasoning is sent back to it between turns.")
     ] = "keep"
     stream: Annotated[
         Streaming,
@@ -111,7 +111,7 @@ class ModelSettings:
     # Timeout of one HTTP request; for a stream it limits each gap, and ten times as much the total.
     timeout_s: Annotated[float, model_arg("timeout_s")] = 120.0
     wait_for_server: Annotated[
-        str | None, MODEL("--wait-for-server TIME", "How long to wait for a server that is away: 2h, 90m.")
+        str | None, MODEL("--wait-for-server TIME", "How long to wait for a server that is down: 2h, 90m.")
     ] = None
     # Arguments of a server that this program starts (`models/served`).
     server_args: Annotated[
@@ -137,7 +137,7 @@ class ModelSettings:
         MODEL(
             "--model-arg K=V",
             "Anything else for the model, such as price=IN/OUT. price is in USD per million tokens "
-            "(IN/OUT/CACHED/WRITTEN where the provider's cache has prices); temperature, timeout_s, retries, "
+            "(IN/OUT/CACHED/WRITTEN if the provider's cache has prices); temperature, timeout_s, retries, "
             "keep_images, prompt_cache=on|off, frame, tool_pictures=inside|beside and image_limits=NAME:N,... are "
             "ours, other keys go to the provider.",
             common=True,
@@ -154,7 +154,7 @@ class ModelSettings:
         TOOLS(
             "--keep-pictures WORD|N",
             "Which pictures of tools stay in the dialogue: all, latest, the last N, or asked (none beyond its turn). "
-            "One that left comes back where the model names it.  [default: the last 8, and none comes back]",
+            "One that was dropped comes back if the model names it.  [default: the last 8, and none comes back]",
         ),
     ] = ""
     # Where tools' pictures are sent; `auto` follows the probe of the run (`running/before_asking.py`).
@@ -265,9 +265,7 @@ class BackendChoice:
 
     backend: Annotated[
         Backends,
-        TOOLS(
-            "--backend", "How tools compute. auto takes learned networks where their weights are on disk.", common=True
-        ),
+        TOOLS("--backend", "How tools compute. auto uses learned networks if their weights are on disk.", common=True),
     ] = "auto"
     weights: Annotated[
         Mapping[str, str],
@@ -299,15 +297,15 @@ class BackendChoice:
         bool,
         TOOLS(
             "--unchecked-weights",
-            "Take learned weights without their known-answer images; the run is labelled, as by --allow.",
+            "Use learned weights without checking their known-answer images; the run is labelled, as by --allow.",
         ),
     ] = False
     dtype: Annotated[
         Dtypes,
         TOOLS(
             "--tool-dtype",
-            "Numbers that networks compute in. auto: float32; on CUDA TF32, and bfloat16 for a tool whose card says "
-            "that it changes no decision.",
+            "Floating-point precision of the networks. auto: float32; on CUDA TF32, and bfloat16 for a tool whose card "
+            "says that it changes no decision.",
         ),
     ] = "auto"
     compiled: Annotated[
@@ -331,7 +329,7 @@ class ServiceOptions(BackendChoice):
         Pictures,
         TOOLS(
             "--pictures",
-            "How crops and overlays are stored and sent. auto: as JPEG (quality 95, 4:4:4) where made from a JPEG, "
+            "How crops and overlays are stored and sent. auto: as JPEG (quality 95, 4:4:4) if made from a JPEG, "
             "else as PNG.",
         ),
     ] = "auto"

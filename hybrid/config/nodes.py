@@ -96,9 +96,9 @@ def read_nodes(path: Path, text: str, option: str = "") -> Node | None:
         return None if root is None else _from_yaml(loader, root, path)
     except yaml.MarkedYAMLError as error:
         at = _line(error.problem_mark or error.context_mark)
-        raise UsageError(f"{option}{path}{at}: is no YAML: {error.problem or error.context}") from error
+        raise UsageError(f"{option}{path}{at}: not valid YAML: {error.problem or error.context}") from error
     except (yaml.YAMLError, ValueError) as error:
-        raise UsageError(f"{option}{path}: is no YAML: {' '.join(str(error).split())}") from error
+        raise UsageError(f"{option}{path}: not valid YAML: {' '.join(str(error).split())}") from error
 
 
 def _line(mark: Any) -> str:

@@ -13,7 +13,7 @@ from hybrid.plugins.registry import PATH_VARIABLE
 PATH: Final = Option(
     "--path",
     "Also find tools, solvers, benchmarks, models, sections and exports in DIR. It has folders of these names (graphs "
-    f"and baselines for solvers), or holds tools. Repeatable, beside ${PATH_VARIABLE}. Formerly --tool-path.",
+    f"and baselines for solvers), or holds tools. Repeatable, in addition to ${PATH_VARIABLE}. Formerly --tool-path.",
     "tools",
     metavar="DIR",
     kept=False,

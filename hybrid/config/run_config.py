@@ -50,8 +50,10 @@ OF_CAPTIONER: Final = SubOptions(
 DEFAULT_SOLVERS: Final = ("controller", "mllm", "specialist")
 REPLAY_SOLVERS: Final = ("arbiter", "mllm", "specialist")
 NOT_AGAIN: Final = "which cannot be asked for again"
-SAMPLES_AT_0: Final = "all samples are one; leave out --model-arg temperature=0"
-REPEATS_AT_0: Final = "all repetitions are one: add --model-arg temperature=1 (or =null where the model takes none)"
+SAMPLES_AT_0: Final = "all samples would be identical; omit --model-arg temperature=0"
+REPEATS_AT_0: Final = (
+    "all repetitions would be identical: add --model-arg temperature=1 (or =null if the model does not accept one)"
+)
 
 
 def own_frame(model: str | None) -> str:
@@ -213,9 +215,7 @@ class RunConfig:
     )
     # The coordinate frame of the model's replies (`hybrid/solving/coordinates.py`); by default the model's own.
     frame: Annotated[str, InIdentity(of="model"), model_arg("frame")] = ""
-    strict: Annotated[bool, NOT_IDENTITY, ASK("--strict", "Ask nothing where a row of the data cannot be used.")] = (
-        False
-    )
+    strict: Annotated[bool, NOT_IDENTITY, ASK("--strict", "Ask nothing if a row of the data cannot be used.")] = False
     answer: Annotated[
         AnswerForm,
         InIdentity(of="model"),
@@ -254,7 +254,7 @@ class RunConfig:
         InIdentity("captioner", if_given=True, of="model"),
         setting(
             "caption-model",
-            "who describes images for --solver caption and --images caption; the model itself where none is named",
+            "who describes images for --solver caption and --images caption; by default the model itself",
             values=("PROVIDER:NAME",),
             pattern=r"\S+",
         ),
@@ -267,7 +267,7 @@ class RunConfig:
         InIdentity("context", if_given=True, of="model"),
         setting(
             "context",
-            'a text shown beside the images, one {"id": ..., "text": ...} a line, by question id or base id',
+            'a text shown with the images, one {"id": ..., "text": ...} per line, by question id or base id',
             values=("FILE.jsonl",),
             pattern=r".+",
         ),
@@ -277,7 +277,7 @@ class RunConfig:
         InIdentity("context", if_given=True, of="model"),
         setting(
             "context-missing",
-            "questions that have no text: nothing is asked, or they are asked without one and counted",
+            "for questions without a text: refuse the run, or ask them without one and count them",
         ),
     ] = "refuse"
     trust: Annotated[
@@ -398,7 +398,7 @@ class RunConfig:
         keeps_up = "start it with `hybrid models serve` and give --model openai:NAME --base-url URL"
         yield served and self.engine != LOCAL, f"--engine {self.engine}: each worker would start a server: {keeps_up}"
         answers = self.trace_text and self.tool_output == "oracle"
-        yield answers, "--trace-text: what --tool-output oracle tells a model are the answers: leave one away"
+        yield answers, "--trace-text: what --tool-output oracle tells a model are the answers: omit one"
         cold = self.model_settings.temperature == 0
         samples, repeats = (self.samples, cold, SAMPLES_AT_0), (self.repeats, cold and self.model, REPEATS_AT_0)
         for key, (times, deterministic, at_0) in (("samples", samples), ("repeats", repeats)):

@@ -74,7 +74,7 @@ def check_number(value: object, least: float | None) -> float:
     except ValueError:
         raise ValueError(f"{str(value)!r} is not a valid float.") from None
     if not math.isfinite(number):
-        raise ValueError(f"{value} is no finite number.")
+        raise ValueError(f"{value} is not a finite number.")
     _refuse_less(number, least)
     return number
 
@@ -89,16 +89,16 @@ def check_amount(value: object) -> float:
     try:
         number = float(str(value))
     except ValueError:
-        raise ValueError(f"{value!r} is no number.") from None
+        raise ValueError(f"{value!r} is not a number.") from None
     if not (math.isfinite(number) and number > 0):
-        raise ValueError(f"{value} is no amount above 0.")
+        raise ValueError(f"{value} is not an amount above 0.")
     return number
 
 
 def check_device(value: object) -> str:
     """Return `auto`, `cpu`, `mps`, `cuda` or `cuda:N,cuda:M`; whether it exists is checked when weights load."""
     if not DEVICE.fullmatch(str(value)):
-        raise ValueError(f"{value!r} is no device: write auto, cpu, mps, cuda or cuda:N,cuda:M.")
+        raise ValueError(f"{value!r} is not a device: write auto, cpu, mps, cuda or cuda:N,cuda:M.")
     return str(value)
 
 
@@ -110,7 +110,7 @@ def check_address(value: object) -> str:
     except ValueError:
         is_valid = False
     if not is_valid:
-        raise ValueError(f"{value!r} is no address: write it as http://127.0.0.1:8000/v1.")
+        raise ValueError(f"{value!r} is not an address: write it as http://127.0.0.1:8000/v1.")
     return str(value)
 
 
@@ -119,7 +119,7 @@ def check_plugin(value: object, noun: str, package: str = "") -> str:
     name, all_names = str(value), tuple(names(package) if package else solver_names())
     # The names of repetitions are rejected later, with an explanation.
     if name not in all_names and REPEAT not in name:
-        raise ValueError(f"no {noun} {name!r}{did_you_mean(name, all_names)}; there are: {', '.join(all_names)}")
+        raise ValueError(f"no {noun} {name!r}{did_you_mean(name, all_names)}; available: {', '.join(all_names)}")
     return name
 
 

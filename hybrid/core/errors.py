@@ -118,7 +118,7 @@ def needs_package(what: str, package: str) -> str:
     """Return the message for a feature that needs a package which is not installed."""
     if (extra := EXTRA_OF.get(package)) is None:
         return f"{what} needs the package {package}, which is not installed"
-    return f"{what} needs {package}, which the extra `{extra}` brings: {install_extra(extra)}"
+    return f"{what} needs {package}, which the extra `{extra}` installs: {install_extra(extra)}"
 
 
 def importable(package: str) -> bool:

@@ -159,7 +159,7 @@ class ImageStore:
     def path(self, sha256: str) -> Path:
         """Return the path of an image. Raises `DataError` if the key is not a sha256, as it could name another file."""
         if not SHA256.fullmatch(sha256):
-            raise DataError(f"{sha256[:80]!r} is no sha256 of an image")
+            raise DataError(f"{sha256[:80]!r} is not the sha256 of an image")
         return self.root / sha256[:2] / sha256
 
     def read(self, image: StoredImage) -> bytes:

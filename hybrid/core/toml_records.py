@@ -123,7 +123,7 @@ class Reader:
             return self.scalar(origin, value, steps)
         if not isinstance(value, str) or value not in self._code:
             names = ", ".join(self._code) or "none"
-            raise ValueMismatch(steps, f"{value!r:.60} names nothing that the code gives; there are: {names}")
+            raise ValueMismatch(steps, f"{value!r:.60} names nothing that the code gives; available: {names}")
         return self._code[value]
 
     def entries(self, kind: Any, value: Any, steps: Steps) -> tuple[Any, ...]:
@@ -161,7 +161,7 @@ class Reader:
     def unknown(self, kind: type, steps: Steps, names: Collection[str]) -> ValueMismatch:
         """Return the error for a key that the dataclass does not have (the last step)."""
         hint = did_you_mean(str(steps[-1]), names)
-        return ValueMismatch(steps, f"{kind.__name__} has no such key{hint}; there are: {', '.join(names)}")
+        return ValueMismatch(steps, f"{kind.__name__} has no such key{hint}; available: {', '.join(names)}")
 
     def needs(self, kind: type, steps: Steps, name: str) -> ValueMismatch:
         """Return the error for a missing key."""
@@ -170,7 +170,7 @@ class Reader:
     def word(self, value: Any, words: Collection[object], steps: Steps) -> Any:
         """Check that a value is one of `words`."""
         if value not in words:
-            raise ValueMismatch(steps, f"{value!r:.60} is none of: {', '.join(map(str, words))}")
+            raise ValueMismatch(steps, f"{value!r:.60} is not one of: {', '.join(map(str, words))}")
         return value
 
     def scalar(self, kind: type, value: Any, steps: Steps) -> Any:

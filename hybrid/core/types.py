@@ -134,12 +134,12 @@ class StoredImage:
 
     def __post_init__(self) -> None:
         if not (isinstance(self.sha256, str) and SHA256.fullmatch(self.sha256)):
-            raise ValueError(f"{str(self.sha256)[:80]!r} is no sha256 of an image")
+            raise ValueError(f"{str(self.sha256)[:80]!r} is not the sha256 of an image")
         is_valid = all(isinstance(side, int) and side >= 1 for side in (self.width, self.height))
         if not (is_valid and self.width * self.height <= MAX_PIXELS):
             raise ValueError(f"no image has {str(self.width)[:20]} x {str(self.height)[:20]} pixels")
         if self.media_type not in IMAGE_MEDIA_TYPES:
-            raise ValueError(f"{str(self.media_type)[:80]!r} is no type of image")
+            raise ValueError(f"{str(self.media_type)[:80]!r} is not an image type")
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,7 @@ def opener_of(config: RunConfig) -> Opener:
     engines = (LOCAL, *offered_names(GROUP))
     if config.engine not in engines:
         hint = did_you_mean(config.engine, engines)
-        raise UsageError(f"--engine {config.engine}: there is no such engine{hint}; there are: {', '.join(engines)}")
+        raise UsageError(f"--engine {config.engine}: unknown engine{hint}; available: {', '.join(engines)}")
     try:
         engine: Callable[[RunConfig], Opener] = plugin(GROUP, config.engine)
     except Exception as error:

@@ -182,7 +182,7 @@ def refuse_published(run: ExportedRun, options: ExportOptions, form: str) -> Non
 def _solvers(run: ExportedRun, form: str) -> tuple[str, ...]:
     """Return the chosen solvers whose model called tools of the run. Raises `UsageError` if there is none."""
     if "imported" in run.identity:
-        raise UsageError(f"{form}: {run.folder.path} was imported, and holds no tool calls")
+        raise UsageError(f"{form}: {run.folder.path} was imported, and contains no tool calls")
     all_names = solver_names()
     calling = tuple(
         name for name in run.solvers if word_of(name) in all_names and load_solver(word_of(name)).offers_tools

@@ -215,7 +215,7 @@ class Enactment:
             raise LeftOut(f"ended without an answer ({exchange.reply.outcome.value})")
         steps = exchange.reply.steps
         if any(step.kind == "tool" and isinstance(step.data.get("args"), str) for step in steps):
-            raise LeftOut("a tool call that is no JSON object")
+            raise LeftOut("a tool call that is not a JSON object")
         # A note about a server's token count is not part of the conversation.
         trace = _Trace([hide_paths_in_step(step) for step in steps if step.name != PICTURE_UNCOUNTED])
         try:

@@ -130,7 +130,7 @@ class ExportedRun:
         """Raise `UsageError` for generated questions in a format that publishes results, unless allowed."""
         if self.generated and ALLOW_GENERATED not in options.allow:
             raise UsageError(
-                f"{form}: {self.folder.path} asked generated questions, and a score on them is no result of "
+                f"{form}: {self.folder.path} asked generated questions, and a score on them is not a result of "
                 f"{self.benchmark.card.short_title}: run the benchmark's own data, or confirm the export with "
                 f"--allow {ALLOW_GENERATED}"
             )

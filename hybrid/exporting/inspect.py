@@ -76,14 +76,14 @@ class Inspect(Exporter):
                 write_eval_log(log, str(paths[-1]))
                 notes += lost(scored)
                 if store is None:
-                    notes.append("images are left out: a line with their sha256 stands in their place")
+                    notes.append("images are left out: a line with their sha256 replaces them")
         except BaseException:
             for output in paths:
                 output.unlink(missing_ok=True)
             raise
         if path.suffix.lower() == ".json" and not LISTED.match(path.name):
             notes.append(
-                "`inspect view` lists a .json only where its name begins with a time: "
+                "`inspect view` lists a .json only if its name begins with a time: "
                 "give a folder, or a name that ends in .eval"
             )
         return Written(tuple(paths), tuple(dict.fromkeys(notes)))

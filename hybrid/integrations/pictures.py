@@ -50,7 +50,7 @@ class Folder:
 
     def __post_init__(self) -> None:
         if not self.path.is_dir():
-            raise UsageError(f"{self.path} is no folder")
+            raise UsageError(f"{self.path} is not a folder")
 
     def read(self, name: str) -> bytes:
         """Return the bytes of a file below the folder.

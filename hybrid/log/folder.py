@@ -98,7 +98,7 @@ class RunFolder:
             return
         self.refuse_orphans()
         if not self.path.exists():
-            raise UsageError(f"{self.path} is not a run: there is no such folder; `hybrid runs list` shows the runs")
+            raise UsageError(f"{self.path} is not a run: folder not found; `hybrid runs list` shows the runs")
         raise UsageError(f"{self.path} is not a run: it has no {MANIFEST}{runs_near(self.path)}")
 
     def refuse_impossible(self) -> None:
@@ -144,7 +144,7 @@ class RunFolder:
             names = ", ".join(path.parent.name for path in orphans)
             raise UsageError(
                 f"{self.path} holds answers of {names} and no {MANIFEST}, so nothing says which model and which "
-                f"configuration gave them: put the manifest back, or move these answers away"
+                f"configuration gave them: restore the manifest, or move these answers elsewhere"
             )
 
     @property

@@ -55,7 +55,7 @@ def list_runs(places: Iterable[Path]) -> tuple[ListedRun, ...]:
     runs: dict[Path, ListedRun] = {}
     for place in places:
         if not place.is_dir():
-            raise UsageError(f"{place} is no folder")
+            raise UsageError(f"{place} is not a folder")
         runs |= {path.resolve(): _read_run(RunFolder(path)) for path in _runs_in(place, DEPTH)}
     return tuple(sorted(runs.values(), key=lambda run: (-run.date.timestamp(), str(run.path))))
 

@@ -29,7 +29,7 @@ MANIFEST = "manifest.json"
 SEAL = "sha256"
 # The entry with the plug-ins that a run used (`hybrid.plugins.registry.origin_facts`).
 PLUGINS = "plugins"
-MEND = "put back the one that the run was made with, or give another folder"
+MEND = "restore the one that the run was made with, or give another folder"
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ def read_manifest(path: Path) -> dict[str, Any]:
         raise DataError(f"{path} is not a manifest: {MEND}")
     if content["format"] != FORMAT:
         raise DataError(
-            f"{path} is of format {content['format']} and this version reads format {FORMAT}: "
+            f"{path} has format {content['format']} and this version reads format {FORMAT}: "
             f"run it again with this version, in another folder than {path.parent}"
         )
     try:
@@ -133,7 +133,7 @@ def read_manifest(path: Path) -> dict[str, Any]:
     except ValueError as error:
         raise DataError(f"{path} is damaged: {first_error(error)}; {MEND}") from error
     if odd := [name for name in content["solvers"] if name in ("", ".", "..") or re.search(r"[/\\\0]", name)]:
-        raise DataError(f"{path} is damaged: {odd[0]!r} is no name of a solver; {MEND}")
+        raise DataError(f"{path} is damaged: {odd[0]!r} is not a solver name; {MEND}")
     if content.pop(SEAL, None) != seal_of(content):
         raise DataError(f"{path} was changed after it was written (its sha256 is not the one that it names): {MEND}")
     return content

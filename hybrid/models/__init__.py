@@ -70,7 +70,9 @@ def open_model(name: str, settings: ModelSettings, store: ImageStore, client: Ba
     opener: ModelOpener = load(OPENED, word)
     model = opener(name, settings, store)
     if is_outside(OPENED, word) and not isinstance(model, ChatModel):
-        raise UsageError(f"--model {name!r}: {place_of(OPENED, word)} gives a {type(model).__name__} and no ChatModel")
+        raise UsageError(
+            f"--model {name!r}: {place_of(OPENED, word)} returns a {type(model).__name__}, not a ChatModel"
+        )
     return model
 
 
@@ -97,7 +99,7 @@ def _unknown(name: str) -> UsageError:
     elif not suggestions and Path(name).expanduser().is_dir():
         suggestions = [f"hf:{name}"]
     hint = f" (did you mean {suggestions[0]!r}?)" if suggestions else ""
-    message = f"--model {name!r}: no provider {word!r}{hint}; there are: {', '.join(words)}"
+    message = f"--model {name!r}: no provider {word!r}{hint}; available: {', '.join(words)}"
     return UsageError(
         f"{message} (provider:model), and LangChain's others, such as azure_openai and mistralai; other servers that "
         "speak OpenAI's API: openai:MODEL with --base-url"

@@ -268,7 +268,7 @@ class Circuit:
         row.failures += 1
         row.pages += failed.is_page
         if not self._successes and limits.pages <= row.pages == row.failures:
-            what = f"a page for a browser answers, no model; {CHECK[Failure.ADDRESS]}"
+            what = f"a web page answers, not a model; {CHECK[Failure.ADDRESS]}"
             raise self._give_up(ModelRefused(f"--model {self._name}: {what}: {failed.text}"))
         row.since = self._clock() if row.since is None else row.since
         row.failed_questions.add(turn.question)
@@ -295,7 +295,7 @@ class Circuit:
         self._probes, self._pause_s = 0, self._limits.pause_s
         self._row.away_from = now if self._row.away_from is None else self._row.away_from
         if self._limits.wait and self._openings == 1:
-            tell(f"note: {self._name} is away ({failed.text}): it is waited for, up to {self._limits.wait} each time")
+            tell(f"note: {self._name} is down ({failed.text}): waiting for it, up to {self._limits.wait} each time")
         self._plan(now, failed)
         self._in_flight.let_out(all_of_them=True)
 

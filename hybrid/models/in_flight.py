@@ -70,5 +70,7 @@ class InFlight:
         if not self._said and self._since_cut > 2 * self._most:
             self._said = True
             most = f"{self._most:.0f}"
-            tell(f"note: {self._name} takes about {most} requests at a time (429 beyond): say --concurrency {most}")
+            tell(
+                f"note: {self._name} accepts about {most} requests at a time (429 above that): use --concurrency {most}"
+            )
         self._most += GROWTH / self._most

@@ -123,7 +123,7 @@ def options(provider: Provider, model: str, settings: ModelSettings) -> dict[str
         UsageError: an option or value that this provider (or this model) does not support.
     """
     if provider.cache is None and not settings.prompt_cache:
-        raise UsageError(f"--model-arg prompt_cache=off: {provider.name} decides itself what it keeps")
+        raise UsageError(f"--model-arg prompt_cache=off: {provider.name} decides itself what to cache")
     values: dict[str, Json] = {}
     if settings.max_tokens is not None:
         values[provider.max_tokens_option] = settings.max_tokens
@@ -195,9 +195,9 @@ def _temperature(provider: Provider, model: str, settings: ModelSettings) -> dic
     if settings.temperature is None:
         return {}
     if provider.no_temperature and re.match(provider.no_temperature, model):
-        reason = f"={settings.temperature}: {model} takes no temperature"
+        reason = f"={settings.temperature}: {model} does not accept a temperature"
     elif provider.effort_excludes_temperature and settings.reasoning_effort is not None:
-        reason = f": {provider.name} takes none together with --reasoning-effort"
+        reason = f": {provider.name} does not accept it together with --reasoning-effort"
     else:
         return {"temperature": settings.temperature}
     if settings.temperature:
@@ -211,5 +211,5 @@ def _extra(provider: Provider, settings: ModelSettings) -> dict[str, Json]:
         if key in _RESERVED:
             raise UsageError(f"--model-arg {key}: this has an option of its own")
         if _SECRET.search(key):
-            raise UsageError(f"--model-arg {key}: secrets belong in the environment, this would be written down")
+            raise UsageError(f"--model-arg {key}: secrets belong in the environment; options are saved in the run")
     return extra

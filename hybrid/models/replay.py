@@ -112,7 +112,7 @@ def read_folder(folder: Path) -> tuple[dict[Place, Recording], dict[str, str]]:
         OSError: a file cannot be read, or has more than `MAX_BYTES`.
     """
     if not folder.is_dir():
-        raise UsageError(f"--model replay:{folder}: there is no such folder; give one with recorded answers")
+        raise UsageError(f"--model replay:{folder}: folder not found; give one with recorded answers")
     recordings: dict[Place, Recording] = {}
     hashes: dict[str, str] = {}
     for path, reader in readers(folder):
@@ -122,7 +122,7 @@ def read_folder(folder: Path) -> tuple[dict[Place, Recording], dict[str, str]]:
             earlier = recordings.setdefault(recording.place, recording)
             if earlier is not recording:
                 raise DataError(
-                    f"{recording.where}: {_describe_place(recording.place)} stands already in {earlier.where}"
+                    f"{recording.where}: {_describe_place(recording.place)} already appears in {earlier.where}"
                 )
     if not recordings:
         inside = sorted(path.name for path in folder.iterdir() if path.is_dir())
@@ -179,7 +179,7 @@ class ReplayModel:
         if recording is None:
             raise NotRecorded(f"{self.name}: no recording of {_describe_place(place)}")
         if recording.prompt_sha256 not in (None, call.prompt_sha256):
-            raise NotRecorded(f"{self.name}: the recording of {_describe_place(place)} is of another prompt")
+            raise NotRecorded(f"{self.name}: the recording of {_describe_place(place)} is for another prompt")
         return AssistantMessage(recording.text)
 
     async def close(self) -> None:

@@ -156,7 +156,7 @@ def add_search_path(places: Sequence[Path], option: str) -> None:
     for place in places:
         root = place.expanduser().resolve()
         if not root.is_dir():
-            raise UsageError(f"{option} {place}: there is no such folder")
+            raise UsageError(f"{option} {place}: folder not found")
         entries = _held_by(root)
         if not entries:
             kinds = ", ".join(f"{kind.folder}/" for kind in KINDS)
@@ -339,7 +339,7 @@ def _catalogue(word: str) -> tuple[dict[str, dict[str, PluginOrigin]], dict[str,
                 by_package.setdefault(origin.kind.package, {})[name] = origin
                 continue
             other = next((candidate for candidate in origins if candidate is not origin), origin)
-            conflict = f"there is a {word} {name!r} already, {other.label}; rename one of them"
+            conflict = f"a {word} {name!r} already exists, {other.label}; rename one of them"
             missing.setdefault(origin.kind.package, {})[name] = f"{origin.label}: {reason or conflict}"
     return by_package, missing
 
@@ -355,7 +355,7 @@ def _helper_clash(origin: PluginOrigin) -> str | None:
     shadowed = sorted(_modules(earlier) & {name for name in _modules(origin.places) if name.startswith("_")})
     if not shadowed:
         return None
-    return f"there is a {shadowed[0]!r} already, {_file_of(earlier, shadowed[0])}; rename the one beside it"
+    return f"{shadowed[0]!r} already exists, {_file_of(earlier, shadowed[0])}; rename the one next to it"
 
 
 def no_word(word: str) -> str:
@@ -519,7 +519,7 @@ def plugin(group: str, name: str) -> Any:
         )
     if not matches:
         available = ", ".join(offered_names(group))
-        raise UsageError(f"no installed package offers {name!r} in {group}; there are: {available}")
+        raise UsageError(f"no installed package offers {name!r} in {group}; available: {available}")
     return matches[0].load()
 
 
@@ -595,7 +595,7 @@ def refuse_unknown(package: str, name: str) -> None:
                 f"{root / name}.py is not found: {root} has {kinds}, so its tools belong in {root / TOOLS}/"
             )
     raise UsageError(
-        f"no {name!r} in {package}/{did_you_mean(name, all_names)}; there are: {', '.join(all_names)}{hint}"
+        f"no {name!r} in {package}/{did_you_mean(name, all_names)}; available: {', '.join(all_names)}{hint}"
     )
 
 
@@ -708,7 +708,7 @@ def package_of_solver(name: str) -> str:
         return next(candidate for candidate in SOLVERS if name in names(candidate))
     if reason := next((reason for candidate in SOLVERS if (reason := left_out(candidate).get(name))), None):
         raise UsageError(reason)
-    raise UsageError(f"no solver {name!r}{did_you_mean(name, available)}; there are: {', '.join(available)}")
+    raise UsageError(f"no solver {name!r}{did_you_mean(name, available)}; available: {', '.join(available)}")
 
 
 def load_solver(name: str) -> Any:

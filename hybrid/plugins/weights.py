@@ -104,7 +104,7 @@ def _refuse_shards_elsewhere(path: Path, label: str) -> None:
         raise WeightsError(f"{label} names no shards")
     for shard in set(map(str, shards.values())):
         if not shard.endswith(".safetensors") or Path(shard).name != shard or "\\" in shard:
-            raise WeightsError(f"{label} names {shard[:80]!r}, which is no .safetensors file next to it")
+            raise WeightsError(f"{label} names {shard[:80]!r}, which is not a .safetensors file next to it")
 
 
 def _refuse_code(path: Path, label: str) -> None:
@@ -142,9 +142,9 @@ def no_directory(source: str) -> str:
     """Explain why a source is not a directory of weights: it is missing, or it is a file."""
     path = Path(source).expanduser()
     if not path.is_file():
-        return f"there is no directory {source}; a repository of the hub is named OWNER/NAME"
+        return f"directory {source} not found; a repository of the hub is named OWNER/NAME"
     if path.suffix == ".safetensors":
-        return f"{source} is a file; give the folder that it lies in, with its configuration beside it"
+        return f"{source} is a file; give its folder, with its configuration next to it"
     return f"{source} is a file; `hybrid tools import-weights {source} DIR` writes it as a folder of weights"
 
 
@@ -171,7 +171,7 @@ def unfetched(error: Exception) -> str:
     message = " ".join(str(cause).split())[:120]
     return (
         f"cannot be fetched from {constants.ENDPOINT} ({type(cause).__name__}: {message}); HF_ENDPOINT names a mirror, "
-        "`hybrid tools fetch --from DIR` takes a folder; what has come is kept"
+        "`hybrid tools fetch --from DIR` takes a folder; downloaded files are kept"
     )
 
 

@@ -49,7 +49,7 @@ def _parse(value: str, tools: Sequence[Tool]) -> tuple[str, str]:
         if name not in known:
             available = ", ".join(sorted(known))
             hint = did_you_mean(name, sorted(known))
-            raise UsageError(f"{OPTION} {value}: there is no such tool{hint}; there are: {available}")
+            raise UsageError(f"{OPTION} {value}: unknown tool{hint}; available: {available}")
         if not source:
             raise UsageError(f"{OPTION} {value}: write {OPTION} {name}=DIR_OR_ID")
         return name, source
@@ -60,7 +60,7 @@ def _parse(value: str, tools: Sequence[Tool]) -> tuple[str, str]:
         raise UsageError(f"{OPTION} {value}: say which tool loads them: {OPTION} TOOL={value}")
     if not loading:
         asked = " and ".join(tool.card.name for tool in tools)
-        raise UsageError(f"{OPTION} {value}: {asked} has no learned backend, which would load them")
+        raise UsageError(f"{OPTION} {value}: {asked} has no learned backend to load them")
     raise UsageError(f"{OPTION} {value}: {', '.join(loading)} load weights; say which: {OPTION} {loading[0]}={value}")
 
 

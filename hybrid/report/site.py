@@ -71,7 +71,7 @@ def write_site(pages: Pages, out: Path) -> Path:
     for what, pattern, names in [("the key of a benchmark", _KEY, keys), *of_sections]:
         for name in names:
             if not pattern.fullmatch(name) or names.count(name) > 1:
-                raise ValueError(f"{name!r} cannot be {what}, or is there twice")
+                raise ValueError(f"{name!r} cannot be {what}, or appears twice")
     place.parent.mkdir(parents=True, exist_ok=True)
     fresh = place.with_name(f".{place.name}.{uuid.uuid4().hex[:12]}")
     try:
@@ -105,7 +105,9 @@ def refuse_other(place: Path) -> None:
         marker = None
     is_report = isinstance(marker, dict) and marker.get("report") == "hybrid"
     if not is_report and any(place.iterdir()):
-        raise UsageError(f"{place} holds something else than a report ({MARKER} is not there): choose another folder")
+        raise UsageError(
+            f"{place} contains something other than a report ({MARKER} is not there): choose another folder"
+        )
 
 
 def _put_in_place(fresh: Path, place: Path) -> None:

@@ -57,7 +57,7 @@ def read_tags(path: Path) -> tuple[Tag, ...]:
 def _tag(row: Mapping[str, Any], location: str) -> Tag:
     for name in (*row, *COLUMNS):
         if name not in COLUMNS:
-            raise DataError(f"{location}: there is no field {name!r}; there are: {', '.join(COLUMNS)}")
+            raise DataError(f"{location}: unknown field {name!r}; available: {', '.join(COLUMNS)}")
         value = row.get(name, "" if name == "note" else None)
         if not isinstance(value, str):
             raise DataError(

@@ -27,9 +27,9 @@ def refuse_unbatched(run: ResolvedRun) -> None:
     config, settings = run.config, run.config.model_settings
     if settings.batch:
         if config.engine != LOCAL:
-            raise UsageError(f"--batch collects what this process asks: leave --engine {config.engine} away")
+            raise UsageError(f"--batch collects what this process asks: omit --engine {config.engine}")
         if config.model_settings.stream == "on":
-            raise UsageError("--stream on: the replies of --batch come whole")
+            raise UsageError("--stream on: replies in batches are not streamed")
         if config.objects.model is not None:
             raise UsageError(f"--batch: model={config.model} is a Python object, which cannot use batches")
         if config.model is not None:
@@ -39,7 +39,7 @@ def refuse_unbatched(run: ResolvedRun) -> None:
     elif settings.batch_tail or settings.batch_wait != type(settings)().batch_wait:
         raise UsageError("--batch-wait and --batch-tail say how batches are made: give --batch with them")
     elif open_batches := batches_still_running(run.folder.path):
-        raise UsageError(f"{open_batches}: go on with --batch, or they are paid twice")
+        raise UsageError(f"{open_batches}: continue with --batch, or they are paid twice")
 
 
 def in_batches(run: ResolvedRun) -> ChatModel:
@@ -105,7 +105,7 @@ async def cancel_batches(path: Path) -> list[str]:
             journal.change(batch.name, state="cancelled" if identity else "refused", id=identity)
             state = "ended" if identity else "was never taken"
             lines.append(f"{identity or batch.name}: {state}, {len(batch.calls):,} requests")
-    return lines or [f"{path} has no batch that waits"]
+    return lines or [f"{path} has no waiting batch"]
 
 
 def left_in(place: Path) -> str:

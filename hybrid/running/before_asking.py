@@ -137,7 +137,7 @@ async def _ask_about_tools(
         reason = uncalled(model.name, check["verdict"], check["said"], check["read_from"])
         _let_in(run, "toolless", TOOLLESS, reason)
     if check.get("verdict") == "none":
-        tell(f"note: {model.name} called no tool when it was told to: the tools may have no effect")
+        tell(f"note: {model.name} did not call a tool when told to: the tools may have no effect")
     if check.get("verdict") != "calls" or not shows_tool_pictures(run) or sight.get("verdict") == "blind":
         return run
 
@@ -157,7 +157,7 @@ async def _ask_about_tools(
     if check.get("verdict") in ("blind", "refused"):
         _let_in(run, "blind-tools", BLIND_TOOLS, unseen(model.name, check))
     if check.get("verdict") == "unknown":
-        tell(f"note: whether {model.name} sees pictures of tools is not known: it said {check['said']!r} to one")
+        tell(f"note: it is unknown whether {model.name} sees pictures of tools: it answered {check['said']!r}")
     for note in _thinking_notes(model.name, check):
         tell(note)
     return _with_settings(run, model, with_place(run.config.model_settings, check))
@@ -184,7 +184,7 @@ def _refuse_blind(run: ResolvedRun, name: str, sight: Mapping[str, Any]) -> None
         unseeing = (
             f"it cannot read the number in a picture (it said {sight['said']!r}), and its input is {token_counts}"
         )
-        more = "Choose a model that takes images, or say --images none"
+        more = "Choose a model that takes images, or use --images none"
         _let_in(run, "blind", BLIND, f"--model {name} does not see: {unseeing}. {more}")
 
 
@@ -192,18 +192,18 @@ def _refuse_unordered(run: ResolvedRun, name: str, order: Mapping[str, Any]) -> 
     wrong = {"out of order": "reads them in another order", "missing": "does not get all of them"}
     if (mistake := wrong.get(str(order.get("verdict")))) is not None:
         reason = f"--model {name}: of {order['count']} pictures in one message it {mistake} (it said {order['said']!r})"
-        _let_in(run, "unordered", UNORDERED, f"{reason}. Say --images concat, which joins them to one")
+        _let_in(run, "unordered", UNORDERED, f"{reason}. Use --images concat, which joins them to one")
 
 
 def unseen(name: str, check: Mapping[str, Any]) -> str:
     """Return the reason why pictures of tools are not seen, and the remedy."""
     tokens, without = check.get("input_tokens"), check.get("without_image")
     if check.get("verdict") == "refused":
-        reason = f"its server takes none ({check['said']})"
-        return f"--model {name} gets no pictures of tools: {reason}. Say --show text, which sends only their text"
+        reason = f"its server does not accept them ({check['said']})"
+        return f"--model {name} gets no pictures of tools: {reason}. Use --show text, which sends only their text"
     token_counts = f", and its input is {tokens} tokens with it and {without} without" if tokens and without else ""
     problem = f"it cannot read the number in the picture of a tool's result (it said {check['said']!r}){token_counts}"
-    return f"--model {name} does not see pictures of tools: {problem}. Say --show text, which sends only their text"
+    return f"--model {name} does not see pictures of tools: {problem}. Use --show text, which sends only their text"
 
 
 def _thinking_notes(name: str, check: Mapping[str, Any]) -> Iterator[str]:
@@ -348,7 +348,7 @@ async def _check(
 def _let_in(run: ResolvedRun, gate: Gate, label: str, wrong: str) -> None:
     """Label the run if `--allow` admits the failed probe. Raises `UsageError` otherwise."""
     if gate not in run.config.allow:
-        raise UsageError(f"{wrong}; --allow {gate} measures it all the same, labelled")
+        raise UsageError(f"{wrong}; --allow {gate} measures it anyway, labelled")
     manifest = run.folder.manifest
     if label not in manifest["labels"]:
         run.folder.write_manifest({**manifest, "labels": [*manifest["labels"], label]})

@@ -68,7 +68,7 @@ def mount(
     values = card.resolve_settings(settings)
     folder, origin = _folder(benchmark, data, split_name, tasks, limit, seed)
     if images_root is not None and not (benchmark.takes_images_root and images_root.expanduser().is_dir()):
-        reason = "there is no such folder" if benchmark.takes_images_root else f"{card.name} says where its images lie"
+        reason = "folder not found" if benchmark.takes_images_root else f"{card.name} says where its images are"
         raise UsageError(f"--images-root {images_root}: {reason}")
     root = images_root and images_root.expanduser()
     source = Source(folder, store, split_name, (), values, images_root=root, generated=origin["kind"] == "sample")
@@ -93,7 +93,7 @@ def chosen_split(card: BenchmarkCard, split: str | None, tasks: Sequence[str]) -
         if name not in choices:
             hint = did_you_mean(name, choices)
             available = ", ".join(choices)
-            raise UsageError(f"--{what} {name}: {card.name} has no {what} {name!r}{hint}; there are: {available}")
+            raise UsageError(f"--{what} {name}: {card.name} has no {what} {name!r}{hint}; available: {available}")
     return split_name
 
 
@@ -105,7 +105,7 @@ def refuse_ungenerated(card: BenchmarkCard, tasks: Sequence[str]) -> tuple[str, 
         available = ", ".join(card.sample_tasks)
         hint = did_you_mean(unknown[0], card.sample_tasks)
         raise UsageError(
-            f"--data sample: --task {', '.join(unknown)} cannot be generated{hint}; there are: {available}"
+            f"--data sample: --task {', '.join(unknown)} cannot be generated{hint}; available: {available}"
         )
     return tuple(tasks) or card.sample_tasks
 
@@ -131,8 +131,8 @@ def _folder(
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"--data {data}: this is a file; give the folder with the benchmark's data")
     if not folder.is_dir():
-        hint = did_you_mean(data, ("hub", "sample")) or " (or say hub or sample)"
-        raise UsageError(f"--data {data}: there is no such folder{hint}")
+        hint = did_you_mean(data, ("hub", "sample")) or " (or use hub or sample)"
+        raise UsageError(f"--data {data}: folder not found{hint}")
     if has_mark(folder):
         # A generated folder that was copied may have been edited, so it is identified by its fingerprint.
         return folder, {"kind": "sample", "folder": True}
@@ -155,7 +155,7 @@ def _rather(benchmark: Benchmark, source: Source) -> str:
     around = [] if benchmark.searches_subfolders else [source.folder.absolute().parent]
     for place in (*inside, *around):
         if _holds(benchmark, replace(source, folder=place)):
-            return f"they are in {place}: say --data {place}"
+            return f"they are in {place}: use --data {place}"
     other: Benchmark
     for name, other in load_each("hybrid.benchmarks"):
         card = other.card
@@ -172,7 +172,7 @@ def _rather(benchmark: Benchmark, source: Source) -> str:
         ):
             return f"it holds {card.short_title} data: hybrid run {name} --data {source.folder}"
     card = benchmark.card
-    return "or say --data hub" if card.hub_id else f"`hybrid benchmarks show {card.name}` says where they are"
+    return "or use --data hub" if card.hub_id else f"`hybrid benchmarks show {card.name}` says where they are"
 
 
 def _holds(benchmark: Benchmark, source: Source) -> bool:
@@ -194,7 +194,7 @@ def refuse_unlike(benchmark: Benchmark, mounted: Mounted, data: str, allowed: Co
     if "partial" not in allowed and (reason := schema_mismatch(benchmark, mounted)):
         raise UsageError(
             f"--data {data}: is this {name}? It has {reason}. Questions of your own: hybrid run FILE (hybrid data "
-            f"check FILE shows how they are read); as {name} all the same: --allow partial"
+            f"check FILE shows how they are read); as {name} anyway: --allow partial"
         )
 
 
@@ -257,7 +257,7 @@ def questions(
     finally:
         spool.close()
     if not readable:
-        raise DataError(f"{source.folder} holds no question of the split {source.split}")
+        raise DataError(f"{source.folder} contains no question of the split {source.split}")
     return readable
 
 
@@ -279,7 +279,7 @@ def _unknown_id(name: str, source: Source, limit: int | None, ids: Collection[st
     among = f"the {how_many(len(ids))}" + ("" if limit is None else " of --limit")
     of_tasks = f", task {', '.join(source.tasks)}" if len(source.tasks) == 1 else ""
     hint = did_you_mean(name, ids) or next((f"; an id is such as {each}" for each in sorted(ids)), "")
-    return f"--only {name}: there is no such question among {among}{of_tasks}{hint}"
+    return f"--only {name}: question not found among {among}{of_tasks}{hint}"
 
 
 def _limit_questions(benchmark: Benchmark, source: Source, limit: int | None) -> Iterator[tuple[int, AnyQuestion]]:

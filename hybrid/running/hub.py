@@ -139,7 +139,7 @@ def _check_present(
     names = ", ".join(missing[:MAX_NAMED]) + (f" and {len(missing) - MAX_NAMED} more" if missing[MAX_NAMED:] else "")
     available = ", ".join(sorted(files)[:MAX_NAMED]) or "none of those that are asked for"
     raise DataError(
-        f"{hub_id} at {commit[:12]} has no file {names}; there are: {available}. "
+        f"{hub_id} at {commit[:12]} has no file {names}; available: {available}. "
         f"{benchmark.card.name} is read from another layout: name a revision that has it (--data hub@REVISION)"
     )
 
@@ -208,7 +208,7 @@ def _refusal(error: HfHubHTTPError, page: str, benchmark: Benchmark) -> str | No
             return f"{page} is gated, and the account of your token has no access: {step} with that account{more}"
         return f"{page} is gated: {step}, and {token}{more}"
     if isinstance(error, RepositoryNotFoundError):
-        return f"there is no data set {page}, or it is private: then {token}"
+        return f"data set {page} does not exist, or is private: then {token}"
     if isinstance(error, DisabledRepoError):
         return f"{page} is disabled; give a folder with --data DIR"
     if _status(error) in (401, 403):

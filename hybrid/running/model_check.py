@@ -303,7 +303,7 @@ class _Check:
             if not in_order and count >= ORDER_FROM and self.reads_pictures:
                 order = await see_order(self.chat, self.store, count)
                 if order.verdict in ("out of order", "missing"):
-                    outcome = f"{count} taken, {order.verdict}: {_quoted(order.said)}"
+                    outcome = f"{count} accepted, {order.verdict}: {_quoted(order.said)}"
                     return [
                         CheckRow(title, outcome, "right if joined into one image", ("--images", "concat"), refused=True)
                     ]
@@ -311,7 +311,7 @@ class _Check:
             fewer = ("--show", "text") if count == 1 else ("--model-arg", f"keep_images={count - 1}")
             options = ("--images", "concat", *fewer) if count < MAX_PICTURES else ()
             return [CheckRow(title, f"{count}{only}, {seen}", "BLINK shows up to 4, and tools add more", options)]
-        return [CheckRow(title, refusals[-1], "none is taken", ("--images", "none"), refused=True)]
+        return [CheckRow(title, refusals[-1], "none is accepted", ("--images", "none"), refused=True)]
 
     async def largest(self) -> list[CheckRow]:
         refusals = [""]
@@ -321,7 +321,7 @@ class _Check:
             except HybridError as error:
                 refusals.append(_line(error))
                 continue
-            seen = "read" if reads(reply, "58") else "taken, and not read"
+            seen = "read" if reads(reply, "58") else "accepted, but not read"
             options = ("--max-pixels", str(side * side)) if side < SIDES[0] else ()
             return [CheckRow("largest picture", f"{side} x {side} px, {seen}", refusals[-1] or "enough", options)]
         return [CheckRow("largest picture", refusals[-1], UNKNOWN)]
@@ -331,7 +331,7 @@ class _Check:
         least, refusals = await self.first_taken([(side, (side, side)) for side in SMALL_SIDES])
         if least is None:
             return [CheckRow("smallest picture", refusals[-1], UNKNOWN)]
-        limits, outcome = [f"least_side:{least}"] if refusals else [], f"{least} px a side taken"
+        limits, outcome = [f"least_side:{least}"] if refusals else [], f"{least} px a side accepted"
         for long in LONG_SIDES:
             narrow, words = await self.first_taken([(long // least, (long, least))])
             if narrow is not None:
@@ -452,15 +452,15 @@ class _Check:
                 placement = await find_place(probe, bare, [tool])
         except HybridError as error:
             options = ("--reasoning", "drop") if "--reasoning drop" in str(error) else ()
-            return [CheckRow(title, _line(error), "results are not taken", options)]
+            return [CheckRow(title, _line(error), "results are not accepted", options)]
         if placement.verdict in ("blind", "refused"):
             outcome = (
                 f"not seen: {_quoted(placement.said)}"
                 if placement.verdict == "blind"
-                else f"not taken: {placement.said[:120]}"
+                else f"not accepted: {placement.said[:120]}"
             )
             return [CheckRow(title, outcome, "a run sends only the text of tools", ("--show", "text"), refused=True)]
-        thoughts = "; its thoughts are taken back" if has_thoughts_in(conversation) else ""
+        thoughts = "; its reasoning is accepted back" if has_thoughts_in(conversation) else ""
         seen = "seen" if placement.verdict == "sees" else f"not read: {_quoted(placement.said)}"
         place = "inside the tool message" if placement.place == "inside" else "in a message of the user behind it"
         rows = [CheckRow(title, f"{seen}{thoughts}", f"the loop goes on, with the picture {place}")]
@@ -503,7 +503,7 @@ class _Check:
         terms = self.model(temperature=0.0, seed=0).connection().get("terms")
         summary = "; ".join(map(str, terms)) if isinstance(terms, list) else ""
         return [
-            CheckRow(title, summary or "both are taken", "so do runs by themselves" if summary else "runs send both")
+            CheckRow(title, summary or "both are accepted", "so do runs by themselves" if summary else "runs send both")
         ]
 
     async def limit(self) -> list[CheckRow]:
@@ -525,7 +525,7 @@ class _Check:
             await self.say(PLAIN_TEXT, extra=extra)
         except ModelRefused:
             return [CheckRow("takes logprobs", "it refuses them", "no loss: likelihoods need hf:")]
-        return [CheckRow("takes logprobs", "it does not refuse them", "of no use to a run: likelihoods need hf:")]
+        return [CheckRow("takes logprobs", "it does not refuse them", "not usable in a run: likelihoods need hf:")]
 
 
 async def _try(title: str, probe: Probe) -> list[CheckRow]:

@@ -35,5 +35,5 @@ def allow_open_files(concurrency: int, tell: Callable[[str], None]) -> None:
         most = max(1, (soft - OTHER_FILES) // FILES_PER_REQUEST)
         tell(
             f"warning: --concurrency {concurrency:,} may need {needed:,} open files, and this system allows {soft:,}: "
-            f"raise the limit (ulimit -n), or say --concurrency {most}"
+            f"raise the limit (ulimit -n), or use --concurrency {most}"
         )

@@ -212,7 +212,7 @@ def _check_options(config: RunConfig) -> None:
     if config.cache_replies and config.objects.model is not None:
         raise UsageError(f"--cache-replies: the replies of model={config.model}, a Python object, may change unnoticed")
     if config.cache_replies and config.engine != LOCAL:
-        raise UsageError(f"--cache-replies: they are on the disk of this machine; leave --engine {config.engine} away")
+        raise UsageError(f"--cache-replies: they are on the disk of this machine; omit --engine {config.engine}")
     if config.engine != LOCAL and (option := next((name for is_handed_in, name in handed_in if is_handed_in), None)):
         value = getattr(config, option)
         raise UsageError(f"{option}={value}: an object is asked in this process, not by --engine {config.engine}")
@@ -221,7 +221,7 @@ def _check_options(config: RunConfig) -> None:
     try:
         plugin(GROUP, config.tracing)
     except ImportError as error:
-        needs = f"--trace needs OpenTelemetry, which the extra `trace` brings: {install_extra('trace')}"
+        needs = f"--trace needs OpenTelemetry, which the extra `trace` installs: {install_extra('trace')}"
         raise UsageError(needs) from error
     except UsageError as error:
         raise UsageError(f"--trace {config.trace}: {error}") from error
@@ -309,8 +309,7 @@ def _check_protocol(config: RunConfig, benchmark: Benchmark, mounted: Mounted, m
         )
     if model is not None and not isinstance(model, Likelihoods):
         raise UsageError(
-            f"--setting answer=likelihood: {config.model} gives no likelihoods; a model whose weights are at hand does "
-            "(hf:DIR_OR_ID)"
+            f"--setting answer=likelihood: {config.model} returns no likelihoods; a local model does (hf:DIR_OR_ID)"
         )
 
 

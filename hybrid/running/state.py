@@ -188,9 +188,9 @@ def _refuse_other(run: ResolvedRun, manifest: Mapping[str, Any], solvers: Mappin
     if others or (grown and wrong is not None):
         details = "; ".join(f"{name}, {part}" for name, part in itertools.islice(others.items(), SHOWN_OTHERS))
         raise UsageError(
-            f"{run.folder.path}: {len(others)} of its questions are others now ({wrong or details}"
-            f"{'; ...' if len(others) > SHOWN_OTHERS else ''}), and their answers are of what was there before. "
-            "Put the files back, or choose another --out, which asks all of them"
+            f"{run.folder.path}: {len(others)} of its questions have changed ({wrong or details}"
+            f"{'; ...' if len(others) > SHOWN_OTHERS else ''}), and their answers belong to the old questions. "
+            "Restore the files, or choose another --out to ask all of them again"
         )
 
 

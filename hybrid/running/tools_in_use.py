@@ -186,9 +186,7 @@ def _check_weights(service: ServiceOptions) -> None:
     for name, folder in service.weights.items():
         if name not in tool_names:
             hint = did_you_mean(name, tool_names)
-            raise UsageError(
-                f"--weights {name}={folder}: there is no such tool{hint}; there are: {', '.join(tool_names)}"
-            )
+            raise UsageError(f"--weights {name}={folder}: unknown tool{hint}; available: {', '.join(tool_names)}")
         if service.backend == "classical":
             raise UsageError(f"--weights {name}={folder}: --backend classical loads no weights")
         place = Path(folder).expanduser()
@@ -200,7 +198,7 @@ def _foreign_tools(config: RunConfig) -> ForeignTools:
     """Return the tools that the servers of `--mcp` list. Raises `UsageError`."""
     if not config.mcp:
         if config.mcp_images:
-            raise UsageError(f"--mcp-image {next(iter(config.mcp_images))}: there is no --mcp")
+            raise UsageError(f"--mcp-image {next(iter(config.mcp_images))}: needs --mcp")
         return ForeignTools()
     if config.engine != LOCAL:
         reason = "the tools of other servers are asked from this process"

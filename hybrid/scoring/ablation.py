@@ -273,7 +273,7 @@ def ablation_at(folder: Path, solver: str | None = None, options: TableArguments
     options = options or {}
     full = folder / FULL
     if not (full / MANIFEST).is_file():
-        raise UsageError(f"{folder} holds no ablation: there is no run in {full}")
+        raise UsageError(f"{folder} contains no ablation: there is no run in {full}")
     identity = RunFolder(full).manifest["identity"]
     refuse_hidden(load("hybrid.benchmarks", identity["benchmark"]), identity["split"])
     if not solver:

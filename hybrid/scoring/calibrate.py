@@ -154,7 +154,7 @@ def _tool(name: str) -> Tool:
         tool: Tool = load("tools", name)
     except UsageError as error:
         saved = f"save it as {name}.py and name its folder with --path"
-        raise UsageError(f"{error}; where it was handed in by Python code: {saved}") from error
+        raise UsageError(f"{error}; if it was passed in from Python: {saved}") from error
     return tool
 
 
@@ -206,13 +206,13 @@ def write_trust(folder: RunFolder, out: Path, folds: int, asked_for: Collection[
         )
     counted_answers = cases(folder)
     if not counted_answers:
-        raise UsageError(f"{folder.path} holds no specialist answers: run the specialist or the arbiter in it first")
+        raise UsageError(f"{folder.path} contains no specialist answers: run the specialist or the arbiter in it first")
     tool_names = dict.fromkeys(case.key[0] for case in counted_answers)
     for name in asked_for:
         if name not in tool_names:
             hint = did_you_mean(name, tool_names)
             raise UsageError(
-                f"--only {name}: no answer of it was counted{hint}; there are: {', '.join(sorted(tool_names))}"
+                f"--only {name}: it has no counted answer{hint}; available: {', '.join(sorted(tool_names))}"
             )
 
     def rows(without: int | None) -> list[Json]:

@@ -180,7 +180,7 @@ def compare(solvers: Sequence[Scored], options: ComparisonOptions | None = None)
     comparison = Comparison(tuple(solvers), options)
     for name in itertools.chain(*comparison.pairs):
         if name not in solver_names:
-            raise UsageError(f"there is no solver {name!r}; there are: {', '.join(solver_names)}")
+            raise UsageError(f"unknown solver {name!r}; available: {', '.join(solver_names)}")
     return comparison
 
 
@@ -203,9 +203,7 @@ def chosen_pairs(
     if baseline is not None:
         if baseline not in solver_names:
             hint = did_you_mean(baseline, solver_names)
-            raise UsageError(
-                f"--baseline {baseline}: there is no such solver{hint}; there are: {', '.join(solver_names)}"
-            )
+            raise UsageError(f"--baseline {baseline}: unknown solver{hint}; available: {', '.join(solver_names)}")
         return tuple(SolverPair(baseline, name) for name in solver_names if name != baseline)
     if not words:
         return None
@@ -218,7 +216,7 @@ def chosen_pairs(
             pair for pair in candidates if pair.a in solver_names and pair.b in solver_names and pair.a != pair.b
         ]
         if len(fitting) != 1:
-            raise UsageError(f"--pairs {word}: give two different solvers as A:B; there are: {', '.join(solver_names)}")
+            raise UsageError(f"--pairs {word}: give two different solvers as A:B; available: {', '.join(solver_names)}")
         (pair,) = fitting
         if pairs.setdefault(frozenset(pair), pair) != pair or list(words).count(word) > 1:
             raise UsageError(f"--pairs {word}: this pair is given twice")

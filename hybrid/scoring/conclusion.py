@@ -209,12 +209,12 @@ TRAINED: Mapping[str, Case] = {
     "open": case(
         "trained.open",
         "not shown",
-        "That the form of the tools in its training ({style}) makes a difference is not shown ({size}, {ends}).",
+        "The form of the tools in its training ({style}) makes no significant difference ({size}, {ends}).",
     ),
     "untested": case(
         "trained.untested",
         "no interval",
-        "What the form of the tools in which it was trained ({style}) comes to is not tested.",
+        "The effect of the form of the tools in its training ({style}) is not tested.",
     ),
 }
 TASKS_SHOWN = case("tasks.shown", "of a task a difference holds", "After adjustment (Holm) over {tasks} {by}: {parts}.")

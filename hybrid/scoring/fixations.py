@@ -88,7 +88,7 @@ class _Reader:
         """Return the relative path of a named picture. Raises `DataError` if it is missing or its name not unique."""
         matches = self._by_key.get(name) or self._by_key.get(Path(name).name) or []
         if len(matches) != 1:
-            reason = "there is no picture" if not matches else f"{len(matches)} pictures have the name"
+            reason = "no picture" if not matches else f"{len(matches)} pictures have the name"
             raise DataError(f"{location}: {reason} {name!r:.80} in {self.images}")
         relative = matches[0].relative_to(self.images).as_posix()
         if relative not in self._sizes:
@@ -98,7 +98,7 @@ class _Reader:
         return relative
 
     def share(self, relative: str, x: float, y: float, location: str) -> tuple[float, float]:
-        """Return a position as shares of the picture's size. Raises `DataError` if it is outside of the picture."""
+        """Return a position as shares of the picture's size. Raises `DataError` if it is outside the picture."""
         width, height = self._sizes[relative]
         if self.screen is not None:
             scale = min(self.screen[0] / width, self.screen[1] / height)
@@ -106,7 +106,7 @@ class _Reader:
             y = (y - (self.screen[1] - scale * height) / 2) / scale
         if not (0 <= x < width and 0 <= y < height):
             hint = "" if self.screen else "; positions on a screen need --screen WIDTHxHEIGHT"
-            raise DataError(f"{location}: ({x:g}, {y:g}) is outside of {relative} of {width} x {height} px{hint}")
+            raise DataError(f"{location}: ({x:g}, {y:g}) is outside {relative} of {width} x {height} px{hint}")
         return x / width, y / height
 
     def skip(self, error: Exception) -> None:
@@ -124,7 +124,7 @@ class _Reader:
             missing = [key for key in ("picture", "x", "y") if chosen[key] is None]
             if missing:
                 listing = ", ".join(columns) or "no column"
-                raise DataError(f"{path.name}: no column for {' and '.join(missing)}; there are: {listing}")
+                raise DataError(f"{path.name}: no column for {' and '.join(missing)}; available: {listing}")
             runs: dict[tuple[str, str], list[tuple[float, float, float]]] = {}
             for row in rows:
                 location = f"{path.name}:{rows.line_num}"
@@ -184,7 +184,7 @@ class _Reader:
                 # A fixation beside the picture costs only itself.
                 self.skip(error)
         if not points:
-            raise DataError(f"{location}: no fixation is inside of its picture")
+            raise DataError(f"{location}: no fixation is inside its picture")
         task = f" {entry['task']}" if isinstance(entry.get("task"), str) else ""
         self._add(relative, f"{entry.get('subject', '')}{task}", points, ordered=columns[2] is not None)
 
@@ -211,7 +211,7 @@ def _number(value: Any, location: str) -> float:
     except (TypeError, ValueError):
         number = math.nan
     if not math.isfinite(number):
-        raise DataError(f"{location}: {value!r:.40} is no number")
+        raise DataError(f"{location}: {value!r:.40} is not a number")
     return number
 
 

@@ -65,7 +65,7 @@ def known_group(by: str | None, solvers: Sequence[Scored]) -> str | None:
     scores = [score for solver in solvers for score in solver.scores]
     groups = {name for score in scores for name in score.groups}
     if by is not None and scores and by not in groups:
-        there_are = f"there are: {', '.join(sorted(groups))}" if groups else "there are none: leave out --by"
+        there_are = f"available: {', '.join(sorted(groups))}" if groups else "there are none: leave out --by"
         raise UsageError(f"--by {by}: these questions have no such group; {there_are}")
     return by
 
@@ -81,7 +81,7 @@ def margin_of(value: float | None) -> float:
 def refuse_unknown(options: Mapping[str, object], allowed: type) -> None:
     """Raise `TypeError` for a keyword that is not an option of these arguments."""
     if unknown := sorted(set(options) - set(allowed.__annotations__)):
-        raise TypeError(f"there is no option {', '.join(unknown)}; there are: {', '.join(allowed.__annotations__)}")
+        raise TypeError(f"unknown option {', '.join(unknown)}; available: {', '.join(allowed.__annotations__)}")
 
 
 def by_model(paths: Sequence[str | Path], options: TableArguments) -> tuple[tuple[Path, ...], ...]:

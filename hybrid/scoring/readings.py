@@ -49,7 +49,7 @@ Readings = Mapping[tuple[str, int], ReplyReading]
 
 
 def read_readings(path: Path) -> Readings:
-    """Return the readings in a file, the first line for each ask; empty if there is no such file.
+    """Return the readings in a file, the first line for each ask; empty if the file does not exist.
 
     Raises:
         DataError: an invalid line.
@@ -104,7 +104,7 @@ def with_readings(attempt: Attempt, readings: Readings) -> tuple[Exchange, ...] 
         if reading.reply_sha256 not in ("", reply_sha256(exchange)):
             raise DataError(f"{verdict}, was made of another reply: not of this run's")
         if parse(reading.letter, exchange.prompt.kind, exchange.prompt.choices).value is None:
-            raise DataError(f"{verdict}: {reading.letter!r} is none of the possible answers")
+            raise DataError(f"{verdict}: {reading.letter!r} is not one of the possible answers")
         reply = replace(exchange.reply, text=reading.letter, outcome=Outcome.ANSWERED)
         exchanges[number] = replace(exchange, reply=reply)
     return tuple(exchanges) if exchanges != list(attempt.exchanges) else None

@@ -1,7 +1,7 @@
 """Plug-ins that a run used, found again in the folders that its manifest names.
 
     missing = find_plugins(folder)
-    missing["tools/redness"]       # "there is no folder /home/me/own; --path DIR names another"
+    missing["tools/redness"]       # "no folder /home/me/own; --path DIR names another"
 
 Rules are stored with their tools, so without the tools their output cannot be judged. A folder is searched only if the
 hash of its code equals the hash in the manifest, so a run from elsewhere cannot name code of its own. Whatever `--path`
@@ -67,7 +67,7 @@ def _look_in(folder: RunFolder, facts: Mapping[str, Any]) -> None:
     if not root.is_absolute() or root.resolve().is_relative_to(folder.path.resolve()):
         raise UsageError(f"{root} is not a folder outside the run")
     if not root.is_dir():
-        raise UsageError(f"there is no folder {root}; --path DIR names another")
+        raise UsageError(f"no folder {root}; --path DIR names another")
     if folder_hash(root) != facts.get("sha256"):
-        raise UsageError(f"{root} has changed since the run; --path DIR takes it as it is now")
+        raise UsageError(f"{root} has changed since the run; --path DIR uses it as it is now")
     add_search_path([root], "the manifest's path")

@@ -259,7 +259,7 @@ class ComparisonReport(Report):
             if name not in (block.name for block in blocks):
                 names = [*(section.name for section in self.sections), *(block.name for block in self._published())]
                 all_names = {*names, *(section.name for section in sections())}
-                missing = f"there is no such section{did_you_mean(name, all_names)}"
+                missing = f"unknown section{did_you_mean(name, all_names)}"
                 reason = "this comparison has no such section" if name in all_names else missing
                 raise UsageError(f"--only {name}: {reason}; it has: {', '.join(names)}")
         return tuple(block for block in blocks if not self.only or block.name in self.only)

@@ -277,7 +277,7 @@ def _refuse_unknown(runs: Sequence[ListedRun], chosen: RunFilter) -> None:
         is_part = field == "model" and any(word.casefold() in name.casefold() for name in names)
         if word and names and word not in names and not is_part:
             hint, has = did_you_mean(word, sorted(names)), ", ".join(sorted(names))
-            raise UsageError(f"--{field} {word}: no run here has it{hint}; there are: {has}")
+            raise UsageError(f"--{field} {word}: no run here has it{hint}; available: {has}")
 
 
 _RUN_KEYS: Final[Mapping[str, Callable[[ListedRun], Any]]] = {

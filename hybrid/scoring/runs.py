@@ -120,7 +120,7 @@ def _readings(
         if len(solvers) != 1:
             raise UsageError(f"--verdicts {source} belongs to one solver: give RUN/SOLVER, one of {', '.join(solvers)}")
         if not source.is_file():
-            raise UsageError(f"--verdicts {source}: there is no such file")
+            raise UsageError(f"--verdicts {source}: file not found")
         paths = {solvers[0]: source}
     else:
         paths = {name: path for name in solvers if (path := folder.path / name / VERDICTS).is_file()}

@@ -101,7 +101,7 @@ class FindingCache:
     def _path(self, key: str) -> Path:
         assert self.folder is not None  # noqa: S101 - both callers have checked it
         if not SHA256.fullmatch(key):
-            raise DataError(f"{key[:80]!r} is no key of a finding")
+            raise DataError(f"{key[:80]!r} is not a key of a finding")
         return self.folder / key[:2] / f"{key}.json"
 
 

@@ -109,7 +109,7 @@ class MessageExecutor(ABC):
         """Return the name by which the other process finds the tool. Raises `UsageError` if it would find another."""
         name = tool.card.name
         if not tool.code and loaded("tools", name) is not tool:
-            raise UsageError(f"{name} is no file of tools/, which alone can run in a worker process")
+            raise UsageError(f"{name} is not a file of tools/; only those can run in a worker process")
         return name
 
     async def load(self, tool: Tool, watch: Stopwatch) -> BackendIdentity:

@@ -155,7 +155,7 @@ class Loader:
         """Tell the user, once, if a device accepts less than a batch."""
         with self._lock:
             halved = any(key[:2] == (name, device) for key in self._most)
-        line = f"{name}: the memory of {device} does not suffice for full batches; they are halved"
+        line = f"{name}: not enough memory on {device} for full batches; they are halved"
         if halved and line not in self.notices:
             self._notice(line)
 
@@ -167,7 +167,7 @@ class Loader:
                 moved = None if device == CPU else next(on_it, None)
             if moved is None:
                 return False
-            self.leave(moved, device, f" for {name} besides")
+            self.leave(moved, device, f" for {name} as well")
             return True
 
     def leave(self, name: str, device: str, reason: str = "") -> None:
@@ -178,7 +178,7 @@ class Loader:
             with self._lock:
                 self._drop(name, device)
             target = "the CPU" if homes == (CPU,) else " and ".join(homes)
-            self._notice(f"{name}: the memory of {device} does not suffice{reason}; it runs on {target} from here on")
+            self._notice(f"{name}: not enough memory on {device}{reason}; it runs on {target} from here on")
             _free()
 
     def _drop(self, name: str, device: str) -> None:

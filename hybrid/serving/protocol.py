@@ -245,7 +245,7 @@ class LineReader:
             name, _, fields = b"".join((*self._parts, end)).partition(b" ")
             self._parts = []
             if (kind := KINDS.get(name)) is None:
-                raise ValueError(f"{name[:80]!r} is no type of a message")
+                raise ValueError(f"{name[:80]!r} is not a message type")
             yield codec(kind).validate_json(fields)
         if rest:
             self._parts.append(rest)

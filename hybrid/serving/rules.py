@@ -131,11 +131,11 @@ def _checked(answer: object, findings: Sequence[Finding | None]) -> RuleAnswer:
     if not isinstance(answer, SpecialistAnswer) or not isinstance(answer.answer, str):
         raise ToolError(f"a rule gives a SpecialistAnswer or None, not {type(answer).__name__}")
     if len(answer.answer) > MAX_ANSWER:
-        raise ToolError(f"an answer of {len(answer.answer)} characters, where {MAX_ANSWER} are the most")
+        raise ToolError(f"an answer of {len(answer.answer)} characters; the limit is {MAX_ANSWER}")
     confidence = answer.sure
     if confidence is not None and not (
         isinstance(confidence, int | float) and math.isfinite(confidence) and 0 <= confidence <= 1
     ):
-        raise ToolError(f"its answer is sure to {confidence!r}, which is no probability")
+        raise ToolError(f"its confidence {confidence!r} is not a probability")
     call = next((place for place, finding in enumerate(findings) if finding is answer.finding), -1)
     return RuleAnswer(answer.answer, call, answer.choice, confidence, bool(answer.on_card))

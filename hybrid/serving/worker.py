@@ -88,7 +88,7 @@ def main() -> None:
     channel = ThreadChannel(sock)
     setup = channel.first()
     if not isinstance(setup, Setup):
-        raise SystemExit("the first message is no setup")
+        raise SystemExit("the first message is not a setup")
     sys.path[:] = setup.modules
     for package, folders in setup.folders.items():
         look_in(package, folders)

@@ -76,8 +76,8 @@ class RunMeter:
         limits = [f"{option} {most:g}" for option, most in budgets.items() if most is not None]
         if limits:
             raise ModelRefused(
-                f"--model {model}: its replies come without token counts, so {' and '.join(limits)} cannot be kept to; "
-                "leave it out, or limit the run by --run-max-calls or --limit"
+                f"--model {model}: its replies come without token counts, so {' and '.join(limits)} cannot be enforced"
+                "; leave it out, or limit the run by --run-max-calls or --limit"
             )
 
     def count_lost(self, requests: int) -> bool:

@@ -69,13 +69,13 @@ def read_supplied(path: Path) -> SuppliedTexts:
     except DataError as error:
         raise UsageError(f"--setting context: {error}") from error
     if not texts:
-        raise UsageError(f"--setting context: {path} holds no text")
+        raise UsageError(f"--setting context: {path} contains no text")
     return SuppliedTexts(texts, hashlib.sha256(data).hexdigest())
 
 
 def _row(row: Mapping[str, object], location: str, known_texts: Mapping[str, str]) -> tuple[str, str]:
     if odd := row.keys() ^ {"id", "text"}:
-        raise DataError(f"{location}: expected the fields id and text, and no other; {', '.join(sorted(odd))!r:.80}")
+        raise DataError(f"{location}: expected exactly the fields id and text; {', '.join(sorted(odd))!r:.80}")
     identity, text = row["id"], row["text"]
     if not isinstance(identity, str) or not identity:
         raise DataError(f"{location}, field id: expected a text, found {identity!r:.80}")

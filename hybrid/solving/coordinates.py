@@ -205,4 +205,6 @@ def frame_named(name: str) -> CoordinateSystem:
         resizing = Resizing(*map(int, numbers))
         if resizing.least <= resizing.most:
             return CoordinateSystem(resizing=resizing)
-    raise UsageError(f"--model-arg frame={name}: there are: {', '.join(FRAMES)}, {RESIZED}:FACTOR[:MIN:MAX], probe")
+    raise UsageError(
+        f"--model-arg frame={name}: unknown frame; available: {', '.join(FRAMES)}, {RESIZED}:FACTOR[:MIN:MAX], probe"
+    )

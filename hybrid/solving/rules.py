@@ -110,7 +110,7 @@ class RuleTable:
                 hint = did_you_mean(route, routes)
                 available = ", ".join(sorted(routes)) or "none"
                 notes.append(
-                    f"{owners}: no question has the route {route!r} of its rule{hint}; there are: {available:.500}"
+                    f"{owners}: no question has the route {route!r} of its rule{hint}; available: {available:.500}"
                 )
             elif route in self.rules:
                 notes.append(f"{owners}: asked about {route!r} before the project's rule")

@@ -251,7 +251,9 @@ def read_trust(path: Path) -> TrustFile:
                 f"{path}: the entry of {', '.join(key)} counts {measurement.right:g} right of {measurement.n}"
             )
         if not (math.isfinite(measurement.usually or 0.0) and 0 <= measurement.slope < math.inf):
-            raise DataError(f"{path}: the entry of {', '.join(key)} has a slope below 0 or no number")
+            raise DataError(
+                f"{path}: the entry of {', '.join(key)} has a value that is not finite, or a negative slope"
+            )
     if content.get("format") != FORMAT or "measured" not in content:
         raise _older(path)
     try:
@@ -277,7 +279,7 @@ def _entry(entry: Mapping[str, Any]) -> tuple[Key, Measurement]:
 
 def _older(path: Path) -> UsageError:
     return UsageError(
-        f"--trust {path} is of an older format, which this version cannot read: write it again with `hybrid calibrate "
+        f"--trust {path} has an older format, which this version cannot read: write it again with `hybrid calibrate "
         "RUN -o FILE`"
     )
 

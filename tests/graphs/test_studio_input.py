@@ -71,15 +71,15 @@ def test_paths_come_before_uploads_of_any_form(folder: Path, store: ImageStore, 
 def test_a_path_that_leads_out_is_refused_whether_or_not_it_exists(path: str, store: ImageStore) -> None:
     from graphs._studio import FOLDER, question
 
-    with pytest.raises(DataError, match=f"image_paths: '{path}' lies outside .*{FOLDER}"):
+    with pytest.raises(DataError, match=f"image_paths: '{path}' is outside .*{FOLDER}"):
         question(human_state("?", paths=(path,)), store)
 
 
 @pytest.mark.parametrize(
     ("state", "words"),
     [
-        (dict, "there is no question"),
-        (partial(human_state, " "), "there is no question"),
+        (dict, "no question: send a message with text"),
+        (partial(human_state, " "), "no question: send a message with text"),
         (partial(human_state, "?", paths=("none.png",)), "image_paths: 'none.png' cannot be read"),
         (partial(human_state, "?", paths=("below",)), "image_paths: 'below' cannot be read"),
         (partial(human_state, "?", paths=("a\0.png",)), "cannot be read"),

@@ -66,7 +66,7 @@ def in_tmp_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     [
         ({"solvers": [AlwaysA(), AlwaysA()]}, "there is another 'always_a' already"),
         ({"solvers": [Agent(print, name="mllm")]}, "there is another 'mllm' already"),
-        ({"solvers": [Agent(print, name="My agent")]}, "'My agent' is no name"),
+        ({"solvers": [Agent(print, name="My agent")]}, "'My agent' is not a valid name"),
         ({"solvers": [AlwaysA]}, "hand in a hybrid.solving.solver.Solver"),
         ({"tools": [AlwaysA()]}, "hand in a hybrid.tool.Tool"),
         ({"solvers": Agent(print), "tool_output": "blank"}, 'tool_output="blank": agent runs tools of its own'),

@@ -105,13 +105,13 @@ def test_a_budget_is_of_all_runs_together_and_the_same_command_goes_on(
     with FaultyServer() as server:
         result = hybrid(*ablate_arguments(data, server.url, tmp_path / "nothing", "--run-max-calls", 1))
         assert (result.code, result.out) == (3, "")
-        assert "stopped with 4 questions open and 4 of 5 runs not begun" in result.err
+        assert "stopped with 4 questions open and 4 of 5 runs not started" in result.err
         server.seen.clear()
         # The full menu takes 8 calls and none 4; of the third run one question (2 calls) is finished. Each asks first
         # if the model sees, and where it offers tools if it calls them and sees their pictures: 3 + 1 + 3 calls.
         result = hybrid(*ablate_arguments(data, server.url, out, "--run-max-calls", 21, "--concurrency", 1))
         assert (result.code, len(server.seen)) == (3, 14)
-        assert "3 questions open and 2 of 5 runs not begun: the budget of 21 model calls is spent" in result.err
+        assert "3 questions open and 2 of 5 runs not started: the budget of 21 model calls is spent" in result.err
         assert [len(value) for value in finished(out).values()] == [4, 4, 1, 0, 0]
         assert "without crop: 3 questions not finished yet, left out." in " ".join(result.out.split())
         result = hybrid(*ablate_arguments(data, server.url, out, "--concurrency", 1))
@@ -130,7 +130,7 @@ def test_an_ablation_that_is_told_to_stop_goes_on_where_it_was(
         server.wait_for(8 + 4 + 3)
         running.kill(signal.SIGINT)
         assert running.end(STOP_S) == 130
-        assert f"finished is kept in {out}; to go on:" in running.said
+        assert f"finished answers are saved in {out}; to resume:" in running.said
         previous, mark = finished(out), len(server.seen)
         assert (len(previous["full"]), len(previous["none"])) == (COUNT, COUNT)
         assert len(previous["without-crop"]) < COUNT

@@ -39,8 +39,8 @@ def test_a_run_that_is_told_to_stop_keeps_what_it_has_and_says_how_to_go_on(
             if time < times - 1:
                 running.wait_for("in flight, already paid for")
         assert running.end(STOP_S) == code
-        assert f"ended by {number.name}; what is finished is kept in {run.path}; " in running.said
-        assert re.search("to go on: .*hybrid run blink", running.said)
+        assert f"ended by {number.name}; finished answers are saved in {run.path}; " in running.said
+        assert re.search("to resume: .*hybrid run blink", running.said)
         assert "Traceback" not in running.said
         finished, mark = run.finished(), len(server.seen)
         assert finished

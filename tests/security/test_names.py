@@ -165,5 +165,5 @@ def test_what_a_tool_reads_in_a_picture_is_text(store: ImageStore, fakes: Any, t
 def test_a_reference_holds_no_path() -> None:
     """A name stands for a hash, and a hash is no path (`tests/hybrid/serving/test_cache.py` has more)."""
     for text in HOSTILE:
-        with pytest.raises(ValueError, match="is no sha256"):
+        with pytest.raises(ValueError, match="is not the sha256"):
             ImageRef("img:1", StoredImage(text, 1, 1, "image/png"))

@@ -151,4 +151,4 @@ def test_names_of_files_are_text_and_never_names_of_files_of_ours(tmp_path: Path
 def test_a_pipe_in_the_folder_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.png")
     finished = CliRunner().invoke(cli, ["tools", "gallery", str(tmp_path), "-o", str(tmp_path / "page")])
-    assert "holds no image" in str(finished.exception)
+    assert "contains no image" in str(finished.exception)

@@ -48,7 +48,7 @@ def test_a_plain_folder_and_the_hubs_own_are_taken(folder: Path, tmp_path: Path)
 def test_an_index_that_names_another_place_or_format_is_refused(folder: Path, shard: object) -> None:
     index(folder, "model.safetensors", shard)
     with pytest.raises(
-        WeightsError, match=r"model.safetensors.index.json names .*, which is no .safetensors file next"
+        WeightsError, match=r"model.safetensors.index.json names .*, which is not a .safetensors file next"
     ):
         find_weights(str(folder), download=False)
 

@@ -62,13 +62,13 @@ def located(folder: Path, name: str, below: Sequence[str] = ("",)) -> Path | Non
 def read_located(folder: Path, name: str, location: str, below: Sequence[str] = ("",)) -> bytes:
     """Return the content of such a file. Raises `DataError` if it is missing or larger than an image may be."""
     if reason := refused(name):
-        raise DataError(f"{location}: {name!r:.80} is {reason}, no file inside {folder}")
+        raise DataError(f"{location}: {name!r:.80} is {reason}, not a file inside {folder}")
     path = located(folder, name, below)
     if path is None:
         # `Path.is_file` raises for a name that is too long.
         leads_out = ".." not in Path(name).parts and any(os.path.isfile(folder / base / name) for base in below)
         reason = ": it is a link to one outside, which is not followed" if leads_out else ""
-        raise DataError(f"{location}: there is no file {name!r:.120} inside {folder}{reason}")
+        raise DataError(f"{location}: no file {name!r:.120} inside {folder}{reason}")
     try:
         return read_image_file(path, f"{location}: {name!r:.80}")
     except OSError as error:
@@ -78,4 +78,4 @@ def read_located(folder: Path, name: str, location: str, below: Sequence[str] = 
 def check_table(folder: Path, path: Path) -> None:
     """Raise `DataError` unless a table is a regular file inside the folder."""
     if inside(folder, path) is None:
-        raise DataError(f"{path} is no regular file inside {folder}")
+        raise DataError(f"{path} is not a regular file inside {folder}")

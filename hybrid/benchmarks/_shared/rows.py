@@ -107,7 +107,7 @@ def checked_text(text: str, location: str) -> str:
         text.encode()
     except UnicodeEncodeError as error:
         raise DataError(
-            f"{location}: character {error.start + 1} is half of a surrogate pair, which is no text"
+            f"{location}: character {error.start + 1} is half of a surrogate pair, which is not valid text"
         ) from error
     return text
 

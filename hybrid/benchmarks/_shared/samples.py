@@ -27,7 +27,7 @@ def check_request(tasks: Sequence[str], names: Iterable[str], per_task: int, see
 def check_item(task: str, names: Iterable[str], index: int, seed: int) -> None:
     """Raise `UsageError` for an unknown task, or a negative index or seed."""
     if task not in names:
-        raise UsageError(f"task {task!r} cannot be generated; there are: {', '.join(names)}")
+        raise UsageError(f"task {task!r} cannot be generated; available: {', '.join(names)}")
     if seed < 0 or index < 0:
         raise UsageError(f"seed {seed} and index {index} must not be negative")
 

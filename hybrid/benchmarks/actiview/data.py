@@ -57,7 +57,7 @@ def asset_folder(folder: Path) -> Path:
             if candidate.name == "asset" and candidate == folder and not any(map(Path.is_dir, folder.iterdir())):
                 raise DataError(f"{folder} holds {DATA} and no ActiView data: the pictures lie in folders next to it")
             return candidate
-    raise DataError(f"{folder} holds no ActiView data: expected asset/{DATA} (or {DATA})")
+    raise DataError(f"{folder} contains no ActiView data: expected asset/{DATA} (or {DATA})")
 
 
 def task_of(category: str, location: str) -> str:
@@ -66,7 +66,7 @@ def task_of(category: str, location: str) -> str:
     for task, facts in TASKS.items():
         if lowered.startswith(tuple(facts["begins"])):
             return task
-    raise DataError(f"{location}, field category: {category!r} is none of ActiView's eight categories")
+    raise DataError(f"{location}, field category: {category!r} is not one of ActiView's eight categories")
 
 
 def entries(source: Source, settings: Settings) -> tuple[Entry, ...]:
@@ -171,7 +171,9 @@ def _variants(entry: Entry, source: Source, settings: Settings) -> list[Question
         raise DataError(f"{row.where}, field options: the same option appears twice: {options!r:.120}")
     answer = row.values.get("answer")
     if not isinstance(answer, int) or isinstance(answer, bool) or not 0 <= answer < len(options):
-        raise DataError(f"{row.where}, field answer: {answer!r} is no option's number, 0 to {len(options) - 1}")
+        raise DataError(
+            f"{row.where}, field answer: {answer!r} is not the number of an option, 0 to {len(options) - 1}"
+        )
     images = question_images(entry, source, settings)
     clues: list[Json] | None = list(entry.clues) if settings.splits == 4 else None
     several, questions = len(settings.variants) > 1, []
@@ -225,7 +227,9 @@ def _rows(root: Path, path: Path) -> tuple[DataRow, ...]:
     return tuple(
         DataRow(values, f"{path}, row {number}")
         if isinstance(values, dict)
-        else DataRow({}, f"{path}, row {number}", {"category": f"the row is no object but {type(values).__name__}"})
+        else DataRow(
+            {}, f"{path}, row {number}", {"category": f"the row must be an object, not {type(values).__name__}"}
+        )
         for number, values in enumerate(records, 1)
     )
 

@@ -57,7 +57,7 @@ class Blink(Benchmark):
         """Return the tasks with a parquet file of the split in the folder."""
         files = {task: paths for task in TASKS if (paths := _files(source, task))}
         if not files:
-            raise DataError(f"{source.folder} holds no BLINK data: expected TASK/{source.split}-*.parquet")
+            raise DataError(f"{source.folder} contains no BLINK data: expected TASK/{source.split}-*.parquet")
 
         def check(path: Path) -> None:
             with opened(source.folder, path, COLUMNS):
@@ -131,7 +131,7 @@ class Blink(Benchmark):
         """
         task = self.card.task_in(row.task or "")
         if task is None:
-            raise DataError(f"{row.where}: {row.task or 'the row'!r} names no task of BLINK")
+            raise DataError(f"{row.where}: {row.task or 'the row'!r} is not a BLINK task")
         number = f"index_{row.index}" if row.index is not None else f"doc_{(row.place or 0) - 1}"
         answer = None if row.answer is None else f"({row.answer})"
         return _foreign_question(replace(row, id=row.id or f"{task}_{number}", answer=answer), task)
@@ -177,7 +177,7 @@ def _identity(row: DataRow, task: str, split: str, seen: set[str]) -> str:
     identity = row.text("idx")
     id_task = identity.removeprefix(f"{split}_").rsplit("_", 1)[0]
     if id_task not in TASKS:
-        raise DataError(f"{row.where}: the id {identity!r:.80} names no BLINK task of the split {split}")
+        raise DataError(f"{row.where}: the id {identity!r:.80} does not name a BLINK task of the split {split}")
     if id_task != task:
         raise DataError(f"{row.where}: the id {identity!r:.80} does not belong in the folder {task}")
     if identity in seen:
@@ -195,7 +195,7 @@ def _foreign_question(row: PredictedRow, task: str) -> Question:
     """Make the question of a row with its id and its answer in BLINK's form. Raises `DataError` for another answer."""
     choices = row.choices or tuple(TASKS[task].choices)
     if row.answer != HIDDEN and row.answer not in _offered_letters(len(choices)):
-        raise DataError(f"{row.where}: the answer {row.answer!r} is none of the {len(choices)} choices")
+        raise DataError(f"{row.where}: the answer {row.answer!r} is not one of the {len(choices)} choices")
     return Question(str(row.id), task, (), row.text or "", Kind.CHOICE, choices, row.answer, task, _groups(task, None))
 
 
@@ -205,7 +205,7 @@ def _question(row: DataRow, identity: str, task: str, source: Source, marks: str
         raise DataError(f"{row.where}, column choices: a choice appears twice: {choices!r:.80}")
     answer = row.text("answer")
     if answer != HIDDEN and answer not in _offered_letters(len(choices)):
-        raise DataError(f"{row.where}, column answer: {answer!r} is none of the {len(choices)} choices")
+        raise DataError(f"{row.where}, column answer: {answer!r} is not one of the {len(choices)} choices")
     stored = (row.stored_image(column, source.store, identity) for column in IMAGE_COLUMNS)
     images = tuple(image for image in stored if image is not None)
     if not images:

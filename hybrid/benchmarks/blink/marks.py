@@ -68,7 +68,7 @@ def redrawn(
     letters = tuple(match[1] for choice in choices if (match := re.search(r"\b([A-D])\b", choice)))
     expected = [letters] if len(images) == 1 else [(REFERENCE,), letters]
     if len(images) != len(expected):
-        raise DataError(f"--setting marks: {len(images)} images, of which nothing says where their marks are")
+        raise DataError(f"--setting marks: {len(images)} images whose mark positions are unknown")
     with needed_by(f"--setting marks={setting}"):
         return tuple(
             store.put_pixels(drawn_again(taken_off(store.pixels(image), labels), style))
@@ -92,7 +92,7 @@ def taken_off(pixels: Pixels, labels: Sequence[str]) -> TakenOff:
         raise DataError(f"--setting marks: no mark {', '.join(missing)} was found to redraw")
     marks = tuple(by_label[label] for label in labels)
     if hidden := [str(mark.label) for mark in marks if mark.label_box_px is None]:
-        raise DataError(f"--setting marks: the letter {', '.join(hidden)} was not found to be taken off")
+        raise DataError(f"--setting marks: the letter {', '.join(hidden)} was not found, so it cannot be removed")
     # The inside of a ring is kept only where it has not taken the ring's colour: for BLINK's rings, nowhere.
     return TakenOff(remove_marks(pixels, Marks(located.points), BLEEDS_PX, BLEEDS_PX, 0.0), marks)
 

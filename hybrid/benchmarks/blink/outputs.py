@@ -46,7 +46,7 @@ def read_outputs(path: Path) -> tuple[PredictedRow, ...] | None:
                 raise DataError(f"{row.where}: the id {row.id!r} does not belong to the file's task {row.task}")
             earlier = rows.setdefault(str(row.id), row)
             if earlier is not row:
-                raise DataError(f"{row.where}: the id {row.id!r} also stands in {earlier.where}")
+                raise DataError(f"{row.where}: the id {row.id!r} also appears in {earlier.where}")
     return tuple(rows.values()) or None
 
 

@@ -82,7 +82,7 @@ class HVSBench(Benchmark):
         """Return the question types in the data. Raises `DataError` if there is no file or one is unusable."""
         paths = files(source.folder, source.split)
         if not paths:
-            raise DataError(f"{source.folder} holds no HVSBench data: expected data/{source.split}-*.parquet")
+            raise DataError(f"{source.folder} contains no HVSBench data: expected data/{source.split}-*.parquet")
         return types_present(source.folder, paths)
 
     def files(self, source: Source) -> tuple[Path, ...]:

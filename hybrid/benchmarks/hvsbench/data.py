@@ -99,7 +99,7 @@ def _no_type(row: DataRow) -> str:
         question_type = row.cell("question_type")
     except DataError as error:
         return str(error)
-    return f"{row.where}, column question_type: {question_type!r:.60} is none of Q1 to Q13"
+    return f"{row.where}, column question_type: {question_type!r:.60} is not one of Q1 to Q13"
 
 
 def rows(folder: Path, path: Path, question_type: str | None = None, *, images: bool = True) -> Iterator[DataRow]:
@@ -136,7 +136,7 @@ def letter(text: str, options: Sequence[str]) -> str:
         return match[1]
     same = [LETTERS[place] for place, option in enumerate(options) if option and option == text.strip()]
     if len(same) != 1:
-        raise DataError(f"{text!r:.60} is none of the {len(options)} options")
+        raise DataError(f"{text!r:.60} is not one of the {len(options)} options")
     return same[0]
 
 
@@ -144,7 +144,7 @@ def count(text: str) -> int:
     """Parse a whole number from 0 up, in digits. Raises `DataError`."""
     match = re.fullmatch(r"\s*(\d{1,6})(?:\.0*)?\s*", text)
     if match is None:
-        raise DataError(f"{text!r:.60} is no count")
+        raise DataError(f"{text!r:.60} is not a count")
     return int(match[1])
 
 
@@ -153,7 +153,7 @@ def order(text: str, options: Sequence[str]) -> str:
     letters = re.sub(r"[\s,;>\[\]()\"'.-]+", "", text)
     letters_offered = LETTERS[: len(options)]
     if not letters or not set(letters) <= set(letters_offered) or len(set(letters)) != len(letters):
-        raise DataError(f"{text!r:.60} is no order of {letters_offered}")
+        raise DataError(f"{text!r:.60} is not an order of {letters_offered}")
     return letters
 
 
@@ -173,7 +173,7 @@ def human_paths(text: str) -> tuple[Scanpath, ...]:
     except OverflowError as error:
         raise DataError(f"a number that is too large ({error})") from error
     if not paths:
-        raise DataError(f"{text!r:.80} holds no scanpath")
+        raise DataError(f"{text!r:.80} contains no scanpath")
     for number, path in enumerate(paths, 1):
         _check_path(path, f"scanpath {number}")
     return paths
@@ -267,7 +267,7 @@ def _paths_of(value: Any, depth: int = 0) -> Iterator[Scanpath]:
         for item in value:
             yield from _paths_of(item, depth + 1)
     else:
-        raise DataError(f"{value!r:.60} is no scanpath")
+        raise DataError(f"{value!r:.60} is not a scanpath")
 
 
 def _from_axes(axes: Mapping[str, Any]) -> Iterator[Scanpath]:
@@ -277,7 +277,7 @@ def _from_axes(axes: Mapping[str, Any]) -> Iterator[Scanpath]:
         raise DataError("X, Y and T must be lists")
     if columns[0] and all(isinstance(item, list | tuple) for item in columns[0]):
         if not len(columns[0]) == len(columns[1]) or len(columns[2]) not in (0, len(columns[0])):
-            raise DataError(f"{len(columns[0])}, {len(columns[1])} and {len(columns[2])} lists make no scanpaths")
+            raise DataError(f"{len(columns[0])}, {len(columns[1])} and {len(columns[2])} lists do not make scanpaths")
         for x, y, t in zip(columns[0], columns[1], columns[2] or [[]] * len(columns[0]), strict=True):
             yield from _from_axes({"X": x, "Y": y, "T": t})
         return

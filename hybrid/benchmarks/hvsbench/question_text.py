@@ -87,7 +87,7 @@ def lists(text: str) -> tuple[Scanpath, ...]:
     paths = [Scanpath(*lists) for lists in zip(x, y, t or [()] * len(x), strict=True)]
     for path in paths:
         if len(path.x) != len(path.y) or (t and len(path.t_ms) != len(path.x)):
-            raise DataError(f"lists of {len(path.x)}, {len(path.y)} and {len(path.t_ms)} values are no scanpath")
+            raise DataError(f"lists of {len(path.x)}, {len(path.y)} and {len(path.t_ms)} values are not a scanpath")
     return tuple(paths)
 
 
@@ -129,7 +129,7 @@ def _boxes(text: str, size: tuple[int, int], form: str) -> Iterator[Box]:
         x1, y1 = (x0 + a, y0 + b) if form == "xywh" else (a, b)
         if x1 <= x0 or y1 <= y0:
             other = "xyxy" if form == "xywh" else "xywh"
-            raise DataError(f"the box {[x0, y0, a, b]} has no area as {form}; the setting boxes={other} reads it anew")
+            raise DataError(f"the box {[x0, y0, a, b]} has no area as {form}; try the setting boxes={other}")
         yield Box(x0 * width, y0 * height, x1 * width, y1 * height)
 
 

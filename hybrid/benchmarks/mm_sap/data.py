@@ -26,7 +26,9 @@ def paths(folder: Path) -> tuple[Path, ...]:
     """Return the parquet files under a folder, including unusable ones. Raises `DataError` if there are none."""
     files = tuple(sorted(folder.rglob("*.parquet")))
     if not files:
-        raise DataError(f"{folder} holds no MM-SAP data: expected parquet files of BasicVisQA, KnowVisQA, BeyondVisQA")
+        raise DataError(
+            f"{folder} contains no MM-SAP data: expected parquet files of BasicVisQA, KnowVisQA, BeyondVisQA"
+        )
     return files
 
 
@@ -63,7 +65,7 @@ def variants_of(
             )
         correct = None
     elif correct is None or correct == refusal:
-        raise DataError(f"{location}: {value!r} names none of the four options next to the refusal")
+        raise DataError(f"{location}: {value!r} is not one of the four options besides the refusal")
     cell, location = row.cell(columns.image), f"{row.where}, question {identity}, column {columns.image}"
     file = cell.get("path") if isinstance(cell, dict) and not cell.get("bytes") else cell
     if isinstance(file, str):

@@ -195,7 +195,7 @@ def _root(source: Source) -> Path:
         if (root / SINGLE_RUN).is_file():
             return root
     raise DataError(
-        f"{source.folder} holds no MVP-Bench data: expected {SINGLE_RUN} and {ROTATIONS}, "
+        f"{source.folder} contains no MVP-Bench data: expected {SINGLE_RUN} and {ROTATIONS}, "
         "which are in the folder data of https://github.com/GuanzhenLi/MVP-Bench"
     )
 
@@ -210,7 +210,7 @@ def _question(row: PairRow, images: tuple[StoredImage, ...], key: str, prefix: s
         if len(set(choices)) < len(choices):
             raise DataError(f"{row.where}, field question: the options {', '.join(choices)} are not all different")
         if answer not in tuple(LETTERS[: len(choices)]):
-            raise DataError(f"{row.where}, field answer: {answer!r} is none of the {len(choices)} options")
+            raise DataError(f"{row.where}, field answer: {answer!r} is not one of the {len(choices)} options")
     elif answer not in YES_NO:
         raise DataError(f"{row.where}, field answer: expected yes or no, found {row.answer!r}")
     return Question(

@@ -127,7 +127,7 @@ def _read(folder: Path, path: Path, rotations: bool, state: tuple[int, ...]) -> 
             bad.append(BadLine(location, str(error), _task_of(values, types)))
             continue
         if row.id in rows:
-            twice = f"{location}, field question_id: {row.id} also stands in {rows[row.id].where}"
+            twice = f"{location}, field question_id: {row.id} also appears in {rows[row.id].where}"
             bad.append(BadLine(location, twice, row.task))
         else:
             rows[row.id] = row
@@ -164,9 +164,9 @@ def _row(values: Mapping[str, Any], location: str, types: Mapping[str, Task] | N
     image, level = text_of(values, "image", location), text_of(values, "level", location)
     official, place = variant(values.get("question_id")), image_of(image)
     if official is None or (official[1] > 0) != (types is None):
-        raise DataError(f"{location}, field question_id: {values.get('question_id')!r:.60} is no id of this file")
+        raise DataError(f"{location}, field question_id: {values.get('question_id')!r:.60} is not an id of this file")
     if place is None or place[0] != values.get("id"):
-        raise DataError(f"{location}, field image: {image!r:.80} is no image of the pair {values.get('id')!r:.40}")
+        raise DataError(f"{location}, field image: {image!r:.80} is not an image of the pair {values.get('id')!r:.40}")
     if level not in ("low", "high"):
         raise DataError(f"{location}, field level: expected low or high, found {level!r:.40}")
     rotation = count = 0
@@ -179,7 +179,7 @@ def _row(values: Mapping[str, Any], location: str, types: Mapping[str, Task] | N
     else:
         kind = text_of(values, "type", location)
         if kind not in types:
-            raise DataError(f"{location}, field type: {kind!r:.40} is none of {', '.join(types)}")
+            raise DataError(f"{location}, field type: {kind!r:.40} is not one of {', '.join(types)}")
         if place[1] != (kind[-1] if kind != "mcq-cross" else "concat"):
             raise DataError(f"{location}, field type: {kind!r} does not go with the image {image!r}")
         task = types[kind]

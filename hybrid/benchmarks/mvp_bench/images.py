@@ -56,7 +56,9 @@ class PairImages:
         if row.task != "cross":
             return (picture,)
         if picture.width < 2:
-            raise DataError(f"{row.where}, field image: {path} is {picture.width} pixel wide and holds no two pictures")
+            raise DataError(
+                f"{row.where}, field image: {path} is {picture.width} pixel wide and cannot hold two pictures"
+            )
         pixels = self._store.pixels(picture)
         boxes = (half_box(picture, 0), half_box(picture, 1))
         return (picture, *(self._store.put_pixels(pixels[:, int(box.x0) : int(box.x1)]) for box in boxes))

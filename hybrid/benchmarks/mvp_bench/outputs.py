@@ -55,11 +55,11 @@ def _outputs(file: Path) -> Iterator[PredictedRow]:
     for values, location in json_lines(file):
         official = variant(values.get("question_id"))
         if official is None:
-            raise DataError(f"{location}, field question_id: {values.get('question_id')!r} is no MVP-Bench id")
+            raise DataError(f"{location}, field question_id: {values.get('question_id')!r} is not an MVP-Bench id")
         image, prompt = text_of(values, "image", location), text_of(values, "prompt", location)
         place, choices = image_of(image), read_options(prompt)
         if place is None:
-            raise DataError(f"{location}, field image: {image!r} is no MVP-Bench image")
+            raise DataError(f"{location}, field image: {image!r} is not an MVP-Bench image")
         text = values.get("output")
         if text is not None and not isinstance(text, str):
             raise DataError(f"{location}, field output: expected text, found {type(text).__name__}")

@@ -47,7 +47,7 @@ class Questions(TableBenchmark):
             return tuple(existing)
         names = ", ".join(f"{STEM}{ending}" for ending in ENDINGS)
         if not existing:
-            raise DataError(f"{source.folder} holds no file of questions: expected one of {names}; or give a file")
+            raise DataError(f"{source.folder} contains no file of questions: expected one of {names}; or give a file")
         raise DataError(
             f"{source.folder} holds {' and '.join(path.name for path in existing)}: keep one, or give a file"
         )
@@ -81,7 +81,7 @@ def mapping_of(source: Source, table: Path) -> Path | None:
         return sibling if inside(folder_of(source), sibling) else None
     path = Path(mapping).expanduser()
     if not path.is_file():
-        raise DataError(f"--setting mapping={mapping}: there is no such file")
+        raise DataError(f"--setting mapping={mapping}: file not found")
     return path
 
 

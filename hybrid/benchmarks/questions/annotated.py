@@ -82,7 +82,9 @@ def _places(value: Any, layout: Layout, location: str) -> list[Written]:
     if isinstance(value, Mapping):
         items = [value]
     if items is None:
-        raise DataError(f"{location}: {value!r:.60} is no list of boxes or points: write [[left, top, right, bottom]]")
+        raise DataError(
+            f"{location}: {value!r:.60} is not a list of boxes or points: write [[left, top, right, bottom]]"
+        )
     if len(items) > MAX_PLACES:
         raise DataError(f"{location}: {len(items):,} annotated places; at most {MAX_PLACES:,}")
     return [_place(item, layout, location) for item in items]
@@ -105,7 +107,7 @@ def _place(item: Any, layout: Layout, location: str) -> Written:
         x1, y1 = x0 + x1, y0 + y1
     if not (x0 < x1 and y0 < y1):
         expected = "left, top, width, height" if layout.evidence_form == "xywh" else "left, top, right, bottom"
-        raise DataError(f"{location}: {item!r:.60} is no box: write {expected}")
+        raise DataError(f"{location}: {item!r:.60} is not a box: write {expected}")
     return image, {"box": [x0, y0, x1, y1]}
 
 
@@ -116,7 +118,7 @@ def _in_picture(
         raise DataError(f'{location}: which of {len(sizes)} pictures? write {{"image": 1, "box": [...]}}')
     number = image or 1
     if sizes and not 1 <= number <= len(sizes):
-        raise DataError(f"{location}: there is no picture {number}; the row has {len(sizes)}")
+        raise DataError(f"{location}: no picture {number}; the row has {len(sizes)}")
     own = [sizes[number - 1]] if sizes else []
     # Without sizes (a check of the table alone) positions stay in the frame.
     placed: Any = in_pixels(place, layout.frame, own, location) if own else place

@@ -69,7 +69,7 @@ def resolve(names: Sequence[str], layout: Layout, location: str, *, hidden: bool
         unlabelled = ", or ask without answers with --split hidden" if role == "answer" else ""
         raise DataError(
             f"{location}: no column is certain to be the {role}; write a mapping (`columns: {{{role}: NAME}}`)"
-            f"{unlabelled}; there are: {', '.join(names)}"
+            f"{unlabelled}; available: {', '.join(names)}"
         )
     single = {role: (chosen_columns[role] or ("",))[0] for role in NAMES if role not in ("image", "choices")}
     groups = chosen_columns["group"]
@@ -91,7 +91,7 @@ def _choose_columns(role: str, names: Sequence[str], layout: Layout, location: s
             if name not in names:
                 hint = did_you_mean(name, names)
                 raise DataError(
-                    f"{location}: the mapping's {role}: no column {name!r}{hint}; there are: {', '.join(names)}"
+                    f"{location}: the mapping's {role}: no column {name!r}{hint}; available: {', '.join(names)}"
                 )
         return own_names
     if role == "group":

@@ -218,7 +218,7 @@ def _of_text(question: Question) -> Iterator[str]:
         elif re.match(rf"\(?{letter}[).:]\s", choice):
             yield f"the choice {choice!r:.40} begins with its letter, which is shown before it again"
         elif inside[place : place + 1] == (choice.casefold(),):
-            yield f"the choice {choice!r:.40} stands in the question too: options are shown twice"
+            yield f"the choice {choice!r:.40} is also in the question: options are shown twice"
 
 
 def _options_inside(question: Question) -> tuple[str, ...]:

@@ -59,7 +59,7 @@ def in_pixels(target: Json, frame: Frame | None, sizes: Sequence[Size], location
         listing = ", ".join(f"{number:g}" for number in coordinates(target))
         pictures = ", ".join(f"{width} x {height}" for width, height in dict.fromkeys(sizes))
         frame_note = "" if frame in (None, "pixels") else f" as frame: {frame}"
-        raise DataError(f"{location}: [{listing}]{frame_note} is outside of the picture of {pictures} px{hint}")
+        raise DataError(f"{location}: [{listing}]{frame_note} is outside the picture of {pictures} px{hint}")
     return {**target, "box" if "box" in target else "point": list(numbers)}
 
 

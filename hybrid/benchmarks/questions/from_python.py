@@ -139,5 +139,5 @@ def _bytes(picture: Any, location: str) -> bytes:
     if hasattr(picture, "dtype"):
         return encode(picture)
     raise UsageError(
-        f"{location}: a {type(picture).__name__} is no image: give a path, bytes, a Pillow image or an array"
+        f"{location}: {type(picture).__name__} is not an image: give a path, bytes, a Pillow image or an array"
     )

@@ -167,7 +167,7 @@ def name_in(row: DataRow, column: str) -> str | None:
         return None
     if len(text) > MAX_NAME_LENGTH or not text.isprintable():
         raise DataError(
-            f"{row.where}, column {column}: {text[:40]!r} is no name of at most {MAX_NAME_LENGTH} characters"
+            f"{row.where}, column {column}: {text[:40]!r} is not a name of at most {MAX_NAME_LENGTH} characters"
         )
     return text
 

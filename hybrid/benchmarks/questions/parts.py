@@ -16,11 +16,11 @@ def check_template(text: str, names: Collection[str]) -> None:
     try:
         parts = list(string.Formatter().parse(text))
     except ValueError as error:
-        raise ValueMismatch((), f"{error}; a brace that is none of a placeholder is written twice") from error
+        raise ValueMismatch((), f"{error}; write a brace twice if it is not part of a placeholder") from error
     for _, name, form, conversion in parts:
         if name is not None and (name not in names or form or conversion):
             placeholders = ", ".join(f"{{{name}}}" for name in sorted(names))
-            raise ValueMismatch((), f"{{{name}}} is no placeholder; there are: {placeholders}")
+            raise ValueMismatch((), f"{{{name}}} is not a placeholder; available: {placeholders}")
 
 
 def check_units(rows: int) -> None:

@@ -113,7 +113,7 @@ class QuestionReader:
                 if isinstance(row, DataRow):
                     yield from doubts.look_at(row, question, self._sizes_for_doubts(row, question))
                     if ignored_text(row, self.columns):
-                        yield f"{row.where}, column {self.columns.evidence}: is text and no list of boxes: not read"
+                        yield f"{row.where}, column {self.columns.evidence}: is text, not a list of boxes: not read"
                     yield from self._id_doubt(row, at)
                     yield from self._task_doubt(row, task)
             yield from doubts.of_table()
@@ -161,19 +161,19 @@ class QuestionReader:
         name = name_in(row, column)
         location = f"{row.where}, column {column}"
         if name is None:
-            raise DataError(f"{location}: there is no id")
+            raise DataError(f"{location}: no id")
         if "#" in name:
-            raise DataError(f"{location}: {name!r:.80} holds #, which marks the variants of a question")
+            raise DataError(f"{location}: {name!r:.80} contains #, which marks the variants of a question")
         first = self.index.place_of(name)
         if first is not None and first.line != at.line:
-            raise DataError(f"{location}: the id {name!r:.80} is that of {self.table.counted} {first.line} too")
+            raise DataError(f"{location}: the id {name!r:.80} is also the id of {self.table.counted} {first.line}")
         return self.index.rotation_of(name, at) or name
 
     def _question(self, row: DataRow, identity: str, task: str, cluster: str) -> Question:
         columns = self.columns
         question_text = scalar_text(row, columns.question)
         if question_text is None:
-            raise DataError(f"{row.where}, column {columns.question}: there is no question")
+            raise DataError(f"{row.where}, column {columns.question}: no question")
         stem, choices, labels = self._choices(row, question_text)
         kind = kind_of(row, columns, self.layout, choices, has_answer=self.has_answers)
         target = target_of(kind, row, columns, self.layout, choices, labels) if self.has_answers else None
@@ -251,7 +251,7 @@ class QuestionReader:
         if "" in choices:
             raise DataError(f"{location}: choice {LETTERS[choices.index('') % len(LETTERS)]} is empty")
         if len(set(choices)) < len(choices):
-            raise DataError(f"{location}: a choice is there twice: {choices!r:.120}")
+            raise DataError(f"{location}: a choice appears twice: {choices!r:.120}")
         if choices and not 2 <= len(choices) <= len(LETTERS):
             raise DataError(f"{location}: {len(choices)} choices; from 2 to {len(LETTERS)} can be asked")
         return stem, choices, labels
@@ -272,7 +272,7 @@ class QuestionReader:
         )
         if not stored:
             column = ", ".join(self.columns.image) or "image"
-            raise DataError(f"{row.where}, column {column}: there is no image")
+            raise DataError(f"{row.where}, column {column}: no image")
         return stored
 
     def _referred(self, reference: ImageOfRow, location: str) -> bytes:
@@ -285,7 +285,7 @@ class QuestionReader:
             )
         data = next((data for _, data in images(row, self.columns.image, self.images_root)), None)
         if data is None or isinstance(data, ImageOfRow):
-            raise DataError(f"{location}: row {reference!r:.64}, whose image it names, has none of its own")
+            raise DataError(f"{location}: row {reference!r:.64}, whose image it names, has no image")
         return data
 
     def _groups(self, row: DataRow) -> Mapping[str, str]:

@@ -63,7 +63,7 @@ class RecipeBenchmark(TableBenchmark):
         patterns = [pattern.format(split=source.split) for pattern in self.recipe.hub.files]
         paths = tuple(sorted({path for pattern in patterns for path in folder.glob(pattern)}))
         if not paths:
-            raise DataError(f"{source.folder} holds no {self.card.short_title} data: expected {', '.join(patterns)}")
+            raise DataError(f"{source.folder} contains no {self.card.short_title} data: expected {', '.join(patterns)}")
         return paths
 
     def schema_mismatch(self, source: Source) -> str | None:
@@ -75,7 +75,7 @@ class RecipeBenchmark(TableBenchmark):
         more = dict.fromkeys(name for reader in readers for name in unread(reader.table.columns(), self.recipe.layout))
         other = f"{rows:,} rows instead of {expected:,}"
         parts = [other] if expected and not MIN_SHARE <= rows / expected <= MAX_SHARE else []
-        parts += [f"the columns {', '.join(more)}, which {self.card.short_title} has not"] if more else []
+        parts += [f"the columns {', '.join(more)}, which {self.card.short_title} does not have"] if more else []
         return " and ".join(parts) or None
 
     def reader(self, source: Source, path: Path) -> QuestionReader:

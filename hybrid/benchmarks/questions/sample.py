@@ -57,7 +57,9 @@ def write(
     """
     for scene in _of(recipe).scenes:
         if scene.scene not in SCENES:
-            raise UsageError(f"{recipe.name}: samples: {scene.scene!r:.40} is no scene; there are: {', '.join(SCENES)}")
+            raise UsageError(
+                f"{recipe.name}: samples: {scene.scene!r:.40} is not a scene; available: {', '.join(SCENES)}"
+            )
     check_request(tasks, recipe.scenes, per_task, seed)
     units = -(-per_task // _of(recipe).rows)
     rows = [row for task in tasks for row in _rows(recipe, task, units, seed, purpose)]

@@ -54,7 +54,7 @@ def _check_columns(columns: Mapping[str, tuple[str, ...]]) -> None:
         if name not in COLUMNS:
             hint = did_you_mean(name, COLUMNS)
             raise ValueMismatch(
-                (name,), f"columns has no {name!r}{hint}; there are: {', '.join(COLUMNS)}", is_named=False
+                (name,), f"columns has no {name!r}{hint}; available: {', '.join(COLUMNS)}", is_named=False
             )
         if len(column_names) > 1 and name not in SEVERAL:
             raise ValueMismatch((name,), f"one column, not {len(column_names)}")
@@ -62,7 +62,7 @@ def _check_columns(columns: Mapping[str, tuple[str, ...]]) -> None:
 
 def _one_of(word: str, words: Collection[str]) -> None:
     if word not in words:
-        raise ValueMismatch((), f"{word!r:.60} is none{did_you_mean(word, words)}; there are: {', '.join(words)}")
+        raise ValueMismatch((), f"{word!r:.60} is unknown{did_you_mean(word, words)}; available: {', '.join(words)}")
 
 
 @dataclass(frozen=True)
@@ -158,7 +158,7 @@ def _read(kind: type[T], path: Path) -> T:
     except OSError as error:
         raise UsageError(f"{path}: cannot be read: {error.strerror or error}") from error
     if len(data) > MAX_BYTES:
-        raise UsageError(f"{path}: {len(data):,} bytes are no mapping of columns: {MAX_BYTES:,} at most")
+        raise UsageError(f"{path}: {len(data):,} bytes are too many for a mapping of columns: {MAX_BYTES:,} at most")
     try:
         root = read_nodes(path, data.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
@@ -228,7 +228,7 @@ class _Yaml(Reader):
         """Return the error for an unknown key (the last step), with words that people know."""
         choices = [key for key in keys if key != "name"]
         hint = did_you_mean(str(steps[-1]), choices)
-        message = f"{self._describe_kind(kind, steps[:-1])} has no {steps[-1]!r}{hint}; there are: {', '.join(choices)}"
+        message = f"{self._describe_kind(kind, steps[:-1])} has no {steps[-1]!r}{hint}; available: {', '.join(choices)}"
         return ValueMismatch(steps, message, is_named=False)
 
     def needs(self, kind: type, steps: Steps, name: str) -> ValueMismatch:
@@ -252,11 +252,11 @@ class _Yaml(Reader):
         if kind is bool:
             return self.word(value, ("true", "false"), steps) == "true"
         if kind is int and not (value.isascii() and value.isdigit()):
-            raise ValueMismatch(steps, f"{value!r:.40} is no number of questions or rows")
+            raise ValueMismatch(steps, f"{value!r:.40} is not a number of questions or rows")
         try:
             return kind(value)
         except ValueError as error:
-            raise ValueMismatch(steps, f"{value!r:.40} is no number") from error
+            raise ValueMismatch(steps, f"{value!r:.40} is not a number") from error
 
     def items(self, value: Any, steps: Steps) -> Sequence[Any]:
         """Return a single value as a list, or a list of at least one."""
@@ -265,5 +265,5 @@ class _Yaml(Reader):
         if not values or "" in texts:
             raise ValueMismatch(steps, "a name is empty")
         if len(set(texts)) < len(texts):
-            raise ValueMismatch(steps, "a name stands there twice")
+            raise ValueMismatch(steps, "a name appears twice")
         return values

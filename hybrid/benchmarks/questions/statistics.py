@@ -106,7 +106,7 @@ def parse_metric(text: str) -> MetricSpec:
     """Parse a metric. Raises `ValueError`, suggesting the closest word, for an invalid one."""
     word, _, rest = text.strip().partition(" ")
     if word not in STATISTICS:
-        raise ValueError(f"{word!r:.60} is none{did_you_mean(word, STATISTICS)}; there are: {', '.join(STATISTICS)}")
+        raise ValueError(f"{word!r:.60} is unknown{did_you_mean(word, STATISTICS)}; available: {', '.join(STATISTICS)}")
     if not rest:
         return MetricSpec(word)
     combination, _, group_names = rest.strip().partition(" ")

@@ -25,7 +25,7 @@ MAX_LINE_BYTES: Final = 400_000_000
 # Largest number of different keys in the rows of a file.
 MAX_COLUMNS: Final = 10_000
 _BOM: Final = b"\xef\xbb\xbf"
-_CONVERT: Final = "where it was saved on Windows: iconv -f {} -t UTF-8 OLD > NEW"
+_CONVERT: Final = "if it was saved on Windows: iconv -f {} -t UTF-8 OLD > NEW"
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,7 +239,7 @@ class Separated:
             raise head
         names = tuple(name.strip() for name in head)
         if twice := sorted({name for name in names if names.count(name) > 1}):
-            raise DataError(f"{location}: the column {twice[0]!r:.80} is there twice")
+            raise DataError(f"{location}: the column {twice[0]!r:.80} appears twice")
         return names
 
     def _next(self, lines: _Lines, columns: int) -> list[str] | DataError | None:

@@ -54,7 +54,7 @@ def kind_of(row: DataRow, columns: Columns, layout: Layout, choices: Sequence[st
         if word not in words:
             hint = did_you_mean(word, words)
             raise DataError(
-                f"{row.where}, column {columns.kind}: {kind_text!r:.40} is no kind{hint}: {', '.join(words)}"
+                f"{row.where}, column {columns.kind}: {kind_text!r:.40} is not a kind{hint}: {', '.join(words)}"
             )
         return Kind(word)
     if layout.kind is not None:
@@ -66,7 +66,7 @@ def kind_of(row: DataRow, columns: Columns, layout: Layout, choices: Sequence[st
     value, location = row.cell(columns.answer), f"{row.where}, column {columns.answer}"
     if parse_list(value) is not None:
         if numbers(value) is not None:
-            raise DataError(f"{location}: {value!r:.60} may be a point, a box or a number: say its kind")
+            raise DataError(f"{location}: {value!r:.60} may be a point, a box or a number: give its kind")
         return Kind.TEXT
     text = answer_in(row, columns.answer).casefold()
     if text in YES | NO:
@@ -81,7 +81,7 @@ def answer_in(row: DataRow, column: str) -> str:
     items = texts(row, column)
     text = items[0] if items is not None and len(items) == 1 else scalar_text(row, column)
     if text is None:
-        raise DataError(f"{row.where}, column {column}: there is no answer")
+        raise DataError(f"{row.where}, column {column}: no answer")
     return text
 
 
@@ -90,7 +90,7 @@ def target_of(
 ) -> Json:
     """Return the right answer; `labels` are the table's own names of the choices, if it has any.
 
-    Raises `DataError` for an answer that does not fit the kind, or is none of the choices.
+    Raises `DataError` for an answer that does not fit the kind, or is not one of the choices.
     """
     column = columns.answer
     location = f"{row.where}, column {column}"
@@ -110,11 +110,11 @@ def target_of(
         return "yes" if word in YES_IF_KIND else "no"
     if kind is Kind.INTEGER:
         if not WHOLE.fullmatch(text):
-            raise DataError(f"{location}: {text!r:.60} is no whole number from 0; `kind: number` takes others")
+            raise DataError(f"{location}: {text!r:.60} is not a whole number from 0; `kind: number` takes others")
         return int(text)
     value = number_in(text)
     if value is None:
-        raise DataError(f"{location}: {text!r:.60} is no number; write 1204.75 or 1,204.75")
+        raise DataError(f"{location}: {text!r:.60} is not a number; write 1204.75 or 1,204.75")
     return {"number": value, **_tolerance(row, columns.tolerance)}
 
 
@@ -126,7 +126,7 @@ def _letter(answer: str, choices: Sequence[str], labels: Sequence[str], form: An
         place = int(answer) - (form == "index1") if WHOLE.fullmatch(answer) else -1
         if not 0 <= place < len(choices):
             raise DataError(
-                f"{location}: {answer!r:.60} is none of the {len(choices)} choices by number: {options_text:.200}"
+                f"{location}: {answer!r:.60} is not one of the {len(choices)} choices by number: {options_text:.200}"
             )
         return LETTERS[place]
     by_letter = None if form == "text" else _by_label(answer, labels) if labels else _by_letter(answer, choices)
@@ -140,7 +140,7 @@ def _letter(answer: str, choices: Sequence[str], labels: Sequence[str], form: An
     if index is None:
         by_number = form is None and WHOLE.fullmatch(answer)
         more = " (a mapping may say `answer: index0` or `index1`)" if by_number else ""
-        raise DataError(f"{location}: {answer!r:.60} is none of the choices: {options_text:.200}{more}")
+        raise DataError(f"{location}: {answer!r:.60} is not one of the choices: {options_text:.200}{more}")
     return LETTERS[index]
 
 
@@ -210,7 +210,7 @@ def _tolerance(row: DataRow, column: str) -> dict[str, Json]:
     relative = text.endswith("%")
     value = number_in(text.removesuffix("%").strip())
     if value is None or value < 0:
-        raise DataError(f"{row.where}, column {column}: {text!r:.40} is no tolerance: write 0.5, or 5%")
+        raise DataError(f"{row.where}, column {column}: {text!r:.40} is not a tolerance: write 0.5, or 5%")
     return {"tolerance": value / 100 if relative else value, "relative": relative}
 
 
@@ -223,7 +223,7 @@ def _place(kind: Kind, row: DataRow, columns: Columns) -> dict[str, Json]:
         x0, y0, x1, y1 = values
         if not (x0 < x1 and y0 < y1):
             raise DataError(
-                f"{location}: {value!r:.60} is no box: write left, top, right, bottom (and no width and height)"
+                f"{location}: {value!r:.60} is not a box: write left, top, right, bottom (and no width and height)"
             )
         return {"box": [x0, y0, x1, y1]}
     if kind is Kind.BOX or values is None or len(values) != 2:

@@ -52,7 +52,7 @@ def write(path: Path) -> tuple[Path, ...]:
     paths = (path, *(path.parent / name for name in PICTURES))
     for written_path in paths:
         if written_path.exists():
-            raise UsageError(f"{written_path} is there already: give another name or folder with -o")
+            raise UsageError(f"{written_path} already exists: give another name or folder with -o")
     text = ROWS.read_text("utf-8")
     if path.suffix.lower() in (".csv", ".tsv"):
         table = io.StringIO()

@@ -228,7 +228,7 @@ def _watch_node(stop_event: threading.Event) -> None:
         return
     tell(
         "\nhybrid: Ray's node on this machine has died (its raylet, or an agent of it): what was in flight is lost, "
-        f"what was finished is kept. To go on: {command}"
+        f"finished answers are saved. To resume: {command}"
     )
     os._exit(SOME_FAILED)
 

@@ -119,7 +119,7 @@ def foreign_tools(
         if address.is_url:
             keep_address(address.words[0])
         if address.name in servers:
-            raise UsageError(f"--mcp {address}: there is a server {address.name} already")
+            raise UsageError(f"--mcp {address}: a server named {address.name} already exists")
         try:
             server, remote_tools = wait_for(_list_tools(address))
         except ToolError as error:
@@ -136,7 +136,7 @@ def foreign_tools(
                     left_out[name] = f"{name}: there is a tool of that name already"
     if unknown := image_arguments.keys() - tools.keys() - left_out.keys():
         available = ", ".join(tools) or "none"
-        raise UsageError(f"--mcp-image {min(unknown)}: there is no such foreign tool; there are: {available}")
+        raise UsageError(f"--mcp-image {min(unknown)}: unknown foreign tool; available: {available}")
     return ForeignTools(tuple(servers.values()), tools, left_out, partial(McpTools, tools))
 
 

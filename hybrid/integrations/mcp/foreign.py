@@ -79,7 +79,7 @@ def read_server(spec: str) -> ServerAddress:
     try:
         words = shlex.split(command)
     except ValueError as error:
-        raise UsageError(f"--mcp: the value is no URL and no command: {error}") from error
+        raise UsageError(f"--mcp: the value is neither a URL nor a command: {error}") from error
     if not re.fullmatch(r"[a-z][a-z0-9_]{0,23}", name) or not words or not words[0]:
         raise UsageError("--mcp: write NAME=URL or NAME=COMMAND, with a name of at most 24 of a-z, 0-9 and _")
     return ServerAddress(name.strip("_"), tuple(words))
@@ -131,7 +131,7 @@ def foreign_tool(
     except DataError as error:
         raise UsageError(f"{error}; if it takes an image, write --mcp-image {name}=ARGUMENT") from None
     except (SchemaError, AttributeError, LookupError, TypeError, ValueError, RecursionError):
-        raise UsageError("its arguments are no JSON schema that can be shown to a model") from None
+        raise UsageError("its arguments are not a JSON schema that can be shown to a model") from None
     facts = json.dumps(
         [remote_tool.name, remote_tool.description, remote_tool.inputSchema, image_arguments], sort_keys=True
     )
@@ -152,7 +152,7 @@ def arguments_schema(schema: Mapping[str, Any], images: Collection[str]) -> dict
     )
     fields = {name: node for name, node in clean_schema.get("properties", {}).items() if name not in images}
     if odd := [name for name in fields if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_.-]{0,63}", name)]:
-        raise UsageError(f"{one_line(odd[0])!r} is no name of an argument")
+        raise UsageError(f"{one_line(odd[0])!r} is not an argument name")
     required = [name for name in clean_schema.get("required", ()) if name in fields]
     definitions = {**clean_schema.get("definitions", {}), **clean_schema.get("$defs", {})}
     return {"type": "object", "properties": fields, "required": required, "$defs": definitions}

@@ -44,7 +44,7 @@ BUSY, WRONG, LOST = 429, 400, 410
 NO_PATH, GONE = frozenset({404, 405, 501}), frozenset({404, 410})
 # A gateway that gave up on the provider: the provider may have accepted the batch.
 IN_DOUBT = frozenset({408, 502, 504})
-LOST_TWICE: Final = {"error": {"message": "the provider lost it in two batches: leave --batch away to ask directly"}}
+LOST_TWICE: Final = {"error": {"message": "the provider lost it in two batches: omit --batch to ask directly"}}
 NOT_AGAIN: Final = {"error": {"message": "the provider lost its batch, and the run's budget allows no second request"}}
 
 
@@ -144,7 +144,7 @@ class Follower:
         # Whatever the error, no question may wait forever.
         except Exception as error:
             failed = read_failure(error)
-            words = CHECK.get(failed.kind, "leave --batch away to ask directly")
+            words = CHECK.get(failed.kind, "omit --batch to ask directly")
             log.exception("batch %s", batch.name)
             self._end(ModelRefused(f"--batch: {batch.model}: {failed.text}; {words}"))
 
@@ -245,9 +245,9 @@ class Follower:
         """Fail each request of the batch with the error of the batch."""
         batch = self._journal.change(name, state="refused")
         if failed.kind is Failure.KEY:
-            raise ModelRefused(f"--model {batch.model}: no batch is taken; {CHECK[failed.kind]}: {failed.text}")
+            raise ModelRefused(f"--model {batch.model}: batches are rejected; {CHECK[failed.kind]}: {failed.text}")
         if error.status_code in NO_PATH and failed.kind is not Failure.CONFIGURATION:
-            raise ModelRefused(f"--batch: the server of {batch.model} takes no batches: {failed.text}")
+            raise ModelRefused(f"--batch: the server of {batch.model} does not accept batches: {failed.text}")
         for call in batch.calls:
             self._give(call, (error.status_code, dumped(error.body)))
         return batch
@@ -363,7 +363,7 @@ class Follower:
         if later := can_wait and any(error.is_queue for error in look.errors):
             self._refused_in_a_row += 1
             if self._refused_in_a_row > MAX_REFUSED:
-                raise ServerDown(f"{batch.model} took none of {MAX_REFUSED} batches: {look.errors[0].body}")
+                raise ServerDown(f"{batch.model} accepted none of {MAX_REFUSED} batches: {look.errors[0].body}")
             # The account's queue is full: try later, or with smaller batches.
             if not self._other_open_batches(batch.name):
                 self.most = max(1, len(batch.calls) // 2)

@@ -49,7 +49,7 @@ class Http:
             return json.loads(content) if content.strip() else None, response.headers
         except ValueError:
             start = " ".join(content[:200].decode("utf-8", "replace").split())
-            raise UnreadableReplyError(f"the answer is no JSON: {start}") from None
+            raise UnreadableReplyError(f"the answer is not JSON: {start}") from None
 
     async def lines(self, path: str, most: int) -> AsyncIterator[bytes]:
         """Yield the first `most` lines of a file, without line ends, skipping those longer than a reply may be.

@@ -208,12 +208,12 @@ def readable(data: bytes) -> dict[str, Any]:
     """
     body = parse_json(data)
     if not isinstance(body, dict):
-        raise UnreadableReplyError(f"the reply is no JSON object: {_start(data)}")
+        raise UnreadableReplyError(f"the reply is not a JSON object: {_start(data)}")
     if error := reported_error(body):
         raise error_in_reply(error)
     first = _choice(body)
     if first is None:
-        raise UnreadableReplyError(f"the reply holds no message: {_start(data)}")
+        raise UnreadableReplyError(f"the reply contains no message: {_start(data)}")
     if first.get("error"):
         raise error_in_reply(first["error"])
     message = first["message"]
@@ -222,7 +222,7 @@ def readable(data: bytes) -> dict[str, Any]:
         # A single part, without a list around it.
         content = message["content"] = [content]
     if not isinstance(content, str | list | None):
-        raise UnreadableReplyError(f"the content of the reply is no text: {_start(data)}")
+        raise UnreadableReplyError(f"the content of the reply is not text: {_start(data)}")
     if not (content or reason or _raw_calls(message) or _refusal(message)):
         raise UnreadableReplyError("the reply holds neither content nor a reason why it ended")
     return body
@@ -298,7 +298,7 @@ def parse_json(data: bytes) -> Any:
         # Escapes can encode a lone surrogate, which cannot be written to a file.
         return replace_surrogates_in(value) if b"\\ud" in data or b"\\uD" in data else value
     except (ValueError, RecursionError) as error:
-        raise UnreadableReplyError(f"the reply is no JSON ({summary(error, 100)}): {_start(data)}") from None
+        raise UnreadableReplyError(f"the reply is not JSON ({summary(error, 100)}): {_start(data)}") from None
 
 
 def _start(data: bytes) -> str:

@@ -219,7 +219,7 @@ class Assembly:
         piece = _parse(data)
         if not isinstance(piece, dict):
             excerpt = data[:200].decode("utf-8", "replace")
-            raise UnreadableReplyError(f"a piece of the stream is no JSON object: {excerpt}")
+            raise UnreadableReplyError(f"a piece of the stream is not a JSON object: {excerpt}")
         if error := reported_error(piece) or (piece if event == b"error" else None):
             raise error_in_reply(error)
         self._add(piece)

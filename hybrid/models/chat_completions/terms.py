@@ -119,8 +119,8 @@ def learn_terms(
     names = _find_unknown_options(text, {*options, *extra_fields})
     can_be_left_out = {*CAN_BE_LEFT_OUT, NEWER, *extra_fields} - {*SENT_BACK}
     if refused := [name for name in names if name not in can_be_left_out]:
-        remedy = REMEDIES.get(refused[0], f"leave --model-arg {refused[0]} away")
-        raise ModelRefused(f"{refuses} does not take {refused[0]} as it is sent; {remedy}: {summary(error)}")
+        remedy = REMEDIES.get(refused[0], f"omit --model-arg {refused[0]}")
+        raise ModelRefused(f"{refuses} does not accept {refused[0]} in the form sent; {remedy}: {summary(error)}")
     older = OLDER if NEWER in names else terms.max_tokens
     after = replace(terms, max_tokens=older, without=terms.without | {*names} - {NEWER})
     return after if after != terms else None

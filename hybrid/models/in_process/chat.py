@@ -114,7 +114,9 @@ class HuggingFaceChat:
         loaded = await self._ready()
         as_blocks = not loaded.takes_tools or self._settings.tool_calling == "text"
         if tools and not loaded.takes_tools and self._settings.tool_calling == "native":
-            raise ModelRefused(f"--tool-calling native: the chat template of {self.name} has no tools; use text")
+            raise ModelRefused(
+                f"--tool-calling native: the chat template of {self.name} does not support tools; use text"
+            )
         prompt = as_text(messages, tools) if as_blocks else list(messages)
         conversation, sent = await self._conversation(prompt, () if as_blocks else tools)
         base_seed = seed_of_repetition(self._settings.seed or 0, call.repetition)

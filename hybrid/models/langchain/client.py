@@ -84,7 +84,7 @@ class LangChainClient:
         self, name: str, settings: ModelSettings, store: ImageStore, handed_in: BaseChatModel | None = None
     ) -> None:
         if settings.stream == "on":
-            raise UsageError(f"--stream on: {name} is asked through LangChain, whose replies come whole")
+            raise UsageError(f"--stream on: {name} is asked through LangChain, without streaming")
         self.name = name
         self._provider, _, self._model = name.partition(":")
         self._handed_in = handed_in
@@ -96,7 +96,7 @@ class LangChainClient:
         else:
             chat_model = handed_in or chat_model_named(self._provider, self._model)
             if chat_model is None:
-                raise UsageError(f"--model {name}: LangChain knows no provider {self._provider!r}")
+                raise UsageError(f"--model {name}: LangChain has no provider {self._provider!r}")
             keep_secrets_of(chat_model)
             self._row, self._packages = row_of(chat_model, self._provider), package_of(chat_model)
         self._settings = settings
@@ -183,7 +183,7 @@ class LangChainClient:
             return False
         if terms != replace(PLAIN, without=terms.without):
             raise ModelRefused(
-                f"--model {self.name}: its server takes requests only where {terms.changes(self._terms)[0]}, which "
+                f"--model {self.name}: its server takes requests only if {terms.changes(self._terms)[0]}, which "
                 f"LangChain does not do; {OTHER_WAY}: {failed.text}"
             ) from error
         self._terms, self._chat_models = terms.announce(self.name, self._terms, f" ({failed.text})"), {}

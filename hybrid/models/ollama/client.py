@@ -181,7 +181,7 @@ class OllamaClient:
             remedy = f"a shorter context takes less (--model-arg num_ctx={self._num_ctx // 2})"
             return ModelRefused(f"{who}: it does not fit into the memory of the server; {remedy}: {text}")
         if _NO_THINKING.search(words) and "think" in self._options:
-            return ModelRefused(f"{who}: leave --reasoning-effort (think) away, or give another value: {text}")
+            return ModelRefused(f"{who}: omit --reasoning-effort (think), or give another value: {text}")
         if error.status_code in (401, 403) and "signin_url" in words:
             return ModelRefused(f"{who}: sign in on the server (ollama signin), or set OLLAMA_API_KEY: {text}")
         return error
@@ -233,7 +233,9 @@ def server_url(address: str | None) -> str:
         usual = _PORTS[parts.scheme]
         port = parts.port or (usual if has_scheme else PORT)
     except (ValueError, KeyError):
-        raise UsageError(f"--base-url or OLLAMA_HOST: {address!r} is no address; write http://HOST:{PORT}") from None
+        raise UsageError(
+            f"--base-url or OLLAMA_HOST: {address!r} is not an address; write http://HOST:{PORT}"
+        ) from None
     host = {"0.0.0.0": HOST, "::": "::1"}.get(parts.hostname or HOST, parts.hostname or HOST)  # noqa: S104 - replaced
     host = f"[{host}]" if ":" in host else host
     user = f"{parts.netloc.rpartition('@')[0]}@" if "@" in parts.netloc else ""

@@ -158,14 +158,14 @@ def readable(data: bytes) -> dict[str, Any]:
         data = lines.body()
     body = parse_json(data)
     if not isinstance(body, dict):
-        raise UnreadableReplyError(f"the reply is no JSON object: {_start(data)}")
+        raise UnreadableReplyError(f"the reply is not a JSON object: {_start(data)}")
     if error := body.get("error"):
         # In a stream the status 200 was sent before the error.
         status = body.get("status") or (error.get("code") if isinstance(error, Mapping) else None)
         raise StatusError(status if isinstance(status, int) and status >= 400 else SERVER_ERROR, {"error": error})
     message = body.get("message")
     if not isinstance(message, dict) or not isinstance(message.get("content"), str | None):
-        raise UnreadableReplyError(f"the reply holds no message: {_start(data)}")
+        raise UnreadableReplyError(f"the reply contains no message: {_start(data)}")
     if not body.get("done"):
         raise UnreadableReplyError("the reply broke off before it was complete")
     if not (message.get("content") or message.get("tool_calls") or body.get("done_reason")):

@@ -71,7 +71,7 @@ class LineAssembly:
             piece = None
         if not isinstance(piece, dict):
             excerpt = line[:200].decode("utf-8", "replace")
-            raise UnreadableReplyError(f"a line of the stream is no JSON object: {excerpt}")
+            raise UnreadableReplyError(f"a line of the stream is not a JSON object: {excerpt}")
         delta = piece.pop("message", None)
         self._held.replace(self._about, piece)
         self.ended = bool(piece.get("done")) or "error" in piece

@@ -23,8 +23,8 @@ def open_model(name: str, settings: ModelSettings, store: ImageStore) -> ChatMod
     folder = Path(where).expanduser()
     if folder.is_dir() and not (folder / "config.json").is_file():
         raise UsageError(
-            f"--model {name}: the directory holds no config.json; give one that save_pretrained wrote, or a repository "
-            "of the hub as hf:OWNER/NAME"
+            f"--model {name}: the directory contains no config.json; give one that save_pretrained wrote, "
+            "or a repository of the hub as hf:OWNER/NAME"
         )
     refuse_without_local(name)
     from hybrid.models.in_process.chat import HuggingFaceChat

@@ -78,7 +78,7 @@ def _llamacpp_words(model: str) -> list[str]:
     path = Path(model).expanduser()
     if not path.is_file():
         if model.lower().endswith(".gguf") or model.startswith(("/", "./", "../", "~")):
-            raise UsageError(f"--model llamacpp:{model}: there is no such file")
+            raise UsageError(f"--model llamacpp:{model}: file not found")
         return ["-hf", model, "--jinja"]
     beside = [other for other in sorted(path.parent.glob("mmproj*.gguf")) if other != path]
     projector = ["--mmproj", str(beside[0])] if len(beside) == 1 else []
@@ -159,9 +159,9 @@ def _check_argument(kind: ServerKind, key: str) -> None:
     if key in RESERVED:
         raise UsageError(f"--server-arg {key}: hybrid sets this itself")
     if key in SECRETS:
-        raise UsageError(f"--server-arg {key}: secrets belong in the environment, this would be written down")
+        raise UsageError(f"--server-arg {key}: secrets belong in the environment; options are saved in the run")
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9.-]*", key):
-        raise UsageError(f"--server-arg {key}: this is no argument of {kind.title}: write its name without dashes")
+        raise UsageError(f"--server-arg {key}: this is not an argument of {kind.title}: write its name without dashes")
 
 
 def _argument_words(key: str, value: str) -> list[str]:

@@ -24,7 +24,7 @@ report.take = (name, version, text) => {
   }
 };
 
-/** The report was written anew under the pages that are open. */
+/** The report was rewritten under the pages that are open. */
 report.Rewritten = class extends Error {};
 
 function readScript(name, version) {

@@ -15,7 +15,7 @@ report.watch = (refresh) => {
         await report.reload(found.version);
         const fresh = report.site.answers - before;
         const asked = await refresh();
-        const words = fresh > 0 ? report.count(fresh, "new answer", "new answers") : "The report was written anew";
+        const words = fresh > 0 ? report.count(fresh, "new answer", "new answers") : "The report was rewritten";
         notice(report.el("div", { class: "toast" }, report.el("span", { id: "live-news", text: words }), asked ? report.el("button", { type: "button", text: "Show", on: { click: () => { notice(); asked(); } } }) : null));
       }
     } catch (error) {

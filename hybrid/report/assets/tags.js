@@ -78,7 +78,7 @@ report.tags = {
       for (const name of ["benchmark", "question", "solver", "tag"]) {
         if (one === null || typeof one[name] !== "string") throw new Error(`tag ${place + 1} has no ${name}`);
       }
-      if (one.note !== undefined && typeof one.note !== "string") throw new Error(`the note of tag ${place + 1} is no text`);
+      if (one.note !== undefined && typeof one.note !== "string") throw new Error(`the note of tag ${place + 1} is not text`);
     });
     for (const one of values.tags) this.put({ ...one, note: one.note || "" }, false);
     this.keep();

@@ -46,7 +46,7 @@ def read(path: Path) -> Recognised | None:
     answers = {name: "" if answer is None else str(answer) for name, answer in content}
     if len(answers) < len(content):
         twice = next(name for name, count in Counter(name for name, _ in content).items() if count > 1)
-        raise DataError(f"{path}: {twice} is there twice; keep one of its answers")
+        raise DataError(f"{path}: {twice} appears twice; keep one of its answers")
     rows = tuple(
         PredictedRow(f"{path}, {name}", answer, id=name, stored=_letter(answer)) for name, answer in answers.items()
     )

@@ -86,11 +86,11 @@ def without_data(recognised: Recognised, benchmark: Benchmark) -> Joined:
     for row in recognised.rows:
         question = benchmark.question_from_row(row)
         if question.id in pairs:
-            raise DataError(f"{row.where}: {question.id} also stands in {locations[question.id]}")
+            raise DataError(f"{row.where}: {question.id} also appears in {locations[question.id]}")
         locations[question.id] = row.where
         pairs[question.id] = (replace(question, cluster=row.cluster), prediction_of(row, question))
     if not pairs:
-        raise DataError(f"{recognised.format}: there is no row")
+        raise DataError(f"{recognised.format}: no row")
     notes = (*recognised.notes, "not compared with the data: give --data DIR")
     return Joined(tuple(pairs.values()), Origin(recognised.format, notes=notes))
 

@@ -50,7 +50,7 @@ def join_predictions(path: Path, benchmark: Benchmark, data: str | None, more: S
     """
     for source in (path, *more):
         if not source.exists():
-            raise UsageError(f"{source}: there is no such file or folder")
+            raise UsageError(f"{source}: file or folder not found")
     name = benchmark.card.name
     mounted: tuple[Question, ...] = ()
     facts: Mapping[str, Json] = {}

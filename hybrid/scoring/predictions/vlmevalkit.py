@@ -61,7 +61,7 @@ def read(path: Path) -> Recognised | None:
     for row in rows:
         key = row.id if row.index is None else row.index
         if key in seen:
-            raise DataError(f"{row.where}, column index: {key} also stands in {seen[key]}; keep one of the two rows")
+            raise DataError(f"{row.where}, column index: {key} also appears in {seen[key]}; keep one of the two rows")
         seen[key] = row.where
     notes = tuple(_notes(rows, is_workbook=suffix == ".xlsx"))
     return Recognised(f"VLMEvalKit sheet ({suffix[1:]}, {how_many(len(rows), 'row')})", rows, notes)

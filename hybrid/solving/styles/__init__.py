@@ -326,7 +326,7 @@ def style_of(name: str, model: str | None) -> Style:
     if name.endswith(".toml"):
         return read_style(Path(name))
     hint, options = did_you_mean(name, names()), ", ".join((*names(), BY_MODEL))
-    raise UsageError(f"--tool-style {name}: there is no such style{hint}; there are: {options}, or a TOML file")
+    raise UsageError(f"--tool-style {name}: unknown style{hint}; available: {options}, or a TOML file")
 
 
 def read_style(path: Path) -> Style:

@@ -149,7 +149,7 @@ class MyBenchmark(Benchmark):
 def box_of(question: Question) -> tuple[float, ...]:
     """Left, top, right and bottom of the box that differs."""
     if not isinstance(question.target, list | tuple):
-        raise TypeError(f"{question.id}: its target is no box")
+        raise TypeError(f"{question.id}: its target is not a box")
     return tuple(float(side) for side in question.target)
 
 

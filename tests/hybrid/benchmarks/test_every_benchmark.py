@@ -41,7 +41,7 @@ def test_generated_files_are_equal_byte_for_byte_and_another_seeds_are_not(name:
 def test_what_cannot_be_generated_writes_nothing(
     name: str, tmp_path: Path, task: str | None, per_task: int, seed: int
 ) -> None:
-    text = "task 'another' cannot be generated; there are: " if task else "must be at least 1"
+    text = "task 'another' cannot be generated; available: " if task else "must be at least 1"
     with pytest.raises(UsageError, match=text):
         load("hybrid.benchmarks", name).generate(tmp_path, (task or TASKS[name][0],), per_task, seed)
     assert list(tmp_path.iterdir()) == []

@@ -153,4 +153,4 @@ def test_a_table_that_lies_outside_is_not_read(
         replaced(table, mode, tmp_path / f"outside{number}")
     with pytest.raises(DataError) as caught:
         read(sample.name, folder, tmp_path)
-    assert "no regular file inside" in str(caught.value) or "holds no" in str(caught.value)
+    assert "not a regular file inside" in str(caught.value) or "contains no" in str(caught.value)

@@ -46,7 +46,7 @@ def test_benchmark_and_folder_belong_together(command: Command, tmp_path: Path) 
         result = command("ablate", *options, "--data", "sample")
         assert (result.code, "give BENCHMARK and --out DIR, or --report DIR" in result.err) == (2, True)
     result = command("ablate", "--report", tmp_path)
-    assert (result.code, "holds no ablation" in result.err) == (2, True)
+    assert (result.code, "contains no ablation" in result.err) == (2, True)
 
 
 def test_hidden_answers_are_refused_before_anything_is_asked(command: Command, tmp_path: Path, fakes: Any) -> None:

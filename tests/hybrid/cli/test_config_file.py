@@ -75,8 +75,8 @@ def test_a_file_that_cannot_be_read(command: Command, tmp_path: Path) -> None:
     for name, value in {
         "absent.yaml": "No such file",
         "latin.yaml": "is not text in UTF-8",
-        "large.yaml": "1,000,001 bytes are no configuration",
-        "folder": "this folder is no run",
+        "large.yaml": "1,000,001 bytes are too many for a configuration",
+        "folder": "this folder is not a run",
     }.items():
         result = command("run", "blink", "--config", name)
         assert (result.code, value in result.err) == (2, True), result.err
@@ -184,7 +184,7 @@ def test_a_manifest_without_options_or_with_a_secret_says_so(tmp_path: Path) -> 
     content = json.loads(file.read_text())
     del content["options"]
     write_file(file, json.dumps({**content, "sha256": seal_of(content)}))
-    with pytest.raises(UsageError, match="tells no options"):
+    with pytest.raises(UsageError, match="records no options"):
         context("--config", file)
 
 

@@ -14,7 +14,7 @@ def test_two_forms_of_one_output_are_refused(command: Command, tmp_path: Path, w
     (tmp_path / "run").mkdir()
     for combination, other in itertools.combinations(FORMS, 2):
         result = command(*words, f"--{other}", f"--{combination}", code=2)
-        assert result.err == f"hybrid: --{combination} and --{other} are forms of one output: give one of them\n"
+        assert result.err == f"hybrid: --{combination} and --{other} are alternative output formats: choose one\n"
 
 
 def test_each_form_alone_is_printed(command: Command, blink: Words) -> None:
@@ -34,6 +34,6 @@ def test_an_ablation_that_is_only_printed_takes_no_option_of_asking(command: Com
     result = command(
         "ablate", "--report", "run", "--limit", "3", "--model", "embedded", "--markdown", "--quiet", code=2
     )
-    assert result.err == "hybrid: --report prints what is there: leave out --limit, --model\n"
+    assert result.err == "hybrid: --report prints an existing ablation: leave out --limit, --model\n"
     # These it heeds: what is wrong is the folder.
-    assert "holds no ablation" in command("ablate", "--report", "run", "--solver", "controller", "--csv").err
+    assert "contains no ablation" in command("ablate", "--report", "run", "--solver", "controller", "--csv").err

@@ -49,7 +49,7 @@ def test_an_option_of_other_formats_is_refused(
     run: Path, command: Command, form: str, words: Words, option: str
 ) -> None:
     result = command("export", run, "--to", form, *words, "-o", "a")
-    assert (result.code, result.err) == (2, f"hybrid: {option}: the format {form} takes no such option\n")
+    assert (result.code, result.err) == (2, f"hybrid: {option}: the format {form} does not have this option\n")
 
 
 def test_the_files_of_a_table_are_told_as_json(run: Path, command: Command) -> None:

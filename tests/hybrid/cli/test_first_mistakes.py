@@ -54,7 +54,7 @@ def test_one_question_by_its_id_then_all_of_them(command: Command, blink: Path, 
     [
         (
             ("--only", "val_Jigsaw_9"),
-            "--only val_Jigsaw_9: there is no such question among the 6 questions (did you",
+            "--only val_Jigsaw_9: question not found among the 6 questions (did you",
         ),
         (("--only", "val_Jigsaw_3", "--limit", "2"), "among the 2 questions of --limit"),
         (("--only", "val_Jigsaw_1", "--task", "Spatial_Relation"), "task Spatial_Relation"),
@@ -121,27 +121,27 @@ def test_only_a_run_without_answers_is_removed(tmp_path: Path) -> None:
         (("benchmarks", "show"), "hybrid: Missing argument 'NAME'; `hybrid benchmarks list` shows what there is"),
         (("compare",), "hybrid: Missing argument 'PATHS...'; `hybrid runs list` shows what there is"),
         (("export", "absent"), "hybrid: Invalid value for 'RUN[/SOLVER]': Directory 'absent' does not exist; `hybrid"),
-        (("rum",), "hybrid: No such command 'rum' (did you mean 'run'?); `hybrid --help` says what it takes"),
+        (("rum",), "hybrid: No such command 'rum' (did you mean 'run'?); `hybrid --help` shows the usage"),
         (
             ("run", "blink", "--model", "hf:absent", "--data", "sample", "--task", "Jigsaw"),
-            "there is no directory absent; a repository of",
+            "directory absent not found; a repository of",
         ),
         (
             ("run", "blink", "--model", "hf:.", "--data", "sample", "--task", "Jigsaw"),
-            "--model hf:.: the directory holds no config.json",
+            "--model hf:.: the directory contains no config.json",
         ),
         (("run", "blink", "--model", "gpt4o"), "no provider 'gpt4o' (did you mean 'openai:gpt4o'?)"),
         (
             ("run", "blink", "--data", "smaple", *CHANCE),
-            "--data smaple: there is no such folder (did you mean",
+            "--data smaple: folder not found (did you mean",
         ),
         (
             ("run", "blink", "--data", "sample", *CHANCE, "--task", "Depth"),
-            "(did you mean 'Relative_Depth'?); there",
+            "(did you mean 'Relative_Depth'?); available: ",
         ),
         (("run", "blink", "--limit", "ten"), "Invalid value for '--limit': 'ten' is not a valid integer; `hybrid run"),
-        (("data", "check", "absent.csv"), "hybrid: absent.csv: there is no such file or folder; give a file of"),
-        (("data", "sample", "-o", "x", "--task", "Jigsaww"), "cannot be generated (did you mean 'Jigsaw'?); there are"),
+        (("data", "check", "absent.csv"), "hybrid: absent.csv: file or folder not found; give a file of"),
+        (("data", "sample", "-o", "x", "--task", "Jigsaww"), "cannot be generated (did you mean 'Jigsaw'?); available"),
     ],
 )
 def test_a_message_is_one_line_with_the_next_step(command: Command, words: Words, hint: str) -> None:
@@ -172,7 +172,7 @@ def test_names_of_solvers_are_matched(command: Command, blink: Path, tmp_path: P
     exported = command("export", run / "chanse", "--to", "table", "-o", "t.csv", code=2).err
     assert f"{run} has no solver 'chanse' (did you mean 'chance'?); it has chance; `hybrid runs list` shows" in exported
     compared = command("compare", run, "--baseline", "chanse", code=2).err
-    assert "--baseline chanse: there is no such solver (did you mean 'chance'?); there are: chance" in compared
+    assert "--baseline chanse: unknown solver (did you mean 'chance'?); available: chance" in compared
     assert (
         "-o t.csv: the format parquet writes .parquet"
         in command("export", run, "--to", "parquet", "-o", "t.csv", code=2).err
@@ -258,4 +258,4 @@ def test_a_generated_table_read_as_own_questions_keeps_its_mark(command: Command
 @pytest.mark.parametrize("words", [("rum",), ("exprot", "run"), ("run", "blink", "--modle", "x")])
 def test_a_misspelt_word_ends_in_one_sentence_with_the_suggestion(command: Command, words: Words) -> None:
     error = command(*words, code=2).err
-    assert re.search(r" \(did you mean .*\?\); `hybrid .*--help` says what it takes$", error.strip()), error
+    assert re.search(r" \(did you mean .*\?\); `hybrid .*--help` shows the usage$", error.strip()), error

@@ -47,7 +47,7 @@ def test_a_value_of_the_environment_that_does_not_fit_is_named_with_its_variable
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("HYBRID_DEVICE", "gpu")
-    with pytest.raises(UsageError, match=r"'--device' \(env var: 'HYBRID_DEVICE'\): 'gpu' is no device"):
+    with pytest.raises(UsageError, match=r"'--device' \(env var: 'HYBRID_DEVICE'\): 'gpu' is not a device"):
         resolve("blink", {})
 
 

@@ -58,7 +58,7 @@ def test_a_dry_run_writes_nothing_and_an_old_folder_is_kept(checkpoint: Path, tm
     assert not out.exists()
     out.mkdir()
     (out / "mine.txt").write_text("kept")
-    assert "is there already: name a new folder" in command("tools", "import-weights", checkpoint, out, code=2).err
+    assert "already exists: name a new folder" in command("tools", "import-weights", checkpoint, out, code=2).err
 
 
 def test_a_file_of_more_than_tensors_is_refused_by_what_it_names(tmp_path: Path) -> None:
@@ -113,7 +113,7 @@ def test_the_entry_of_a_key_is_read(tmp_path: Path) -> None:
         ("x = 1", "write one mapping"),
         ("{'a': 'b'}\n{'c': 'd'}", "it has 2"),
         ("{'a': 1}", "is not a text for a text"),
-        ("{'(': 'b'}", "is no regular expression"),
+        ("{'(': 'b'}", "is not a regular expression"),
         ("{'a'", "must be of plain texts"),
     ],
 )

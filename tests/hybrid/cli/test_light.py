@@ -62,7 +62,7 @@ def installs(extra: str) -> str:
     return f"uv pip install -e '{ROOT}[{extra}]'"
 
 
-INSTALL = f"which the extra `local` brings: {installs('local')}"
+INSTALL = f"which the extra `local` installs: {installs('local')}"
 
 Words = Sequence[object]
 
@@ -145,7 +145,7 @@ def test_what_loads_weights_names_the_command_that_installs_its_packages(
     code, _, err = run
     assert code == 3
     waiting = "1 question open: the learned backend of depth needs transformers,"
-    assert f"{waiting} {INSTALL}{other}; what is finished" in err
+    assert f"{waiting} {INSTALL}{other}; finished answers are saved" in err
     assert "Traceback" not in err
 
 
@@ -174,7 +174,7 @@ def test_without_any_extra_servers_are_asked_and_runs_are_read(server: str, phot
         assert (code, "Traceback" in err) == (never_ran, False), (words, out, err)
     values = dict(zip(commands, text, strict=True))
     weight_free = [name for name in names("tools") if load("tools", name).backend("classical")]
-    lacks = f"needs cv2, which the extra `vision` brings: {installs('vision')}"
+    lacks = f"needs cv2, which the extra `vision` installs: {installs('vision')}"
     assert values["tools", "list"][2] == f"note: the weight-free backend of {', '.join(weight_free)} {lacks}\n"
     rendered = " ".join(values["tools", "show", "depth"][1].split())
     assert f"here no (the weight-free backend of depth {lacks})" in rendered
@@ -232,7 +232,7 @@ def test_without_any_extra_what_needs_one_is_said_in_a_line(
         (tools / f"{name}.py").write_text(OUTSIDE.format(name=name, body=body, pictures=pictures))
     picture = next(photographs.rglob("*.jpg"))
     ask = (*asking(server, "mvp_bench", photographs), "--solver", "mllm")
-    parquet, vision = (f"which the extra `{extra}` brings: {installs(extra)}" for extra in ("parquet", "vision"))
+    parquet, vision = (f"which the extra `{extra}` installs: {installs(extra)}" for extra in ("parquet", "vision"))
     joined = f"cutting, joining or drawing a picture needs cv2, {vision}"
     expected: dict[Words, str] = {
         ("data", "check", blink): f"{blink}/Jigsaw/val-00000-of-00001.parquet needs pyarrow, {parquet}",

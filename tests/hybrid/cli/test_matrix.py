@@ -57,7 +57,7 @@ def test_one_file_is_four_runs_and_a_comparison(command: Command, matrix: Path) 
         assert f"run {number} of 4, model=replay:" in first.err
     for waiting, times in ((12, 1), (8, 2), (4, 1)):
         assert first.err.count(f": {waiting} of {waiting} questions open") == times
-    assert f"note: mllm would answer as in {folders[0]}: it is asked there alone" in first.err
+    assert f"note: mllm would answer as in {folders[0]}: it is asked only there" in first.err
 
     result = command("run", "--config", matrix, "--json")
     assert (result.code, json.loads(result.out)) == (0, record)

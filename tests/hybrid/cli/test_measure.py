@@ -56,8 +56,8 @@ def test_saliency_next_to_people(eyes: Path) -> None:
     reasons = {
         "empty.csv: no column for picture and x and y",
         "fixations.csv:50: (500, 3) is outside of p0.png of 160 x 120 px",
-        "fixations.csv:51: there is no picture 'none.png'",
-        "fixations.csv:52: x: 'a' is no number",
+        "fixations.csv:51: no picture 'none.png'",
+        "fixations.csv:52: x: 'a' is not a number",
         "fixations.csv:53: no picture is named",
         "fixations.csv:54: t -1 is below 0",
     }

@@ -176,8 +176,8 @@ ERROR = {"error": {"message": "Incorrect API key provided", "code": "invalid_api
         (lambda at: at.answer(ERROR, 401), "check the key in the environment"),
         (lambda at: at.answer({"error": {"message": "The model `k` does not exist."}}, 404), "check the model's name"),
         (lambda at: time.sleep(3.0), "silence for 0.2 s"),
-        (lambda at: at.answer(b""), "the reply is no JSON"),
-        (lambda at: at.answer({"choices": []}), "the reply holds no message"),
+        (lambda at: at.answer(b""), "the reply is not JSON"),
+        (lambda at: at.answer({"choices": []}), "the reply contains no message"),
         (lambda at: at.answer({"error": {"message": "overloaded"}}, 503), "overloaded"),
     ],
 )

@@ -25,7 +25,7 @@ def test_a_new_plugin_repository_is_written_whole(command: Command, tmp_path: Pa
             module = line.split('"')[1].replace(".", "/")
             assert (out / f"{module}.py").is_file(), line
     assert "python -m pytest" in (out / ".github" / "workflows" / "ci.yml").read_text()
-    assert command("new", "plugin", "glow", "-o", out).err == f"hybrid: {out} is there already\n"
+    assert command("new", "plugin", "glow", "-o", out).err == f"hybrid: {out} already exists\n"
     assert "the name of a plug-in is of lower-case" in command("new", "plugin", "Glow").err
     for name in ("tools", "json", "class", "tests"):
         assert f"{name!r}: Python knows this name" in command("new", "plugin", name).err

@@ -19,7 +19,7 @@ def test_the_benchmark_passes_its_own_test(tmp_path: Path, command: Command, too
     words = [sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", str(mine / "benchmarks")]
     process = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert "5 passed" in process.stdout, process.stdout
-    assert "is there already" in command("new", "benchmark", "changes", "--path", mine, code=2).err
+    assert "already exists" in command("new", "benchmark", "changes", "--path", mine, code=2).err
     assert "lower-case letters" in command("new", "benchmark", "Changes", "--path", mine, code=2).err
 
 
@@ -45,8 +45,8 @@ def test_what_would_not_be_found_is_not_begun(tmp_path: Path, command: Command, 
     for words, message in (
         (("benchmark", "blink"), "blink is a benchmark of the project"),
         (("recipe", "pope"), "pope is a benchmark of the project"),
-        (("recipe", "changes"), "changes.py is there already"),
-        (("benchmark", "traffic"), "traffic.yaml is there already"),
+        (("recipe", "changes"), "changes.py already exists"),
+        (("benchmark", "traffic"), "traffic.yaml already exists"),
     ):
         assert message in command("new", *words, "--path", spaced, code=2).err
     command("tools", "new", "glow", "--path", tmp_path / "plain", code=0)

@@ -104,7 +104,7 @@ def test_a_name_of_the_project_is_refused_where_it_is_meant(command: Command, mi
     (mine / "depth.py").write_text((mine / "bad.py").read_text().replace('"bad"', '"depth"'))
     for words in (("run", "depth", "photo.png"), ("show", "depth"), ("check", "depth")):
         result = command("tools", *words, "--path", "mine", code=2)
-        assert "there is a tool 'depth' already" in result.err
+        assert "a tool 'depth' already exists" in result.err
         assert "rename one of them" in result.err
     assert "--path DIR finds one of your own" in command("tools", "show", "brightness").err
 
@@ -126,4 +126,4 @@ def test_a_new_recipe_runs_as_it_stands(command: Command) -> None:
     assert "next: hybrid run traffic" in command(*words).out
     result = command("run", "traffic", "--data", "sample", "--limit", "2", "--solver", "chance", "--path", "recipes")
     assert result.code == 0, result.err
-    assert "is there already" in command(*words).err
+    assert "already exists" in command(*words).err

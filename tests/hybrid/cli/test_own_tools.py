@@ -83,7 +83,7 @@ def photo(tmp_path: Path) -> Path:
 @pytest.mark.system
 def test_every_command_that_names_a_tool_finds_it(command: Command, tool_folder: Path, photo: Path) -> None:
     path = ("--path", tool_folder)
-    assert "there are: " in command("tools", "show", "redness").err
+    assert "; available: " in command("tools", "show", "redness").err
     assert "Says which share" in command("tools", "show", "redness", *path).out
     assert json.loads(command("tools", "run", "redness", photo, *path, "--json").out)["data"] == {"red_0_1": 1.0}
     result = command("tools", "list", *path, code=0)
@@ -125,14 +125,14 @@ def test_of_two_tools_with_one_name_neither_has_it(tool_folder: Path, tmp_path: 
     add_search_path([tool_folder, tmp_path / "second"], "--path")
     assert "redness" not in names("tools")
     assert load("tools", "redder").card.name == "redder"
-    with pytest.raises(UsageError, match=r"there is a tool 'redness' already, \S+/redness.py; rename one of them"):
+    with pytest.raises(UsageError, match=r"a tool 'redness' already exists, \S+/redness.py; rename one of them"):
         load("tools", "redness")
 
 
 def test_a_folder_that_is_none_or_holds_nothing_is_refused(command: Command, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     result = command("tools", "list", "--path", "nowhere")
-    assert (result.code, result.err) == (2, "hybrid: --path nowhere: there is no such folder\n")
+    assert (result.code, result.err) == (2, "hybrid: --path nowhere: folder not found\n")
     result = command("tools", "list", "--path", "empty")
     assert (result.code, result.err.count("\n")) == (2, 1)
     assert "it has no tool (a file NAME.py that defines TOOL)" in result.err
@@ -258,7 +258,7 @@ def test_several_tools_are_checked_one_after_the_other(command: Command, tool_fo
     result = command("tools", "check", "twins", "pairs", "--path", tool_folder, code=3)
     assert "twins has no network and no images with known answers: add one (@twins.check" in result.err
     assert "0 of 1 wrong: pairs" in result.out
-    assert "note   it answers 13 of 13 pictures that hold nothing (flat grey, ...)" in result.out
+    assert "note   it answers 13 of 13 pictures that contain nothing (flat grey, ...)" in result.out
 
 
 def test_a_tool_that_answers_differently_each_time_breaks_it(tool_folder: Path) -> None:
@@ -418,5 +418,5 @@ def test_the_rules_are_the_same_for_an_installed_package(installed: Path, line: 
 def test_an_installed_tool_and_a_file_of_the_same_name_clash(installed: Path, tool_folder: Path) -> None:
     add_search_path([tool_folder], "--path")
     assert "redness" not in names("tools")
-    with pytest.raises(UsageError, match=r"red-package \(redness = \S+\): there is a tool 'redness' already, \S+own"):
+    with pytest.raises(UsageError, match=r"red-package \(redness = \S+\): a tool 'redness' already exists, \S+own"):
         load("tools", "redness")

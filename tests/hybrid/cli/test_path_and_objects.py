@@ -79,5 +79,5 @@ def test_a_run_and_its_scores_take_them_too(place: Path) -> None:
 
 @pytest.mark.parametrize("function", [hybrid.score, hybrid.compare, hybrid.table])
 def test_a_folder_that_is_not_there_is_named(function: object, place: Path) -> None:
-    with pytest.raises(UsageError, match="path= absent: there is no such folder"):
+    with pytest.raises(UsageError, match="path= absent: folder not found"):
         function("run", path="absent")  # type: ignore[operator]

@@ -231,7 +231,7 @@ BAD: dict[str, tuple[str, str]] = {name: (text, case) for name, text, case in ca
         SOLVER.replace('role = "specialist"', "role = property(lambda self: 1 / 0)"),
         "its role raises ZeroDivisionError: division by zero",
     ),
-    "chance": (SOLVER, "there is a solver 'chance' already"),
+    "chance": (SOLVER, "a solver 'chance' already exists"),
     "Capital": (SOLVER, "the name of a solver is of lower-case letters"),
 }
 
@@ -294,7 +294,7 @@ def test_an_opener_that_gives_no_model_is_refused(plugin_folder: Path, command: 
     write(plugin_folder, "models", "own_three", "MODEL = lambda name, settings, store: 3\n")
     words = ("--data", "sample", "--task", "Jigsaw", "--limit", "1", "--path", plugin_folder, "--solver", "mllm")
     result = command("run", "blink", *words, "--model", "own_three:x", code=2)
-    assert "own_three.py gives a int and no ChatModel" in result.err
+    assert "own_three.py returns a int, not a ChatModel" in result.err
 
 
 def test_a_node_of_a_cluster_is_asked_with_the_plug_ins_of_the_run_alone(plugin_folder: Path, tmp_path: Path) -> None:

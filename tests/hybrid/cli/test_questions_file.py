@@ -48,13 +48,13 @@ def test_the_template_is_whole_in_every_ending(command: Command, tmp_path: Path,
     kinds = {kind for task in report["tasks"].values() for kind in task["kinds"]}
     assert kinds == {"choice", "yes_no", "integer", "number", "text", "point", "box"}
     assert report["doubtful"] == []
-    assert "is there already" in command("data", "template", "-o", path, code=2).err
+    assert "already exists" in command("data", "template", "-o", path, code=2).err
 
 
 def test_broken_rows_are_named_and_strict_refuses_them(command: Command, file: Path, words: Words) -> None:
     with file.open("a") as lines:
         lines.write(json.dumps({"id": "q8", "image": "away.png", "question": "?", "answer": "yes"}) + "\n")
-    text = f"{file}:8, column image: there is no file 'away.png' inside {file.parent}"
+    text = f"{file}:8, column image: no file 'away.png' inside {file.parent}"
     assert f"broken: q8: {text}" in command("data", "check", file, code=3).out
     for refused in (command("data", "check", file, "--strict"), command(*words, "--strict")):
         assert refused.code == 2
@@ -83,7 +83,7 @@ def test_a_run_goes_on_and_is_compared_and_reported(command: Command, words: Wor
 def test_a_path_is_the_data(command: Command, file: Path, tmp_path: Path) -> None:
     refused = command("run", file, "--data", tmp_path, "--solver", "chance")
     assert (refused.code, "this path is the data; leave out --data" in refused.err) == (2, True)
-    assert "there is no such file" in command("run", tmp_path / "no.csv", "--solver", "chance", code=2).err
+    assert "file not found" in command("run", tmp_path / "no.csv", "--solver", "chance", code=2).err
     assert "did you mean 'blink'" in command("run", "blinc", "--solver", "chance", code=2).err
     assert command("run", "questions", "--data", file, "--solver", "chance").code == 0
     config = tmp_path / "run.yaml"
@@ -113,7 +113,7 @@ def test_questions_from_python_are_the_same_rows(file: Path, fakes: Any, tmp_pat
     [
         ({"questions": []}, "give at least one"),
         ({"questions": ["a text"]}, "item 1 is a str, not a hybrid.Question"),
-        ({"questions": [hybrid.Question("?", 3, "yes")]}, "a int is no image"),  # type: ignore[arg-type]
+        ({"questions": [hybrid.Question("?", 3, "yes")]}, "int is not an image"),  # type: ignore[arg-type]
         ({"questions": [hybrid.Question("?", "away.png", "yes")]}, "away.png: cannot be read"),
         ({"questions": [], "benchmark": "blink"}, "leave it out"),
         ({}, "takes a benchmark"),

@@ -125,7 +125,7 @@ def test_an_interruption_loses_nothing(tmp_path: Path) -> None:
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=300)
     assert (process.returncode, out) == (130, b"")
-    assert b"ended by SIGINT; what is finished is kept in" in err
+    assert b"ended by SIGINT; finished answers are saved in" in err
     assert answered(tmp_path / "quick")["blink/controller/attempts.jsonl"].count(b"\n") >= 1
 
 

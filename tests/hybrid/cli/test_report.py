@@ -35,7 +35,7 @@ def test_a_report_is_written_and_may_replace_itself(command: Command, run: Path,
 
 
 def test_another_folder_is_left_alone(command: Command, run: Path) -> None:
-    assert "holds something else than a report" in command("report", run, "-o", run, code=2).err
+    assert "contains something other than a report" in command("report", run, "-o", run, code=2).err
     assert (run / "manifest.json").is_file()
     assert not list(run.glob("*/scores.jsonl"))
 

@@ -60,7 +60,7 @@ def test_where_no_run_is_nothing_is_listed(command: Command, tmp_path: Path) -> 
     assert "no runs here" in result.err
     assert json.loads(command("runs", "list", "--json").out) == {"runs": []}
     result = command("runs", "list", "nowhere")
-    assert (result.code, result.err) == (2, "hybrid: nowhere is no folder\n")
+    assert (result.code, result.err) == (2, "hybrid: nowhere is not a folder\n")
 
 
 def test_every_solver_is_listed_with_a_line_of_its_own(command: Command) -> None:

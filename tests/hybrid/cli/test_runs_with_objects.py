@@ -26,4 +26,4 @@ def test_an_answer_of_a_tool_that_was_an_object_cannot_be_calibrated(command: An
     result = command("calibrate", "run", "-o", "trust.json")
     assert (result.code, Path("trust.json").exists()) == (2, False)
     assert "no 'counter' in tools/" in result.err
-    assert "handed in by Python code: save it as counter.py and name its folder with --path" in result.err
+    assert "passed in from Python: save it as counter.py and name its folder with --path" in result.err

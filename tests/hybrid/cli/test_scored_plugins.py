@@ -78,7 +78,7 @@ def test_the_manifest_says_where_the_rules_lie(command: Command, run: Path) -> N
     assert command("calibrate", run, "-o", run.parent / "trust.json", code=0).out.startswith("Right: nearer (4 of 8)")
 
 
-@pytest.mark.parametrize(("change", "reason"), [("edit", "has changed since the run"), ("move", "there is no folder")])
+@pytest.mark.parametrize(("change", "reason"), [("edit", "has changed since the run"), ("move", "no folder")])
 def test_rules_that_are_gone_are_said_and_not_counted_as_nothing(
     command: Command, run: Path, change: str, reason: str
 ) -> None:
@@ -89,7 +89,7 @@ def test_rules_that_are_gone_are_said_and_not_counted_as_nothing(
         moved = current.rename(run.parent / "elsewhere")
     text, counts = evidence(command, run)
     assert text.startswith("No finding of arbiter could be judged right or wrong. Not judged: 8 questions of arbiter")
-    assert f"the rules of nearer are missing: {'' if change == 'edit' else 'there is no folder '}{current}" in text
+    assert f"the rules of nearer are missing: {'' if change == 'edit' else 'no folder '}{current}" in text
     assert reason in text
     assert counts["unread"] == 8
     # A folder that the user names is taken as it is.

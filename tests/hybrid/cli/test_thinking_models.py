@@ -150,7 +150,7 @@ def test_a_server_that_checks_is_given_what_it_wants(
 @pytest.mark.parametrize(
     ("server", "words", "message"),
     [
-        (groq, (), "does not take reasoning_content as it is sent; --reasoning drop"),
+        (groq, (), "does not accept reasoning_content in the form sent; --reasoning drop"),
         (deepseek, ("--reasoning", "drop"), "wants the thoughts back that --reasoning drop leaves out"),
         (dashscope, ("--stream", "off"), "only streams, which --stream off does not allow"),
     ],

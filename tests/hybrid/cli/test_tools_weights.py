@@ -124,7 +124,7 @@ def test_one_broken_tool_loses_no_other_and_ends_with_3(
     assert "is gated" in values["segmentation"]
     assert "HF_TOKEN" in values["segmentation"]
     assert f"no/where is not at {hub.url}" in values["detection"]
-    assert "holds no .safetensors file" in values["depth"]
+    assert "contains no .safetensors file" in values["depth"]
     assert "next: hybrid tools run eye PICTURE_1" in result.out
     rows = json.loads(Path("out.json").read_text())
     assert ([row["tool"] for row in rows["weights"]], rows["absent"]) == (["eye"], list(payload))
@@ -184,7 +184,7 @@ def test_a_folder_that_names_code_is_not_taken(
         (("markers",), "markers loads no weights of its own"),
         (("--weights", "relation=DIR"), "relation loads no weights of its own"),
         (("dpeth",), "did you mean 'depth'"),
-        (("depth", "--weights", "nowhere"), "--weights nowhere: there is no directory"),
+        (("depth", "--weights", "nowhere"), "--weights nowhere: directory nowhere not found"),
         pytest.param(("depth", "--device", "cuda:999"), "torch sees", marks=pytest.mark.system),  # It loads torch.
     ],
 )

@@ -139,7 +139,7 @@ def test_one_level_too_high(command: Command, samples: dict[str, Path], name: st
     result = command("run", name, "--data", folder.parent, *NO_MODEL)
     # MM-SAP is found at any depth.
     assert (
-        result.code == 0 if name == "mm_sap" else f"; they are in {folder}: say --data {folder}" in the_message(result)
+        result.code == 0 if name == "mm_sap" else f"; they are in {folder}: use --data {folder}" in the_message(result)
     )
 
 
@@ -156,7 +156,7 @@ def test_nothing_there_and_a_file(command: Command, tmp_path: Path, name: str) -
     (tmp_path / "file").write_text("x")
     hub = load("hybrid.benchmarks", name).card.hub_id is not None
     text = the_message(command("run", name, "--data", "empty", *NO_MODEL))
-    assert text.endswith("; or say --data hub" if hub else f"`hybrid benchmarks show {name}` says where they are")
+    assert text.endswith("; or use --data hub" if hub else f"`hybrid benchmarks show {name}` says where they are")
     assert "this is a file; give the folder" in the_message(command("run", name, "--data", "file", *NO_MODEL))
 
 

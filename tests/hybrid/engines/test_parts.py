@@ -71,7 +71,7 @@ def test_an_address_needs_an_engine_that_has_one() -> None:
 
 
 def test_an_engine_that_there_is_not_is_refused_with_those_that_there_are() -> None:
-    with pytest.raises(UsageError, match=r"--engine rya: there is no such engine .*ray.*; there are: local, ray"):
+    with pytest.raises(UsageError, match=r"--engine rya: unknown engine .*ray.*; available: local, ray"):
         opener_of(RunConfig("blink", engine="rya"))
 
 

@@ -42,5 +42,5 @@ def test_what_is_finished_is_kept_and_the_command_to_go_on_is_said(tmp_path: Pat
         _, text = run.communicate(timeout=600)
     assert run.returncode == 3
     assert "Ray's node on this machine has died" in text
-    assert text.strip().endswith(f"To go on: hybrid {' '.join(words)}")
+    assert text.strip().endswith(f"To resume: hybrid {' '.join(words)}")
     assert attempts.read_bytes().count(b"\n") > 0

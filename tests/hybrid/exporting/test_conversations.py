@@ -71,7 +71,7 @@ def test_it_is_so_however_the_model_was_asked(changes: dict[str, Any], tmp_path:
     path = write(tmp_path, solvers=("controller",), **changes)
     rows, text = exported(path.path, tmp_path / "out")
     names = {name for name in RunFolder(path.path).questions().by_id if name.partition("#")[0] == BROKEN}
-    assert set(text.left_out) == {"a tool call that is no JSON object"}
+    assert set(text.left_out) == {"a tool call that is not a JSON object"}
     assert set(rows) == set(RunFolder(path.path).questions().by_id) - names
     for name, row in rows.items():
         check_trl(row)
@@ -100,7 +100,7 @@ def test_the_trust_that_a_system_message_quotes_is_read_again(tmp_path: Path) ->
 
 def test_calls_in_text_are_calls_that_fit_the_schemas(scripted_runs: dict[str, ScriptedRun], tmp_path: Path) -> None:
     rows, text = exported(scripted_runs["text"].path, tmp_path / "out")
-    assert text.left_out == {"a tool call that is no JSON object": 1}
+    assert text.left_out == {"a tool call that is not a JSON object": 1}
     assert set(rows) == set(SAID) - {BROKEN}
     # It holds calls of a tool that there is not, and with images that are none.
     rows.pop("generated_val_Jigsaw_2")

@@ -203,7 +203,7 @@ def test_images_are_attached_once_and_whole(traced: Path, tmp_path: Path) -> Non
 def test_images_may_be_left_out(traced: Path, tmp_path: Path) -> None:
     run = ExportedRun.at(traced / "specialist")
     export = EXPORTER.export(run, tmp_path / "a.eval", ExportOptions("none"))
-    assert export.notes == ("images are left out: a line with their sha256 stands in their place",)
+    assert export.notes == ("images are left out: a line with their sha256 replaces them",)
     log = read_eval_log(str(tmp_path / "a.eval"))
     assert not any(data.startswith("data:") for sample in log.samples for data in sample.attachments.values())
     first = run.folder.questions()[0]

@@ -102,5 +102,5 @@ def test_what_a_tool_cannot_answer_is_an_error_that_the_model_reads(
 def test_an_unknown_tool_or_folder_is_said_at_once(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="did you mean 'crop'"):
         langchain_tools(["crob"])
-    with pytest.raises(UsageError, match="absent is no folder"):
+    with pytest.raises(UsageError, match="absent is not a folder"):
         langchain_tools(["crop"], folder=tmp_path / "absent")

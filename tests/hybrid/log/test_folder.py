@@ -111,7 +111,7 @@ def test_a_run_of_another_format_is_refused_in_one_sentence(folder: RunFolder, n
     with pytest.raises(DataError) as refused:
         assert folder.manifest
     text = str(refused.value)
-    assert text.startswith(f"{folder.path / 'manifest.json'} is of format {number} ")
+    assert text.startswith(f"{folder.path / 'manifest.json'} has format {number} ")
     assert "run it again with this version" in text
     assert "\n" not in text
 

@@ -134,7 +134,7 @@ def test_an_address_is_read_as_ollama_reads_it(text: str | None, address: str) -
 
 @pytest.mark.parametrize("text", ["ftp://gpu-box", "http://gpu-box:x"])
 def test_what_is_no_address_is_refused(text: str) -> None:
-    with pytest.raises(UsageError, match="no address"):
+    with pytest.raises(UsageError, match="is not an address"):
         server_url(text)
 
 
@@ -335,7 +335,7 @@ async def test_a_prompt_that_is_too_long_is_asked_once_with_the_remedy(
     [
         (404, "model 'qwen3-vl:8b' not found", "ollama pull qwen3-vl:8b"),
         (404, 'model "qwen3-vl:8b" not found, try pulling it first', "ollama pull qwen3-vl:8b"),
-        (400, '"qwen3-vl:8b" does not support thinking', "leave --reasoning-effort"),
+        (400, '"qwen3-vl:8b" does not support thinking', "omit --reasoning-effort"),
         (400, "registry.ollama.ai/library/qwen3-vl:8b does not support tools", "--tool-calling text"),
         (500, "model requires more system memory (9.1 GiB) than is available (4.2 GiB)", "num_ctx=16384"),
         (401, "unauthorized", "rejected by the provider"),

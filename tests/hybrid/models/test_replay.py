@@ -100,7 +100,7 @@ def test_a_bad_blink_file_is_named(tmp_path: Path, content: str, told: str) -> N
 
 
 def test_a_folder_without_recordings_is_refused_with_a_hint(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="no such folder"):
+    with pytest.raises(UsageError, match="folder not found"):
         replay(tmp_path / "absent")
     (tmp_path / "GPT4o").mkdir()
     (tmp_path / "README.md").write_text("text")

@@ -186,7 +186,7 @@ def test_content_that_is_one_part_is_read() -> None:
 
 @pytest.mark.parametrize("body", [{"choices": [{}]}, {"choices": []}, {"choices": "no"}, {}])
 def test_a_reply_without_a_message_and_a_word_is_none(body: Any) -> None:
-    with pytest.raises(UnreadableReplyError, match="holds no message"):
+    with pytest.raises(UnreadableReplyError, match="contains no message"):
         readable(json.dumps(body).encode())
 
 
@@ -524,7 +524,7 @@ async def test_a_server_that_is_busy_for_longer_than_a_minute_is_told_of_once(
     ],
 )
 def test_a_budget_of_tokens_that_are_not_told_is_refused(run: RunLimits, question: Limits, option: str) -> None:
-    with pytest.raises(ModelRefused, match=f"without token counts, so {option} cannot be kept to"):
+    with pytest.raises(ModelRefused, match=f"without token counts, so {option} cannot be enforced"):
         RunMeter(run).refuse_uncounted("openai:m", question)
     RunMeter(RunLimits(model_calls=5)).refuse_uncounted("openai:m", Limits())
 

@@ -53,16 +53,16 @@ def test_what_a_server_takes_is_said_once_and_stands_in_the_log(
     caplog.set_level("INFO")
     passing(Limited(lambda *_: None, at_once=4).run(300, 32))
     (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith("note: openai:m takes about ")
+    assert line.startswith("note: openai:m accepts about ")
     number = int(line.split("about ")[1].split()[0])
     assert 2 <= number <= 5
-    assert line.endswith(f"say --concurrency {number}")
+    assert line.endswith(f"use --concurrency {number}")
     assert "too many requests at a time (429): 16 from now on" in caplog.text
     world = Limited(until(HOUR_S, 529), wait="2h")
     passing(world.run(50, 8))
     (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith("note: openai:m is away (")
-    assert line.endswith("it is waited for, up to 2h each time")
+    assert line.startswith("note: openai:m is down (")
+    assert line.endswith("waiting for it, up to 2h each time")
 
 
 @pytest.mark.parametrize("text", ["", "2 days", "-1h", "h", "1e3"])

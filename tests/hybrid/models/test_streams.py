@@ -106,7 +106,7 @@ DEEP = json.loads('{"a":' * 60 + "1" + "}" * 60)
     ("data", "error", "text"),
     [
         *cases(__file__, "faults")[1],
-        (stream(piece(content="A"), "[" * 50_000, STOP).decode(), "UnreadableReplyError", "no JSON"),
+        (stream(piece(content="A"), "[" * 50_000, STOP).decode(), "UnreadableReplyError", "not a JSON object"),
         (
             stream(piece(deep=json.loads('{"a":' * 60 + "1" + "}" * 60)), STOP).decode(),
             "UnreadableReplyError",

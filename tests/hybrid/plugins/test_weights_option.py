@@ -32,7 +32,7 @@ def test_weights_are_for_a_named_tool_or_for_the_only_one(
         (["DIR"], ["depth", "ocr"], r"depth, ocr load weights; say which: --weights depth=DIR$"),
         (["DIR"], ["crop"], "crop has no learned backend"),
         (["DIR"], [], r"say which tool loads them: --weights TOOL=DIR$"),
-        (["depht=DIR"], ["depth"], r"there is no such tool \(did you mean 'depth'\?\)"),
+        (["depht=DIR"], ["depth"], r"unknown tool \(did you mean 'depth'\?\)"),
         (["depth="], ["depth"], r"write --weights depth=DIR_OR_ID$"),
         (["DIR", "depth=DIR"], ["depth"], "--weights depth: given twice"),
     ],

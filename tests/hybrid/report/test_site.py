@@ -54,7 +54,7 @@ def test_a_folder_of_something_else_is_refused(marker: str | None, tmp_path: Pat
     (out / "thesis.txt").write_text("three years of work")
     if marker is not None:
         (out / MARKER).write_text(marker, "latin-1")
-    with pytest.raises(UsageError, match="holds something else than a report"):
+    with pytest.raises(UsageError, match="contains something other than a report"):
         write_site(one_benchmark(tmp_path), out)
     assert (out / "thesis.txt").read_text() == "three years of work"
     with pytest.raises(UsageError, match="is a file"):
@@ -66,7 +66,7 @@ def test_a_key_that_is_no_name_of_a_folder_is_refused(key: str, tmp_path: Path) 
     with pytest.raises(ValueError, match="cannot be the key"):
         write_site(one_benchmark(tmp_path, key=key), tmp_path / "site")
     twice = one_benchmark(tmp_path)
-    with pytest.raises(ValueError, match="is there twice"):
+    with pytest.raises(ValueError, match="appears twice"):
         write_site(replace(twice, benchmarks=[*twice.benchmarks] * 2), tmp_path / "site")
 
 

@@ -62,7 +62,7 @@ def test_a_wrong_key_ends_the_run_before_the_specialist_starts(tmp_path: Path) -
 def test_a_budget_of_tokens_ends_a_run_whose_replies_have_no_counts(tmp_path: Path) -> None:
     with (
         answering(completion("k")) as url,
-        pytest.raises(HybridError, match="without token counts, so run_max_tokens=1000 cannot be kept to"),
+        pytest.raises(HybridError, match="without token counts, so run_max_tokens=1000 cannot be enforced"),
     ):
         ask(url, tmp_path, run_limits=RunLimits(tokens=1000))
     assert not (tmp_path / "specialist" / "attempts.jsonl").exists()

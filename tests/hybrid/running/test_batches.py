@@ -161,7 +161,7 @@ def test_a_batch_that_was_refused_for_now_or_whose_answer_was_lost_is_taken_once
 
 
 def test_a_wrong_key_and_a_server_without_batches_end_the_run(config: RunConfig) -> None:
-    for status, text in ((401, "check the key"), (404, "takes no batches")):
+    for status, text in ((401, "check the key"), (404, "does not accept batches")):
         with batch_server(Behaviour(refusals=[status])) as server:
             stopped = go(at(config, server)).stopped
         assert isinstance(stopped, ModelRefused)
@@ -235,7 +235,7 @@ def test_a_killed_command_goes_on_with_what_is_at_the_provider(config: RunConfig
         process.communicate()
         (batch,) = read_batches(config.out / "batches.jsonl").values()
         assert len(batch.calls) == 6
-        with pytest.raises(UsageError, match="go on with --batch, or they are paid twice"):
+        with pytest.raises(UsageError, match="continue with --batch, or they are paid twice"):
             go(replace(at(config, server, batch=False), solvers=("mllm",), tools=()))
         server.behaviour.looks = 0
         # The options of the command line: the same run.
@@ -294,7 +294,7 @@ def test_an_interrupted_command_says_what_goes_on_and_cancel_ends_it(config: Run
         assert asyncio.run(cancel_batches(config.out)) == ["batch_0: ended, 6 requests"]
         assert next(iter(server.batches.values())).state == "cancelling"
         assert server.files == {}
-        assert asyncio.run(cancel_batches(config.out)) == [f"{config.out} has no batch that waits"]
+        assert asyncio.run(cancel_batches(config.out)) == [f"{config.out} has no waiting batch"]
         # What was done before the end is fetched, and the rest asked again.
         server.behaviour.looks = 0
         process = started(config, server)

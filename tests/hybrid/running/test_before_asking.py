@@ -140,8 +140,11 @@ def refused(words: str, kind: type[HybridError] = Outage) -> HybridError:
 @pytest.mark.parametrize(
     ("replies", "message"),
     [
-        ((refused("m does not support tools"),), "takes no tools: say --tool-calling text.*does not support tools"),
-        ((refused("tools[0].function: unexpected"), "ready"), "takes no tools: .*unexpected"),
+        (
+            (refused("m does not support tools"),),
+            "does not accept tools: use --tool-calling text.*does not support tools",
+        ),
+        ((refused("tools[0].function: unexpected"), "ready"), "does not accept tools: .*unexpected"),
         ((UNREADABLE,), r"cannot be read \(Kimi: .*--tool-call-parser kimi_k2.*--tool-calling text"),
         ((DROPPED,), r"cannot be read \(dropped by its server: .*--tool-call-parser .*--tool-calling text"),
     ],
@@ -151,7 +154,7 @@ async def test_calls_that_nothing_reads_are_refused_unless_allowed(
 ) -> None:
     calling = replace(config, solvers=("controller",), tools=("crop",))
     run, model = prepare_run(calling, fakes, READS, *replies)
-    with pytest.raises(UsageError, match=rf"--model queue:model.*{message}.*--allow toolless measures it all the same"):
+    with pytest.raises(UsageError, match=rf"--model queue:model.*{message}.*--allow toolless measures it anyway"):
         await ends(run)
     assert len(model.calls) == 1 + len(replies)
     # The model alone is not concerned.

@@ -101,7 +101,8 @@ SAMPLED = ModelSettings(base_url="http://127.0.0.1:9/v1", temperature=1.0)
 
 
 @pytest.mark.parametrize(
-    ("setting", "message"), [("samples", "samples are one; leave"), ("repeats", "repetitions are one: add")]
+    ("setting", "message"),
+    [("samples", "samples would be identical; omit"), ("repeats", "repetitions would be identical: add")],
 )
 def test_where_samples_or_repetitions_would_be_one_they_are_refused(setting: str, message: str) -> None:
     request: dict[str, Any] = {"model": "openai:m", "model_settings": SAMPLED, setting: 5}

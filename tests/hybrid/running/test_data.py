@@ -112,7 +112,7 @@ def test_work_grows_with_the_questions_where_pictures_are_shared(monkeypatch: py
 
 
 def test_no_question_at_all_is_an_error() -> None:
-    with pytest.raises(DataError, match="holds no question of the split val"):
+    with pytest.raises(DataError, match="contains no question of the split val"):
         choose_ids({"a": []}, None)
 
 
@@ -138,10 +138,10 @@ def test_a_value_that_a_setting_does_not_have_is_refused(blink: Path, tmp_path: 
 
 
 def test_a_folder_that_is_not_there_or_empty(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="there is no such folder"):
+    with pytest.raises(UsageError, match="folder not found"):
         mounted(tmp_path / "nowhere", tmp_path)
     (tmp_path / "empty").mkdir()
-    with pytest.raises(DataError, match=r"empty holds no BLINK data: expected TASK/val-\*\.parquet"):
+    with pytest.raises(DataError, match=r"empty contains no BLINK data: expected TASK/val-\*\.parquet"):
         mounted(tmp_path / "empty", tmp_path)
 
 

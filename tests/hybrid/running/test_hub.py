@@ -111,7 +111,7 @@ def test_a_gated_data_set_says_what_to_accept_and_which_token_to_set(
 
 
 def test_a_data_set_that_is_not_there(hub: Any) -> None:
-    with pytest.raises(UsageError, match=r"there is no data set http.*/BLINK-Benchmark/BLINK, or it is private"):
+    with pytest.raises(UsageError, match=r"data set http.*/BLINK-Benchmark/BLINK does not exist, or is private"):
         fetch(bench("blink"), "val", ())
     with pytest.raises(UsageError, match=r"actiview is not on the hub\. .*https://github\.com/THUNLP-MT/ActiView"):
         fetch(bench("actiview"), "test", ())

@@ -53,7 +53,7 @@ def test_ten_refusals_of_pictures_of_a_tool_are_its_faults(status: int, words: s
         (StatusError(500, "Internal Server Error"), False),
         (StatusError(500, "absolute aspect ratio must be smaller than 200"), True),
         (UnreadableReplyError("the reply is an error: cannot identify image file"), True),
-        (UnreadableReplyError("the reply is no JSON: <html><image>"), None),
+        (UnreadableReplyError("the reply is not JSON: <html><image>"), None),
         (StatusError(503, "image worker is busy"), None),
         (StatusError(429, "too many images a minute"), None),
         (StatusError(401, "no key for images"), None),

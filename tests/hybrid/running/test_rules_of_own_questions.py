@@ -69,5 +69,5 @@ def test_rules_of_several_tools_answer_the_rows_of_their_routes_in_the_order_of_
 def test_a_rule_that_no_row_asks_is_named(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     unasked = tool("lamp", "ligth", light)
     assert answers([unasked], tmp_path / "run") == [None, None, None, None]
-    note = "lamp: no question has the route 'ligth' of its rule (did you mean 'light'?); there are: by_text, form"
+    note = "lamp: no question has the route 'ligth' of its rule (did you mean 'light'?); available: by_text, form"
     assert note in " ".join(capfd.readouterr().err.split())

@@ -151,7 +151,7 @@ def test_menus_that_differ_are_in_the_names(tmp_path: Path) -> None:
 
 
 def test_what_is_no_ablation_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="holds no ablation: there is no run in"):
+    with pytest.raises(UsageError, match="contains no ablation: there is no run in"):
         ablation_at(tmp_path)
     menu(tmp_path / "full", ())
     with pytest.raises(UsageError, match="has answers of no solver that offers tools: give --solver"):

@@ -195,7 +195,7 @@ def test_variants_and_pairs_share_a_fold(tmp_path: Path, fakes: Any) -> None:
 def test_a_run_without_specialist_answers_or_with_one_fold_is_refused(tmp_path: Path, fakes: Any) -> None:
     request = questions(fakes, 1)
     folder = write_run(tmp_path / "run", request, {"chance": [attempt(request[0].id, "(A)")]})
-    with pytest.raises(UsageError, match="holds no specialist answers: run the specialist or the arbiter"):
+    with pytest.raises(UsageError, match="contains no specialist answers: run the specialist or the arbiter"):
         write_trust(folder, tmp_path / "trust.json", FOLDS)
     with pytest.raises(UsageError, match="--folds 1: out-of-fold needs at least 2"):
         write_trust(folder, tmp_path / "trust.json", 1)

@@ -58,8 +58,8 @@ def test_only_what_was_asked_for(paths: tuple[Path, ...]) -> None:
     )
     assert "Outcomes" not in report.render()
     for name, text in (
-        ("gains", r"there is no such section \(did you mean 'gain'\?\)"),
-        ("published", r"there is no such section \(did you mean 'used'\?\)"),
+        ("gains", r"unknown section \(did you mean 'gain'\?\)"),
+        ("published", r"unknown section \(did you mean 'used'\?\)"),
     ):
         with pytest.raises(UsageError, match=f"--only {name}: {text}; it has: metrics, differences, answered, tasks,"):
             compare(paths[0], only=[name]).render()

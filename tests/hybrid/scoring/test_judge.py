@@ -135,7 +135,7 @@ async def test_verdicts_must_belong_to_the_run(tmp_path: Path, fakes: Any) -> No
     with pytest.raises(UsageError, match="none yet; make them with `hybrid judge"):
         score_run(folder, OPTIONS, (), "judge")
     path = tmp_path / "verdicts.jsonl"
-    with pytest.raises(UsageError, match="there is no such file"):
+    with pytest.raises(UsageError, match="file not found"):
         score_run(folder, OPTIONS, ("mllm",), path)
     line = {"id": "val_Jigsaw_1", "ask": 0, "letter": "A", "model": "m", "text": ""}
     path.write_text(json.dumps(line) + "\n")
@@ -143,7 +143,7 @@ async def test_verdicts_must_belong_to_the_run(tmp_path: Path, fakes: Any) -> No
     with pytest.raises(UsageError, match="belongs to one solver: give RUN/SOLVER, one of mllm, specialist"):
         score_run(folder, OPTIONS, (), path)
     for changes, message in (
-        ({"letter": "C"}, "'C' is none of the possible answers"),
+        ({"letter": "C"}, "'C' is not one of the possible answers"),
         ({"reply_sha256": "0"}, "val_Jigsaw_1, ask 0, was made of another reply"),
         ({"ask": "first"}, "line 1: not a ReplyReading"),
     ):

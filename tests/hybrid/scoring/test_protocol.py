@@ -145,5 +145,5 @@ def test_a_likelihood_is_refused_where_its_form_is_not_read(sample: Sample) -> N
 
 
 def test_a_likelihood_is_refused_of_a_model_that_gives_none(sample: Sample) -> None:
-    with pytest.raises(UsageError, match="--setting answer=likelihood: openai:mock gives no likelihoods"):
+    with pytest.raises(UsageError, match="--setting answer=likelihood: openai:mock returns no likelihoods"):
         prepare(sample("blink", answer="likelihood"))

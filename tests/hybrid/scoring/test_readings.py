@@ -26,5 +26,5 @@ def attempt(*exchanges: Exchange) -> Attempt:
     ("letter", "kind"), [("D", Kind.CHOICE), ("red or blue", Kind.CHOICE), ("maybe", Kind.YES_NO), ("-1", Kind.INTEGER)]
 )
 def test_a_verdict_that_was_not_offered_is_an_error(letter: str, kind: Kind) -> None:
-    with pytest.raises(DataError, match=f"^the verdict on q, ask 0: '{letter}' is none of the possible answers$"):
+    with pytest.raises(DataError, match=f"^the verdict on q, ask 0: '{letter}' is not one of the possible answers$"):
         with_readings(attempt(exchange("hm", kind)), {("q", 0): verdict(letter)})

@@ -175,7 +175,7 @@ def test_predictions_are_joined_with_the_data(tmp_path: Path, fakes: Any) -> Non
 
 
 def test_what_is_no_prediction_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="there is no such file or folder"):
+    with pytest.raises(UsageError, match="file or folder not found"):
         score_predictions(tmp_path / "nowhere", BENCHMARK, "stored", OPTIONS)
     (tmp_path / "empty").mkdir()
     with pytest.raises(UsageError, match="is neither a run nor a layout of predictions that blink knows"):

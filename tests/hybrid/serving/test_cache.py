@@ -52,11 +52,11 @@ def test_a_file_that_is_no_finding_is_refused(changes: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("sha256", ELSEWHERE)
 def test_a_finding_whose_image_is_a_path_is_refused_wherever_it_enters(tmp_path: Path, sha256: str) -> None:
-    with pytest.raises(ValueError, match="is no sha256 of an image"):
+    with pytest.raises(ValueError, match="is not the sha256 of an image"):
         StoredImage(sha256, 5, 4, "image/png")
-    with pytest.raises(ValueError, match="is no sha256 of an image"):
+    with pytest.raises(ValueError, match="is not the sha256 of an image"):
         finding_of(finding_bytes(sha256))
-    with pytest.raises(DataError, match="is no key"):
+    with pytest.raises(DataError, match="is not a key"):
         cache(tmp_path).put(sha256, finding_of(finding_bytes()))
 
 

@@ -132,7 +132,7 @@ async def test_a_device_without_memory_for_a_copy_leaves_the_tool_to_the_others(
     service, ask = service_on(machine, BOTH)
     for start in (0, 8):
         assert await ask("a", range(start, start + 8)) == ["cuda:0"] * 8
-    assert service.notices == ["a: the memory of cuda:1 does not suffice; it runs on cuda:0 from here on"]
+    assert service.notices == ["a: not enough memory on cuda:1; it runs on cuda:0 from here on"]
 
 
 async def test_the_tool_used_longest_ago_makes_room_for_a_request_and_answers_elsewhere(service_on: Any) -> None:
@@ -142,7 +142,7 @@ async def test_the_tool_used_longest_ago_makes_room_for_a_request_and_answers_el
     assert await ask("b", [100]) == ["cuda:0"]
     assert await ask("a", [3]) == ["cpu"]
     assert await ask("b", [101]) == ["cuda:0"]
-    text = "the memory of cuda:0 does not suffice for b besides"
+    text = "not enough memory on cuda:0 for b as well"
     assert service.notices == [f"a: {text}; it runs on the CPU from here on"]
 
 
@@ -151,7 +151,7 @@ async def test_weights_that_find_no_room_move_the_tool_used_longest_ago_to_anoth
     service, ask = service_on(machine, BOTH)
     assert await ask("a", [1]) == await ask("b", [2]) == ["cuda:0"]
     assert await ask("a", [3]) == ["cuda:1"]
-    text = "the memory of cuda:0 does not suffice for b besides"
+    text = "not enough memory on cuda:0 for b as well"
     assert service.notices == [f"a: {text}; it runs on cuda:1 from here on"]
 
 

@@ -62,7 +62,8 @@ class Lacking:
 def test_without_torch_weights_on_disk_are_an_error_and_never_another_backend(fakes: Any, tmp_path: Path) -> None:
     loader = Loader(BackendChoice("auto", {"counter": weights(tmp_path / "w", 10)}))
     text = (
-        r"^the learned backend of counter needs torch, which the extra `local` brings: uv pip install -e '\.\[local\]'$"
+        r"^the learned backend of counter needs torch, which the extra `local` installs: "
+        r"uv pip install -e '\.\[local\]'$"
     )
     with pytest.raises(WeightsError, match=text):
         loader.load(fakes.counter(Lacking("torch.nn"), kind="learned", weights="w"))
@@ -113,7 +114,7 @@ async def test_a_batch_that_does_not_fit_is_halved_and_said_once(fakes: Any, tmp
     assert result == ["cuda:0"] * 8
     # The second batch is not tried as a whole.
     assert backend.batches == [4, 2, 2, 2, 2]
-    text = "counter: the memory of cuda:0 does not suffice for full batches; they are halved"
+    text = "counter: not enough memory on cuda:0 for full batches; they are halved"
     assert service.notices == [text]
 
 

@@ -435,7 +435,7 @@ async def test_a_worker_that_does_not_start_is_an_outage(make: Make, ask: Any, m
 
 async def test_a_tool_without_a_file_is_refused(make: Make, fakes: Any, store: ImageStore) -> None:
     tool = fakes.counter(fakes.CountingBackend(), name="crop")
-    with pytest.raises(UsageError, match="crop is no file of tools/"):
+    with pytest.raises(UsageError, match="crop is not a file of tools/"):
         await make().call(tool, fakes.NumberArgs(), fakes.refs(store, 1))
 
 

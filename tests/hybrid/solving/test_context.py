@@ -46,7 +46,7 @@ def test_a_file_that_is_not_there_or_empty_is_one_line(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="cannot be read"):
         read_supplied(tmp_path / "none.jsonl")
     (tmp_path / "empty.jsonl").write_text("\n")
-    with pytest.raises(UsageError, match="holds no text"):
+    with pytest.raises(UsageError, match="contains no text"):
         read_supplied(tmp_path / "empty.jsonl")
 
 

@@ -63,6 +63,6 @@ def test_the_model_is_told_the_size_that_it_sees() -> None:
 
 @pytest.mark.parametrize("word", ["resized", "resized:0", "resized:28:9:3", "resized:28:9", "resized:a", "inches"])
 def test_a_frame_that_is_none_is_refused(word: str) -> None:
-    with pytest.raises(UsageError, match=r"there are: pixels, .*, resized:FACTOR\[:MIN:MAX\], probe"):
+    with pytest.raises(UsageError, match=r"available: pixels, .*, resized:FACTOR\[:MIN:MAX\], probe"):
         frame_named(word)
     assert Resizing(28).size(64, 64) == (56, 56)

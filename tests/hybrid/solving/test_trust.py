@@ -101,7 +101,7 @@ def test_a_file_that_does_not_name_what_was_measured_is_refused(tmp_path: Path, 
     path = tmp_path / "trust.json"
     content = json.loads(trust_content(MEASURED, [[entry()]], [], {})) | {"format": format_}
     path.write_text(json.dumps(content))
-    with pytest.raises(UsageError, match=r"--trust .*trust\.json is of an older format.*hybrid calibrate RUN -o FILE"):
+    with pytest.raises(UsageError, match=r"--trust .*trust\.json has an older format.*hybrid calibrate RUN -o FILE"):
         read_trust(path)
     del content["measured"]
     path.write_text(json.dumps(content | {"format": 5}))

@@ -211,7 +211,7 @@ def test_traces_that_cannot_be_made_are_refused(changes: dict[str, Any], told: s
 def test_tracing_is_no_part_of_what_a_run_is(config: RunConfig, tmp_path: Path) -> None:
     traced = replace(config, trace=str(tmp_path / "spans.jsonl"), trace_text=True)
     assert prepare(traced).identity == prepare(config).identity
-    with pytest.raises(UsageError, match=r"offers 'txt' in .*; there are: jsonl, otlp"):
+    with pytest.raises(UsageError, match=r"offers 'txt' in .*; available: jsonl, otlp"):
         prepare(replace(config, trace="spans.txt"))
 
 

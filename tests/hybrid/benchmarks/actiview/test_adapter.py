@@ -181,7 +181,7 @@ def test_missing_and_broken_files(copy: Path, tmp_path: Path) -> None:
     (copy / "asset" / "groundtruth_views.json").write_text("{")
     with pytest.raises(DataError, match=r"groundtruth_views.json cannot be read as JSON"):
         asked(copy, tmp_path)
-    with pytest.raises(DataError, match=r"holds no ActiView data: expected asset/data.json"):
+    with pytest.raises(DataError, match=r"contains no ActiView data: expected asset/data.json"):
         asked(tmp_path, tmp_path)
 
 

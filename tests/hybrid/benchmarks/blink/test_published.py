@@ -77,7 +77,7 @@ def test_predictions_of_another_layout_are_not_ours(tmp_path: Path) -> None:
         BENCHMARK.predictions(tmp_path)
     outputs(tmp_path / "twice", "Art Style", "val_Art_Style_1")
     outputs(tmp_path / "twice", "Art_Style", "val_Art_Style_1")
-    with pytest.raises(DataError, match="also stands in"):
+    with pytest.raises(DataError, match="also appears in"):
         BENCHMARK.predictions(tmp_path / "twice")
 
 

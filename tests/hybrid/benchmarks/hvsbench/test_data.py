@@ -51,7 +51,7 @@ def write(
 
 def test_rows_of_no_known_type_alone_are_named(tmp_path: Path) -> None:
     path = write(tmp_path / "a.parquet", [record(0, "Q14"), record(1, "Q14")])
-    with pytest.raises(DataError, match=r"a.parquet, row 1, column question_type: 'Q14' is none of Q1 to Q13"):
+    with pytest.raises(DataError, match=r"a.parquet, row 1, column question_type: 'Q14' is not one of Q1 to Q13"):
         types_present(tmp_path, [path])
 
 

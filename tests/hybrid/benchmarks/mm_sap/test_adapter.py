@@ -122,7 +122,7 @@ def test_the_set_may_stand_in_a_column(tmp_path: Path) -> None:
 
 def test_no_files_and_no_parquet(tmp_path: Path) -> None:
     (tmp_path / "d").mkdir()
-    with pytest.raises(DataError, match="holds no MM-SAP data"):
+    with pytest.raises(DataError, match="contains no MM-SAP data"):
         asked(tmp_path / "d", tmp_path)
     (tmp_path / "d" / "basic.parquet").write_bytes(b"no table")
     with pytest.raises(DataError, match=r"basic.parquet is not a readable parquet file"):
@@ -155,7 +155,7 @@ def test_picture_paths_stay_inside_the_folder(tmp_path: Path) -> None:
     (tmp_path / "outside.png").write_bytes(picture())
     table(tmp_path / "d", [row(image="../outside.png"), row(image="none.png")])
     result = asked(tmp_path / "d", tmp_path)
-    assert all(isinstance(question, BrokenQuestion) and "there is no file" in question.error for question in result)
+    assert all(isinstance(question, BrokenQuestion) and "no file" in question.error for question in result)
 
 
 def one(sample: Path, tmp_path: Path, name: str, **given_settings: str) -> Question:

@@ -67,20 +67,20 @@ def test_the_frame_of_the_table_converts(table_writer: Any) -> None:
 @pytest.mark.parametrize(
     ("evidence", "mapping", "reason"),
     [
-        ([[4, 3, 4, 6]], "", "is no box: write left, top, right, bottom"),
-        ([[4, 3, 0, 6]], "evidence_form: xywh\n", "is no box: write left, top, width, height"),
-        ([[4, 3, 50, 6]], "", "is outside of the picture of 40 x 30 px"),
+        ([[4, 3, 4, 6]], "", "is not a box: write left, top, right, bottom"),
+        ([[4, 3, 0, 6]], "evidence_form: xywh\n", "is not a box: write left, top, width, height"),
+        ([[4, 3, 50, 6]], "", "is outside the picture of 40 x 30 px"),
         ([[4, 3, 8]], "", "is neither a box (four numbers) nor a point (two)"),
         ([[4, 3, 8, "x"]], "", "is neither a box (four numbers) nor a point (two)"),
         ([[4, 3, 8, None]], "", "is neither a box (four numbers) nor a point (two)"),
-        ([{"image": 2, "box": INSIDE}], "", "there is no picture 2; the row has 1"),
+        ([{"image": 2, "box": INSIDE}], "", "no picture 2; the row has 1"),
         ([{"image": True, "box": INSIDE}], "", 'write {"image": 1, "box": [...]} or "point"'),
         ([{"box": INSIDE, "point": [1, 2]}], "", 'write {"image": 1, "box": [...]} or "point"'),
-        ("in the upper left", "columns: {evidence: evidence}\n", "is no list of boxes or points"),
+        ("in the upper left", "columns: {evidence: evidence}\n", "is not a list of boxes or points"),
         ({"box": None}, "", 'write {"image": 1, "box": [...]} or "point"'),
         ([INSIDE] * 1001, "", "1,001 annotated places; at most 1,000"),
-        (7, "", "is no list of boxes or points"),
-        ([[0.1, 0.1, 1.2, 0.2]], "frame: normalised\n", "as frame: normalised is outside of the picture"),
+        (7, "", "is not a list of boxes or points"),
+        ([[0.1, 0.1, 1.2, 0.2]], "frame: normalised\n", "as frame: normalised is outside the picture"),
     ],
 )
 def test_an_unusable_annotation_costs_its_row(table_writer: Any, evidence: object, mapping: str, reason: str) -> None:
@@ -101,7 +101,7 @@ def test_data_check_names_doubtful_annotations(table_writer: Any) -> None:
     assert "questions.jsonl:1, evidence: no number is larger than 1" in doubt
     assert "frame: normalised" in doubt
     (text,) = doubts_in(table_writer, with_mapping(table_writer, "", evidence="The sign says so."))
-    assert "column evidence: is text and no list of boxes: not read" in text
+    assert "column evidence: is text, not a list of boxes: not read" in text
     assert places(table_writer, "The sign says so.") == ()
     assert doubts_in(table_writer, with_mapping(table_writer, "", evidence=[INSIDE])) == []
 

@@ -116,7 +116,7 @@ def test_groups_too_uneven_to_weigh_are_refused() -> None:
 
 
 def test_without_its_tables_a_folder_is_refused(table_writer: Any, recipe: Callable[[str, str], str]) -> None:
-    with pytest.raises(DataError, match=r"holds no Mine data: expected test.csv"):
+    with pytest.raises(DataError, match=r"contains no Mine data: expected test.csv"):
         table_writer.read_questions(table_writer.folder, recipe("mine", RECIPE))
     table_writer.table([row(table_writer)], "val.csv")
     assert isinstance(table_writer.read_questions(table_writer.folder, "mine", split="val")[0], Question)

@@ -54,7 +54,7 @@ def test_a_row_that_cannot_be_used_says_where_and_why(table_writer: Any, changed
 def test_the_second_row_of_an_id_is_named_with_the_first(table_writer: Any) -> None:
     first, second = table_writer.read_questions(table_writer.table([table_writer.row(), table_writer.row()]))
     assert isinstance(first, Question)
-    assert "questions.jsonl:2, column id: the id 'q1' is that of line 1 too" in second.error
+    assert "questions.jsonl:2, column id: the id 'q1' is also the id of line 1" in second.error
 
 
 def test_a_picture_that_is_too_large_is_not_read(table_writer: Any) -> None:
@@ -82,8 +82,8 @@ def test_what_may_not_be_meant_so(table_writer: Any) -> None:
         ":4: its text holds <image>, which is shown as it stands: images come before the text",
         ":5: the choice 'A. one' begins with its letter, which is shown before it again",
         ":5: the choice 'B. two' begins with its letter, which is shown before it again",
-        ":6: the choice 'one' stands in the question too: options are shown twice",
-        ":6: the choice 'two' stands in the question too: options are shown twice",
+        ":6: the choice 'one' is also in the question: options are shown twice",
+        ":6: the choice 'two' is also in the question: options are shown twice",
     ]
 
 
@@ -120,7 +120,7 @@ def test_an_answer_that_stands_for_a_hidden_one_is_doubtful(table_writer: Any, a
 
 
 @pytest.mark.parametrize(
-    ("task", "reason"), [("", "it has no task"), ("x" * 300, "is no name"), ("a\nb", "is no name")]
+    ("task", "reason"), [("", "no task; the row counts with"), ("x" * 300, "is not a name"), ("a\nb", "is not a name")]
 )
 def test_a_row_that_counts_with_its_neighbour_is_doubtful(table_writer: Any, task: str, reason: str) -> None:
     tasks = ("a", "b", task)

@@ -114,7 +114,7 @@ def test_a_file_that_is_none_is_refused_as_a_whole(table_writer: Any, name: str,
 
 
 def test_a_folder_has_one_file_of_questions(table_writer: Any) -> None:
-    with pytest.raises(DataError, match="holds no file of questions"):
+    with pytest.raises(DataError, match="contains no file of questions"):
         table_writer.read_questions(table_writer.folder)
     table_writer.table([table_writer.row()])
     table_writer.table([table_writer.row()], "questions.csv")

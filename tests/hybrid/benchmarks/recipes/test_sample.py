@@ -61,7 +61,7 @@ def test_rows_are_written_to_every_kind_of_table(tmp_path: Path, file: str, answ
 def test_a_scene_that_is_not_known_is_named(tmp_path: Path) -> None:
     path = tmp_path / "mine.yaml"
     path.write_text(RECIPE.format(file="a.tsv", answer="letter", scene="landscape"))
-    with pytest.raises(UsageError, match="'landscape' is no scene; there are: attribute"):
+    with pytest.raises(UsageError, match="'landscape' is not a scene; available: attribute"):
         write(tmp_path / "data", recipe_of(path), ("sides",), 2, 0)
 
 

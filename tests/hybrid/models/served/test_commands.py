@@ -99,11 +99,11 @@ def test_an_interpreter_runs_the_module(tmp_path: Path, monkeypatch: pytest.Monk
     [
         ("vllm:", {}, "write vllm: with a folder or OWNER/NAME"),
         ("llamacpp:", {}, "FILE.gguf or OWNER/NAME"),
-        ("llamacpp:./away.gguf", {}, "there is no such file"),
+        ("llamacpp:./away.gguf", {}, "file not found"),
         ("vllm:m", {"port": "1"}, "--server-arg port: hybrid sets this itself"),
         ("vllm:m", {"--served_model_name": "x"}, "hybrid sets this itself"),
         ("vllm:m", {"api-key": "abc"}, "secrets belong in the environment"),
-        ("vllm:m", {"a b": "1"}, "is no argument of vLLM"),
+        ("vllm:m", {"a b": "1"}, "is not an argument of vLLM"),
     ],
 )
 def test_what_is_refused(name: str, arguments: dict[str, str], message: str) -> None:

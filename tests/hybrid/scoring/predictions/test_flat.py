@@ -48,5 +48,5 @@ def test_a_letter_counts_in_either_case_and_an_id_once(tmp_path: Path) -> None:
     assert parsed is not None
     assert [row.stored for row in parsed.rows] == ["B", "(B)", "", "a cat"]
     file.write_text('{"val_Jigsaw_1": "A", "val_Jigsaw_1": "B"}')
-    with pytest.raises(DataError, match="val_Jigsaw_1 is there twice; keep one"):
+    with pytest.raises(DataError, match="val_Jigsaw_1 appears twice; keep one"):
         read(file)

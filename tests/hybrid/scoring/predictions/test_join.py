@@ -141,9 +141,9 @@ def test_a_sheet_with_its_own_answers_needs_no_data(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="give the questions of mvp_bench with --data DIR"):
         score_predictions(path, MVP, None, OPTIONS)
     for changes, message in (
-        ({"category": "other"}, "line 2: 'other' names no task of BLINK"),
-        ({"answer": "C"}, "line 2: the answer '\\(C\\)' is none of the 2 choices"),
-        ({"answer": ""}, "the answer None is none"),
+        ({"category": "other"}, "line 2: 'other' is not a BLINK task"),
+        ({"answer": "C"}, "line 2: the answer '\\(C\\)' is not one of the 2 choices"),
+        ({"answer": ""}, "the answer None is not one of the "),
     ):
         with pytest.raises(DataError, match=message):
             score_predictions(sheet(tmp_path / "b.tsv", [relation(1, "(A)", **changes)]), BENCHMARK, None, OPTIONS)

@@ -187,7 +187,7 @@ def test_only_chosen_pairs_are_tested_and_counted_in_their_family() -> None:
     row = only(in_family(comparison, "headline")).main
     assert (row.a, row.b, row.value) == ("b", "a", -0.5)
     assert row.p_holm == row.p
-    with pytest.raises(UsageError, match="there is no solver 'd'; there are: a, b, c"):
+    with pytest.raises(UsageError, match="unknown solver 'd'; available: a, b, c"):
         compare(solvers, ComparisonOptions(pairs=(SolverPair("a", "d"),)))
 
 
