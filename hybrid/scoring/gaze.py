@@ -195,9 +195,10 @@ def measure_paths(fixations: Fixations, predict: PathOf, limit: int | None = Non
     measured = Measured(skipped=list(fixations.skipped), chance="path of another picture")
     paths = [path for path in fixations.paths if path.ordered and len(path.points) >= LEAST_FIXATIONS]
     if not paths:
+        reasons = "".join(f"; {line}" for line in (*fixations.notes[-3:], *fixations.skipped[-3:]))
         raise UsageError(
-            "--fixations: no path with order, durations and three fixations; a table needs a column t, and a matrix of "
-            "fixations serves saliency only"
+            "--fixations: no path with order, durations and three fixations; a table needs the columns t and subject, "
+            f"and a matrix of fixations serves saliency only{reasons}"
         )
     short = sum(path.ordered and len(path.points) < LEAST_FIXATIONS for path in fixations.paths)
     measured.skipped += [f"{short} paths of fewer than {LEAST_FIXATIONS} fixations"] if short else []

@@ -186,3 +186,74 @@ def test_pictures_of_one_name_are_not_guessed(tmp_path: Path) -> None:
     found = read_fixations(tmp_path)
     assert [path.picture for path in found.paths] == ["x/a.png"]
     assert found.skipped == [f"f.csv:2: 2 pictures have the name 'a.png' in {tmp_path}"]
+
+
+def table(folder: Path, *rows: str, columns: str = "image,x,y,t,subject") -> Any:
+    picture(folder)
+    picture(folder, "b.png")
+    (folder / "f.csv").write_text("\n".join([columns, *rows, ""]))
+    return read_fixations(folder)
+
+
+def test_a_path_ends_where_picture_or_viewer_changes(tmp_path: Path) -> None:
+    rows = ["a.png,1,1,200,s", "a.png,2,1,200,s", "a.png,999,1,200,s", "a.png,3,1,200,s", "none.png,1,1,200,s"]
+    rows += ["a.png,4,1,200,s", "a.png,5,1,200,u", "b.png,6,1,200,u", "a.png,7,1,200,u"]
+    found = table(tmp_path, *rows)
+    xs = [(path.picture, path.subject, [round(x * SIZE[0]) for x in path.points[:, 0]]) for path in found.paths]
+    assert xs == [
+        ("a.png", "s", [1, 2, 3]),
+        ("a.png", "s", [4]),
+        ("a.png", "u", [5]),
+        ("b.png", "u", [6]),
+        ("a.png", "u", [7]),
+    ]
+    assert all(path.ordered for path in found.paths)
+    assert found.notes == []
+    assert [line.split(": ")[0] for line in found.skipped] == ["f.csv:4", "f.csv:6"]
+
+
+def test_rows_without_a_subject_have_no_order(tmp_path: Path) -> None:
+    found = table(tmp_path, *["a.png,1,1,200"] * 4, columns="image,x,y,t")
+    assert [path.ordered for path in found.paths] == [False]
+    assert "f.csv: 4 rows without a subject" in found.notes[0]
+    with pytest.raises(UsageError, match="a column subject gives them one"):
+        measure_paths(found, lambda *_: np.zeros((3, 3)))
+    found = table(tmp_path, "a.png,1,1,200,", "a.png,1,1,200,s")
+    assert [path.ordered for path in found.paths] == [False, True]
+
+
+@pytest.mark.parametrize(("t", "reason"), [("0.31", "seconds are to be multiplied by 1000"), ("40000", "no time of")])
+def test_times_that_are_no_durations_in_ms(tmp_path: Path, t: str, reason: str) -> None:
+    found = table(tmp_path, *[f"a.png,1,1,{t},s"] * 3)
+    (tmp_path / "p.json").write_text(json.dumps([{"name": "b.png", "X": [1], "Y": [1], "T": [float(t)]}]))
+    (note,) = found.notes
+    assert note.startswith("f.csv: t has the median")
+    assert reason in note
+    assert [path.ordered for path in found.paths] == [False]
+    assert [note.split(":")[0] for note in read_fixations(tmp_path).notes] == ["f.csv", "p.json"]
+
+
+def test_a_time_of_the_clock_costs_its_row_and_a_path_of_hours_its_order(tmp_path: Path) -> None:
+    found = table(tmp_path, "a.png,1,1,1700000000000,s", *["a.png,2,1,200,s"] * 3)
+    assert [len(path.points) for path in found.paths] == [3]
+    assert found.skipped[0].startswith("f.csv:2: t 1.7e+12 is above 600,000 ms")
+    found = table(tmp_path, *["a.png,2,1,200,u"] * 5, *["a.png,1,1,500000,s"] * 2)
+    assert [path.ordered for path in found.paths] == [True, False]
+    assert "the path of 's' on a.png lasts 1,000,000 ms" in found.notes[0]
+
+
+def test_what_cannot_be_a_number_or_a_field_is_named(tmp_path: Path) -> None:
+    picture(tmp_path)
+    good = {"name": "a.png", "X": [5], "Y": [3], "T": [200]}
+    huge = f'{{"name": "a.png", "X": [1{"0" * 400}, 5], "Y": [3, 3], "T": [200, 200]}}'
+    bad = ['{"name": "a.png", "X": 5, "Y": 3}', '{"name": "a.png"}', huge]
+    (tmp_path / "p.json").write_text(f"[{', '.join([*bad, json.dumps(good)])}]")
+    (tmp_path / "t.csv").write_text(f"image,x,y\na.png,1,2\n{'a' * 131_073},1,2\na.png,3,4\n")
+    (tmp_path / "u.csv").write_text("i" * 131_073 + ",x,y\n")
+    found = read_fixations(tmp_path)
+    assert [len(path.points) for path in found.paths] == [1, 1, 2]
+    starts = ["p.json, path 1: X, Y and T must be", "p.json, path 2: X, Y and T", "p.json, path 3, fixation 1: 1000"]
+    starts += ["t.csv:3: cannot be read (field larger", "u.csv: cannot be read (field larger"]
+    assert len(found.skipped) == len(starts)
+    for line, start in zip(found.skipped, starts, strict=True):
+        assert line.startswith(start)
