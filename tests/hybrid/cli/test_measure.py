@@ -1,6 +1,9 @@
 """`hybrid tools measure`: recorded fixations in their usual forms, and what is said of rows that cannot be used."""
 
 import json
+import math
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +15,11 @@ from scipy.io import savemat
 
 from hybrid.cli import cli
 from hybrid.core.errors import UsageError
+from hybrid.plugins.registry import load
+from hybrid.scoring import gaze
+from hybrid.scoring import gaze_metrics as metrics
 from hybrid.scoring.fixations import read_fixations
-from hybrid.scoring.gaze import PATH_METRICS, Measured, measure_maps, measure_paths
+from hybrid.scoring.gaze import PATH_METRICS, Measured, gaze_table, measure_maps, measure_paths
 
 SIZE = (160, 120)
 SQUARES = ((30, 30), (120, 40), (40, 90), (110, 80))
@@ -86,6 +92,7 @@ def test_what_cannot_be_measured(eyes: Path, tmp_path: Path) -> None:
         (("saliency", "--fixations", str(eyes), "--screen", "big"), "--screen big: write WIDTHxHEIGHT"),
         (("saliency", "--fixations", str(eyes), "--args", "[1]"), "--args: expected an object"),
         (("saliency", "--fixations", str(eyes), "--args", "{"), "--args: is not JSON"),
+        (("scanpath", "--fixations", str(eyes), "--args", '{"fixations": 2}'), "--args: fixations 2 is below 3"),
     ):
         error = called(*words).exception
         assert isinstance(error, UsageError)
@@ -115,7 +122,8 @@ def test_a_path_that_is_a_viewers_own_is_perfect(eyes: Path) -> None:
     order = iter(sorted(one, key=lambda path: path.picture))
     measured: Measured = measure_paths(found, lambda _, number: next(order).points)
     assert [row.value for row in measured.rows] == pytest.approx([1.0] * len(PATH_METRICS))
-    assert all(row.people is None for row in measured.rows)
+    assert all((row.people, row.people_pictures) == (None, 0) for row in measured.rows)
+    assert "people" not in " ".join(gaze_table("", measured).names)
 
 
 def picture(folder: Path, name: str = "a.png", size: tuple[int, int] = SIZE) -> None:
@@ -257,3 +265,102 @@ def test_what_cannot_be_a_number_or_a_field_is_named(tmp_path: Path) -> None:
     assert len(found.skipped) == len(starts)
     for line, start in zip(found.skipped, starts, strict=True):
         assert line.startswith(start)
+
+
+STRAIGHT = np.array([[0.1, 0.1, 200], [0.3, 0.1, 200], [0.5, 0.1, 200]])
+
+
+def recorded(folder: Path, *pictures: tuple[str, Sequence[str]]) -> Any:
+    """Read a horizontal path of each viewer of each picture."""
+    rows = [
+        f"{name},{x * SIZE[0]},{y * SIZE[1]},{t:g},{viewer}"
+        for name, viewers in pictures
+        for viewer in viewers
+        for x, y, t in STRAIGHT
+    ]
+    return table(folder, *rows)
+
+
+def test_paths_are_compared_in_pixels_of_the_picture(tmp_path: Path) -> None:
+    falling = np.array([[0.1, 0.1, 200], [0.3, 0.3, 200], [0.5, 0.5, 200]])
+    measured = measure_paths(recorded(tmp_path, ("a.png", "s")), lambda *_: falling)
+    rows = {row.metric: row.value for row in measured.rows}
+    # 45 degrees on a square, and less on a picture that is wider than high.
+    assert rows["MultiMatch direction"] == pytest.approx(1 - math.atan2(SIZE[1], SIZE[0]) / math.pi)
+    assert gaze.as_json(measured)["multimatch_frames_px"] == {"160x120": 1}
+    assert "MultiMatch in pixels of each picture: 160x120 (1)" in gaze_table("", measured).notes
+
+
+def test_people_are_counted_on_pictures_with_two_viewers(tmp_path: Path) -> None:
+    measured = measure_paths(recorded(tmp_path, ("a.png", "s"), ("b.png", "su")), lambda *_: STRAIGHT)
+    assert {(row.pictures, row.people_pictures) for row in measured.rows} == {(2, 1)}
+    assert [row.people for row in measured.rows] == pytest.approx([1.0] * len(PATH_METRICS))
+    shown = gaze_table("", measured)
+    assert shown.names[-1] == "people, n = 1"
+    assert any("over the 1 pictures with two viewers or more" in note for note in shown.notes)
+
+
+@pytest.mark.parametrize(
+    ("path", "reason"),
+    [
+        (STRAIGHT[:, :2], "its path has the form (3, 2), not (fixations, 3)"),
+        (STRAIGHT[:2], "its path has 2 fixations; MultiMatch needs 3"),
+        (STRAIGHT * math.nan, "its path has numbers that are not finite"),
+        (STRAIGHT * 9, "its path has positions outside of 0..1"),
+        (STRAIGHT * (1, 1, 9e9), "its path has durations below 0, or of more than 600,000 ms together"),
+        (KeyError("x_0_1"), "KeyError: 'x_0_1'"),
+    ],
+)
+def test_a_path_that_is_none_costs_its_picture(tmp_path: Path, path: Any, reason: str) -> None:
+    calls: list[Any] = []
+
+    def predict(pixels: Any, number: int) -> Any:
+        calls.append(pixels)
+        if len(calls) > 1:
+            return STRAIGHT
+        if isinstance(path, Exception):
+            raise path
+        return path
+
+    measured = measure_paths(recorded(tmp_path, ("a.png", "s"), ("b.png", "s")), predict)
+    assert (measured.pictures, measured.skipped) == (1, [f"a.png: {reason}"])
+
+
+def test_a_map_that_is_none_costs_its_picture(eyes: Path) -> None:
+    flat = np.zeros((120, 160))
+    maps = iter([np.zeros(3), flat + np.inf, "no map", flat])
+    measured = measure_maps(read_fixations(eyes), lambda _: next(maps))
+    assert measured.pictures == 1
+    reasons = [
+        "its map has the form (3,), not (height, width)",
+        "its map has values that are not finite",
+        "ValueError: ",
+    ]
+    for number, reason in enumerate(reasons):
+        assert any(line.startswith(f"p{number}.png: {reason}") for line in measured.skipped)
+
+
+def test_work_grows_with_the_pictures_and_not_with_their_square(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work: list[int] = []
+    count = metrics.counted
+    monkeypatch.setattr(metrics, "counted", lambda cells, shape: work.append(len(cells)) or count(cells, shape))
+    sums = []
+    for pictures in (4, 8):
+        names = [f"n{number}.png" for number in range(pictures)]
+        for name in names:
+            picture(tmp_path, name)
+        work.clear()
+        measure_maps(recorded(tmp_path, *((name, "s") for name in names)), lambda pixels: pixels[:, :, 0])
+        sums.append(sum(work))
+    assert sums[1] == 2 * sums[0]
+
+
+def test_weights_for_a_tool_without_a_learned_backend(eyes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tool = load("tools", "saliency")
+    card = replace(tool.card, backends=tuple(each for each in tool.card.backends if each.name != "learned"))
+    monkeypatch.setattr("hybrid.plugins.registry.load", lambda *_: replace(tool, card=card))
+    error = called("saliency", "--fixations", str(eyes), "--weights", str(eyes)).exception
+    assert isinstance(error, UsageError)
+    assert str(error) == "--weights: saliency has no learned backend; leave the option out"

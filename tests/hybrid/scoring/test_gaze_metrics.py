@@ -168,3 +168,17 @@ def test_clusters_of_fixations() -> None:
     assert len(found) == 3
     assert sorted(metrics.nearest(found, centres).tolist()) == [0, 1, 2]
     assert np.abs(found - centres[metrics.nearest(found, centres)]).max() < 0.02
+
+
+def test_a_constant_map_is_not_ranked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(np, "unique")
+    counts = metrics.counted(np.array([[0, 0]]), (2, 3))
+    assert metrics.shuffled_auc(FLAT, FIXATIONS, counts) == metrics.auc_judd(FLAT, FIXATIONS) == 0.5
+
+
+def test_scanmatch_holds_no_matrix_of_all_bins(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = []
+    align = metrics.needleman_wunsch
+    monkeypatch.setattr(metrics, "needleman_wunsch", lambda worth: rows.append(iter(worth) is worth) or align(worth))
+    assert metrics.scanmatch(path(LEFT, RIGHT), path(LEFT, RIGHT)) == pytest.approx(1.0)
+    assert rows == [True], "rows are made one after another"
