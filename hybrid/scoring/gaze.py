@@ -14,7 +14,7 @@ from __future__ import annotations
 import itertools
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Final
 
 import numpy as np
@@ -304,9 +304,8 @@ def _compare_paths(
                     values[metric].append(mean)
     for metric in PATH_METRICS:
         row = _row(metric, [(value, 0.0) for value in tool[metric]], names)
-        means = [float(np.mean(values[metric])) if values[metric] else None for values in (chance, people)]
-        ends = row.low, row.high
-        measured.rows.append(GazeRow(metric, row.value, *ends, row.pictures, *means, len(people[metric])))
+        mean, between = (float(np.mean(values[metric])) if values[metric] else None for values in (chance, people))
+        measured.rows.append(replace(row, chance=mean, people=between, people_pictures=len(people[metric])))
 
 
 def _of_pairs(pairs: Sequence[tuple[Floats, Floats]], clusters: Floats, size: tuple[int, int]) -> dict[str, float]:
