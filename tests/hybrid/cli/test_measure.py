@@ -287,6 +287,8 @@ def test_paths_are_compared_in_pixels_of_the_picture(tmp_path: Path) -> None:
     rows = {row.metric: row.value for row in measured.rows}
     # 45 degrees on a square, and less on a picture that is wider than high.
     assert rows["MultiMatch direction"] == pytest.approx(1 - math.atan2(SIZE[1], SIZE[0]) / math.pi)
+    # Saccades of 32 and 40 px, on a diagonal of 200 px.
+    assert rows["MultiMatch length"] == pytest.approx(1 - 8 / 200)
     assert gaze.as_json(measured)["multimatch_frames_px"] == {"160x120": 1}
     assert "MultiMatch in pixels of each picture: 160x120 (1)" in gaze_table("", measured).notes
 
@@ -345,7 +347,12 @@ def test_work_grows_with_the_pictures_and_not_with_their_square(
 ) -> None:
     work: list[int] = []
     count = metrics.counted
-    monkeypatch.setattr(metrics, "counted", lambda cells, shape: work.append(len(cells)) or count(cells, shape))
+
+    def counted(cells: Any, shape: tuple[int, int]) -> Any:
+        work.append(len(cells))
+        return count(cells, shape)
+
+    monkeypatch.setattr(metrics, "counted", counted)
     sums = []
     for pictures in (4, 8):
         names = [f"n{number}.png" for number in range(pictures)]

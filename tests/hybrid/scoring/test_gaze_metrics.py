@@ -177,8 +177,12 @@ def test_a_constant_map_is_not_ranked(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_scanmatch_holds_no_matrix_of_all_bins(monkeypatch: pytest.MonkeyPatch) -> None:
-    rows = []
-    align = metrics.needleman_wunsch
-    monkeypatch.setattr(metrics, "needleman_wunsch", lambda worth: rows.append(iter(worth) is worth) or align(worth))
+    align, lazy = metrics.needleman_wunsch, []
+
+    def aligned(worth: Any) -> float:
+        lazy.append(iter(worth) is worth)
+        return align(worth)
+
+    monkeypatch.setattr(metrics, "needleman_wunsch", aligned)
     assert metrics.scanmatch(path(LEFT, RIGHT), path(LEFT, RIGHT)) == pytest.approx(1.0)
-    assert rows == [True], "rows are made one after another"
+    assert lazy == [True], "rows are made one after another"
