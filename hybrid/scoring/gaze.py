@@ -304,8 +304,8 @@ def _compare_paths(
                     values[metric].append(mean)
     for metric in PATH_METRICS:
         row = _row(metric, [(value, 0.0) for value in tool[metric]], names)
-        mean, between = (float(np.mean(values[metric])) if values[metric] else None for values in (chance, people))
-        measured.rows.append(replace(row, chance=mean, people=between, people_pictures=len(people[metric])))
+        elsewhere, between = (float(np.mean(values[metric])) if values[metric] else None for values in (chance, people))
+        measured.rows.append(replace(row, chance=elsewhere, people=between, people_pictures=len(people[metric])))
 
 
 def _of_pairs(pairs: Sequence[tuple[Floats, Floats]], clusters: Floats, size: tuple[int, int]) -> dict[str, float]:

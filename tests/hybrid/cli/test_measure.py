@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -330,7 +330,7 @@ def test_a_path_that_is_none_costs_its_picture(tmp_path: Path, path: Any, reason
 
 def test_a_map_that_is_none_costs_its_picture(eyes: Path) -> None:
     flat = np.zeros((120, 160))
-    maps = iter([np.zeros(3), flat + np.inf, "no map", flat])
+    maps: Iterator[Any] = iter([np.zeros(3), flat + np.inf, "no map", flat])
     measured = measure_maps(read_fixations(eyes), lambda _: next(maps))
     assert measured.pictures == 1
     reasons = [
@@ -359,7 +359,7 @@ def test_work_grows_with_the_pictures_and_not_with_their_square(
         for name in names:
             picture(tmp_path, name)
         work.clear()
-        measure_maps(recorded(tmp_path, *((name, "s") for name in names)), lambda pixels: pixels[:, :, 0])
+        measure_maps(recorded(tmp_path, *((name, "s") for name in names)), lambda pixels: pixels[:, :, 0] / 255)
         sums.append(sum(work))
     assert sums[1] == 2 * sums[0]
 
