@@ -106,7 +106,7 @@ class _Reader:
         if relative not in self._sizes:
             try:
                 image = inspect(read_image_file(matches[0], relative), relative)
-            except OSError as error:
+            except (OSError, DataError) as error:
                 raise DataError(f"{location}: {relative} cannot be read ({error})") from error
             self._sizes[relative] = (image.width, image.height)
             self.found.pictures[relative] = matches[0]

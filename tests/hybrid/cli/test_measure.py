@@ -371,3 +371,11 @@ def test_weights_for_a_tool_without_a_learned_backend(eyes: Path, monkeypatch: p
     error = called("saliency", "--fixations", str(eyes), "--weights", str(eyes)).exception
     assert isinstance(error, UsageError)
     assert str(error) == "--weights: saliency has no learned backend; leave the option out"
+
+
+def test_a_picture_that_cannot_be_decoded_costs_its_rows(tmp_path: Path) -> None:
+    (tmp_path / "c.png").write_bytes(b"no picture")
+    found = table(tmp_path, "c.png,1,1,200,s", "a.png,1,1,200,s")
+    assert [path.picture for path in found.paths] == ["a.png"]
+    (line,) = found.skipped
+    assert line.startswith("f.csv:2: c.png cannot be read")
