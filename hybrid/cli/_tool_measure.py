@@ -87,19 +87,25 @@ def measure(
 def _measured(tool: Tool, args: dict[str, Any], weights: str | None, found: Any, limit: int | None) -> Measured:
     import numpy as np
 
-    from hybrid.scoring.gaze import measure_maps, measure_paths
+    from hybrid.scoring.gaze import LEAST_FIXATIONS, measure_maps, measure_paths
     from hybrid.tool import Request
 
     card = tool.backend("learned" if weights else "classical")
     if card is None:
+        if weights:
+            raise UsageError(f"--weights: {tool.card.name} has no learned backend; leave the option out")
         raise UsageError(f"{tool.card.name} has no weight-free backend: give --weights DIR")
     backend: Any = card.make()
     backend.setup("cpu", weights)
     if tool.gaze == "map":
         return measure_maps(found, lambda pixels: backend.predict_map(Request((pixels,), tool.parse(args))), limit)
 
+    asked = getattr(tool.parse(args), "fixations", None)
+    if "fixations" in args and isinstance(asked, int) and asked < LEAST_FIXATIONS:
+        raise UsageError(f"--args: fixations {asked} is below {LEAST_FIXATIONS}, the fewest that MultiMatch compares")
+
     def predict(pixels: Pixels, number: int) -> Any:
-        count = {"fixations": max(3, min(12, number))} if "fixations" in tool.args.model_fields else {}
+        count = {"fixations": max(LEAST_FIXATIONS, min(12, number))} if "fixations" in tool.args.model_fields else {}
         data = backend.run([Request((pixels,), tool.parse({**count, **args}))])[0].data
         return np.stack([np.array(data[key], float) for key in ("x_0_1", "y_0_1", "t_ms")], axis=1)
 

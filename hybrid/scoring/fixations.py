@@ -1,15 +1,18 @@
 """Recorded fixations of people, read from the usual files of a folder.
 
     found = read_fixations(Path("eyes"), images=None, screen=None)
-    found.paths, found.skipped          # one path a viewer and picture; lines that name file, row and reason
+    found.paths, found.skipped          # one path a viewing; lines that name file, row and reason
+    found.notes                         # what was read without order, and why
 
 - `*.csv`, `*.tsv`: a row a fixation, with columns for the picture (`image`, `picture`, `name`, ...), `x`, `y`, and
-  where known `t` (duration in ms) and `subject`; consecutive rows of a picture and subject are one path.
+  where known `t` (duration in ms) and `subject`; consecutive rows of a picture and subject are one path. Rows without
+  a subject may be of several viewers: they have no order, and serve saliency only.
 - `*.json`: a list of paths as in COCO-Search18 and COCO-FreeView, `{"name", "subject", "X": [], "Y": [], "T": []}`.
 - `*.mat` with `fixLocs` (CAT2000) and `NAME_fixPts.png` or `.jpg` (MIT1003): a matrix as large as the picture that is
   not 0 at fixations. They have no order and no times, and serve saliency only.
 
-Positions are pixels of the picture, or of the screen on which it was shown as large as it fits, centred.
+Positions are pixels of the picture, or of the screen on which it was shown as large as it fits, centred. A file whose
+`t` cannot be durations in ms serves saliency only.
 """
 
 from __future__ import annotations
@@ -17,8 +20,9 @@ from __future__ import annotations
 import csv
 import json
 import math
+import statistics
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -41,6 +45,10 @@ NAMES: Final[Mapping[str, Sequence[str]]] = {
     "subject": ("subject", "viewer", "observer", "participant", "subject_id"),
 }
 MAX_BYTES: Final = 500_000_000
+# The longest fixation, and the longest path, in ms: above it `t` is a time of the clock.
+MAX_MS: Final = 600_000.0
+# Between these lies the median of a file's durations in ms; people's is about 250.
+MEDIAN_MS: Final = (20.0, 10_000.0)
 
 
 @dataclass(frozen=True)
@@ -56,11 +64,15 @@ class RecordedPath:
 
 @dataclass
 class Fixations:
-    """What was read: the paths, the file of each picture by its relative path, and what was skipped and why."""
+    """What was read: the paths, the file of each picture by its relative path, and what was skipped and why.
+
+    `notes` say which paths were read without order, and why.
+    """
 
     paths: list[RecordedPath] = field(default_factory=list)
     pictures: dict[str, Path] = field(default_factory=dict)
     skipped: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
 
 class _Reader:
@@ -92,7 +104,10 @@ class _Reader:
             raise DataError(f"{location}: {reason} {name!r:.80} in {self.images}")
         relative = matches[0].relative_to(self.images).as_posix()
         if relative not in self._sizes:
-            image = inspect(read_image_file(matches[0], relative), relative)
+            try:
+                image = inspect(read_image_file(matches[0], relative), relative)
+            except (OSError, DataError) as error:
+                raise DataError(f"{location}: {relative} cannot be read ({error})") from error
             self._sizes[relative] = (image.width, image.height)
             self.found.pictures[relative] = matches[0]
         return relative
@@ -125,32 +140,95 @@ class _Reader:
             if missing:
                 listing = ", ".join(columns) or "no column"
                 raise DataError(f"{path.name}: no column for {' and '.join(missing)}; available: {listing}")
-            runs: dict[tuple[str, str], list[tuple[float, float, float]]] = {}
-            for row in rows:
-                location = f"{path.name}:{rows.line_num}"
-                try:
-                    key, point = self._row(row, chosen, location)
-                except DataError as error:
-                    self.skip(error)
-                    continue
-                runs.setdefault(key, []).append(point)
-        if not runs:
+            paths = list(self._runs(rows, chosen, path.name))
+        if not paths:
             raise DataError(f"{path.name}: no usable row")
-        for (relative, subject), points in runs.items():
-            self._add(relative, subject, points, ordered=chosen["t"] is not None)
+        if chosen["t"] is not None:
+            anonymous = sum(len(run.points) for run in paths if not run.subject)
+            if anonymous:
+                self.found.notes.append(
+                    f"{path.name}: {anonymous} rows without a subject may be of several viewers: without order, they "
+                    "serve saliency only; a column subject gives them one"
+                )
+            paths = self._with_durations(paths, path.name)
+        self.found.paths += paths
 
-    def _row(
-        self, row: Mapping[str, str | None], chosen: Mapping[str, str | None], location: str
-    ) -> tuple[tuple[str, str], tuple[float, float, float]]:
-        cells = {key: (row.get(column) or "").strip() if column else "" for key, column in chosen.items()}
+    def _runs(self, rows: csv.DictReader[str], chosen: Mapping[str, str | None], name: str) -> Iterator[RecordedPath]:
+        """Yield a path for each run of rows with one picture and subject."""
+        key, points = ("", ""), list[tuple[float, float, float]]()
+
+        def path() -> Iterator[RecordedPath]:
+            if points:
+                ordered = chosen["t"] is not None and key[1] != ""
+                yield RecordedPath(*key, np.array(points, float), ordered)
+
+        for row in self._rows(rows, name):
+            location = f"{name}:{rows.line_num}"
+            cells = {part: (row.get(column) or "").strip() if column else "" for part, column in chosen.items()}
+            own, point = (cells["picture"], cells["subject"]), None
+            try:
+                relative, point = self._row(cells, location, has_t=chosen["t"] is not None)
+                own = relative, cells["subject"]
+            except DataError as error:
+                self.skip(error)
+                # A row of the same viewing costs only itself; that of another picture or viewer ends the path.
+                if self._relative(cells["picture"]) in ("", key[0]) and own[1] == key[1]:
+                    continue
+            if own != key:
+                yield from path()
+                key, points = own, []
+            points += [point] if point else []
+        yield from path()
+
+    def _rows(self, rows: csv.DictReader[str], name: str) -> Iterator[dict[str, str]]:
+        """Yield the rows that can be read at all."""
+        while True:
+            try:
+                yield next(rows)
+            except StopIteration:
+                return
+            except csv.Error as error:
+                # The number of a `DictReader` is that of the last row that could be read.
+                self.skip(DataError(f"{name}:{rows.reader.line_num}: cannot be read ({error})"))
+
+    def _relative(self, name: str) -> str:
+        """Return the relative path of a named picture; the name itself if it is missing or not unique."""
+        try:
+            return self.picture(name, "") if name else ""
+        except DataError:
+            return name
+
+    def _row(self, cells: Mapping[str, str], location: str, *, has_t: bool) -> tuple[str, tuple[float, float, float]]:
         if not cells["picture"]:
             raise DataError(f"{location}: no picture is named")
         relative = self.picture(cells["picture"], location)
         x, y = (_number(cells[key], f"{location}: {key}") for key in ("x", "y"))
-        t = _number(cells["t"], f"{location}: t") if chosen["t"] else 0.0
-        if t < 0:
-            raise DataError(f"{location}: t {t:g} is below 0")
-        return (relative, cells["subject"]), (*self.share(relative, x, y, location), t)
+        t = _duration(cells["t"], f"{location}: t") if has_t else 0.0
+        return relative, (*self.share(relative, x, y, location), t)
+
+    def _with_durations(self, paths: Sequence[RecordedPath], name: str) -> list[RecordedPath]:
+        """Return the paths of a file, without order where their times cannot be durations in ms; a note says so."""
+        times = [t for path in paths if path.ordered for t in path.points[:, 2].tolist()]
+        median = statistics.median(times) if times else MEDIAN_MS[0]
+        if not MEDIAN_MS[0] <= median <= MEDIAN_MS[1]:
+            fix = "seconds are to be multiplied by 1000" if median < MEDIAN_MS[0] else "t is no time of the clock"
+            self.found.notes.append(
+                f"{name}: t has the median {median:g}, and durations of fixations in ms have one from {MEDIAN_MS[0]:g} "
+                f"to {MEDIAN_MS[1]:,g} ({fix}): its paths serve saliency only"
+            )
+            return [replace(path, ordered=False) for path in paths]
+        return [self._limited(path, name) for path in paths]
+
+    def _limited(self, path: RecordedPath, name: str) -> RecordedPath:
+        """Return the path, without order if it lasts too long."""
+        total = float(path.points[:, 2].sum())
+        if not path.ordered or total <= MAX_MS:
+            return path
+        self.found.notes.append(
+            f"{name}: the path of {path.subject!r:.40} on {path.picture} lasts {total:,.0f} ms, above {MAX_MS:,.0f}: "
+            "it serves saliency only"
+        )
+        return replace(path, ordered=False)
 
     def paths(self, path: Path) -> None:
         """Read a list of paths."""
@@ -162,31 +240,36 @@ class _Reader:
             raise DataError(f"{path.name}: is not JSON ({error})") from error
         if not isinstance(entries, list) or not entries:
             raise DataError(f"{path.name}: expected a list of paths with name, X, Y and T")
+        found = []
         for number, entry in enumerate(entries, 1):
             try:
-                self._entry(entry, f"{path.name}, path {number}")
+                found.append(self._entry(entry, f"{path.name}, path {number}"))
             except DataError as error:
                 self.skip(error)
+        self.found.paths += self._with_durations(found, path.name)
 
-    def _entry(self, entry: Any, location: str) -> None:
+    def _entry(self, entry: Any, location: str) -> RecordedPath:
         if not isinstance(entry, Mapping) or not isinstance(entry.get("name"), str):
             raise DataError(f"{location}: expected an object with name, X, Y and T")
-        columns = [entry.get(key) for key in ("X", "Y", "T")]
-        x, y, t = columns[0], columns[1], columns[2] if columns[2] is not None else [0.0] * len(columns[0] or ())
-        if not all(isinstance(column, list) for column in (x, y, t)) or not len(x) == len(y) == len(t) > 0:  # type: ignore[arg-type]
+        x, y, t = (entry.get(key) for key in ("X", "Y", "T"))
+        ordered = t is not None
+        if not ordered and isinstance(x, list):
+            t = [0.0] * len(x)
+        if not (isinstance(x, list) and isinstance(y, list) and isinstance(t, list) and len(x) == len(y) == len(t) > 0):
             raise DataError(f"{location}: X, Y and T must be lists of one length, and not empty")
         relative, points = self.picture(entry["name"], location), []
-        for place, numbers in enumerate(zip(x, y, t, strict=True), 1):  # type: ignore[arg-type]
+        for place, numbers in enumerate(zip(x, y, t, strict=True), 1):
+            here = f"{location}, fixation {place}"
             try:
-                a, b, ms = (_number(value, f"{location}, fixation {place}") for value in numbers)
-                points.append((*self.share(relative, a, b, f"{location}, fixation {place}"), max(0.0, ms)))
+                a, b = (_number(value, here) for value in numbers[:2])
+                points.append((*self.share(relative, a, b, here), _duration(numbers[2], f"{here}: t")))
             except DataError as error:
                 # A fixation beside the picture costs only itself.
                 self.skip(error)
         if not points:
             raise DataError(f"{location}: no fixation is inside its picture")
         task = f" {entry['task']}" if isinstance(entry.get("task"), str) else ""
-        self._add(relative, f"{entry.get('subject', '')}{task}", points, ordered=columns[2] is not None)
+        return RecordedPath(relative, f"{entry.get('subject', '')}{task}", np.array(points, float), ordered)
 
     def matrix(self, path: Path, name: str, values: NDArray[Any]) -> None:
         """Read a matrix that is not 0 at fixations."""
@@ -199,20 +282,27 @@ class _Reader:
         if not len(rows):
             raise DataError(f"{path.name}: no fixation")
         points = [((x + 0.5) / width, (y + 0.5) / height, 0.0) for y, x in zip(rows, columns, strict=True)]
-        self._add(relative, "", points, ordered=False)
-
-    def _add(self, relative: str, subject: str, points: Sequence[tuple[float, float, float]], *, ordered: bool) -> None:
-        self.found.paths.append(RecordedPath(relative, subject, np.array(points, float), ordered))
+        self.found.paths.append(RecordedPath(relative, "", np.array(points, float), ordered=False))
 
 
 def _number(value: Any, location: str) -> float:
     try:
         number = float(value) if not isinstance(value, bool) else math.nan
-    except (TypeError, ValueError):
+    # An integer of hundreds of digits overflows.
+    except (TypeError, ValueError, OverflowError):
         number = math.nan
     if not math.isfinite(number):
         raise DataError(f"{location}: {value!r:.40} is not a number")
     return number
+
+
+def _duration(value: Any, location: str) -> float:
+    t = _number(value, location)
+    if t < 0:
+        raise DataError(f"{location} {t:g} is below 0")
+    if t > MAX_MS:
+        raise DataError(f"{location} {t:g} is above {MAX_MS:,.0f} ms; it is the duration of a fixation, not a time")
+    return t
 
 
 def read_fixations(folder: Path, images: Path | None = None, screen: tuple[int, int] | None = None) -> Fixations:
@@ -227,7 +317,7 @@ def read_fixations(folder: Path, images: Path | None = None, screen: tuple[int, 
             _read_file(reader, path)
         except DataError as error:
             reader.skip(error)
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, csv.Error) as error:
             reader.skip(DataError(f"{path.name}: cannot be read ({error})"))
     if not reader.found.paths:
         reasons = "".join(f"; {line}" for line in reader.found.skipped[:3])

@@ -6,25 +6,26 @@
 
 Each metric is a mean over pictures with a 95 % interval over pictures; of a picture, a map is compared with the
 fixations of all viewers, on a grid of at most `CELLS` cells along the longer side, and a path with each viewer's.
+MultiMatch compares paths in pixels of the picture: its directions and lengths depend on the aspect ratio.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hybrid.core.errors import HybridError, UsageError
+from hybrid.core.errors import DataError, HybridError, UsageError
 from hybrid.core.images import decode, read_image_file
 from hybrid.core.types import Json, Pixels
 from hybrid.display.tables import Column, Table
 from hybrid.scoring import gaze_metrics as metrics
-from hybrid.scoring.fixations import Fixations, RecordedPath
+from hybrid.scoring.fixations import MAX_MS, Fixations, RecordedPath
 from hybrid.stats import ends_of, mean_interval
 
 Floats = NDArray[np.float64]
@@ -64,17 +65,24 @@ class GazeRow:
     chance: float | None
     # Of paths, each viewer next to the others of the picture; None without two viewers of one picture.
     people: float | None = None
+    # Number of pictures with two viewers or more, the only ones of `people`.
+    people_pictures: int = 0
 
 
 @dataclass
 class Measured:
-    """The rows of a tool, how many pictures and paths they are of, and what was skipped."""
+    """The rows of a tool, how many pictures and paths they are of, and what was skipped.
+
+    `frames` has the number of pictures by size, "WIDTHxHEIGHT" in pixels, in which MultiMatch compared paths.
+    """
 
     rows: list[GazeRow] = field(default_factory=list)
     pictures: int = 0
     paths: int = 0
     skipped: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
     chance: str = ""
+    frames: dict[str, int] = field(default_factory=dict)
 
 
 def measure_maps(fixations: Fixations, predict: MapOf, limit: int | None = None) -> Measured:
@@ -82,25 +90,32 @@ def measure_maps(fixations: Fixations, predict: MapOf, limit: int | None = None)
 
     Raises `UsageError` if none of the pictures can be used.
     """
-    by_picture, measured = _by_picture(fixations, limit), Measured(skipped=list(fixations.skipped))
-    measured.chance = "constant map"
+    by_picture = _by_picture(fixations, limit)
+    measured = Measured(skipped=list(fixations.skipped), notes=list(fixations.notes), chance="constant map")
     points = {name: np.concatenate([path.points[:, :2] for path in paths]) for name, paths in by_picture.items()}
     baseline = CentreBias(points) if len(points) > 1 else None
+    others = OtherFixations(points) if len(points) > 1 else None
     values: dict[str, list[tuple[float, float]]] = defaultdict(list)
     names: list[str] = []
     for name in by_picture:
         try:
             grid = _grid_map(predict, fixations, name)
-        except HybridError as error:
-            measured.skipped.append(f"{name}: {error}")
+        # A plug-in's code raises anything.
+        except Exception as error:
+            measured.skipped.append(_fault(name, error))
             continue
-        for metric, pair in _of_map(grid, points, name, baseline).items():
+        for metric, pair in _of_map(grid, points[name], name, baseline, others).items():
             values[metric].append(pair)
         names.append(name)
     measured.pictures, measured.paths = len(names), sum(len(by_picture[name]) for name in names)
     _check_measured(measured)
     measured.rows = [_row(metric, values[metric], names) for metric in MAP_METRICS if values[metric]]
     return measured
+
+
+def _fault(name: str, error: Exception) -> str:
+    """Return what a picture was skipped for; the error of a plug-in's code says little without its type."""
+    return f"{name}: {error}" if isinstance(error, HybridError) else f"{name}: {type(error).__name__}: {error}"
 
 
 def _grid_map(predict: MapOf, fixations: Fixations, name: str) -> Floats:
@@ -110,19 +125,20 @@ def _grid_map(predict: MapOf, fixations: Fixations, name: str) -> Floats:
     pixels = decode(read_image_file(fixations.pictures[name], name), name)
     scale = min(1.0, CELLS / max(pixels.shape[:2]))
     size = max(1, round(pixels.shape[1] * scale)), max(1, round(pixels.shape[0] * scale))
-    image = Image.fromarray(np.asarray(predict(pixels), np.float32))
-    grid = np.asarray(image.resize(size, Image.Resampling.BILINEAR), np.float64)
-    if not np.isfinite(grid).all():
-        raise UsageError("its map has values that are not finite")
-    return grid
+    values = np.asarray(predict(pixels), np.float32)
+    if values.ndim != 2 or not values.size:
+        raise DataError(f"its map has the form {values.shape}, not (height, width)")
+    if not np.isfinite(values).all():
+        raise DataError("its map has values that are not finite")
+    return np.asarray(Image.fromarray(values).resize(size, Image.Resampling.BILINEAR), np.float64)
 
 
 def _of_map(
-    grid: Floats, points: Mapping[str, Floats], name: str, baseline: CentreBias | None
+    grid: Floats, points: Floats, name: str, baseline: CentreBias | None, others: OtherFixations | None
 ) -> dict[str, tuple[float, float]]:
     """Return each metric of a map and of one without contrast; those against other pictures only if there are any."""
     shape = (grid.shape[0], grid.shape[1])
-    fixated, both = _on_grid(points[name], shape), (grid, np.zeros_like(grid))
+    fixated, both = _on_grid(points, shape), (grid, np.zeros_like(grid))
     density = metrics.blurred(fixated, shape, SIGMA * max(shape))
     found = {
         "NSS": [metrics.nss(values, fixated) for values in both],
@@ -131,12 +147,32 @@ def _of_map(
         "KL": [metrics.kl(values, density) for values in both],
         "SIM": [metrics.sim(values, density) for values in both],
     }
-    if baseline is not None:
-        others = _on_grid(np.concatenate([other for key, other in points.items() if key != name]), shape)
-        usual = baseline.on_grid(name, shape)
-        found["shuffled AUC"] = [metrics.shuffled_auc(values, fixated, others) for values in both]
+    if baseline is not None and others is not None:
+        usual, counts = baseline.on_grid(name, shape), others.on_grid(fixated, shape)
+        found["shuffled AUC"] = [metrics.shuffled_auc(values, fixated, counts) for values in both]
         found["information gain"] = [metrics.information_gain(values, fixated, usual) for values in both]
     return {name: (pair[0], pair[1]) for name, pair in found.items()}
+
+
+class OtherFixations:
+    """The fixations on all other pictures: the negatives of the shuffled AUC.
+
+    All fixations are counted once for each shape of a grid, of which there are at most a few hundred; a picture's own
+    are then taken away, so that the time grows with the number of pictures and not with its square.
+
+    Args:
+        points: (n, 2) of x and y in 0..1 by picture.
+    """
+
+    def __init__(self, points: Mapping[str, Floats]) -> None:
+        self._every = np.concatenate(list(points.values()))
+        self._counts: dict[tuple[int, int], Floats] = {}
+
+    def on_grid(self, own: Ints, shape: tuple[int, int]) -> Floats:
+        """Return their number in each cell of a grid (h, w), given row and column (n, 2) of the picture's own."""
+        if shape not in self._counts:
+            self._counts[shape] = metrics.counted(_on_grid(self._every, shape), shape)
+        return self._counts[shape] - metrics.counted(own, shape)
 
 
 class CentreBias:
@@ -155,29 +191,36 @@ class CentreBias:
         self._own = {name: _on_grid(of, shape) for name, of in points.items()}
         self._every = np.concatenate(list(self._own.values()))
         self._blurred = {blur: self._counts(self._every, blur) for blur in BLURS}
-        self._blur, self._uniform = max(itertools.product(BLURS, UNIFORM), key=lambda chosen: self._likelihood(*chosen))
+        likelihoods = {(blur, uniform): value for blur in BLURS for uniform, value in self._likelihoods(blur).items()}
+        self._blur, self._uniform = max(likelihoods, key=likelihoods.__getitem__)
 
     def _counts(self, cells: Ints, blur: float) -> Floats:
         return metrics.blurred(cells, (BASELINE_CELLS, BASELINE_CELLS), blur * BASELINE_CELLS) * len(cells)
 
-    def _density(self, name: str, blur: float, uniform: float) -> Floats:
+    def _rest(self, name: str, blur: float) -> Floats:
         own = self._own[name]
-        rest = np.maximum(self._blurred[blur] - self._counts(own, blur), 0.0) / (len(self._every) - len(own))
-        return np.asarray((1 - uniform) * rest + uniform / rest.size, np.float64)
+        return np.maximum(self._blurred[blur] - self._counts(own, blur), 0.0) / (len(self._every) - len(own))
 
-    def _likelihood(self, blur: float, uniform: float) -> float:
-        means = [
-            np.log(metrics.EPSILON + self._density(name, blur, uniform)[tuple(own.T)]).mean()
-            for name, own in self._own.items()
-        ]
-        return float(np.mean(means))
+    def _likelihoods(self, blur: float) -> dict[float, float]:
+        """Return the mean log likelihood over pictures by uniform share."""
+        totals = dict.fromkeys(UNIFORM, 0.0)
+        for name, own in self._own.items():
+            rest = self._rest(name, blur)
+            for uniform in UNIFORM:
+                at = _mixed(rest, uniform)[tuple(own.T)]
+                totals[uniform] += float(np.log(metrics.EPSILON + at).mean()) / len(self._own)
+        return totals
 
     def on_grid(self, name: str, shape: tuple[int, int]) -> Floats:
         """Return the baseline of a picture on a grid (h, w), with sum 1."""
-        density = self._density(name, self._blur, self._uniform)
+        density = _mixed(self._rest(name, self._blur), self._uniform)
         rows, columns = (np.arange(side) * BASELINE_CELLS // side for side in shape)
         values = density[np.ix_(rows, columns)]
         return np.asarray(values / values.sum(), np.float64)
+
+
+def _mixed(density: Floats, uniform: float) -> Floats:
+    return np.asarray((1 - uniform) * density + uniform / density.size, np.float64)
 
 
 def _on_grid(points: Floats, shape: tuple[int, int]) -> Ints:
@@ -192,32 +235,57 @@ def measure_paths(fixations: Fixations, predict: PathOf, limit: int | None = Non
 
     Raises `UsageError` if no path has an order, or none of the pictures can be used.
     """
-    measured = Measured(skipped=list(fixations.skipped), chance="path of another picture")
+    measured = Measured(skipped=list(fixations.skipped), notes=list(fixations.notes), chance="path of another picture")
     paths = [path for path in fixations.paths if path.ordered and len(path.points) >= LEAST_FIXATIONS]
     if not paths:
+        reasons = "".join(f"; {line}" for line in (*fixations.notes[-3:], *fixations.skipped[-3:]))
         raise UsageError(
-            "--fixations: no path with order, durations and three fixations; a table needs a column t, and a matrix of "
-            "fixations serves saliency only"
+            "--fixations: no path with order, durations and three fixations; a table needs the columns t and subject, "
+            f"and a matrix of fixations serves saliency only{reasons}"
         )
     short = sum(path.ordered and len(path.points) < LEAST_FIXATIONS for path in fixations.paths)
     measured.skipped += [f"{short} paths of fewer than {LEAST_FIXATIONS} fixations"] if short else []
     by_picture = _by_picture(Fixations(paths, fixations.pictures), limit)
     predicted: dict[str, Floats] = {}
+    sizes: dict[str, tuple[int, int]] = {}
     for name, of in by_picture.items():
         try:
             pixels = decode(read_image_file(fixations.pictures[name], name), name)
-            predicted[name] = predict(pixels, round(float(np.median([len(path.points) for path in of]))))
-        except HybridError as error:
-            measured.skipped.append(f"{name}: {error}")
+            number = round(float(np.median([len(path.points) for path in of])))
+            predicted[name] = _checked_path(predict(pixels, number))
+            sizes[name] = pixels.shape[1], pixels.shape[0]
+        # A plug-in's code raises anything.
+        except Exception as error:
+            measured.skipped.append(_fault(name, error))
     names = list(predicted)
     measured.pictures, measured.paths = len(names), sum(len(by_picture[name]) for name in names)
+    measured.frames = dict(Counter(f"{width}x{height}" for width, height in sizes.values()))
     _check_measured(measured)
-    _compare_paths(measured, by_picture, predicted)
+    _compare_paths(measured, by_picture, predicted, sizes)
     return measured
 
 
+def _checked_path(path: Floats) -> Floats:
+    """Return a predicted path (n, 3). Raises `DataError` if metrics are not defined for it."""
+    points = np.asarray(path, np.float64)
+    if points.ndim != 2 or points.shape[1] != 3:
+        raise DataError(f"its path has the form {points.shape}, not (fixations, 3)")
+    if len(points) < LEAST_FIXATIONS:
+        raise DataError(f"its path has {len(points)} fixations; MultiMatch needs {LEAST_FIXATIONS}")
+    if not np.isfinite(points).all():
+        raise DataError("its path has numbers that are not finite")
+    if points[:, :2].min() < 0 or points[:, :2].max() > 1:
+        raise DataError("its path has positions outside of 0..1")
+    if points[:, 2].min() < 0 or points[:, 2].sum() > MAX_MS:
+        raise DataError(f"its path has durations below 0, or of more than {MAX_MS:,.0f} ms together")
+    return points
+
+
 def _compare_paths(
-    measured: Measured, by_picture: Mapping[str, Sequence[RecordedPath]], predicted: Mapping[str, Floats]
+    measured: Measured,
+    by_picture: Mapping[str, Sequence[RecordedPath]],
+    predicted: Mapping[str, Floats],
+    sizes: Mapping[str, tuple[int, int]],
 ) -> None:
     names = list(predicted)
     tool: dict[str, list[float]] = defaultdict(list)
@@ -232,20 +300,20 @@ def _compare_paths(
         sides[id(people)] = people, list(itertools.permutations(viewers, 2))
         for values, pairs in sides.values():
             if pairs:
-                for metric, mean in _of_pairs(pairs, clusters).items():
+                for metric, mean in _of_pairs(pairs, clusters, sizes[name]).items():
                     values[metric].append(mean)
     for metric in PATH_METRICS:
         row = _row(metric, [(value, 0.0) for value in tool[metric]], names)
-        means = [float(np.mean(values[metric])) if values[metric] else None for values in (chance, people)]
-        measured.rows.append(GazeRow(metric, row.value, row.low, row.high, row.pictures, *means))
+        elsewhere, between = (float(np.mean(values[metric])) if values[metric] else None for values in (chance, people))
+        measured.rows.append(replace(row, chance=elsewhere, people=between, people_pictures=len(people[metric])))
 
 
-def _of_pairs(pairs: Sequence[tuple[Floats, Floats]], clusters: Floats) -> dict[str, float]:
-    """Return each metric as the mean over pairs of paths."""
+def _of_pairs(pairs: Sequence[tuple[Floats, Floats]], clusters: Floats, size: tuple[int, int]) -> dict[str, float]:
+    """Return each metric as the mean over pairs of paths; MultiMatch in pixels of a picture of that size."""
     from hybrid.benchmarks.hvsbench.multimatch import multimatch
 
-    paths = [path for pair in pairs for path in pair]
-    table = multimatch(paths, [(2 * place, 2 * place + 1) for place in range(len(pairs))], (1.0, 1.0))
+    paths = [path * (*size, 1.0) for pair in pairs for path in pair]
+    table = multimatch(paths, [(2 * place, 2 * place + 1) for place in range(len(pairs))], size)
     found = dict(zip(MULTIMATCH, table.mean(axis=0).tolist(), strict=True))
     found["string edit"] = float(np.mean([metrics.string_edit(a, b) for a, b in pairs]))
     found["ScanMatch"] = float(np.mean([metrics.scanmatch(a, b) for a, b in pairs]))
@@ -280,16 +348,19 @@ def as_json(measured: Measured) -> dict[str, Json]:
         "pictures": measured.pictures,
         "paths": measured.paths,
         "chance": measured.chance,
+        "multimatch_frames_px": dict(measured.frames),
         "rows": [asdict(row) for row in measured.rows],
+        "notes": list(measured.notes),
         "skipped": list(measured.skipped),
     }
 
 
 def gaze_table(title: str, measured: Measured) -> Table:
     """Return the rows as a table."""
-    has_people = any(row.people is not None for row in measured.rows)
+    two_viewers = max((row.people_pictures for row in measured.rows), default=0)
+    has_people = two_viewers > 0
     columns = (Column("metric", "left"), *map(Column, ("tool", "95 %", measured.chance, "pictures")))
-    columns = (*columns, Column("people")) if has_people else columns
+    columns = (*columns, Column(f"people, n = {two_viewers}")) if has_people else columns
     lines = []
     for row in measured.rows:
         ends = "-" if row.low is None or row.high is None else f"[{row.low:.3f}, {row.high:.3f}]"
@@ -298,8 +369,20 @@ def gaze_table(title: str, measured: Measured) -> Table:
     notes = [f"{measured.pictures} pictures, {measured.paths} paths of viewers; intervals over pictures"]
     if any(row.metric == "KL" for row in measured.rows):
         notes.append("KL (nats): lower is better; information gain in bits a fixation over fixations on other pictures")
+    if measured.frames:
+        sizes = ", ".join(f"{size} ({number})" for size, number in list(measured.frames.items())[:3])
+        more = f" and {len(measured.frames) - 3} more sizes (--json)" if len(measured.frames) > 3 else ""
+        notes.append(f"MultiMatch in pixels of each picture: {sizes}{more}")
     if has_people:
-        notes.append("people: each viewer of a picture next to the others")
+        note = "people: each viewer of a picture next to the others"
+        fewer = two_viewers < measured.pictures
+        rest = (
+            f", over the {two_viewers} pictures with two viewers or more; the tool's means are over all"
+            if fewer
+            else ""
+        )
+        notes.append(note + rest)
+    notes += measured.notes
     return Table(title, columns, tuple(lines), tuple(notes))
 
 

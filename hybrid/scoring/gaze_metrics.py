@@ -1,7 +1,7 @@
 """How well a saliency map or a scanpath predicts where people looked: one function a metric, on arrays.
 
     nss(values, fixations)                     # values (H, W); fixations (n, 2) of row and column
-    auc_judd(values, fixations), shuffled_auc(values, fixations, others)
+    auc_judd(values, fixations), shuffled_auc(values, fixations, counted(others, values.shape))
     density = blurred(fixations, values.shape, sigma)
     cc(values, density), kl(values, density), sim(values, density), information_gain(values, fixations, baseline)
     string_edit(a, b, grid), scanmatch(a, b, grid), sequence_score(a, b, clusters)     # (n, 3) of x, y in 0..1, t in ms
@@ -14,6 +14,7 @@ KL, SIM and information gain what the uniform distribution has.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Final
 
 import numpy as np
@@ -47,38 +48,47 @@ def auc_judd(values: Floats, fixations: Ints) -> float:
     Judd, Ehinger, Durand and Torralba, ICCV 2009. Their code breaks ties by noise; half is its expectation. 0.5 if
     every pixel is fixated.
     """
-    fixated = np.zeros(values.shape, bool)
-    fixated[tuple(fixations.T)] = True
-    return _auc(values[fixated], values[~fixated])
+    fixated = counted(fixations, (values.shape[0], values.shape[1])) > 0
+    return _auc(values, fixated.astype(float), (~fixated).astype(float))
 
 
-def shuffled_auc(values: Floats, fixations: Ints, others: Ints) -> float:
+def shuffled_auc(values: Floats, fixations: Ints, others: Floats) -> float:
     """Area under the ROC curve of the fixations against fixations on other pictures; ties count half.
 
     Zhang, Tong, Marks, Shan and Cottrell, Journal of Vision 8(7):32 (2008); Borji, Tavakoli, Sihite and Itti, ICCV
     2013. All of the others are negatives, without random subsets. A map of the usual centre scores 0.5.
+
+    Args:
+        values: the map (H, W).
+        fixations: (n, 2) of row and column.
+        others: number of fixations on other pictures at each pixel (H, W), as of `counted`: the time depends on the
+            pixels alone.
     """
-    return _auc(values[tuple(fixations.T)], values[tuple(others.T)])
+    return _auc(values, counted(fixations, (values.shape[0], values.shape[1])), others)
 
 
-def _auc(positive: Floats, negative: Floats) -> float:
-    """P(positive > negative) + P(equal) / 2, from ranks (Mann and Whitney 1947)."""
-    from scipy.stats import rankdata
+def counted(fixations: Ints, shape: tuple[int, int]) -> Floats:
+    """Return the number of fixations (n, 2) at each pixel, (H, W)."""
+    flat = fixations[:, 0] * shape[1] + fixations[:, 1]
+    return np.bincount(flat, minlength=shape[0] * shape[1]).reshape(shape).astype(np.float64)
 
-    if not len(positive) or not len(negative):
+
+def _auc(values: Floats, positive: Floats, negative: Floats) -> float:
+    """P(positive > negative) + P(equal) / 2 of the values at pixels, each counted as often as the counts (H, W) say."""
+    pairs = float(positive.sum() * negative.sum())
+    if not pairs or not _varies(values):
         return 0.5
-    ranks = rankdata(np.concatenate([positive, negative]))[: len(positive)]
-    count = len(positive)
-    return float((ranks.sum() - count * (count + 1) / 2) / (count * len(negative)))
+    used = (positive > 0) | (negative > 0)
+    levels, level = np.unique(values[used], return_inverse=True)
+    above, below = (np.bincount(level, counts[used], len(levels)) for counts in (positive, negative))
+    return float((above * (np.cumsum(below) - below / 2)).sum() / pairs)
 
 
 def blurred(fixations: Ints, shape: tuple[int, int], sigma: float) -> Floats:
     """Return the density of fixations on a grid: a Gaussian of `sigma` cells around each, with sum 1."""
     from scipy.ndimage import gaussian_filter
 
-    counts = np.zeros(shape)
-    np.add.at(counts, tuple(fixations.T), 1.0)
-    smooth = gaussian_filter(counts, sigma, mode="constant")
+    smooth = gaussian_filter(counted(fixations, shape), sigma, mode="constant")
     return np.asarray(smooth / smooth.sum(), np.float64)
 
 
@@ -158,21 +168,24 @@ def scanmatch(a: Floats, b: Floats, grid: tuple[int, int] = GRID, bin_ms: float 
     diagonal of the grid, less its mean over all pairs of cells (their threshold: cells at a usual distance are worth
     0 or less).
     """
-    sides = [np.repeat(cells(path, grid), _bins(path, bin_ms), axis=0).astype(float) for path in (a, b)]
-    diagonal = math.hypot(grid[0] - 1, grid[1] - 1)
-    distance = np.hypot(*(np.subtract.outer(sides[0][:, axis], sides[1][:, axis]) for axis in (0, 1)))
-    usual = _usual_distance(grid)
+    every = _every_cell(grid)
+    distance = np.hypot(*(np.subtract.outer(every[:, axis], every[:, axis]) for axis in (0, 1)))
+    usual, diagonal = float(distance.mean()), math.hypot(grid[0] - 1, grid[1] - 1)
     worth = (usual - distance) / diagonal
-    return needleman_wunsch(worth) / (usual / diagonal * max(len(sides[0]), len(sides[1])))
+    numbers = [cells(path, grid) @ (1, grid[0]) for path in (a, b)]
+    first, second = (np.repeat(of, _bins(path, bin_ms)) for of, path in zip(numbers, (a, b), strict=True))
+    # Row by row: paths of minutes have thousands of bins.
+    score = needleman_wunsch(worth[number, second] for number in first)
+    return score / (usual / diagonal * max(len(first), len(second)))
 
 
 def _bins(path: Floats, bin_ms: float) -> Ints:
     return np.maximum(1, np.rint(path[:, 2] / bin_ms)).astype(np.intp)
 
 
-def _usual_distance(grid: tuple[int, int]) -> float:
-    every = np.stack(np.meshgrid(np.arange(grid[0]), np.arange(grid[1])), axis=-1).reshape(-1, 2).astype(float)
-    return float(np.hypot(*(np.subtract.outer(every[:, axis], every[:, axis]) for axis in (0, 1))).mean())
+def _every_cell(grid: tuple[int, int]) -> Floats:
+    """Return column and row of all cells, in the order of their numbers row * columns + column."""
+    return np.stack(np.meshgrid(np.arange(grid[0]), np.arange(grid[1])), axis=-1).reshape(-1, 2).astype(float)
 
 
 def sequence_score(a: Floats, b: Floats, clusters: Floats, reach: float) -> float:
@@ -203,10 +216,11 @@ def nearest(points: Floats, centres: Floats) -> Ints:
     return np.asarray(apart.argmin(axis=1), np.intp)
 
 
-def needleman_wunsch(worth: Floats) -> float:
-    """Return the best score of aligning two sequences, with gaps of 0, from the worth (n, m) of each pair."""
-    best = np.zeros(worth.shape[1] + 1)
-    for row in worth:
+def needleman_wunsch(worth: Iterable[Floats]) -> float:
+    """Return the best score of aligning two sequences, with gaps of 0, from the worth of each pair: n rows of (m,)."""
+    best = np.zeros(1)
+    for place, row in enumerate(worth):
+        best = best if place else np.zeros(len(row) + 1)
         taken = best[:-1] + row
         previous = best[1:]
         best = np.concatenate([[0.0], np.maximum.accumulate(np.maximum(np.maximum(taken, previous), 0.0))])

@@ -171,9 +171,7 @@ def _variants(entry: Entry, source: Source, settings: Settings) -> list[Question
         raise DataError(f"{row.where}, field options: the same option appears twice: {options!r:.120}")
     answer = row.values.get("answer")
     if not isinstance(answer, int) or isinstance(answer, bool) or not 0 <= answer < len(options):
-        raise DataError(
-            f"{row.where}, field answer: {answer!r} is not the number of an option, 0 to {len(options) - 1}"
-        )
+        raise DataError(f"{row.where}, field answer: {answer!r} is not an option's number, 0 to {len(options) - 1}")
     images = question_images(entry, source, settings)
     clues: list[Json] | None = list(entry.clues) if settings.splits == 4 else None
     several, questions = len(settings.variants) > 1, []

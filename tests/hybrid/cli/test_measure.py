@@ -1,6 +1,9 @@
 """`hybrid tools measure`: recorded fixations in their usual forms, and what is said of rows that cannot be used."""
 
 import json
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +15,11 @@ from scipy.io import savemat
 
 from hybrid.cli import cli
 from hybrid.core.errors import UsageError
+from hybrid.plugins.registry import load
+from hybrid.scoring import gaze
+from hybrid.scoring import gaze_metrics as metrics
 from hybrid.scoring.fixations import read_fixations
-from hybrid.scoring.gaze import PATH_METRICS, Measured, measure_maps, measure_paths
+from hybrid.scoring.gaze import PATH_METRICS, Measured, gaze_table, measure_maps, measure_paths
 
 SIZE = (160, 120)
 SQUARES = ((30, 30), (120, 40), (40, 90), (110, 80))
@@ -86,6 +92,7 @@ def test_what_cannot_be_measured(eyes: Path, tmp_path: Path) -> None:
         (("saliency", "--fixations", str(eyes), "--screen", "big"), "--screen big: write WIDTHxHEIGHT"),
         (("saliency", "--fixations", str(eyes), "--args", "[1]"), "--args: expected an object"),
         (("saliency", "--fixations", str(eyes), "--args", "{"), "--args: is not JSON"),
+        (("scanpath", "--fixations", str(eyes), "--args", '{"fixations": 2}'), "--args: fixations 2 is below 3"),
     ):
         error = called(*words).exception
         assert isinstance(error, UsageError)
@@ -115,7 +122,8 @@ def test_a_path_that_is_a_viewers_own_is_perfect(eyes: Path) -> None:
     order = iter(sorted(one, key=lambda path: path.picture))
     measured: Measured = measure_paths(found, lambda _, number: next(order).points)
     assert [row.value for row in measured.rows] == pytest.approx([1.0] * len(PATH_METRICS))
-    assert all(row.people is None for row in measured.rows)
+    assert all((row.people, row.people_pictures) == (None, 0) for row in measured.rows)
+    assert "people" not in " ".join(gaze_table("", measured).names)
 
 
 def picture(folder: Path, name: str = "a.png", size: tuple[int, int] = SIZE) -> None:
@@ -186,3 +194,188 @@ def test_pictures_of_one_name_are_not_guessed(tmp_path: Path) -> None:
     found = read_fixations(tmp_path)
     assert [path.picture for path in found.paths] == ["x/a.png"]
     assert found.skipped == [f"f.csv:2: 2 pictures have the name 'a.png' in {tmp_path}"]
+
+
+def table(folder: Path, *rows: str, columns: str = "image,x,y,t,subject") -> Any:
+    picture(folder)
+    picture(folder, "b.png")
+    (folder / "f.csv").write_text("\n".join([columns, *rows, ""]))
+    return read_fixations(folder)
+
+
+def test_a_path_ends_where_picture_or_viewer_changes(tmp_path: Path) -> None:
+    rows = ["a.png,1,1,200,s", "a.png,2,1,200,s", "a.png,999,1,200,s", "a.png,3,1,200,s", "none.png,1,1,200,s"]
+    rows += ["a.png,4,1,200,s", "a.png,5,1,200,u", "b.png,6,1,200,u", "a.png,7,1,200,u"]
+    found = table(tmp_path, *rows)
+    xs = [(path.picture, path.subject, [round(x * SIZE[0]) for x in path.points[:, 0]]) for path in found.paths]
+    assert xs == [
+        ("a.png", "s", [1, 2, 3]),
+        ("a.png", "s", [4]),
+        ("a.png", "u", [5]),
+        ("b.png", "u", [6]),
+        ("a.png", "u", [7]),
+    ]
+    assert all(path.ordered for path in found.paths)
+    assert found.notes == []
+    assert [line.split(": ")[0] for line in found.skipped] == ["f.csv:4", "f.csv:6"]
+
+
+def test_rows_without_a_subject_have_no_order(tmp_path: Path) -> None:
+    found = table(tmp_path, *["a.png,1,1,200"] * 4, columns="image,x,y,t")
+    assert [path.ordered for path in found.paths] == [False]
+    assert "f.csv: 4 rows without a subject" in found.notes[0]
+    with pytest.raises(UsageError, match="a column subject gives them one"):
+        measure_paths(found, lambda *_: np.zeros((3, 3)))
+    found = table(tmp_path, "a.png,1,1,200,", "a.png,1,1,200,s")
+    assert [path.ordered for path in found.paths] == [False, True]
+
+
+@pytest.mark.parametrize(("t", "reason"), [("0.31", "seconds are to be multiplied by 1000"), ("40000", "no time of")])
+def test_times_that_are_no_durations_in_ms(tmp_path: Path, t: str, reason: str) -> None:
+    found = table(tmp_path, *[f"a.png,1,1,{t},s"] * 3)
+    (tmp_path / "p.json").write_text(json.dumps([{"name": "b.png", "X": [1], "Y": [1], "T": [float(t)]}]))
+    (note,) = found.notes
+    assert note.startswith("f.csv: t has the median")
+    assert reason in note
+    assert [path.ordered for path in found.paths] == [False]
+    assert [note.split(":")[0] for note in read_fixations(tmp_path).notes] == ["f.csv", "p.json"]
+
+
+def test_a_time_of_the_clock_costs_its_row_and_a_path_of_hours_its_order(tmp_path: Path) -> None:
+    found = table(tmp_path, "a.png,1,1,1700000000000,s", *["a.png,2,1,200,s"] * 3)
+    assert [len(path.points) for path in found.paths] == [3]
+    assert found.skipped[0].startswith("f.csv:2: t 1.7e+12 is above 600,000 ms")
+    found = table(tmp_path, *["a.png,2,1,200,u"] * 5, *["a.png,1,1,500000,s"] * 2)
+    assert [path.ordered for path in found.paths] == [True, False]
+    assert "the path of 's' on a.png lasts 1,000,000 ms" in found.notes[0]
+
+
+def test_what_cannot_be_a_number_or_a_field_is_named(tmp_path: Path) -> None:
+    picture(tmp_path)
+    good = {"name": "a.png", "X": [5], "Y": [3], "T": [200]}
+    huge = f'{{"name": "a.png", "X": [1{"0" * 400}, 5], "Y": [3, 3], "T": [200, 200]}}'
+    bad = ['{"name": "a.png", "X": 5, "Y": 3}', '{"name": "a.png"}', huge]
+    (tmp_path / "p.json").write_text(f"[{', '.join([*bad, json.dumps(good)])}]")
+    (tmp_path / "t.csv").write_text(f"image,x,y\na.png,1,2\n{'a' * 131_073},1,2\na.png,3,4\n")
+    (tmp_path / "u.csv").write_text("i" * 131_073 + ",x,y\n")
+    found = read_fixations(tmp_path)
+    assert [len(path.points) for path in found.paths] == [1, 1, 2]
+    starts = ["p.json, path 1: X, Y and T must be", "p.json, path 2: X, Y and T", "p.json, path 3, fixation 1: 1000"]
+    starts += ["t.csv:3: cannot be read (field larger", "u.csv: cannot be read (field larger"]
+    assert len(found.skipped) == len(starts)
+    for line, start in zip(found.skipped, starts, strict=True):
+        assert line.startswith(start)
+
+
+STRAIGHT = np.array([[0.1, 0.1, 200], [0.3, 0.1, 200], [0.5, 0.1, 200]])
+
+
+def recorded(folder: Path, *pictures: tuple[str, Sequence[str]]) -> Any:
+    """Read a horizontal path of each viewer of each picture."""
+    rows = [
+        f"{name},{x * SIZE[0]},{y * SIZE[1]},{t:g},{viewer}"
+        for name, viewers in pictures
+        for viewer in viewers
+        for x, y, t in STRAIGHT
+    ]
+    return table(folder, *rows)
+
+
+def test_paths_are_compared_in_pixels_of_the_picture(tmp_path: Path) -> None:
+    falling = np.array([[0.1, 0.1, 200], [0.3, 0.3, 200], [0.5, 0.5, 200]])
+    measured = measure_paths(recorded(tmp_path, ("a.png", "s")), lambda *_: falling)
+    rows = {row.metric: row.value for row in measured.rows}
+    # 45 degrees on a square, and less on a picture that is wider than high.
+    assert rows["MultiMatch direction"] == pytest.approx(1 - math.atan2(SIZE[1], SIZE[0]) / math.pi)
+    # Saccades of 32 and 40 px, on a diagonal of 200 px.
+    assert rows["MultiMatch length"] == pytest.approx(1 - 8 / 200)
+    assert gaze.as_json(measured)["multimatch_frames_px"] == {"160x120": 1}
+    assert "MultiMatch in pixels of each picture: 160x120 (1)" in gaze_table("", measured).notes
+
+
+def test_people_are_counted_on_pictures_with_two_viewers(tmp_path: Path) -> None:
+    measured = measure_paths(recorded(tmp_path, ("a.png", "s"), ("b.png", "su")), lambda *_: STRAIGHT)
+    assert {(row.pictures, row.people_pictures) for row in measured.rows} == {(2, 1)}
+    assert [row.people for row in measured.rows] == pytest.approx([1.0] * len(PATH_METRICS))
+    shown = gaze_table("", measured)
+    assert shown.names[-1] == "people, n = 1"
+    assert any("over the 1 pictures with two viewers or more" in note for note in shown.notes)
+
+
+@pytest.mark.parametrize(
+    ("path", "reason"),
+    [
+        (STRAIGHT[:, :2], "its path has the form (3, 2), not (fixations, 3)"),
+        (STRAIGHT[:2], "its path has 2 fixations; MultiMatch needs 3"),
+        (STRAIGHT * math.nan, "its path has numbers that are not finite"),
+        (STRAIGHT * 9, "its path has positions outside of 0..1"),
+        (STRAIGHT * (1, 1, 9e9), "its path has durations below 0, or of more than 600,000 ms together"),
+        (KeyError("x_0_1"), "KeyError: 'x_0_1'"),
+    ],
+)
+def test_a_path_that_is_none_costs_its_picture(tmp_path: Path, path: Any, reason: str) -> None:
+    calls: list[Any] = []
+
+    def predict(pixels: Any, number: int) -> Any:
+        calls.append(pixels)
+        if len(calls) > 1:
+            return STRAIGHT
+        if isinstance(path, Exception):
+            raise path
+        return path
+
+    measured = measure_paths(recorded(tmp_path, ("a.png", "s"), ("b.png", "s")), predict)
+    assert (measured.pictures, measured.skipped) == (1, [f"a.png: {reason}"])
+
+
+def test_a_map_that_is_none_costs_its_picture(eyes: Path) -> None:
+    flat = np.zeros((120, 160))
+    maps: Iterator[Any] = iter([np.zeros(3), flat + np.inf, "no map", flat])
+    measured = measure_maps(read_fixations(eyes), lambda _: next(maps))
+    assert measured.pictures == 1
+    reasons = [
+        "its map has the form (3,), not (height, width)",
+        "its map has values that are not finite",
+        "ValueError: ",
+    ]
+    for number, reason in enumerate(reasons):
+        assert any(line.startswith(f"p{number}.png: {reason}") for line in measured.skipped)
+
+
+def test_work_grows_with_the_pictures_and_not_with_their_square(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work: list[int] = []
+    count = metrics.counted
+
+    def counted(cells: Any, shape: tuple[int, int]) -> Any:
+        work.append(len(cells))
+        return count(cells, shape)
+
+    monkeypatch.setattr(metrics, "counted", counted)
+    sums = []
+    for pictures in (4, 8):
+        names = [f"n{number}.png" for number in range(pictures)]
+        for name in names:
+            picture(tmp_path, name)
+        work.clear()
+        measure_maps(recorded(tmp_path, *((name, "s") for name in names)), lambda pixels: pixels[:, :, 0] / 255)
+        sums.append(sum(work))
+    assert sums[1] == 2 * sums[0]
+
+
+def test_weights_for_a_tool_without_a_learned_backend(eyes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tool = load("tools", "saliency")
+    card = replace(tool.card, backends=tuple(each for each in tool.card.backends if each.name != "learned"))
+    monkeypatch.setattr("hybrid.plugins.registry.load", lambda *_: replace(tool, card=card))
+    error = called("saliency", "--fixations", str(eyes), "--weights", str(eyes)).exception
+    assert isinstance(error, UsageError)
+    assert str(error) == "--weights: saliency has no learned backend; leave the option out"
+
+
+def test_a_picture_that_cannot_be_decoded_costs_its_rows(tmp_path: Path) -> None:
+    (tmp_path / "c.png").write_bytes(b"no picture")
+    found = table(tmp_path, "c.png,1,1,200,s", "a.png,1,1,200,s")
+    assert [path.picture for path in found.paths] == ["a.png"]
+    (line,) = found.skipped
+    assert line.startswith("f.csv:2: c.png cannot be read")

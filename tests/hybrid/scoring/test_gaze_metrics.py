@@ -45,7 +45,8 @@ def test_both_auc_count_pairs(seed: int) -> None:
         assert metrics.auc_judd(values, fixations) == pytest.approx(expected)
     # Each fixation counts, also where two are at one pixel.
     pairs = [[values[tuple(pixel)] for pixel in side.tolist()] for side in (fixations, others)]
-    assert metrics.shuffled_auc(values, fixations, others) == pytest.approx(counted_auc(*pairs))
+    counts = metrics.counted(others, values.shape)
+    assert metrics.shuffled_auc(values, fixations, counts) == pytest.approx(counted_auc(*pairs))
 
 
 def test_nss_by_hand() -> None:
@@ -67,7 +68,7 @@ def test_a_constant_map_is_worth_chance_and_never_perfect() -> None:
     for flat in (FLAT, FLAT * 0, FLAT + np.array([[0, 1e-17, 0], [0, 0, 0]])):
         assert metrics.nss(flat, FIXATIONS) == 0.0
         assert metrics.auc_judd(flat, FIXATIONS) == 0.5
-        assert metrics.shuffled_auc(flat, FIXATIONS, np.array([[0, 0]])) == 0.5
+        assert metrics.shuffled_auc(flat, FIXATIONS, metrics.counted(np.array([[0, 0]]), flat.shape)) == 0.5
         assert metrics.cc(flat, fixed) == 0.0
         assert metrics.kl(flat, fixed) == pytest.approx(float((fixed * np.log(6 * fixed)).sum()))
         assert metrics.kl(flat, fixed) > 0
@@ -167,3 +168,21 @@ def test_clusters_of_fixations() -> None:
     assert len(found) == 3
     assert sorted(metrics.nearest(found, centres).tolist()) == [0, 1, 2]
     assert np.abs(found - centres[metrics.nearest(found, centres)]).max() < 0.02
+
+
+def test_a_constant_map_is_not_ranked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(np, "unique")
+    counts = metrics.counted(np.array([[0, 0]]), (2, 3))
+    assert metrics.shuffled_auc(FLAT, FIXATIONS, counts) == metrics.auc_judd(FLAT, FIXATIONS) == 0.5
+
+
+def test_scanmatch_holds_no_matrix_of_all_bins(monkeypatch: pytest.MonkeyPatch) -> None:
+    align, lazy = metrics.needleman_wunsch, []
+
+    def aligned(worth: Any) -> float:
+        lazy.append(iter(worth) is worth)
+        return align(worth)
+
+    monkeypatch.setattr(metrics, "needleman_wunsch", aligned)
+    assert metrics.scanmatch(path(LEFT, RIGHT), path(LEFT, RIGHT)) == pytest.approx(1.0)
+    assert lazy == [True], "rows are made one after another"
