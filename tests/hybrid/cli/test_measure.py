@@ -61,7 +61,7 @@ def test_saliency_next_to_people(eyes: Path) -> None:
     assert rows["NSS"]["low"] < rows["NSS"]["value"] < rows["NSS"]["high"]
     reasons = {
         "empty.csv: no column for picture and x and y",
-        "fixations.csv:50: (500, 3) is outside of p0.png of 160 x 120 px",
+        "fixations.csv:50: (500, 3) is outside p0.png of 160 x 120 px",
         "fixations.csv:51: no picture 'none.png'",
         "fixations.csv:52: x: 'a' is not a number",
         "fixations.csv:53: no picture is named",
