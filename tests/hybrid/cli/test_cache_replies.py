@@ -14,19 +14,22 @@ from hybrid.core.errors import UsageError
 from hybrid.core.secrets import keep_secret
 from hybrid.log.folder import RunFolder
 from hybrid.models.base import CallKey, ReusedReply
+from hybrid.running.probes import SIGHT_PROBE
 from hybrid.running.replies import RunReplies
 from hybrid.running.reply_cache import ReplyCache, ReusingLog
 from hybrid.scoring.sections.unchanged import spent
 
 SENT: list[bytes] = []
+PROBES: list[bytes] = []
 
 
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
-    """A model that answers "(A)"; each of its requests is put into `SENT`."""
+    """A model that answers "(A)"; each of its requests is put into `SENT`, those of probes into `PROBES`."""
 
     def reply(_head: bytes, body: bytes) -> bytes:
         if (probed := sight(body)) is not None:
+            PROBES.append(body)
             return probed
         SENT.append(body)
         return framed(answer_body({"content": "Answer: (A)"}, "stop"))
@@ -41,6 +44,7 @@ def options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, address: str) -> di
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HYBRID_HOME", str(tmp_path / "home"))
     SENT.clear()
+    PROBES.clear()
     priced = {"price": "1000/1000"}
     asked = {"data": "sample", "task": "Jigsaw", "limit": 2, "solvers": ["mllm"]}
     return {**asked, "model": "openai:mock", "base_url": address, "model_arg": priced, "cache_replies": True}
@@ -59,16 +63,17 @@ def test_a_second_run_sends_nothing_spends_nothing_and_says_so(
     assert [usage["cost_usd"] for usage in usage_of(Path("first"))] == [pytest.approx(0.11)] * 2
     second = hybrid.run("blink", out="second", **options)
     assert len(SENT) == 2
+    # Each run asks its server by itself whether the model sees.
+    assert len(PROBES) == 4
     for usage in usage_of(Path("second")):
         assert (usage["model_calls"], usage["reused_calls"]) == (1, 1)
         assert (usage["input_tokens"], usage["output_tokens"], usage["cost_usd"]) == (0, 0, 0.0)
-    # Two questions, and two requests that ask whether the model sees.
-    assert json.loads(Path("second/manifest.json").read_text())["reused_replies"] == 4
+    assert json.loads(Path("second/manifest.json").read_text())["reused_replies"] == 2
     assert "reused_replies" not in json.loads(Path("first/manifest.json").read_text())
     assert second.as_json()["solvers"]["mllm"]["metrics"] == first.as_json()["solvers"]["mllm"]["metrics"]
     assert "answered by replies of earlier runs" in " ".join(str(second).split())
     assert "earlier runs" not in str(first)
-    assert "4 model calls answered by replies of earlier runs (--cache-replies)" in capsys.readouterr().err
+    assert "2 model calls answered by replies of earlier runs (--cache-replies)" in capsys.readouterr().err
     cost = " ".join(hybrid.compare("first/mllm", "second/mllm", only=["cost"]).render("text").split())
     assert "replies of earlier runs (--cache-replies): 2 of 2, not counted" in cost
     # The run that paid for nothing is not called the least expensive.
@@ -78,7 +83,27 @@ def test_a_second_run_sends_nothing_spends_nothing_and_says_so(
     # A longer run pays for what is new alone, and continuing keeps the count.
     hybrid.run("blink", out="second", **{**options, "limit": 3})
     assert len(SENT) == 3
-    assert json.loads(Path("second/manifest.json").read_text())["reused_replies"] == 4
+    assert json.loads(Path("second/manifest.json").read_text())["reused_replies"] == 2
+
+
+def test_a_server_that_lost_its_sight_is_refused(options: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    hybrid.run("blink", out="first", **options)
+    is_probe, blind = sight, framed(answer_body({"content": "I see no picture."}, "stop"))
+    monkeypatch.setitem(globals(), "sight", lambda body: None if is_probe(body) is None else blind)
+    with pytest.raises(UsageError, match="does not see"):
+        hybrid.run("blink", out="second", **options)
+    assert len(SENT) == 2
+
+
+def test_damaged_entries_are_asked_again_and_not_counted(options: dict[str, Any]) -> None:
+    hybrid.run("blink", out="first", **options)
+    entries = [path for path in Path("home/replies").rglob("*") if path.is_file()]
+    assert len(entries) == 2
+    entries[0].write_bytes(b"damaged")
+    second = hybrid.run("blink", out="second", **options)
+    assert len(SENT) == 3
+    assert json.loads(Path("second/manifest.json").read_text())["reused_replies"] == 1
+    assert "1 of 2 model calls answered by replies of earlier runs" in " ".join(str(second).split())
 
 
 @pytest.mark.parametrize(
@@ -124,22 +149,24 @@ def log_of(folder: Path, cache: ReplyCache) -> ReusingLog:
     return ReusingLog(RunReplies(folder / "replies.jsonl", lambda _: ()), cache)
 
 
-CALL = CallKey("q1", 0, 2, "", "mllm")
+CALL, PROBE = CallKey("q1", 0, 2, "", "mllm"), CallKey(SIGHT_PROBE)
 
 
 def test_the_place_of_a_call_counts_and_its_solver_does_not(tmp_path: Path) -> None:
     cache = ReplyCache(tmp_path / "cache", "model")
-    log_of(tmp_path, cache).keep(CALL, "sha", b"said")
+    for call in (CALL, PROBE):
+        log_of(tmp_path, cache).keep(call, "sha", b"said")
     (tmp_path / "other").mkdir()
     other = log_of(tmp_path / "other", cache)
     reply = other.find_reply(CallKey("q1", 0, 2, "", "verify"), "sha")
-    assert (reply, type(reply), other.reused) == (b"said", ReusedReply, 1)
+    assert (reply, type(reply)) == (b"said", ReusedReply)
     for call, sha256 in (
         (CallKey("q2", 0, 2, "", "mllm"), "sha"),
         (CallKey("q1", 1, 2, "", "mllm"), "sha"),
         (CallKey("q1", 0, 3, "", "mllm"), "sha"),
         (CallKey("q1", 0, 2, "", "mllm@2"), "sha"),
         (CALL, "another"),
+        (PROBE, "sha"),
     ):
         assert other.find_reply(call, sha256) is None
     assert ReplyCache(tmp_path / "cache", "another model").find(CALL, "sha") is None
