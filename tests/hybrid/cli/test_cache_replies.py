@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,14 +11,21 @@ import pytest
 
 import hybrid
 from bench._chat_server import answer_body, framed, on_thread, sight
+from hybrid.cli import cli
 from hybrid.core.errors import UsageError
+from hybrid.core.messages import AssistantMessage, TokenUsage
 from hybrid.core.secrets import keep_secret
+from hybrid.core.types import Usage
+from hybrid.display.tables import NONE
 from hybrid.log.folder import RunFolder
 from hybrid.models.base import CallKey, ReusedReply
 from hybrid.running.probes import SIGHT_PROBE
 from hybrid.running.replies import RunReplies
 from hybrid.running.reply_cache import ReplyCache, ReusingLog
+from hybrid.scoring.ablation import _count_calls
+from hybrid.scoring.run_list import list_scored, show_run
 from hybrid.scoring.sections.unchanged import spent
+from hybrid.tracing import model_reply
 
 SENT: list[bytes] = []
 PROBES: list[bytes] = []
@@ -55,6 +63,38 @@ def usage_of(run: Path) -> list[dict[str, Any]]:
     return [exchange["reply"]["usage"] for line in lines for exchange in json.loads(line)["exchanges"]]
 
 
+def check_shown_costs(folder: Path) -> None:
+    """Check that no view of a run whose replies were all reused shows its tokens, cost or seconds."""
+    shown = show_run(folder)
+    assert shown.tables()[1].rows[0][-3:] == (NONE, NONE, NONE)
+    note = "mllm: 2 of 2 model calls answered by replies of earlier runs (--cache-replies), so tokens, cost and seconds"
+    assert shown.tables()[1].notes == (f"{note} are not known.",)
+    (row,) = shown.rows()
+    assert (row["cost_usd"], row["wall_s"]) == (None, None)
+    assert isinstance(row["usage"], dict)
+    assert (row["usage"]["input_tokens"], row["usage"]["seconds"], row["usage"]["reused_calls"]) == (None, None, 2)
+    assert list_scored([folder]).tables()[0].rows[0][6] == NONE
+    words = ["export", str(folder), "--to", "every_eval_ever", "-o", "shared", "--allow", "generated"]
+    assert cli.main(words, standalone_mode=False) == 0
+    (samples,) = Path("shared").rglob("*.jsonl")
+    for line in samples.read_text().splitlines():
+        sample = json.loads(line)
+        assert sample["metadata"]["reused_calls"] == "1"
+        assert not {"token_usage", "performance"} & set(sample)
+    usage = Usage(model_calls=2, reused_calls=2, cost_usd=0.0)
+    assert _count_calls(usage) == {"model_calls": 2, "tool_calls": 0, "reused_calls": 2, "cost_usd": None}
+    for question in hybrid.table(folder / "mllm"):
+        assert [question[name] for name in ("tokens", "cost_usd", "call_seconds", "seconds")] == [None] * 4
+        assert question["model_calls"] == 1
+
+
+def test_the_span_of_a_reused_reply_has_no_tokens_and_no_cost() -> None:
+    message = AssistantMessage("(A)", usage=TokenUsage(7, 1), reused=True)
+    facts = model_reply(message, 0.0).attributes
+    assert (facts["gen_ai.usage.input_tokens"], facts["hybrid.cost_usd"], facts["hybrid.reused"]) == (None, None, True)
+    assert model_reply(replace(message, reused=False), 0.5).attributes["hybrid.cost_usd"] == 0.5
+
+
 def test_a_second_run_sends_nothing_spends_nothing_and_says_so(
     options: dict[str, Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -80,6 +120,7 @@ def test_a_second_run_sends_nothing_spends_nothing_and_says_so(
     assert "The least and the most expensive" not in cost
     for attempt in RunFolder(Path("second")).recorded("mllm").by_id.values():
         assert spent(attempt) == {"USD": None, "tokens": None, "seconds": None}
+    check_shown_costs(Path("second"))
     # A longer run pays for what is new alone, and continuing keeps the count.
     hybrid.run("blink", out="second", **{**options, "limit": 3})
     assert len(SENT) == 3
