@@ -13,7 +13,7 @@ from hybrid.cli._help import Grouped
 from hybrid.cli._logging_options import told_options
 from hybrid.cli._path import path_option, refuse_taken
 from hybrid.cli._tool_args import arguments_of
-from hybrid.core.errors import UsageError
+from hybrid.core.errors import HybridError, UsageError
 
 if TYPE_CHECKING:
     from hybrid.config import BackendChoice, ServiceOptions
@@ -84,10 +84,10 @@ def _check_each(names: Collection[str], check_one: Callable[[str], int]) -> int:
     for name in names:
         try:
             codes.append(check_one(name))
-        except UsageError as error:
+        except HybridError as error:
             if len(names) == 1:
                 raise
-            # One that cannot be checked costs the others nothing.
+            # The other tools are checked even if this one has damaged weights or nothing to check.
             click.echo(f"hybrid: {error}", err=True)
             codes.append(3)
     return max(codes)

@@ -261,6 +261,18 @@ class BrokenQuestion:
         return self.cluster or base_id(self.id)
 
 
+# Fields of a `Usage` that leave out replies which another run has paid.
+COST_FIELDS = (
+    "input_tokens",
+    "output_tokens",
+    "reasoning_tokens",
+    "cached_tokens",
+    "cost_usd",
+    "seconds",
+    "queued_seconds",
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Usage:
     """The cost of an ask. Tokens are the provider's own counts; `cost_usd` is None if no price is known.
@@ -289,6 +301,11 @@ class Usage:
     uncounted_calls: int = 0
     unreadable: int = 0
     reused_calls: int = 0
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether tokens, seconds and cost cover all calls: False if replies of another run were reused."""
+        return not self.reused_calls
 
     def __add__(self, other: Usage) -> Usage:
         """Return the sum of two usages; an unknown cost counts as zero unless both are unknown."""

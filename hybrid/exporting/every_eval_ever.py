@@ -204,11 +204,14 @@ class _Evaluation:
             failed = score.outcome.failed
             own = {"task": score.task, "outcome": score.outcome.value, "base": base_id(score.id)}
             own["cluster"] = score.cluster  # Without it, a reader of the file would resample questions of one picture
+            attempt = attempts.get(score.id)
+            exchanges = () if attempt is None else attempt.exchanges
+            own["reused_calls"] = sum(exchange.reply.usage.reused_calls for exchange in exchanges) or None
             yield {
                 **head,
                 "sample_id": score.id,
-                **self.asked(sound, attempts.get(score.id)),
-                **self.answered(score, attempts.get(score.id)),
+                **self.asked(sound, attempt),
+                **self.answered(score, attempt),
                 # Failures differ from wrong answers: a row with an error counts in no value above.
                 "error": hide_paths(self.scored.reasons.get(score.id, score.outcome.value)) if failed else None,
                 "metadata": _words(dict(score.groups)) | _words(own),
@@ -257,7 +260,8 @@ class _Evaluation:
         usage = sum((exchange.reply.usage for exchange in exchanges), Usage())
         if exchanges:
             row["evaluation"] |= {"num_turns": max(1, usage.model_calls), "tool_calls_count": call_count}
-        if attempt is not None:
+        # Without the replies of earlier runs, token counts and times would be too small.
+        if attempt is not None and usage.is_complete:
             row["token_usage"] = {
                 "input_tokens": usage.input_tokens,
                 "output_tokens": usage.output_tokens,

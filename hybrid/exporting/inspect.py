@@ -134,11 +134,15 @@ class _Log:
             config=EvalConfig(),
             packages={"hybrid-perception": __version__},
             tags=list(scored.labels),
-            metadata={**run.facts, "identity": dict(identity)},
+            metadata={**run.facts, "identity": dict(identity), **_count_reused(scored.usage)},
         )
-        usage = {self.model: _usage(scored.usage)} if scored.usage is not None else {}
+        usage = {} if scored.usage is None else self.usage_by_model(scored.usage)
         stats = EvalStats(started_at=_time(run.began(scored)), completed_at=_time(end), model_usage=usage)
         return EvalLog(status="success", eval=spec, results=self.results(len(samples)), stats=stats, samples=samples)
+
+    def usage_by_model(self, usage: Usage) -> dict[str, Any]:
+        """Return the usage of the model; empty if it leaves out reused replies."""
+        return {self.model: _usage(usage)} if usage.is_complete else {}
 
     def results(self, samples: int) -> Any:
         """Return the benchmark's metrics."""
@@ -161,6 +165,7 @@ class _Log:
         messages = list(self.messages(question, attempt, attachments))
         events = self.events(messages, attempt)
         usage = sum((exchange.reply.usage for exchange in attempt.exchanges), Usage())
+        usage_by_model = self.usage_by_model(usage)
         verdict = InspectScore(
             value=score.correct if score.correct is not None else dict(score.values) or "N",
             answer=score.answer,
@@ -176,16 +181,19 @@ class _Log:
             target=gold(self.run.benchmark, question, attempt.exchanges[-1].prompt),
             messages=messages,
             events=events,
-            output=events[-1].output.model_copy(update={"usage": _usage(usage), "time": usage.seconds}),
+            output=events[-1].output.model_copy(
+                update={"usage": usage_by_model.get(self.model), "time": usage.seconds if usage.is_complete else None}
+            ),
             scores={"hybrid": verdict},
             metadata=dict(question.groups)
             | {"task": question.task, "outcome": score.outcome.value, "asks": len(attempt.exchanges)}
-            | ({"cluster": question.cluster} if question.cluster else {}),
-            model_usage={self.model: _usage(usage)},
+            | ({"cluster": question.cluster} if question.cluster else {})
+            | _count_reused(usage),
+            model_usage=usage_by_model,
             started_at=None if start is None else _time(start),
             completed_at=None if start is None else _time(start + attempt.seconds),
-            total_time=attempt.seconds,
-            working_time=usage.seconds,
+            total_time=attempt.seconds if usage.is_complete else None,
+            working_time=usage.seconds if usage.is_complete else None,
             attachments=attachments,
             turn_count=usage.model_calls,
         )
@@ -257,6 +265,11 @@ class _Log:
         thought = "" if turn.step is None else str(turn.step.data.get("reasoning", ""))
         content = [ContentReasoning(reasoning=thought), ContentText(text=turn.text)] if thought else turn.text
         return ChatMessageAssistant(content=content, tool_calls=calls or None, model=self.model, id=id_)
+
+
+def _count_reused(usage: Usage | None) -> dict[str, int]:
+    """The number of replies of earlier runs, because of which tokens, cost and seconds are missing."""
+    return {} if usage is None or usage.is_complete else {"reused_calls": usage.reused_calls}
 
 
 def _usage(usage: Usage) -> Any:

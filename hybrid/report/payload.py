@@ -144,10 +144,12 @@ class AskEntry:
     outcome: str
     model_calls: int
     tool_calls: int
-    input_tokens: int
-    output_tokens: int
+    # These four are null if a reply of an earlier run was reused.
+    input_tokens: int | None
+    output_tokens: int | None
     cost_usd: float | None
-    seconds: float
+    seconds: float | None
+    reused_calls: int = 0
 
 
 @dataclass(frozen=True)

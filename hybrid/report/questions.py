@@ -19,7 +19,7 @@ from typing import Any
 from hybrid.benchmarks.base import Benchmark, show
 from hybrid.core.errors import DataError
 from hybrid.core.machine_paths import hide_paths, hide_paths_in_step
-from hybrid.core.types import LETTERS, BrokenQuestion, Exchange, ImageRef, Prompt, Question
+from hybrid.core.types import COST_FIELDS, LETTERS, BrokenQuestion, Exchange, ImageRef, Prompt, Question
 from hybrid.plugins.registry import load
 from hybrid.report.columns import OPEN
 from hybrid.report.looks import PlacesOfQuestion
@@ -31,7 +31,7 @@ from hybrid.scoring.score import Scored
 
 AnyQuestion = Question | BrokenQuestion
 # The usage fields shown for an ask.
-OF_USAGE = ("model_calls", "tool_calls", "input_tokens", "output_tokens", "cost_usd", "seconds")
+OF_USAGE = ("model_calls", "tool_calls", "reused_calls", "input_tokens", "output_tokens", "cost_usd", "seconds")
 
 
 def entry_of(
@@ -210,5 +210,8 @@ def _ask(exchange: Exchange, question: AnyQuestion, pictures: Pictures) -> AskEn
         steps=tuple(steps),
         reply=reply.text,
         outcome=reply.outcome.value,
-        **{name: getattr(reply.usage, name) for name in OF_USAGE},
+        **{
+            name: None if name in COST_FIELDS and not reply.usage.is_complete else getattr(reply.usage, name)
+            for name in OF_USAGE
+        },
     )

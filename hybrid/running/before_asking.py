@@ -20,7 +20,7 @@ from hybrid.config import ModelSettings
 from hybrid.config.words import Gate
 from hybrid.core.errors import NotRecorded, Outage, UsageError
 from hybrid.core.images import PNG
-from hybrid.core.messages import AssistantMessage, Message, TokenUsage
+from hybrid.core.messages import AssistantMessage, Message
 from hybrid.core.types import Usage
 from hybrid.log.manifest import MANIFEST
 from hybrid.models.base import AdoptsSettings, CallKey, ChatModel
@@ -308,10 +308,9 @@ class _Metered:
         await meter.begin()
         try:
             reply = await self._run.resources.style.chat(self._model, messages, tools, call)
-            usage = TokenUsage(0, 0) if reply.reused else reply.usage
+            usage = reply.usage
             used = Usage(
                 model_calls=1,
-                reused_calls=int(reply.reused),
                 input_tokens=usage.input_tokens if usage else 0,
                 output_tokens=usage.output_tokens if usage else 0,
                 cost_usd=cost_usd(usage, self._run.config.model_settings.price),

@@ -120,6 +120,8 @@ def _serve(steps: Generator[Any, None, None], sock: socket.socket) -> None:
     """
     end_with_parent()
     sys.unraisablehook = _end_with_interruption
+    # A closed terminal signals both processes; the parent closes the socket when it ends.
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
     # SIGINT is ignored by background processes of a script, and so by this fork.
     handler = signal.signal(signal.SIGINT, signal.SIG_IGN)
     if callable(handler):

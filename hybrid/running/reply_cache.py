@@ -2,19 +2,18 @@
 
     cache = ReplyCache(home() / "replies", describe_model(model, {}))
     log = ReusingLog(replies, cache)        # a `ReplyLog`: the run's own replies first, then those of other runs
-    log.reused                              # how many came from other runs
 
 A key covers everything that was sent (the sha256 of the request, in which images count by their hashes), the model with
 its settings and its server's address, and the place of the call: question, ask, number of the call and of the
 repetition. Repetitions and samples of one question therefore never share a reply, at any temperature. A reply that
-contains a secret is not kept. An entry is one file, written atomically.
+contains a secret is not kept. Only calls of solvers are kept: a probe asks what the server does now, and captions have
+a store of their own. An entry is one file, written atomically.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import threading
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
@@ -22,7 +21,6 @@ from typing import Final
 from hybrid.core.files import write_atomic
 from hybrid.core.secrets import redact_bytes
 from hybrid.models.base import CallKey, ChatModel, ReplyLog, ReusedReply
-from hybrid.solving.captions import CAPTION_CALL
 
 FOLDER: Final = "replies"
 
@@ -63,8 +61,6 @@ class ReusingLog:
     def __init__(self, log: ReplyLog, cache: ReplyCache) -> None:
         self._log = log
         self._cache = cache
-        self._lock = threading.Lock()
-        self.reused = 0
         # The first error that prevented keeping a reply for later runs.
         self.failed: OSError | None = None
 
@@ -72,21 +68,23 @@ class ReusingLog:
         """Return the reply that this run has already paid, else one of an earlier run as a `ReusedReply`."""
         if (reply := self._log.find_reply(call, request_sha256)) is not None:
             return reply
-        if call.question == CAPTION_CALL or (reply := self._cache.find(call, request_sha256)) is None:
-            return None
-        with self._lock:
-            self.reused += 1
-        return ReusedReply(reply)
+        cached = self._cache.find(call, request_sha256) if _is_solver_call(call) else None
+        return None if cached is None else ReusedReply(cached)
 
     def keep(self, call: CallKey, request_sha256: str, reply: bytes) -> None:
         """Save a reply in the run, and for later runs. Raises `OSError` if the run's own file cannot be written."""
         # A cache that is full or not writable costs later runs a request, and this one nothing.
         try:
-            if call.question != CAPTION_CALL:
+            if _is_solver_call(call):
                 self._cache.keep(call, request_sha256, reply)
         except OSError as error:
             self.failed = self.failed or error
         self._log.keep(call, request_sha256, reply)
+
+
+def _is_solver_call(call: CallKey) -> bool:
+    """Whether a solver makes the call; calls of probes and captions name no solver."""
+    return bool(call.solver)
 
 
 def describe_model(model: ChatModel, server_args: Mapping[str, str]) -> str:

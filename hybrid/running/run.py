@@ -125,15 +125,18 @@ async def run_until_complete(
                 replies = RunReplies(run.folder.path / REPLIES, state.finished)
             asking = run
             reusing: ReusingLog | None = None
+            # Several runs of a command share the meter.
+            reused_before = run.resources.run_meter.used.reused_calls
             try:
                 asking, reusing = _saving_replies(run, replies)
                 if run.config.model_settings.batch and run.config.run_limits.cost_usd is not None:
                     run.resources.run_meter.expected_usd = expected_usd((await estimate(run)).solvers)
                 return await _ask_all(asking, state, replies, (progress, watch), tell, opener)
             finally:
-                close_folder(run, state, replies, tell, reused=0 if reusing is None else reusing.reused)
+                reused = run.resources.run_meter.used.reused_calls - reused_before
+                close_folder(run, state, replies, tell, reused=reused)
                 if reusing is not None:
-                    _tell_reused(reusing, tell)
+                    _tell_reused(reusing, reused, tell)
                 if batches := batches_of(asking.resources.model):
                     await batches.close()
     finally:
@@ -164,10 +167,10 @@ def _reusing(run: ResolvedRun, model: ChatModel, replies: RunReplies) -> Reusing
     return ReusingLog(replies, ReplyCache(home() / FOLDER, described))
 
 
-def _tell_reused(log: ReusingLog, tell: Tell) -> None:
+def _tell_reused(log: ReusingLog, reused: int, tell: Tell) -> None:
     """Say how many replies came from earlier runs, and whether new ones could not be kept."""
-    if log.reused:
-        tell(f"note: {how_many(log.reused, 'model call')} answered by replies of earlier runs (--cache-replies)")
+    if reused:
+        tell(f"note: {how_many(reused, 'model call')} answered by replies of earlier runs (--cache-replies)")
     if log.failed is not None:
         tell(f"note: replies are not kept for later runs: {home() / FOLDER}: {log.failed.strerror}")
 

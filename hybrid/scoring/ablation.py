@@ -18,7 +18,7 @@ from statistics import NormalDist
 
 from hybrid.core.errors import UsageError
 from hybrid.core.repetitions import REPEAT
-from hybrid.core.types import Json
+from hybrid.core.types import Json, Usage
 from hybrid.display.tables import Table, signed
 from hybrid.display.tables import accuracy as fraction
 from hybrid.display.terminal import how_many
@@ -43,6 +43,15 @@ COVER = "If two tools report the same, leaving out one changes nothing: a tool w
 ALONE = " --add-one asks with each tool alone."
 UNCALLED = "No tool was called in any of the {runs} runs: no difference below comes from what a tool says."
 SHARED_OUT = "One tool at a time shows neither what tools do together nor the share of a tool in their gain."
+
+
+def _count_calls(usage: Usage | None) -> dict[str, Json]:
+    """The calls of a run, and its cost if no reply of an earlier run was reused."""
+    if usage is None:
+        return dict.fromkeys(("model_calls", "tool_calls", "reused_calls", "cost_usd"))
+    cost = usage.cost_usd if usage.is_complete else None
+    counts: dict[str, Json] = {name: getattr(usage, name) for name in ("model_calls", "tool_calls", "reused_calls")}
+    return {**counts, "cost_usd": cost}
 
 
 @dataclass(frozen=True)
@@ -157,7 +166,7 @@ class AblationReport(Report):
                     "tools_offered": list(run.tools_offered),
                     "left_out": [name for name in self.full.tools_offered if name not in run.tools_offered],
                     **run.scored.as_json(self.options.by),
-                    **{key: getattr(run.scored.usage, key, None) for key in ("model_calls", "tool_calls", "cost_usd")},
+                    **_count_calls(run.scored.usage),
                 }
                 for run in self.runs
             },

@@ -41,7 +41,16 @@ from hybrid.scoring.conclusion_rows import (
     turned,
     why_no_interval,
 )
-from hybrid.scoring.groups import AGAIN, ComparisonGroup, asked_in, offers_tools, own_command, word
+from hybrid.scoring.groups import (
+    AGAIN,
+    ALONE,
+    ComparisonGroup,
+    alone_not_begun,
+    asked_in,
+    offers_tools,
+    own_command,
+    word,
+)
 from hybrid.scoring.result import Result
 from hybrid.scoring.score import Scored
 from hybrid.scoring.sections.gain import CONTENT, GAIN, PRESENCE, none_said, said_of, unclear_parts
@@ -142,6 +151,11 @@ NO_ALONE = case(
     "gain.absent",
     "the model alone was not asked",
     "The effect of tools is not known, because the model alone was not asked: add --solver mllm to the run{called}.",
+)
+ALONE_NOT_BEGUN = case(
+    "gain.not_begun",
+    "the run stopped before the model alone was asked",
+    "The effect of tools is not known yet, because the run stopped before it asked {alone}{called}: {command}",
 )
 SELDOM_CALLED = case(
     "called.few",
@@ -287,6 +301,14 @@ AHEAD: Mapping[str, Case] = {
 }
 
 
+def _explain_missing_alone(solvers: Sequence[Scored], calls_note: str) -> Sentence:
+    """Say why there are no answers of the model alone: not asked for, or not begun when the run stopped."""
+    pending = [solver for solver in solvers if alone_not_begun(solver)]
+    if not pending:
+        return _said(NO_ALONE, called=calls_note)
+    return _said(ALONE_NOT_BEGUN, alone=ALONE, called=calls_note, command=own_command(pending))
+
+
 class _Conclusion:
     """The sentences about one comparison."""
 
@@ -316,7 +338,7 @@ class _Conclusion:
         gain = None if group.alone is None else self._rows.pair(group.alone, group.hybrid)
         calls_note, name = self._called((group.hybrid,)), ""
         if gain is None:
-            yield _said(NO_ALONE, called=calls_note)
+            yield _explain_missing_alone((group.hybrid,), calls_note)
         else:
             name = measure(gain.metrics) if gain.metrics else "the metric"
             with_tools, alone = (f"({short_name(solver)})" for solver in (gain.b, gain.a))
@@ -471,7 +493,7 @@ class _Conclusion:
             n = str(sizes[0]) if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}"
             yield _said(SEVERAL_GAINS, n=n, tests=how_many(count, "test"), parts=parts, called=calls_note)
         else:
-            yield _said(NO_ALONE, called=calls_note)
+            yield _explain_missing_alone([group.hybrid for group in groups], calls_note)
         pairs = [
             rows.where_answered(group.specialist, group.hybrid)[0] for group in groups if group.specialist is not None
         ]

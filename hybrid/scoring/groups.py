@@ -95,6 +95,14 @@ def own_command(solvers: Sequence[Scored]) -> str:
     return next((command for command in last if command.startswith("hybrid ")), AGAIN)
 
 
+def alone_not_begun(scored: Scored) -> bool:
+    """Return whether a solver's run was to ask the MLLM alone too, and has no attempts of it yet."""
+    if scored.folder is None or is_imported(scored):
+        return False
+    asked_for = {word_of(name) for name in scored.manifest["solvers"]}
+    return ALONE in asked_for and ALONE not in map(word_of, scored.folder.solvers())
+
+
 def control(scored: Scored) -> str | None:
     """Return the control that produced a solver's tool output (`blank`, `shuffled`, `oracle`); None for real tools."""
     return None if scored.tool_output == REAL else scored.tool_output

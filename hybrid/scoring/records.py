@@ -41,6 +41,9 @@
 - group.NAME (string) = the value of the additional grouping NAME, an argument of `--by`
 - value.NAME (double) = the additional number NAME of the score [parquet]
 
+Tokens, cost and seconds are null if a reply of an earlier run was reused (`--cache-replies`), because they would leave
+it out.
+
 Columns marked `table` or `parquet` are only in that one of the two. The pages of a report read the same list, and add
 columns for people. No column is a map, because the library `datasets` cannot read maps.
 """
@@ -58,7 +61,7 @@ from typing import TYPE_CHECKING, Any
 
 from hybrid.core.machine_paths import hide_paths
 from hybrid.core.option_rotation import ROTATED
-from hybrid.core.types import Attempt, BrokenQuestion, Question, Score, Usage, base_id
+from hybrid.core.types import COST_FIELDS, Attempt, BrokenQuestion, Question, Score, Usage, base_id
 from hybrid.display.html import as_html, joined, paragraph, stored_picture
 from hybrid.display.tables import Column, Table
 from hybrid.log.attempts import Recorded
@@ -153,11 +156,13 @@ class Row:
             ]
         # The remaining columns are counted by the usage, under the same name but for one.
         field = {"call_seconds": "seconds"}.get(name, name)
-        return None if self.usage is None else getattr(self.usage, field)
+        if self.usage is None or (field in COST_FIELDS and not self.usage.is_complete):
+            return None
+        return getattr(self.usage, field)
 
 
 def _tokens(row: Row) -> int | None:
-    tokens = None if row.usage is None else known_tokens(row.usage)
+    tokens = known_tokens(row.usage) if row.usage is not None and row.usage.is_complete else None
     return None if tokens is None else sum(tokens)
 
 
@@ -182,7 +187,7 @@ MADE: Mapping[str, Callable[[Row], Any]] = {
     "tools": lambda row: " + ".join(row.heard.tools) if row.heard and not row.heard.no_trace else None,
     "finding": lambda row: row.heard.finding if row.heard else None,
     "tokens": _tokens,
-    "seconds": lambda row: row.attempt.seconds if row.attempt else None,
+    "seconds": lambda row: row.attempt.seconds if row.attempt and row.usage and row.usage.is_complete else None,
     "started": lambda row: (
         datetime.fromtimestamp(at, UTC) if row.attempt and (at := row.attempt.started) is not None else None
     ),

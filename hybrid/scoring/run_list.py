@@ -18,14 +18,16 @@ from typing import Any, Final, Literal, get_args
 from hybrid.benchmarks.base import Benchmark
 from hybrid.core.errors import HybridError, UsageError, did_you_mean
 from hybrid.core.secrets import redact
-from hybrid.core.types import Json, Usage
+from hybrid.core.types import COST_FIELDS, Json, Usage
 from hybrid.display.tables import NONE, Column, Table, share
+from hybrid.display.terminal import how_many
 from hybrid.log.folder import RunFolder
 from hybrid.log.listing import ListedRun, State, list_runs
 from hybrid.plugins.registry import load
 from hybrid.scoring.paths import options_for
 from hybrid.scoring.reports import Report
 from hybrid.scoring.runs import score_run
+from hybrid.scoring.sections.cost import REUSED
 
 Sort = Literal["date", "name", "score", "cost", "n"]
 SORTS: Final[tuple[Sort, ...]] = get_args(Sort)
@@ -70,12 +72,29 @@ class SolverSummary:
 
     @property
     def cost_usd(self) -> float | None:
-        """The cost in US dollars, if a price is known."""
-        return None if self.usage is None else self.usage.cost_usd
+        """The cost in US dollars; None if no price is known or replies of earlier runs were reused."""
+        return self.usage.cost_usd if self.usage is not None and self.usage.is_complete else None
+
+    @property
+    def tokens(self) -> int | None:
+        """Tokens in and out; None if unknown or replies of earlier runs were reused."""
+        if self.usage is None or not self.usage.is_complete:
+            return None
+        return self.usage.input_tokens + self.usage.output_tokens
+
+    @property
+    def reused_note(self) -> str:
+        """A sentence on reused replies; empty without any."""
+        if self.usage is None or self.usage.is_complete:
+            return ""
+        calls = f"{self.usage.reused_calls:,} of {how_many(self.usage.model_calls, 'model call')}"
+        return f"{self.solver}: {calls} answered by {REUSED}, so tokens, cost and seconds are not known."
 
     def as_json(self) -> dict[str, Json]:
         """Return the summary as JSON."""
         usage = None if self.usage is None else asdict(self.usage)
+        if usage is not None and self.usage is not None and not self.usage.is_complete:
+            usage |= dict.fromkeys(COST_FIELDS)
         facts: dict[str, Json] = {"answered": self.answered, "metric": self.metric or None, "score": self.score}
         return {**facts, "failed": self.failed, "cost_usd": self.cost_usd, "wall_s": self.wall_s, "usage": usage}
 
@@ -119,7 +138,8 @@ class RunList(Report):
     def tables(self) -> tuple[Table, ...]:
         """Return the table of runs."""
         columns = tuple(Column(name, "right" if name in NUMBERS else "left") for name in HEADINGS)
-        return (Table("", columns, tuple(_cells(run, summary) for run, summary in self.entries)),)
+        notes = tuple(f"{run.path}: {summary.reused_note}" for run, summary in self.entries if summary.reused_note)
+        return (Table("", columns, tuple(_cells(run, summary) for run, summary in self.entries), notes),)
 
     def rows(self) -> list[dict[str, Json]]:
         """Return a record for each solver of each run."""
@@ -192,7 +212,8 @@ class RunDetails(Report):
         metric = next((summary.metric for summary in self.solvers if summary.metric), "score")
         names = ("solver", "answered", "failed", metric, "tool calls", "tokens", "cost", "seconds")
         columns = tuple(Column(name, "left" if name == "solver" else "right") for name in names)
-        return (facts, Table("", columns, tuple(_solver_cells(self.run, summary) for summary in self.solvers)))
+        notes = tuple(summary.reused_note for summary in self.solvers if summary.reused_note)
+        return (facts, Table("", columns, tuple(_solver_cells(self.run, summary) for summary in self.solvers), notes))
 
     def rows(self) -> list[dict[str, Json]]:
         """Return a record for each solver."""
@@ -253,7 +274,8 @@ def _scored_summary(folder: RunFolder, solver: str, answered: int) -> SolverSumm
     benchmark: Benchmark = load("hybrid.benchmarks", scored.benchmark)
     name = benchmark.card.headline[0]
     value = next((metric.value for metric in scored.metrics if metric.name == name), None)
-    return SolverSummary(solver, answered, name, value, scored.failed, scored.usage, scored.wall_s)
+    wall_s = scored.wall_s if scored.usage is None or scored.usage.is_complete else None
+    return SolverSummary(solver, answered, name, value, scored.failed, scored.usage, wall_s)
 
 
 def _usage_of(folder: RunFolder, solver: str) -> Usage | None:
@@ -314,7 +336,7 @@ def _solver_cells(run: ListedRun, summary: SolverSummary) -> tuple[str, ...]:
         NONE if summary.failed is None else f"{summary.failed:,}",
         _number(summary.score, "{:.3f}"),
         NONE if usage is None else f"{usage.tool_calls:,}",
-        NONE if usage is None else f"{usage.input_tokens + usage.output_tokens:,}",
+        _number(summary.tokens, "{:,}"),
         _number(summary.cost_usd, "${:.4f}"),
         _number(summary.wall_s, "{:.0f}"),
     )

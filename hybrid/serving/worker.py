@@ -74,7 +74,9 @@ def main() -> None:
     # Prepare a process that may crash, hang or be killed at any time.
     import resource
 
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # A terminal signals all processes of a run; the run decides when its workers end.
+    for number in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
     faulthandler.enable(all_threads=False)
     _, hard = resource.getrlimit(resource.RLIMIT_CORE)
     resource.setrlimit(resource.RLIMIT_CORE, (0, hard))

@@ -88,14 +88,16 @@ def model_call(typed: str, provider: str, messages: Sequence[Message]) -> SpanFa
 
 def model_reply(message: AssistantMessage, cost_usd: float | None) -> SpanFacts:
     """End the span with the reply of a model and its cost."""
-    used = message.usage
+    # Another run has paid for a reused reply.
+    used = None if message.reused else message.usage
     attributes: Mapping[str, Json] = {
         "gen_ai.usage.input_tokens": used.input_tokens if used else None,
         "gen_ai.usage.output_tokens": used.output_tokens if used else None,
         "gen_ai.usage.reasoning.output_tokens": used.reasoning_tokens if used else None,
         "gen_ai.usage.cache_read.input_tokens": used.cached_tokens if used else None,
         "gen_ai.response.finish_reasons": [message.finish_reason] if message.finish_reason else None,
-        "hybrid.cost_usd": cost_usd,
+        "hybrid.cost_usd": None if message.reused else cost_usd,
+        "hybrid.reused": message.reused or None,
         "hybrid.requests": message.attempts,
     }
     return SpanFacts(attributes, {"gen_ai.output.messages": [_message(message)]})

@@ -12,6 +12,8 @@ import httpx
 
 # Largest size in bytes of one message, over HTTP and stdio; eight images of a megapixel have less.
 MAX_MESSAGE_BYTES: Final = 16 * 2**20
+# An empty line ends an event; a line ends with LF, CRLF or CR (WHATWG, server-sent events).
+EVENT_ENDS: Final = (b"\n\n", b"\n\r\n", b"\r\r")
 
 
 class MessageTooLargeError(httpx.HTTPError):
@@ -29,11 +31,16 @@ class BoundedBody(httpx.AsyncByteStream):
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         """Yield the chunks."""
-        length = 0
+        length, tail = 0, b""
         async for chunk in self._stream:
-            # An empty line ends an event.
-            end = max(chunk.rfind(b"\n\n"), chunk.rfind(b"\n\r\n")) if self._has_events else -1
-            length = len(chunk) - end - 1 if end >= 0 else length + len(chunk)
+            length += len(chunk)
+            if self._has_events:
+                # The last bytes of earlier chunks are searched too: the end of an event may be split between chunks.
+                searched = tail + chunk
+                ends = [searched.rfind(mark) + len(mark) for mark in EVENT_ENDS if mark in searched]
+                if ends:
+                    length = len(searched) - max(ends)
+                tail = searched[-3:]
             if length > MAX_MESSAGE_BYTES:
                 raise MessageTooLargeError(f"a message of more than {MAX_MESSAGE_BYTES:,} bytes")
             yield chunk

@@ -46,6 +46,7 @@ NO_PATH, GONE = frozenset({404, 405, 501}), frozenset({404, 410})
 IN_DOUBT = frozenset({408, 502, 504})
 LOST_TWICE: Final = {"error": {"message": "the provider lost it in two batches: omit --batch to ask directly"}}
 NOT_AGAIN: Final = {"error": {"message": "the provider lost its batch, and the run's budget allows no second request"}}
+UNCONFIRMED_BATCH: Final = "the provider neither confirmed batch {batch} nor lists it"
 
 
 @dataclass(frozen=True)
@@ -163,13 +164,13 @@ class Follower:
             young_s = ANSWER_LOST_S - (self._timer.wall() - batch.at) if in_doubt else 0.0
             identity = await self._search(batch, min(young_s, ANSWER_LOST_S))
             if identity is None and in_doubt:
-                return await self._give_up(batch)
+                return await self._give_up(batch, UNCONFIRMED_BATCH.format(batch=batch.name))
         if identity is None and (path is not None or batch.input):
             try:
                 taking = f"{batch.model} takes no batch"
                 identity = await self._retry(partial(self._submit, batch.name, path), taking, batch.name)
             except _LostError:
-                return await self._give_up(batch)
+                return await self._give_up(batch, UNCONFIRMED_BATCH.format(batch=batch.name))
             except StatusError as error:
                 await delete_input(self._api, self._journal, batch.name)
                 if path is not None:
@@ -222,19 +223,23 @@ class Follower:
             await self._timer.sleep(pause)
             pause = min(2 * pause, LAST_LOOK_S)
 
-    async def _give_up(self, batch: LoggedBatch) -> LoggedBatch:
-        """Give up a batch that the provider does not have: its requests count as paid, and are sent again once."""
+    async def _give_up(self, batch: LoggedBatch, reason: str) -> LoggedBatch:
+        """Give up a batch without results, for this reason: its requests count as paid, and are sent again once."""
         await delete_input(self._api, self._journal, batch.name)
         changed = self._journal.change(batch.name, state="lost")
         self.times_lost.update(batch.calls)
         affordable = self._count_lost(len(batch.calls))
         resent_calls = [call for call in batch.calls if affordable and self.times_lost[call] == 1]
         tell(
-            f"note: {batch.model}: the provider does not have batch {batch.id or batch.name} any more: its "
+            f"note: {batch.model}: {reason}: its "
             f"{len(batch.calls):,} requests count as paid, {len(resent_calls):,} are sent again"
         )
         log.warning(
-            "batch %s is lost, %d of %d are sent again", batch.id or batch.name, len(resent_calls), len(batch.calls)
+            "batch %s is lost (%s), %d of %d are sent again",
+            batch.id or batch.name,
+            reason,
+            len(resent_calls),
+            len(batch.calls),
         )
         for call in batch.calls:
             error = LOST_TWICE if self.times_lost[call] > 1 else NOT_AGAIN
@@ -267,8 +272,8 @@ class Follower:
         out.back, out.ended = out.requests, True
         rest = [call for place, call in enumerate(batch.calls) if place not in delivered_indices]
         self._refused_in_a_row = 0 if delivered_indices else self._refused_in_a_row
-        if look is None:
-            await self._give_up(self._journal.known[batch.name])
+        if isinstance(look, str):
+            await self._give_up(self._journal.known[batch.name], look)
         else:
             await delete_input(self._api, self._journal, batch.name)
             if look.errors:
@@ -278,14 +283,14 @@ class Follower:
                 for call in rest:
                     self._give(call, (look.missing, dumped(error)))
                 self._journal.change(batch.name, state="over")
-        state = "lost" if look is None else look.state
+        state = "lost" if isinstance(look, str) else look.state
         log.info("batch %s: %s, %d of %d", identity, state, len(delivered_indices), len(batch.calls))
         self._tell(0.0)
 
     async def _wait_for_end(
         self, batch: LoggedBatch, identity: str, delivered_indices: set[int], out: _OpenBatch
-    ) -> BatchStatus | None:
-        """Return the ended batch, with its results handed out; None if the provider no longer has it."""
+    ) -> BatchStatus | str:
+        """Return the ended batch, with its results handed out, or the reason why it has none for these requests."""
         missing_since: float | None = None
         while True:
             try:
@@ -299,6 +304,7 @@ class Follower:
                     other = await self._search(batch, 0.0)
                     # If batches have names, only this one can match.
                     other = None if other == identity else other
+                    reason = f"the results of batch {identity} contain no request of this run"
                 else:
                     other, missing_since, out.back = identity, None, look.back
                     await self._pause(out.since)
@@ -308,8 +314,9 @@ class Follower:
                 now = self._timer.clock()
                 missing_since = now if missing_since is None else missing_since
                 other = await self._look_for(batch, identity, now - missing_since)
+                reason = f"the provider no longer has batch {identity}"
             if other is None:
-                return None
+                return reason
             if other != identity:
                 identity = other
                 self._journal.change(batch.name, id=identity)

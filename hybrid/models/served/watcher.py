@@ -53,7 +53,8 @@ def _signal_group(group: int, number: signal.Signals) -> None:
 
 
 if __name__ == "__main__":
-    # A terminal's Ctrl-C is for the program, which then closes the pipe.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # Ctrl-C and a closed terminal are for the program, which then closes the pipe.
+    for number in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
     ended = main(sys.argv[1:])
     sys.exit(ended if ended >= 0 else 128 - ended)

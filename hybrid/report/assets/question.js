@@ -70,9 +70,11 @@ function askEntry(ask, number, of, known) {
   const usage = [
     `${report.plural(ask.model_calls, "model call")}`,
     ask.tool_calls ? report.plural(ask.tool_calls, "tool call") : null,
-    `${ask.input_tokens.toLocaleString("en")} tokens in, ${ask.output_tokens.toLocaleString("en")} out`,
-    money(ask.cost_usd),
-    report.seconds(ask.seconds),
+    ...(ask.reused_calls ? [`${ask.reused_calls} answered by replies of earlier runs: tokens, cost and seconds not known`] : [
+      `${ask.input_tokens.toLocaleString("en")} tokens in, ${ask.output_tokens.toLocaleString("en")} out`,
+      money(ask.cost_usd),
+      report.seconds(ask.seconds),
+    ]),
   ].filter(Boolean).join(" · ");
   // A reply that is the last message as it stands is not said twice.
   const last = ask.steps.filter((step) => step.kind === "model").at(-1);
@@ -91,7 +93,8 @@ function askEntry(ask, number, of, known) {
 
 function solverColumn(entry, state, page, bench) {
   const known = new Map(page.pictures.map((one) => [one.name, one]));
-  const total = entry.asks.reduce((sum, ask) => sum + ask.input_tokens + ask.output_tokens, 0);
+  const isReused = entry.asks.some((ask) => ask.reused_calls);
+  const total = isReused ? 0 : entry.asks.reduce((sum, ask) => sum + ask.input_tokens + ask.output_tokens, 0);
   const line = (name, value) => (value ? report.el("div", {}, report.el("dt", { text: name }), value) : null);
   const credit = entry.correct !== null && entry.correct > 0 && entry.correct < 1 ? ` (${entry.correct.toFixed(2)})` : "";
   const isSampled = bench.sampledHere && report.isError(state);

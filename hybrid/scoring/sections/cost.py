@@ -33,10 +33,14 @@ def tokens(usage: Usage) -> tuple[int, int] | None:
 
 def uncounted(usage: Usage) -> str:
     """Return a note on token counts and costs that are unknown or not counted; empty if nothing is missing."""
-    missing, calls, reused = usage.uncounted_calls, usage.model_calls, usage.reused_calls
+    missing, calls = usage.uncounted_calls, usage.model_calls
     notes = [f"tokens and USD unknown: {missing} of {calls} replies came without token counts"] if missing else []
-    notes += [f"{REUSED}: {reused} of {calls}, not counted"] if reused else []
-    return "; ".join(notes)
+    return "; ".join(filter(None, (*notes, reused_note(usage))))
+
+
+def reused_note(usage: Usage) -> str:
+    """Return a note on replies of earlier runs, which no token count, cost or time covers; empty without any."""
+    return "" if usage.is_complete else f"{REUSED}: {usage.reused_calls} of {usage.model_calls}, not counted"
 
 
 # In order of preference. A solver that calls no model costs no dollars and no tokens.

@@ -46,7 +46,7 @@ from hybrid.scoring.definitions import statistic
 from hybrid.scoring.faults import reply_ends, tool_faults
 from hybrid.scoring.result import QUESTIONS, Result
 from hybrid.scoring.score import Scored
-from hybrid.scoring.sections.cost import tokens, uncounted
+from hybrid.scoring.sections.cost import reused_note, tokens, uncounted
 
 NAME = "outcomes"
 BATCHES = "asked in batches, which tell no latency"
@@ -99,6 +99,7 @@ def _spent(solver: Scored, usage: Usage, row: Result) -> Iterator[Result]:
             )
     for name, unit, value in spent:
         note = uncounted(usage) if name in ("tokens in", "tokens out", "cost") else ""
+        note = reused_note(usage) if unit == "seconds" else note
         note = BATCHES if solver.in_batches and unit == "seconds" else note
         yield replace(row, quantity=name, unit=unit, value=value, note=note)
 

@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,23 +11,33 @@ import pytest
 
 import hybrid
 from bench._chat_server import answer_body, framed, on_thread, sight
+from hybrid.cli import cli
 from hybrid.core.errors import UsageError
+from hybrid.core.messages import AssistantMessage, TokenUsage
 from hybrid.core.secrets import keep_secret
+from hybrid.core.types import Usage
+from hybrid.display.tables import NONE
 from hybrid.log.folder import RunFolder
 from hybrid.models.base import CallKey, ReusedReply
+from hybrid.running.probes import SIGHT_PROBE
 from hybrid.running.replies import RunReplies
 from hybrid.running.reply_cache import ReplyCache, ReusingLog
+from hybrid.scoring.ablation import _count_calls
+from hybrid.scoring.run_list import list_scored, show_run
 from hybrid.scoring.sections.unchanged import spent
+from hybrid.tracing import model_reply
 
 SENT: list[bytes] = []
+PROBES: list[bytes] = []
 
 
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
-    """A model that answers "(A)"; each of its requests is put into `SENT`."""
+    """A model that answers "(A)"; each of its requests is put into `SENT`, those of probes into `PROBES`."""
 
     def reply(_head: bytes, body: bytes) -> bytes:
         if (probed := sight(body)) is not None:
+            PROBES.append(body)
             return probed
         SENT.append(body)
         return framed(answer_body({"content": "Answer: (A)"}, "stop"))
@@ -41,6 +52,7 @@ def options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, address: str) -> di
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HYBRID_HOME", str(tmp_path / "home"))
     SENT.clear()
+    PROBES.clear()
     priced = {"price": "1000/1000"}
     asked = {"data": "sample", "task": "Jigsaw", "limit": 2, "solvers": ["mllm"]}
     return {**asked, "model": "openai:mock", "base_url": address, "model_arg": priced, "cache_replies": True}
@@ -51,6 +63,38 @@ def usage_of(run: Path) -> list[dict[str, Any]]:
     return [exchange["reply"]["usage"] for line in lines for exchange in json.loads(line)["exchanges"]]
 
 
+def check_shown_costs(folder: Path) -> None:
+    """Check that no view of a run whose replies were all reused shows its tokens, cost or seconds."""
+    shown = show_run(folder)
+    assert shown.tables()[1].rows[0][-3:] == (NONE, NONE, NONE)
+    note = "mllm: 2 of 2 model calls answered by replies of earlier runs (--cache-replies), so tokens, cost and seconds"
+    assert shown.tables()[1].notes == (f"{note} are not known.",)
+    (row,) = shown.rows()
+    assert (row["cost_usd"], row["wall_s"]) == (None, None)
+    assert isinstance(row["usage"], dict)
+    assert (row["usage"]["input_tokens"], row["usage"]["seconds"], row["usage"]["reused_calls"]) == (None, None, 2)
+    assert list_scored([folder]).tables()[0].rows[0][6] == NONE
+    words = ["export", str(folder), "--to", "every_eval_ever", "-o", "shared", "--allow", "generated"]
+    assert cli.main(words, standalone_mode=False) == 0
+    (samples,) = Path("shared").rglob("*.jsonl")
+    for line in samples.read_text().splitlines():
+        sample = json.loads(line)
+        assert sample["metadata"]["reused_calls"] == "1"
+        assert not {"token_usage", "performance"} & set(sample)
+    usage = Usage(model_calls=2, reused_calls=2, cost_usd=0.0)
+    assert _count_calls(usage) == {"model_calls": 2, "tool_calls": 0, "reused_calls": 2, "cost_usd": None}
+    for question in hybrid.table(folder / "mllm"):
+        assert [question[name] for name in ("tokens", "cost_usd", "call_seconds", "seconds")] == [None] * 4
+        assert question["model_calls"] == 1
+
+
+def test_the_span_of_a_reused_reply_has_no_tokens_and_no_cost() -> None:
+    message = AssistantMessage("(A)", usage=TokenUsage(7, 1), reused=True)
+    facts = model_reply(message, 0.0).attributes
+    assert (facts["gen_ai.usage.input_tokens"], facts["hybrid.cost_usd"], facts["hybrid.reused"]) == (None, None, True)
+    assert model_reply(replace(message, reused=False), 0.5).attributes["hybrid.cost_usd"] == 0.5
+
+
 def test_a_second_run_sends_nothing_spends_nothing_and_says_so(
     options: dict[str, Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -59,26 +103,48 @@ def test_a_second_run_sends_nothing_spends_nothing_and_says_so(
     assert [usage["cost_usd"] for usage in usage_of(Path("first"))] == [pytest.approx(0.11)] * 2
     second = hybrid.run("blink", out="second", **options)
     assert len(SENT) == 2
+    # Each run asks its server by itself whether the model sees.
+    assert len(PROBES) == 4
     for usage in usage_of(Path("second")):
         assert (usage["model_calls"], usage["reused_calls"]) == (1, 1)
         assert (usage["input_tokens"], usage["output_tokens"], usage["cost_usd"]) == (0, 0, 0.0)
-    # Two questions, and two requests that ask whether the model sees.
-    assert json.loads(Path("second/manifest.json").read_text())["reused_replies"] == 4
+    assert json.loads(Path("second/manifest.json").read_text())["reused_replies"] == 2
     assert "reused_replies" not in json.loads(Path("first/manifest.json").read_text())
     assert second.as_json()["solvers"]["mllm"]["metrics"] == first.as_json()["solvers"]["mllm"]["metrics"]
     assert "answered by replies of earlier runs" in " ".join(str(second).split())
     assert "earlier runs" not in str(first)
-    assert "4 model calls answered by replies of earlier runs (--cache-replies)" in capsys.readouterr().err
+    assert "2 model calls answered by replies of earlier runs (--cache-replies)" in capsys.readouterr().err
     cost = " ".join(hybrid.compare("first/mllm", "second/mllm", only=["cost"]).render("text").split())
     assert "replies of earlier runs (--cache-replies): 2 of 2, not counted" in cost
     # The run that paid for nothing is not called the least expensive.
     assert "The least and the most expensive" not in cost
     for attempt in RunFolder(Path("second")).recorded("mllm").by_id.values():
         assert spent(attempt) == {"USD": None, "tokens": None, "seconds": None}
+    check_shown_costs(Path("second"))
     # A longer run pays for what is new alone, and continuing keeps the count.
     hybrid.run("blink", out="second", **{**options, "limit": 3})
     assert len(SENT) == 3
-    assert json.loads(Path("second/manifest.json").read_text())["reused_replies"] == 4
+    assert json.loads(Path("second/manifest.json").read_text())["reused_replies"] == 2
+
+
+def test_a_server_that_lost_its_sight_is_refused(options: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    hybrid.run("blink", out="first", **options)
+    is_probe, blind = sight, framed(answer_body({"content": "I see no picture."}, "stop"))
+    monkeypatch.setitem(globals(), "sight", lambda body: None if is_probe(body) is None else blind)
+    with pytest.raises(UsageError, match="does not see"):
+        hybrid.run("blink", out="second", **options)
+    assert len(SENT) == 2
+
+
+def test_damaged_entries_are_asked_again_and_not_counted(options: dict[str, Any]) -> None:
+    hybrid.run("blink", out="first", **options)
+    entries = [path for path in Path("home/replies").rglob("*") if path.is_file()]
+    assert len(entries) == 2
+    entries[0].write_bytes(b"damaged")
+    second = hybrid.run("blink", out="second", **options)
+    assert len(SENT) == 3
+    assert json.loads(Path("second/manifest.json").read_text())["reused_replies"] == 1
+    assert "1 of 2 model calls answered by replies of earlier runs" in " ".join(str(second).split())
 
 
 @pytest.mark.parametrize(
@@ -124,22 +190,24 @@ def log_of(folder: Path, cache: ReplyCache) -> ReusingLog:
     return ReusingLog(RunReplies(folder / "replies.jsonl", lambda _: ()), cache)
 
 
-CALL = CallKey("q1", 0, 2, "", "mllm")
+CALL, PROBE = CallKey("q1", 0, 2, "", "mllm"), CallKey(SIGHT_PROBE)
 
 
 def test_the_place_of_a_call_counts_and_its_solver_does_not(tmp_path: Path) -> None:
     cache = ReplyCache(tmp_path / "cache", "model")
-    log_of(tmp_path, cache).keep(CALL, "sha", b"said")
+    for call in (CALL, PROBE):
+        log_of(tmp_path, cache).keep(call, "sha", b"said")
     (tmp_path / "other").mkdir()
     other = log_of(tmp_path / "other", cache)
     reply = other.find_reply(CallKey("q1", 0, 2, "", "verify"), "sha")
-    assert (reply, type(reply), other.reused) == (b"said", ReusedReply, 1)
+    assert (reply, type(reply)) == (b"said", ReusedReply)
     for call, sha256 in (
         (CallKey("q2", 0, 2, "", "mllm"), "sha"),
         (CallKey("q1", 1, 2, "", "mllm"), "sha"),
         (CallKey("q1", 0, 3, "", "mllm"), "sha"),
         (CallKey("q1", 0, 2, "", "mllm@2"), "sha"),
         (CALL, "another"),
+        (PROBE, "sha"),
     ):
         assert other.find_reply(call, sha256) is None
     assert ReplyCache(tmp_path / "cache", "another model").find(CALL, "sha") is None

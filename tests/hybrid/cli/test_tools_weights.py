@@ -8,7 +8,10 @@ from typing import Any
 
 import pytest
 
+from hybrid.core.errors import WeightsError
 from hybrid.plugins.weights import find_weights
+from hybrid.serving.loader import Loader
+from hybrid.tool import Tool
 from tests.finished_runs import Command, Words
 
 EYE = """
@@ -198,6 +201,21 @@ def test_absent_weights_name_the_command(command: Command, tiny: Path, eye_argum
     assert "weights absent: made/tiny is not on disk (`hybrid tools fetch eye` fetches it)" in auto.err
     result = command("tools", "check", "eye", *eye_arguments, "--weights", "no/where")
     assert f"weights absent: no/where is not at {hub.url}" in result.err
+
+
+def test_check_goes_on_after_a_tool_whose_weights_do_not_load(
+    command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(loader: Loader, tool: Tool) -> Any:
+        if tool.card.name == "similarity":
+            raise WeightsError("similarity/model.safetensors: header too small")
+        return load(loader, tool)
+
+    load = Loader.load
+    monkeypatch.setattr(Loader, "load", fail)
+    result = command("tools", "check", "similarity", "saliency", "--backend", "classical", code=3)
+    assert result.err.splitlines()[0] == "hybrid: similarity/model.safetensors: header too small"
+    assert result.out.splitlines()[0].startswith("0 of 1 wrong: saliency, classical backend")
 
 
 @pytest.mark.system

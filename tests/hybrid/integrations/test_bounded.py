@@ -49,6 +49,12 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
         ([b"x" * 20, b"y" * 20], "application/json"),
         ([EVENT] * 90, "text/event-stream"),
         ([EVENT * 90], "text/event-stream"),
+        # The end of an event is split between chunks.
+        ([b"data: 12345678\n", b"\n"] * 9, "text/event-stream"),
+        ([b"data: 12345678\r\n", b"\r\n"] * 9, "text/event-stream"),
+        ([b"data: 12345678\r\n\r", b"\n"] * 9, "text/event-stream"),
+        ([b"data: 12345678\r", b"\n", b"\r", b"\n"] * 9, "text/event-stream"),
+        ([b"data: 12345678\r", b"\r"] * 9, "text/event-stream"),
     ],
 )
 async def test_messages_within_the_limit_are_read(chunks: Sequence[bytes], kind: str) -> None:
@@ -61,6 +67,8 @@ async def test_messages_within_the_limit_are_read(chunks: Sequence[bytes], kind:
         ([b"x" * 20, b"y" * 21], {}),
         ([EVENT, b"data: 1\n" * 5, b"x"], {"content-type": "text/event-stream"}),
         ([b"x" * 99], {"content-type": "text/event-stream"}),
+        # Single line ends do not end an event.
+        ([b"data: 1\r", b"\n"] * 5, {"content-type": "text/event-stream"}),
         ([b"x"], {"content-encoding": "gzip"}),
     ],
 )

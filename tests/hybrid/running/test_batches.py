@@ -113,6 +113,18 @@ def test_each_request_that_failed_is_asked_again(config: RunConfig, model: str, 
     assert sum(step.data.get("retries", 0) for item in steps for step in item if step.kind == "model") == 2
 
 
+def test_a_batch_without_results_of_the_run_is_named_as_what_it_is(
+    config: RunConfig, capsys: pytest.CaptureFixture[str]
+) -> None:
+    behaviour = Behaviour(looks=0, fate=lambda batch, place: "lost" if batch == 0 else "succeeded")
+    with batch_server(behaviour) as server:
+        assert go(replace(at(config, server), solvers=("mllm",))).failures == ()
+        assert sizes(server) == [6, 6]
+    err = " ".join(capsys.readouterr().err.split())
+    assert "contain no request of this run: its 6 requests count as paid, 6 are sent again" in err
+    assert "no longer has" not in err
+
+
 @pytest.mark.parametrize("ends", ["expired", "cancelled"])
 def test_of_a_batch_that_ends_early_what_is_done_is_used(config: RunConfig, ends: str) -> None:
     behaviour = Behaviour(looks=0, ends=lambda number: ends if number == 0 else "completed")

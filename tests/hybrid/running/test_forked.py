@@ -220,6 +220,18 @@ def test_a_signal_ends_both(number: signal.Signals, tmp_path: Path) -> None:
     assert cleaned.exists() == (number == signal.SIGINT)
 
 
+def test_a_closed_terminal_is_left_to_the_parent() -> None:
+    body = """
+    def steps():
+        os.kill(os.getpid(), signal.SIGHUP)
+        yield os.getpid()
+
+    with closing(in_fork(steps())) as made:
+        print(next(made) != os.getpid(), signal.getsignal(signal.SIGHUP).name)
+    """
+    assert run_program(body) == "True SIG_DFL\n"
+
+
 def test_beside_another_thread_nothing_is_forked() -> None:
     assert run_program(TEXT["beside_another_thread_nothing_is_forked"]) == "True\n"
 

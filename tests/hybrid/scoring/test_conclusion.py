@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hybrid.core.types import Cell, Fault, Metric, Question, Reply, Usage
+from hybrid.log.folder import RunFolder
 from hybrid.plugins.registry import load
 from hybrid.scoring.compare import Comparison, ComparisonOptions, SolverPair, compare
 from hybrid.scoring.conclusion import Sentence, cases, conclusion
@@ -120,7 +121,7 @@ REVIEW = {"equal", "used", "room", "selection", "calls", "price", "place", "word
 # Those of `limits.partial` are in tests/hybrid/benchmarks, of `limits.predicted` in predictions/test_join.py, of
 # `trained` in test_as_trained.py.
 BY_HAND = {
-    *["gain.units", "gain.waiting", "specialists.units", "specialists.waiting", "solvers.waiting"],
+    *["gain.units", "gain.waiting", "gain.not_begun", "specialists.units", "specialists.waiting", "solvers.waiting"],
     *["gain.uneven", "specialists.uneven", "solvers.no_interval"],
     *["content.units", "content.apart", "content.waiting", "tasks.shown", "tasks.none", "tasks.rest", "tasks.untested"],
     *(
@@ -194,6 +195,20 @@ def test_no_sentence_says_more_than_its_interval(full: Comparison, tools: str, a
             assert ahead == (row.b == "controller") == (f"{sentence}.more" in text) or (
                 ahead != (row.b == "controller") and f"{sentence}.less" in text
             )
+
+
+def test_a_model_alone_that_the_run_has_not_begun_is_not_said_to_be_missing(
+    synthetic_runs: Any, tmp_path: Path
+) -> None:
+    run = synthetic_runs.from_letters(
+        tmp_path / "real", {"controller": {"Jigsaw": "rw"}}, costing=synthetic_runs.calling
+    )
+    folder = RunFolder(run.path)
+    facts = folder.manifest["solvers"]["controller"]
+    folder.write_manifest(folder.manifest | {"solvers": {"controller": facts, "mllm": facts}})
+    by_id = {sentence.id: sentence.text for sentence in conclusion(compare(compare_paths([run.path]).solvers))}
+    assert "because the run stopped before it asked mllm" in by_id["gain.not_begun"]
+    assert "gain.absent" not in by_id
 
 
 UNEVEN = {

@@ -425,6 +425,20 @@ async def test_a_closed_runner_answers_nobody_and_leaves_no_process(make: Make, 
 
 @pytest.mark.system
 @pytest.mark.usefixtures("started_workers")
+async def test_a_worker_ignores_the_signals_of_a_terminal(make: Make, ask: Any) -> None:
+    runner = make()
+    assert texts(await ask(runner, numbers(1))) == ["number 1"]
+    (supervisor,) = runner.executor._loops.values()
+    assert supervisor._worker is not None
+    process = supervisor._worker.process._process
+    for number in (signal.SIGINT, signal.SIGHUP):
+        process.send_signal(number)
+    assert texts(await ask(runner, numbers(2))) == ["number 2"]
+    assert supervisor._worker.process._process is process
+
+
+@pytest.mark.system
+@pytest.mark.usefixtures("started_workers")
 async def test_a_worker_that_does_not_start_is_an_outage(make: Make, ask: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     runner = make()
     monkeypatch.setattr(sys, "executable", shutil.which("false"))

@@ -125,6 +125,17 @@ def test_a_program_that_dies_leaves_no_process(tmp_path: Path, fakes: Any, numbe
     wait_for_end(processes(log))
 
 
+def test_a_server_and_its_watcher_ignore_the_signals_of_a_terminal() -> None:
+    code = "import signal; print([signal.getsignal(getattr(signal, name)).name for name in ('SIGINT', 'SIGHUP')])"
+    watcher = Path(process.__file__).with_name("watcher.py")
+    # Its standard input stays open until it has ended.
+    with subprocess.Popen(
+        [sys.executable, "-E", watcher, sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as running:
+        assert running.stdout is not None
+        assert running.stdout.read() == b"['SIG_IGN', 'SIG_IGN']\n"
+
+
 def test_a_forked_child_does_not_keep_the_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The server ends with the program, even if a forked child goes on."""
     monkeypatch.setenv("HYBRID_VLLM", str(write_program(tmp_path)))
