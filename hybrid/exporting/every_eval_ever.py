@@ -202,7 +202,7 @@ class _Evaluation:
             question = self.scored.questions[score.id]
             sound = question if isinstance(question, Question) else None
             failed = score.outcome.failed
-            own = {"task": score.task, "outcome": score.outcome.value, "base": base_id(score.id)}
+            own: dict[str, object] = {"task": score.task, "outcome": score.outcome.value, "base": base_id(score.id)}
             own["cluster"] = score.cluster  # Without it, a reader of the file would resample questions of one picture
             attempt = attempts.get(score.id)
             exchanges = () if attempt is None else attempt.exchanges

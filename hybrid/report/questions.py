@@ -198,6 +198,9 @@ def _ask(exchange: Exchange, question: AnyQuestion, pictures: Pictures) -> AskEn
         images = tuple(pictures.of(ref, f"by {step.name}", drawing) for ref in step.images)
         steps.append(StepEntry(step.kind, step.name, step.text, step.seconds, fault, step.data, images))
         sizes |= {ref.name: (ref.image.width, ref.image.height) for ref in step.images}
+    usage: dict[str, Any] = {name: getattr(reply.usage, name) for name in OF_USAGE}
+    if not reply.usage.is_complete:
+        usage |= {name: None for name in OF_USAGE if name in COST_FIELDS}
     prompt = ask_prompt.parts
     if not isinstance(question, BrokenQuestion):
         parts: tuple[Any, ...] = tuple(part.image if isinstance(part, ImageRef) else part for part in prompt)
@@ -210,8 +213,5 @@ def _ask(exchange: Exchange, question: AnyQuestion, pictures: Pictures) -> AskEn
         steps=tuple(steps),
         reply=reply.text,
         outcome=reply.outcome.value,
-        **{
-            name: None if name in COST_FIELDS and not reply.usage.is_complete else getattr(reply.usage, name)
-            for name in OF_USAGE
-        },
+        **usage,
     )

@@ -5,7 +5,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -15,10 +15,11 @@ from hybrid.cli import cli
 from hybrid.core.errors import UsageError
 from hybrid.core.messages import AssistantMessage, TokenUsage
 from hybrid.core.secrets import keep_secret
-from hybrid.core.types import Usage
+from hybrid.core.types import BrokenQuestion, Exchange, Kind, Prompt, Reply, Usage
 from hybrid.display.tables import NONE
 from hybrid.log.folder import RunFolder
 from hybrid.models.base import CallKey, ReusedReply
+from hybrid.report.questions import _ask
 from hybrid.running.probes import SIGHT_PROBE
 from hybrid.running.replies import RunReplies
 from hybrid.running.reply_cache import ReplyCache, ReusingLog
@@ -71,8 +72,8 @@ def check_shown_costs(folder: Path) -> None:
     assert shown.tables()[1].notes == (f"{note} are not known.",)
     (row,) = shown.rows()
     assert (row["cost_usd"], row["wall_s"]) == (None, None)
-    assert isinstance(row["usage"], dict)
-    assert (row["usage"]["input_tokens"], row["usage"]["seconds"], row["usage"]["reused_calls"]) == (None, None, 2)
+    counts: Any = row["usage"]
+    assert (counts["input_tokens"], counts["seconds"], counts["reused_calls"]) == (None, None, 2)
     assert list_scored([folder]).tables()[0].rows[0][6] == NONE
     words = ["export", str(folder), "--to", "every_eval_ever", "-o", "shared", "--allow", "generated"]
     assert cli.main(words, standalone_mode=False) == 0
@@ -86,6 +87,14 @@ def check_shown_costs(folder: Path) -> None:
     for question in hybrid.table(folder / "mllm"):
         assert [question[name] for name in ("tokens", "cost_usd", "call_seconds", "seconds")] == [None] * 4
         assert question["model_calls"] == 1
+
+
+def test_the_page_of_a_question_has_no_tokens_and_no_cost_of_a_reused_reply() -> None:
+    usage = Usage(model_calls=1, reused_calls=1, cost_usd=0.0)
+    exchange = Exchange(Prompt(("Which?",), Kind.CHOICE), Reply("(A)", usage=usage))
+    entry = _ask(exchange, BrokenQuestion("q1", "Jigsaw", "no picture"), cast(Any, None))
+    assert (entry.input_tokens, entry.output_tokens, entry.cost_usd, entry.seconds) == (None, None, None, None)
+    assert (entry.model_calls, entry.reused_calls) == (1, 1)
 
 
 def test_the_span_of_a_reused_reply_has_no_tokens_and_no_cost() -> None:

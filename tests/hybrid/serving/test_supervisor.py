@@ -428,7 +428,8 @@ async def test_a_closed_runner_answers_nobody_and_leaves_no_process(make: Make, 
 async def test_a_worker_ignores_the_signals_of_a_terminal(make: Make, ask: Any) -> None:
     runner = make()
     assert texts(await ask(runner, numbers(1))) == ["number 1"]
-    (supervisor,) = runner.executor._loops.values()
+    executor: Any = runner.executor
+    (supervisor,) = executor._loops.values()
     assert supervisor._worker is not None
     process = supervisor._worker.process._process
     for number in (signal.SIGINT, signal.SIGHUP):
