@@ -176,7 +176,8 @@ def test_each_question_is_compared_with_fifty_calls_at_most(monkeypatch: pytest.
 
     compared = []
     monkeypatch.setattr(places, "_would_cover", lambda *pair: compared.append(pair))
-    places._by_chance(dict.fromkeys(names, [look]), dict.fromkeys(names, [target]), Counted())
+    looks, targets = {name: [look] for name in names}, {name: [target] for name in names}
+    places._by_chance(looks, targets, Counted())
     assert len(compared) == 400 * 50
     # The unit of a question is read a fixed number of times, not once for every other question.
     assert len(read) == 2 * 400
