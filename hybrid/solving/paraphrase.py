@@ -56,9 +56,11 @@ def _shifted(place: Place, by: int) -> Place:
 
 
 def _pattern(kept: Sequence[str], phrases: Sequence[str]) -> re.Pattern[str]:
-    """Match a text that stays, or else a phrase, neither inside of a word."""
+    """Match a text that stays, or else a phrase; both are whole words, at either end."""
     names = "|".join(rf"(?<!\w){re.escape(name)}(?!\w)" for name in kept) or r"(?!)"
-    alternatives = "|".join(rf"{_edge(phrase[0], '(?<!')}{re.escape(phrase)}" for phrase in phrases)
+    alternatives = "|".join(
+        rf"{_edge(phrase[0], '(?<!')}{re.escape(phrase)}{_edge(phrase[-1], '(?!')}" for phrase in phrases
+    )
     return re.compile(rf"(?P<kept>{names})|(?P<phrase>{alternatives})")
 
 

@@ -94,6 +94,9 @@ def test_names_stay_as_they_are() -> None:
     # A word that only begins or ends with a phrase is another one.
     assert wanted("This is nearest.", (("is nearest", "x"),)).text == "This x."
     assert wanted("axis nearest", (("is nearest", "x"),)).text == "axis nearest"
+    assert wanted("unsure, unsureness", (("unsure", "uncertain"),)).text == "uncertain, unsureness"
+    # A phrase that ends with a mark may stand before a word.
+    assert wanted("at: here", (("at: ", "by "),)).text == "by here"
 
 
 def test_the_first_of_two_phrases_at_one_place_counts() -> None:
