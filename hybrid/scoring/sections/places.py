@@ -142,7 +142,7 @@ def _spread(size: int, own: Sequence[int]) -> list[int]:
     ranks = np.linspace(0, count - 1, min(OTHERS, count)).round().astype(int)
     # The r-th index that is not in `own` is r plus the number of own ones before it.
     before = np.asarray(own, int) - np.arange(len(own))
-    return (ranks + np.searchsorted(before, ranks, side="right")).tolist()
+    return [int(index) for index in ranks + np.searchsorted(before, ranks, side="right")]
 
 
 def _would_cover(look: Look, target: Target) -> bool:

@@ -67,7 +67,7 @@ async def test_an_annotation_that_is_added_later_is_stored(tmp_path: Path) -> No
         assert await run(tmp_path) == 0
         first = RunFolder(tmp_path / "run").readable_questions()[0].by_id["a"]
         assert isinstance(first, Question)
-        stored = [Box(*place) if len(place) == 4 else Point(*place) for place in evidence]
+        stored = [Box(*place) if len(place) == 4 else Point(place[0], place[1]) for place in evidence]
         assert [annotation.place for annotation in first.evidence] == stored
 
 
