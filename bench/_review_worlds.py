@@ -47,6 +47,8 @@ class DrawnSolver:
     confidence: Floats | None = None
     tokens: Floats | None = None
     boxes: Sequence[Sequence[Box]] | None = None
+    # Of the tool, by question; "drawn" without.
+    versions: Sequence[str] = ()
 
     def reply(self, question: Question, place: int) -> Reply:
         """Return the reply to the question at this index."""
@@ -62,9 +64,10 @@ class DrawnSolver:
         """Return a call of the puzzle tool, whose rule answers (A) if `best` is 0."""
         confidence = 0.9 if self.confidence is None else float(self.confidence[place])
         results: Json = {} if self.found is None else {"best": 0 if self.found[place] else 1}
+        version = self.versions[place] if self.versions else "drawn"
         names = [f"img:{n + 1}" for n in range(len(question.images))]
         data: dict[str, Json] = {"images": names, "args": {}, "data": results, "confidence": confidence}
-        return Step("tool", "jigsaw", "a finding", 0.1, data={**data, "backend": "classical", "version": "drawn"})
+        return Step("tool", "jigsaw", "a finding", 0.1, data={**data, "backend": "classical", "version": version})
 
 
 def _crop_step(box: Box) -> Step:

@@ -88,7 +88,7 @@ def command(form: str | None, **options: Any) -> int:
     if options["benchmark"] is None or options["out"] is None:
         raise UsageError("give BENCHMARK and --out DIR, or two files with --recorded")
     from hybrid.plugins.registry import load_solver
-    from hybrid.running.study import cells_of
+    from hybrid.running.study import cells_of, leave_out_other_words
     from hybrid.solving.styles import PLAIN, fitting
 
     solver = options["solver"]
@@ -98,7 +98,9 @@ def command(form: str | None, **options: Any) -> int:
     config = config_of({**options, "solver": (solver,), "tool_output": "real", "show": "both"}, recorded)
     fit = fitting(config.model)
     style = fit.name if config.tool_style == PLAIN.name and not fit.is_plain else ""
-    cells = cells_of(options["depth"], solver, style)
+    cells, lacking = leave_out_other_words(cells_of(options["depth"], solver, style), config, options["out"])
+    if lacking:
+        tell(f"note: other-words is not asked: without a second wording (Tool.wording): {', '.join(lacking)}")
     if options["dry_run"]:
         from hybrid.running.cost_estimate import ManyEstimate
 

@@ -349,11 +349,11 @@ def _solvers(config: RunConfig) -> dict[str, Solver]:
 
 def _check_wording(config: RunConfig, tools: ToolsInUse) -> None:
     """Raise `UsageError` for paraphrased output of a tool that has no second wording."""
-    lacking = [name for name, tool in tools.tools.items() if not tool.wording]
+    lacking = tools.without_wording
     if config.tool_output == "paraphrased" and lacking:
         raise UsageError(
             f"--tool-output paraphrased: without a second wording (Tool.wording): {', '.join(lacking)}; leave them out "
-            "with --tools, or declare one"
+            "with --tools, or declare one: Tool(wording=...), @tool(wording=...)"
         )
 
 

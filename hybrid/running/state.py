@@ -195,12 +195,13 @@ def _refuse_other(run: ResolvedRun, manifest: Mapping[str, Any], solvers: Mappin
 
 
 def _other(old: AnyQuestion, now: AnyQuestion) -> str | None:
-    """Return what changed in a question since it was answered; changes in how reports count it are allowed."""
+    """Return what changed in a question since it was answered; changes in what reports alone read are allowed."""
     if isinstance(old, BrokenQuestion) or isinstance(now, BrokenQuestion):
         return "which can no longer be read" if isinstance(now, BrokenQuestion) else None
     if old.images != now.images:
         return "of which a picture changed"
-    same = replace(old, cluster=now.cluster, groups=now.groups) == now
+    # No solver gets the annotation: the stored questions take the new one.
+    same = replace(old, cluster=now.cluster, groups=now.groups, evidence=now.evidence) == now
     return None if same else "of which the text, the choices or the answer changed"
 
 

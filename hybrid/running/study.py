@@ -9,12 +9,15 @@ which compares with and without tools, and arXiv 2606.02357, which adds format o
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Final, Literal
 
+from hybrid.config import RunConfig
 from hybrid.log.folder import RunFolder
 from hybrid.running.plan import PlannedRun
+from hybrid.running.resolve import offered_tools
 
 Depth = Literal["quick", "full"]
 TRAINED: Final = "as-trained"
@@ -50,6 +53,18 @@ def cells_of(depth: Depth, solver: str, style: str = "") -> tuple[PlannedRun, ..
         *trained,
         replace(latest, calls=2, pictures=True),
     )
+
+
+def leave_out_other_words(
+    cells: Sequence[PlannedRun], config: RunConfig, out: Path
+) -> tuple[tuple[PlannedRun, ...], tuple[str, ...]]:
+    """Return the cells that can be asked, and the names of the tools without a second wording.
+
+    A cell with paraphrased tool output is left out if there is such a tool. Raises `UsageError` as `offered_tools`.
+    """
+    paraphrased = [cell for cell in cells if cell.changes.get("tool_output") == "paraphrased"]
+    lacking = offered_tools(paraphrased[0].config(config, out)).without_wording if paraphrased else ()
+    return tuple(cell for cell in cells if not (lacking and cell in paraphrased)), lacking
 
 
 def _varied(solver: str, name: str, about: str, former: str = "", **changes: str) -> PlannedRun:

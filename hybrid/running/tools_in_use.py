@@ -88,6 +88,11 @@ class ToolsInUse:
     # The tools from outside whose rules share a route, in the order in which they are asked.
     rule_order: tuple[str, ...] = ()
 
+    @property
+    def without_wording(self) -> tuple[str, ...]:
+        """The names of the tools that have no second wording (`Tool.wording`)."""
+        return tuple(name for name, tool in self.tools.items() if not tool.wording)
+
     def metadata(self, solver: str) -> dict[str, Json]:
         """Return the tools of a solver as in the manifest: backend and code hash by name."""
         return {name: {"backend": self.backends[name], "code": self._code(name)} for name in self.by_solver[solver]}

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from hybrid.core.errors import DataError
 from hybrid.display.terminal import how_many
 from hybrid.scoring.conclusion_cases import DECLARED, case
 from hybrid.scoring.conclusion_rows import (
@@ -37,6 +38,7 @@ from hybrid.scoring.sections.price import MAJORITY, RATES, SAMPLES, TOO_FEW
 from hybrid.scoring.sections.selection import CALLED, NOT_CALLED, SELECTION, WHERE_RIGHT, WHERE_WRONG
 from hybrid.scoring.sections.used import ADOPTED, PERFECT, changes_nothing
 from hybrid.scoring.tool_effects import GAIN, OFFERING, OUTPUT
+from hybrid.scoring.traces import unchanged_outputs
 
 # A sentence: the id of its case, and its text.
 Said = tuple[str, str]
@@ -129,12 +131,22 @@ case(
 case(
     "words.open",
     "a run with paraphrased tool output; no difference holds after adjustment (Holm)",
-    "The same data in other words: {size} ({ends}), no significant difference.",
+    "The same data in other words: {size} ({ends}), no significant difference{unchanged}.",
 )
 case(
     "words.matter",
     "a run with paraphrased tool output; the difference holds after adjustment (Holm)",
-    "The wording of tool output matters: the same data in other words change the score by {size} ({ends}).",
+    "The wording of tool output matters: the same data in other words change the score by {size} ({ends}){unchanged}.",
+)
+case(
+    "words.none",
+    "a run with paraphrased tool output that changed no output",
+    "The second wording changed none of {n} tool outputs: this run says nothing of their words.",
+)
+case(
+    "words.unchanged",
+    "a run with paraphrased tool output, of which some kept their words; a part of the sentence about words",
+    "; {unchanged} of {n} tool outputs kept their words",
 )
 case(
     "places.found",
@@ -321,8 +333,23 @@ def _words_of_tools(rows: ConclusionRows, group: ComparisonGroup) -> Iterator[Sa
     )
     row = next((row for row in found if not row.group), None)
     if row is not None and row.low is not None:
+        unchanged, n = _unchanged_outputs(other)
+        if n and unchanged == n:
+            yield _said("words.none", n=n)
+            return
         which = "matter" if row.holds and row.excludes_zero else "open"
-        yield _said(f"words.{which}", size=signed(row), ends=f"{CI} {ends_of(row)}")
+        kept = _words("words.unchanged", unchanged=unchanged, n=n) if unchanged else ""
+        yield _said(f"words.{which}", size=signed(row), ends=f"{CI} {ends_of(row)}", unchanged=kept)
+
+
+def _unchanged_outputs(scored: Scored | None) -> tuple[int, int]:
+    """Return how many outputs kept their words, and of how many; (0, 0) if that is unknown."""
+    if scored is None or scored.folder is None:
+        return 0, 0
+    try:
+        return unchanged_outputs(scored.folder, scored.recorded)
+    except DataError:
+        return 0, 0
 
 
 def _share(row: Result) -> str:

@@ -6,8 +6,8 @@
 **Region of a call.** The boxes (`x0`, `y0`, `x1`, `y1`) and points (`x`, `y`) of its arguments: in every tool's schema
 coordinates have these names (`hybrid/solving/coordinates.py` converts frames by them). Without any, the parts of the
 picture that it cut out and, of a call on one picture, the boxes that it put out as `box_px`. Coordinates in a crop are
-mapped to the picture that it was cut from. Boxes that together cover more than half of a picture single out no place,
-as a call for the whole picture; such a call has no region.
+mapped to the picture that it was cut from. Boxes whose union is more than half of a picture single out no place, as a
+call for the whole picture; such a call has no region.
 
 **Covers.** A box covers an annotated box if it holds at least half of its area, and so its centre: a crop through the
 middle of a thing still shows it, and a generous one shows it as well, so that neither containment nor intersection over
@@ -18,8 +18,10 @@ point covers one within `NEAR` of the picture's longer side, or within the toler
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any, Final
 
 from hybrid.core.types import AnnotatedPlace, Attempt, Box, ImageRef, Kind, Point, Question, StoredImage
@@ -39,10 +41,12 @@ Place = Box | Point
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """A box or point in pixels of an image."""
+    """A box or point in pixels of an image, and the picture's indices (from 0) in the question; none before a look."""
 
     image: StoredImage
     place: Place
+    # Several if the question shows one image more than once.
+    indices: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +59,15 @@ class Look:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """An annotated place of an image; `within` is the distance in pixels at which a point looks at a point."""
+    """An annotated place of an image; `within` is the distance in pixels at which a point looks at a point.
+
+    `index` is the picture's index (from 0) in the question.
+    """
 
     image: StoredImage
     place: Place
     within: float
+    index: int = 0
 
 
 def annotated(question: Question) -> tuple[Target, ...]:
@@ -68,7 +76,7 @@ def annotated(question: Question) -> tuple[Target, ...]:
     for annotation in places:
         if 1 <= annotation.image <= len(question.images):
             image = question.images[annotation.image - 1]
-            targets.append(Target(image, annotation.place, _within(question, image)))
+            targets.append(Target(image, annotation.place, _within(question, image), annotation.image - 1))
     return tuple(targets)
 
 
@@ -109,13 +117,16 @@ def look_covers(look: Look, target: Target) -> bool:
 
 def looks_of(question: Question, attempt: Attempt) -> tuple[Look, ...]:
     """Return the calls that answered and have a region in the question's pictures, in order."""
-    own, looks = {image.sha256 for image in question.images}, []
+    indices, looks = defaultdict[str, tuple[int, ...]](tuple), list[Look]()
+    for index, image in enumerate(question.images):
+        indices[image.sha256] += (index,)
     for exchange in attempt.exchanges:
         made = [ref for step in exchange.reply.steps for ref in step.images]
         refs = {ref.name: ref for ref in (*exchange.prompt.images, *exchange.prompt.derived, *made)}
         for call in calls_of(exchange):
             if call.fault is None:
-                regions = tuple(region for region in _regions(call, refs) if region.image.sha256 in own)
+                own = (region for region in _regions(call, refs) if region.image.sha256 in indices)
+                regions = tuple(replace(region, indices=indices[region.image.sha256]) for region in own)
                 if regions and not _is_everywhere(regions):
                     looks.append(Look(call.tool, regions))
     return tuple(looks)
@@ -213,13 +224,27 @@ def _clipped(image: StoredImage, place: Place) -> Region | None:
 
 
 def _is_everywhere(regions: Sequence[Region]) -> bool:
-    """Return whether the boxes of a call together cover more than half of a picture; overlaps count twice."""
-    shares: dict[str, float] = {}
+    """Return whether the boxes of a call together cover more than half of a picture; overlaps count once."""
+    boxes = defaultdict[StoredImage, list[Box]](list)
     for region in regions:
         if isinstance(region.place, Box):
-            share = area(region.place) / (region.image.width * region.image.height)
-            shares[region.image.sha256] = shares.get(region.image.sha256, 0.0) + share
-    return any(share > WHOLE for share in shares.values())
+            boxes[region.image].append(region.place)
+    most = {image: WHOLE * image.width * image.height for image in boxes}
+    # The sum is quick to compute, and no union is larger.
+    return any(sum(map(area, of)) > most[image] and area_of_union(of) > most[image] for image, of in boxes.items())
+
+
+def area_of_union(boxes: Sequence[Box]) -> float:
+    """Return the area that boxes cover together, in square pixels."""
+    boxes, total = sorted(set(boxes), key=lambda box: box.y0), 0.0
+    # Columns between two neighbouring vertical edges are covered over their whole width, or not at all.
+    for x0, x1 in pairwise(sorted({x for box in boxes for x in (box.x0, box.x1)})):
+        bottom = -math.inf
+        for box in boxes:
+            if box.x0 <= x0 and x1 <= box.x1 and box.y1 > bottom:
+                total += (x1 - x0) * (box.y1 - max(bottom, box.y0))
+                bottom = box.y1
+    return total
 
 
 def area(box: Box) -> float:

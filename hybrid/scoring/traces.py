@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from hybrid.core.types import Exchange, Fault, Finding, Json
 from hybrid.log.folder import RunFolder
+from hybrid.solving.paraphrase import UNCHANGED
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +41,17 @@ def calls_of(exchange: Exchange) -> tuple[TracedCall, ...]:
             finding = Finding(step.text, data, confidence_value, backend, version, step.images)
         calls.append(TracedCall(step.name, image_names, arguments, step.seconds, step.fault, finding))
     return tuple(calls)
+
+
+def unchanged_outputs(folder: RunFolder, solver: str) -> tuple[int, int]:
+    """Return how many tool outputs of a run with paraphrased output kept their words, and how many have a text.
+
+    Raises `DataError` if a trace cannot be read. Runs of versions that did not mark such outputs have none.
+    """
+    exchanges = (exchange for attempt in folder.recorded(solver).by_id.values() for exchange in attempt.exchanges)
+    findings = (call.finding for exchange in exchanges for call in calls_of(exchange))
+    versions = [finding.version for finding in findings if finding is not None and finding.text.strip()]
+    return sum(version.startswith(UNCHANGED) for version in versions), len(versions)
 
 
 def lacks_pictures(folder: RunFolder, solver: str) -> bool:

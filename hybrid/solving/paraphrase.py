@@ -5,6 +5,8 @@
 Whether a gain hangs on how tools say what they found, and not on what they found, is answered by a run that differs in
 the words alone. A phrase never holds a digit, and texts of the call and of the data (names, labels, what was read) are
 left as they are, so that both wordings carry the same numbers and names. Data and pictures stay: rules read the same.
+An output may hold no phrase, or repeat its whole sentence in its data: then it stays as it is, its version begins with
+`UNCHANGED`, and a conclusion about words counts such outputs.
 """
 
 from __future__ import annotations
@@ -12,12 +14,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 from hybrid.core.coordinates import Place
 from hybrid.core.types import Finding
 
 Wording = Sequence[tuple[str, str]]
+# Start of the version of an output whose text stayed as it was.
+UNCHANGED: Final = "unchanged:"
 
 
 def paraphrased(finding: Finding, wording: Wording, given: Mapping[str, Any]) -> Finding:
@@ -29,7 +33,7 @@ def paraphrased(finding: Finding, wording: Wording, given: Mapping[str, Any]) ->
         given: arguments of the call, whose texts stay.
     """
     if not wording:
-        return finding
+        return _marked(finding)
     kept = sorted({*_texts(given), *_texts(finding.data)}, key=len, reverse=True)
     other = dict(reversed(list(wording)))
     text, position, moved = "", 0, []
@@ -48,7 +52,13 @@ def paraphrased(finding: Finding, wording: Wording, given: Mapping[str, Any]) ->
     while place is not None:
         moved.append(_shifted(place, len(text) - position))
         place = next(places, None)
-    return replace(finding, text=text + finding.text[position:], places=tuple(moved))
+    text += finding.text[position:]
+    return _marked(finding) if text == finding.text else replace(finding, text=text, places=tuple(moved))
+
+
+def _marked(finding: Finding) -> Finding:
+    """Mark an output that stays as it is; one without a text says nothing in any words."""
+    return replace(finding, version=f"{UNCHANGED}{finding.version}") if finding.text.strip() else finding
 
 
 def _shifted(place: Place, by: int) -> Place:
@@ -56,9 +66,11 @@ def _shifted(place: Place, by: int) -> Place:
 
 
 def _pattern(kept: Sequence[str], phrases: Sequence[str]) -> re.Pattern[str]:
-    """Match a text that stays, or else a phrase, neither inside of a word."""
+    """Match a text that stays, or else a phrase; both are whole words, at either end."""
     names = "|".join(rf"(?<!\w){re.escape(name)}(?!\w)" for name in kept) or r"(?!)"
-    alternatives = "|".join(rf"{_edge(phrase[0], '(?<!')}{re.escape(phrase)}" for phrase in phrases)
+    alternatives = "|".join(
+        rf"{_edge(phrase[0], '(?<!')}{re.escape(phrase)}{_edge(phrase[-1], '(?!')}" for phrase in phrases
+    )
     return re.compile(rf"(?P<kept>{names})|(?P<phrase>{alternatives})")
 
 

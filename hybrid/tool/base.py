@@ -329,6 +329,10 @@ class Claims(_Tuples):
     pose: Callable[[Callable[[int, int], Pixels]], CheckCase] | None = None
 
 
+def _is_phrase(text: object) -> bool:
+    return isinstance(text, str) and bool(text.strip()) and not any(map(str.isdigit, text))
+
+
 @dataclass(frozen=True)
 class Tool(_Tuples):
     """A specialist: the card, the type of its arguments, and images with known answers for weights new to this home."""
@@ -355,6 +359,12 @@ class Tool(_Tuples):
     # The hash of its code where that was imported in another process alone (`hybrid/serving/described.py`): it can be
     # described and asked for by name, and its functions cannot be called here.
     code: str = ""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for pair in self.wording:
+            if not isinstance(pair, tuple | list) or len(pair) != 2 or not all(map(_is_phrase, pair)):
+                raise TypeError(f'wording: {pair!r:.80}: write ("phrase", "other phrase"), two texts without digits')
 
     def backend(self, name: BackendName) -> BackendCard | None:
         """The backend of that name, or None where the tool has none."""

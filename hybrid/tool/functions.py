@@ -30,7 +30,7 @@ import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, Final, overload
+from typing import TYPE_CHECKING, Any, Final, Literal, overload
 
 from hybrid.core.types import Finding, Json, Prompt
 from hybrid.tool.base import BackendCard, Bin, Card, CheckCase, Claims, Evidence, KnownAnswer, Request, Tool
@@ -168,6 +168,8 @@ def tool(
     probe: Callable[[Pixels], CheckCase] | None = None,
     reliability: tuple[Bin, ...] = (),
     counted_on: str = "",
+    wording: Sequence[tuple[str, str]] = (),
+    gaze: Literal["", "path"] = "",
 ) -> Callable[[Callable[..., Any]], FunctionTool]:
     """Make a function a tool: see the module.
 
@@ -184,6 +186,9 @@ def tool(
         probe: as of `hybrid.tool.Tool`.
         reliability: as of `hybrid.tool.BackendCard`, with `counted_on`.
         counted_on: the pictures that `reliability` was counted on.
+        wording: a second wording of its texts, as of `hybrid.tool.Tool`.
+        gaze: `path` if its output predicts where people look, as of `hybrid.tool.Tool`; a map needs a class, whose
+            backend has `predict_map`.
 
     Raises:
         TypeError: the function's signature or docstring lacks what a tool needs; the message says what to write.
@@ -191,9 +196,10 @@ def tool(
     if function is not None or not isinstance(limits, str) or not limits.strip():
         raise TypeError('write @tool(limits="Where it fails."): a model reads the limits with the summary')
 
-    options = _Options(
-        limits, name, summary, version, measured, backend, library, claims, probe, reliability, counted_on
-    )
+    if gaze not in ("", "path"):
+        raise TypeError(f'gaze={gaze!r}: a function can have gaze="path"; a map needs a class with predict_map')
+    card = (limits, name, summary, version, measured, backend, library)
+    options = _Options(*card, claims, probe, reliability, counted_on, tuple(wording), gaze)
     return lambda function: _compile(function, options)
 
 
@@ -212,6 +218,8 @@ class _Options:
     probe: Callable[[Pixels], CheckCase] | None
     reliability: tuple[Bin, ...]
     counted_on: str
+    wording: tuple[tuple[str, str], ...]
+    gaze: Literal["", "path"]
 
 
 def _compile(function: Callable[..., Any], options: _Options) -> FunctionTool:
@@ -239,6 +247,8 @@ def _compile(function: Callable[..., Any], options: _Options) -> FunctionTool:
         probe=options.probe,
         claims=options.claims,
         output=output_type.schema(),
+        wording=options.wording,
+        gaze=options.gaze,
         source=function,
         output_type=output_type,
         needed={need.tool: schema for need in plan.needs if (schema := need.kind.schema()) is not None},

@@ -45,19 +45,44 @@ def annotated_places(row: DataRow, columns: Columns, layout: Layout, folder: Pat
     return tuple(_in_picture(image, place, layout, sizes, location) for image, place in written)
 
 
-def ignored_text(row: DataRow, columns: Columns) -> bool:
-    """Return whether a column that no mapping names holds a text that is no list, as a column of quotations does."""
+def is_ignored(row: DataRow, columns: Columns) -> bool:
+    """Return whether a column that no mapping names holds no numbers, as quotations or a list of sentences do."""
     column = columns.evidence
     value = row.cell(column) if column and "evidence" not in columns.from_mapping else None
-    if not isinstance(value, str) or not value.strip() or numbers(value) is not None:
-        return False
-    return not value.strip().startswith(("[", "{", "("))
+    if isinstance(value, str) and (value.strip().startswith("{") or _is_broken_list(value)):
+        # An annotation that cannot be parsed is an error and no text.
+        return not any(character.isdigit() for character in value)
+    return isinstance(value, str | list | tuple | Mapping) and _has_text(value) and not _holds_place(value)
+
+
+def _is_broken_list(text: str) -> bool:
+    return text.strip().startswith(("[", "(")) and parse_list(text) is None and numbers(text) is None
+
+
+def _has_text(value: Any) -> bool:
+    if isinstance(value, str) and (items := parse_list(value)) is not None:
+        return _has_text(items)
+    if isinstance(value, Mapping | list | tuple):
+        return any(map(_has_text, value.values() if isinstance(value, Mapping) else value))
+    return isinstance(value, str) and bool(value.strip())
+
+
+def _holds_place(value: Any) -> bool:
+    """Return whether a list with two numbers is inside, also as text, or a list or mapping of numbers only."""
+    if isinstance(value, Mapping):
+        values = list(value.values())
+        return bool(numbers(values)) or any(map(_holds_place, values))
+    if numbers(value):
+        return True
+    items = parse_list(value) or []
+    # A title with the number of a sentence is no place; a box with a number missing is one, and wrong.
+    return sum(isinstance(item, int | float) for item in items) > 1 or any(map(_holds_place, items))
 
 
 def _written(row: DataRow, columns: Columns, layout: Layout, folder: Path) -> tuple[list[Written], str]:
     if columns.evidence:
         location = f"{row.where}, column {columns.evidence}"
-        value = None if ignored_text(row, columns) else row.cell(columns.evidence)
+        value = None if is_ignored(row, columns) else row.cell(columns.evidence)
         return _places(value, layout, location), location
     if layout.evidence_beside is None or not columns.image:
         return [], row.where
@@ -116,8 +141,10 @@ def _in_picture(
 ) -> AnnotatedPlace:
     if image is None and len(sizes) > 1:
         raise DataError(f'{location}: which of {len(sizes)} pictures? write {{"image": 1, "box": [...]}}')
-    number = image or 1
-    if sizes and not 1 <= number <= len(sizes):
+    number = 1 if image is None else image
+    if number < 1:
+        raise DataError(f"{location}: no picture {number}; pictures are numbered from 1")
+    if sizes and number > len(sizes):
         raise DataError(f"{location}: no picture {number}; the row has {len(sizes)}")
     own = [sizes[number - 1]] if sizes else []
     # Without sizes (a check of the table alone) positions stay in the frame.

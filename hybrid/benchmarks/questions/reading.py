@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from hybrid.benchmarks._shared.rows import DataRow, lost
 from hybrid.benchmarks.base import Source
-from hybrid.benchmarks.questions.annotated import annotated_places, ignored_text
+from hybrid.benchmarks.questions.annotated import annotated_places, is_ignored
 from hybrid.benchmarks.questions.cells import ImageOfRow, images, labelled, parse_list, scalar_text, texts
 from hybrid.benchmarks.questions.columns import Columns, resolve
 from hybrid.benchmarks.questions.doubts import Doubts
@@ -112,8 +112,8 @@ class QuestionReader:
                 question = self._read_question(at, row, task, None)
                 if isinstance(row, DataRow):
                     yield from doubts.look_at(row, question, self._sizes_for_doubts(row, question))
-                    if ignored_text(row, self.columns):
-                        yield f"{row.where}, column {self.columns.evidence}: is text, not a list of boxes: not read"
+                    if is_ignored(row, self.columns):
+                        yield f"{row.where}, column {self.columns.evidence}: contains no boxes or points: not read"
                     yield from self._id_doubt(row, at)
                     yield from self._task_doubt(row, task)
             yield from doubts.of_table()

@@ -2,8 +2,9 @@
 
 Of questions with annotated places: the calls whose region covers one, and how right the solver is where its calls cover
 all of them and where they do not. By chance: the same with the regions of calls about other pictures, moved onto the
-picture by shares of width and height; regions of any size have a fair chance there, and a habit of looking at the
-centre, too. p is adjusted (Holm) over all rows of the same quantity.
+picture by shares of width and height, of several pictures onto that of the same index; regions of any size have a fair
+chance there, and a habit of looking at the centre or at the first picture, too. p is adjusted (Holm) over all rows of
+the same quantity.
 
 n: annotated questions with a call that has a region, and that did not fail
 source: ours; docs/statistics.md; paired by question, resampled by cluster
@@ -12,8 +13,8 @@ source: ours; docs/statistics.md; paired by question, resampled by cluster
   questions that did not fail]
 - calls with a region (counts) = sum over annotated questions
 - calls at the place = calls whose region covers an annotated place / calls with a region
-- calls at the place by chance = mean share of up to 50 calls about other pictures whose region would cover one, over
-  calls with a region. Left out with regions on fewer than two pictures.
+- calls at the place by chance = mean share of up to 50 calls about other pictures, evenly spaced in the order of the
+  run, whose region would cover one; over calls with a region. Left out with regions on fewer than two pictures.
 - above chance (-1 to 1) = calls at the place - calls at the place by chance
 - questions at the place = questions whose calls together cover every annotated place / questions with a region
 - right at the place = right / questions at the place [n: such questions]
@@ -26,9 +27,9 @@ source: ours; docs/statistics.md; paired by question, resampled by cluster
 
 The place of a question is its `evidence` (docs/own-questions.md), or a box or point as right answer. A call's region
 are the boxes and points of its arguments; without any, the parts that it cut out, and of a call on one picture the
-boxes that it put out as `box_px`. Boxes that together cover more than half of a picture single out no place: such a
-call, a call that ended in a fault, and a point given by its drawn letter alone have no region. A box covers an
-annotated box if it holds at least half of its area, and so its centre: a crop through the middle of a thing shows it,
+boxes that it put out as `box_px`. Boxes whose union is more than half of a picture single out no place: such a call, a
+call that ended in a fault, and a point given by its drawn letter alone have no region. A box covers an annotated box if
+it holds at least half of its area, and so its centre: a crop through the middle of a thing shows it,
 and a generous one does so too, so that neither containment nor intersection over union is asked for. A point covers the
 box in which it lies. A box covers a point that it holds, and a point covers one within 5 % of the picture's longer
 side, or within the answer's tolerance. What is right where it looked is no effect of looking: easy things are found
@@ -37,6 +38,7 @@ more often. The gains say how much of it is there without tools. Of repetitions 
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -121,24 +123,37 @@ def _by_chance(
     looks: Mapping[str, Sequence[Look]], targets: Mapping[str, Sequence[Target]], units: Mapping[str, str]
 ) -> dict[str, float]:
     """By question its number of calls times the share of others' calls whose regions would cover a place of it."""
-    every = [(units[name], look) for name, of in looks.items() for look in of]
+    every, own = list[Look](), defaultdict[str, list[int]](list)
+    for name, of in looks.items():
+        own[units[name]] += range(len(every), len(every) + len(of))
+        every += of
     chance = {}
     for name, of in looks.items():
-        others = [look for unit, look in every if unit != units[name]] if of else []
-        if others:
-            step = max(1, len(others) // OTHERS)
-            chosen = others[::step][:OTHERS]
-            share = np.mean([any(_would_cover(look, target) for target in targets[name]) for look in chosen])
+        chosen = _spread(len(every), own[units[name]]) if of else []
+        if chosen:
+            share = np.mean([any(_would_cover(every[index], target) for target in targets[name]) for index in chosen])
             chance[name] = len(of) * float(share)
     return chance
 
 
+def _spread(size: int, own: Sequence[int]) -> list[int]:
+    """Return up to `OTHERS` indices below `size`, evenly spaced, without those in `own`, which ascends."""
+    count = size - len(own)
+    ranks = np.linspace(0, count - 1, min(OTHERS, count)).round().astype(int)
+    # The r-th index that is not in `own` is r plus the number of own ones before it.
+    before = np.asarray(own, int) - np.arange(len(own))
+    return [int(index) for index in ranks + np.searchsorted(before, ranks, side="right")]
+
+
 def _would_cover(look: Look, target: Target) -> bool:
-    """Return whether a call's regions, moved onto the target's picture by shares of its size, cover the target."""
+    """Return whether a call's regions, moved onto the target's picture by shares of its size, cover the target.
+
+    Only regions in the picture of the same index count, as in `look_covers`.
+    """
     width, height = target.image.width, target.image.height
     for region in look.regions:
         across, down = width / region.image.width, height / region.image.height
-        if covers(_scaled(region.place, across, down), target):
+        if target.index in region.indices and covers(_scaled(region.place, across, down), target):
             return True
     return False
 

@@ -64,6 +64,24 @@ def test_a_dry_run_prices_every_cell_and_asks_nothing(command: Command, tmp_path
     assert not (tmp_path / "study").exists()
 
 
+@pytest.mark.system
+def test_the_cell_of_other_words_is_left_out_if_a_tool_has_no_second_wording(command: Command, tmp_path: Path) -> None:
+    """A tool without one offered among others: the study says so before it asks, and every other cell stays."""
+    (tmp_path / "redness.py").write_text(
+        "from hybrid.tool import Image, ToolOutput, tool\n\n"
+        '@tool(limits="Says nothing of what the picture shows.")\n'
+        "def redness(image: Image) -> ToolOutput:\n"
+        '    """Says how red an image is as a whole."""\n'
+        '    return ToolOutput("It is red.")\n'
+    )
+    words = ("study", *SAMPLE, "--depth", "full", "-o", tmp_path / "study", "--dry-run", "--json", "--path", tmp_path)
+    result = command(*words, "--tools", "jigsaw,redness", code=0)
+    runs = json.loads(result.out)["runs"]
+    assert len(runs) == 7
+    assert "other-words" not in runs
+    assert "note: other-words is not asked: without a second wording (Tool.wording): redness" in result.err
+
+
 def test_recorded_results_are_decomposed_without_asking(command: Command, tmp_path: Path) -> None:
     (tmp_path / "alone.csv").write_text("id,correct\na,0\nb,1\nc,0\n")
     (tmp_path / "tools.csv").write_text("id,correct,calls\na,1,1\nb,1,0\nc,0,2\n")

@@ -12,6 +12,8 @@ from PIL import Image
 from hybrid import compare
 from hybrid.config import RunConfig
 from hybrid.core.errors import UsageError
+from hybrid.core.types import Box, Point, Question
+from hybrid.log.folder import RunFolder
 from hybrid.running.resolve import prepare
 from hybrid.running.run import run_until_complete
 from tests.tables import cases
@@ -55,6 +57,18 @@ async def test_what_is_asked_of_changed_data(
     assert await run(tmp_path) == asks
     assert (tmp_path / "run/mllm/attempts.jsonl").read_bytes().startswith(answers)
     assert await run(tmp_path) == 0
+
+
+async def test_an_annotation_that_is_added_later_is_stored(tmp_path: Path) -> None:
+    write(tmp_path, "abc")
+    assert await run(tmp_path) == 3
+    for evidence in ([[4, 3, 8, 6]], [[5, 5]], []):
+        write(tmp_path, "abc", evidence=evidence)
+        assert await run(tmp_path) == 0
+        first = RunFolder(tmp_path / "run").readable_questions()[0].by_id["a"]
+        assert isinstance(first, Question)
+        stored = [Box(*place) if len(place) == 4 else Point(place[0], place[1]) for place in evidence]
+        assert [annotation.place for annotation in first.evidence] == stored
 
 
 async def test_runs_on_other_pictures_of_one_table_are_not_compared(tmp_path: Path) -> None:

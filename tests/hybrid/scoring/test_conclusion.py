@@ -116,7 +116,7 @@ PART_OF = {
 }
 
 # The sentences of test_conclusion_review.py.
-REVIEW = {"equal", "used", "room", "selection", "calls", "price", "place", "wording", "pooled"}
+REVIEW = {"equal", "used", "room", "selection", "calls", "price", "places", "words", "pooled"}
 # Cases with a test of their own below.
 # Those of `limits.partial` are in tests/hybrid/benchmarks, of `limits.predicted` in predictions/test_join.py, of
 # `trained` in test_as_trained.py.

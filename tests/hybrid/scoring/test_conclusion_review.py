@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from bench._review_worlds import DrawnSolver, comparison_of, puzzles
 from hybrid.core.types import Cell, Metric, Question, Reply, Step, Usage
 from hybrid.scoring.compare import Comparison, ComparisonOptions, compare
 from hybrid.scoring.conclusion import conclusion
@@ -21,6 +22,7 @@ from hybrid.scoring.sections.price import SECTION as PRICE
 from hybrid.scoring.sections.price import majority
 from hybrid.scoring.sections.selection import SECTION as SELECTION
 from hybrid.scoring.sections.used import SECTION as USED
+from hybrid.solving.paraphrase import UNCHANGED
 from hybrid.stats import contrast, difference_apart, pooled_effect
 from tests.hybrid.scoring.sections.rows import by_quantity
 
@@ -395,3 +397,25 @@ def test_a_majority_by_brute_force() -> None:
             first = min(counts)[1] if counts else 0
             expected.append(float(values[first] == "A"))
         assert majority(answers, right).tolist() == expected
+
+
+@pytest.mark.parametrize(
+    ("unchanged", "wanted"),
+    [
+        (0, {"words.open": "no significant difference."}),
+        (12, {"words.open": "no significant difference; 12 of 40 tool outputs kept their words."}),
+        (
+            40,
+            {"words.none": "The second wording changed none of 40 tool outputs: this run says nothing of their words."},
+        ),
+    ],
+)
+def test_outputs_that_kept_their_words_are_counted(tmp_path: Path, unchanged: int, wanted: dict[str, str]) -> None:
+    right, called = np.arange(40) % 3 > 0, np.ones(40, bool)
+    versions = [f"{UNCHANGED}1"] * unchanged + ["1"] * (40 - unchanged)
+    other = {"controller": DrawnSolver(np.roll(right, 1), called, versions=versions)}
+    real = {"controller": DrawnSolver(right, called), "mllm": DrawnSolver(right)}
+    comparison = comparison_of(tmp_path, puzzles(40), real=real, paraphrased=other)
+    said = {name: text for name, text in sentences(comparison).items() if name.startswith("words.")}
+    assert said.keys() == wanted.keys()
+    assert all(said[name].endswith(text) for name, text in wanted.items()), said

@@ -1,8 +1,10 @@
 """Where a call looked, and what covers an annotated place."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from hybrid.core.types import (
@@ -19,7 +21,7 @@ from hybrid.core.types import (
     Step,
     StoredImage,
 )
-from hybrid.scoring.regions import Look, Region, Target, annotated, covers, look_covers, looks_of
+from hybrid.scoring.regions import Look, Region, Target, annotated, area_of_union, covers, look_covers, looks_of
 
 PHOTO, SECOND = (StoredImage(f"{number:064x}", 1000, 800, "image/png") for number in (1, 2))
 CROP = StoredImage(f"{3:064x}", 400, 200, "image/png")
@@ -126,6 +128,36 @@ def test_a_call_for_everything_has_no_region() -> None:
         for n in range(4)
     ]
     assert _places({}, made=tuple(quadrants)) == []
+
+
+def test_overlaps_of_the_boxes_of_a_call_count_once() -> None:
+    # 90 detections in the same 12 % of the picture, and one box of 30 % given twice.
+    small = {"detections": [{"box_px": [0, 0, 300 + n % 3, 320 - n % 5]} for n in range(90)]}
+    assert len(_places({}, data=small)[0]) == 90
+    box = {"x0": 0, "y0": 0, "x1": 600, "y1": 400}
+    assert _places({"boxes": [box, box]}) == [[Box(0, 0, 600, 400)] * 2]
+    # Two of 30 % side by side are 60 %.
+    assert _places({"boxes": [box, {**box, "y0": 400, "y1": 800}]}) == []
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_area_of_a_union_counts_pixels(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    mask, boxes = np.zeros((60, 60), bool), []
+    for x, y, width, height in rng.integers(1, 30, (rng.integers(1, 20), 4)).tolist():
+        mask[y : y + height, x : x + width] = True
+        boxes.append(Box(x, y, x + width, y + height))
+    assert area_of_union(boxes) == mask.sum()
+
+
+def test_a_region_has_the_indices_of_its_picture() -> None:
+    point = {"x": 1, "y": 2}
+    (look,) = looks_of(_question(), _attempt(_step({"point": point}, images=["img:2"])))
+    assert look.regions[0].indices == (1,)
+    twice = replace(_question(), images=(PHOTO, SECOND, PHOTO))
+    (look,) = looks_of(twice, _attempt(_step({"point": point})))
+    assert look.regions[0].indices == (0, 2)
+    assert annotated(_question(AnnotatedPlace(WANTED, 2)))[0].index == 1
 
 
 def test_a_fault_and_a_foreign_picture_have_no_region() -> None:

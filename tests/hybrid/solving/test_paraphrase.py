@@ -11,7 +11,7 @@ from hybrid.core.coordinates import span_px, unmarked
 from hybrid.core.types import Finding
 from hybrid.plugins.registry import load, names
 from hybrid.solving.coordinates import frame_named
-from hybrid.solving.paraphrase import paraphrased
+from hybrid.solving.paraphrase import UNCHANGED, paraphrased
 from hybrid.tool import Evidence, Request
 
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
@@ -94,6 +94,9 @@ def test_names_stay_as_they_are() -> None:
     # A word that only begins or ends with a phrase is another one.
     assert wanted("This is nearest.", (("is nearest", "x"),)).text == "This x."
     assert wanted("axis nearest", (("is nearest", "x"),)).text == "axis nearest"
+    assert wanted("unsure, unsureness", (("unsure", "uncertain"),)).text == "uncertain, unsureness"
+    # A phrase that ends with a mark may stand before a word.
+    assert wanted("at: here", (("at: ", "by "),)).text == "by here"
 
 
 def test_the_first_of_two_phrases_at_one_place_counts() -> None:
@@ -112,3 +115,13 @@ def test_coordinates_are_still_said_in_the_frame_of_the_model() -> None:
 
 def test_a_tool_without_a_second_wording_says_the_same() -> None:
     assert wanted("Red things: 3.", ()).text == "Red things: 3."
+
+
+def test_an_output_that_keeps_its_words_is_marked() -> None:
+    wording = (("is red", "looks red"),)
+    assert wanted("It is red.", wording).version == "1"
+    # It repeats its sentence, holds no phrase, has no second wording; without a text there are no words.
+    assert wanted("It is red.", wording, data={"sentence": "It is red."}).version == f"{UNCHANGED}1"
+    assert wanted("It is blue.", wording).version == f"{UNCHANGED}1"
+    assert wanted("It is red.", ()).version == f"{UNCHANGED}1"
+    assert wanted("", wording).version == "1"

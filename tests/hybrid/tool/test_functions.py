@@ -420,3 +420,25 @@ def test_a_docstring_without_arguments_has_none() -> None:
         "side": "The whole image, or its left half.",
         "factor": "What the mean is multiplied by.",
     }
+
+
+def test_a_second_wording_and_what_it_predicts_of_eyes() -> None:
+    def path(image: Image) -> ToolOutput:
+        """Says where eyes go first."""
+        return ToolOutput("Eyes go to the middle first.", x_0_1=[0.5], y_0_1=[0.5], t_ms=[0.0])
+
+    built = tool(limits=LIMITS, wording=[("go to", "move to")], gaze="path")(path)
+    assert (built.wording, built.gaze) == ((("go to", "move to"),), "path")
+    with pytest.raises(TypeError, match="a map needs a class with predict_map"):
+        tool(limits=LIMITS, gaze="map")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("wording", [[("go to", "")], [("2 of", "two of")], ["go"], [("a", "b", "c")], "go"])
+def test_a_wording_is_pairs_of_phrases_without_digits(wording: Any) -> None:
+    with pytest.raises(TypeError, match="two texts without digits"):
+        tool(limits=LIMITS, wording=wording)(silent)
+
+
+def silent(image: Image) -> ToolOutput:
+    """Says nothing."""
+    return ToolOutput("Nothing.")

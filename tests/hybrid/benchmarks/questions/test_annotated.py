@@ -74,13 +74,19 @@ def test_the_frame_of_the_table_converts(table_writer: Any) -> None:
         ([[4, 3, 8, "x"]], "", "is neither a box (four numbers) nor a point (two)"),
         ([[4, 3, 8, None]], "", "is neither a box (four numbers) nor a point (two)"),
         ([{"image": 2, "box": INSIDE}], "", "no picture 2; the row has 1"),
+        ([{"image": 0, "box": INSIDE}], "", "no picture 0; pictures are numbered from 1"),
+        ([{"image": -1, "box": INSIDE}], "", "no picture -1; pictures are numbered from 1"),
         ([{"image": True, "box": INSIDE}], "", 'write {"image": 1, "box": [...]} or "point"'),
         ([{"box": INSIDE, "point": [1, 2]}], "", 'write {"image": 1, "box": [...]} or "point"'),
         ("in the upper left", "columns: {evidence: evidence}\n", "is not a list of boxes or points"),
         ({"box": None}, "", 'write {"image": 1, "box": [...]} or "point"'),
         ([INSIDE] * 1001, "", "1,001 annotated places; at most 1,000"),
-        (7, "", "is not a list of boxes or points"),
-        ([[0.1, 0.1, 1.2, 0.2]], "frame: normalised\n", "as frame: normalised is outside the picture"),
+        (7, "", "is no list of boxes or points"),
+        (["The sign says so."], "columns: {evidence: evidence}\n", "is neither a box (four numbers) nor a point (two)"),
+        ("[[4, 3, 8", "", "is neither a box (four numbers) nor a point (two)"),
+        ("[[4, 3, 8, 6], [4", "", "is no list of boxes or points"),
+        ([["left"], [4, 3, 8]], "", "is neither a box (four numbers) nor a point (two)"),
+        ([[0.1, 0.1, 1.2, 0.2]], "frame: normalised\n", "as frame: normalised is outside of the picture"),
     ],
 )
 def test_an_unusable_annotation_costs_its_row(table_writer: Any, evidence: object, mapping: str, reason: str) -> None:
@@ -100,10 +106,32 @@ def test_data_check_names_doubtful_annotations(table_writer: Any) -> None:
     (doubt,) = doubts_in(table_writer, with_mapping(table_writer, "", evidence=[[0.1, 0.1, 0.2, 0.2]]))
     assert "questions.jsonl:1, evidence: no number is larger than 1" in doubt
     assert "frame: normalised" in doubt
-    (text,) = doubts_in(table_writer, with_mapping(table_writer, "", evidence="The sign says so."))
-    assert "column evidence: is text, not a list of boxes: not read" in text
-    assert places(table_writer, "The sign says so.") == ()
     assert doubts_in(table_writer, with_mapping(table_writer, "", evidence=[INSIDE])) == []
+
+
+@pytest.mark.parametrize(
+    "evidence",
+    [
+        "The sign says so.",
+        "[citation needed] by whom?",
+        ["The sign says so.", "In 1990 it was red."],
+        "['The sign says so.', 'It is red.']",
+        [["Page of a book", 0], ["Another page", 3]],
+        [{"text": "The sign says so.", "page": 3}],
+        {"sentences": ["The sign says so."]},
+    ],
+)
+def test_an_unmapped_column_of_texts_is_not_read(table_writer: Any, evidence: object) -> None:
+    assert places(table_writer, evidence) == ()
+    (doubt,) = doubts_in(table_writer, with_mapping(table_writer, "", evidence=evidence))
+    assert "questions.jsonl:1, column evidence: contains no boxes or points: not read" in doubt
+
+
+def test_pictures_of_two_are_numbered_from_1(table_writer: Any) -> None:
+    annotation = [{"image": 0, "box": INSIDE}]
+    path = with_mapping(table_writer, "", image=["red.png", "red.png"], evidence=annotation)
+    (question,) = table_writer.read_questions(path)
+    assert "column evidence: no picture 0; pictures are numbered from 1" in question.error
 
 
 def test_no_solver_gets_the_annotation_and_the_file_keeps_it(table_writer: Any) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,8 @@ import numpy as np
 import pytest
 
 from bench._review_worlds import DrawnSolver, annotated_questions, box_around, comparison_of, random_box, sentences_of
-from hybrid.core.types import Box, Question
+from hybrid.core.types import AnnotatedPlace, Box, Question, StoredImage
+from hybrid.scoring.regions import Look, Region, Target
 from hybrid.scoring.result import Result
 from hybrid.scoring.sections import places, results
 from hybrid.scoring.study_tables import study_tables
@@ -22,7 +24,7 @@ Request = list[Question]
 def drawn(seed: int) -> tuple[Request, dict[str, DrawnSolver]]:
     """Questions, some without a call, some about a shared picture, some answered by the model alone."""
     rng = np.random.default_rng(seed)
-    size = int(rng.integers(8, 30))
+    size = int(rng.integers(8, 17))
     request = annotated_questions(rng, size, int(rng.integers(0, 2)) * size // 2)
     boxes = []
     for question in request:
@@ -50,8 +52,9 @@ def recounted(run: Path) -> dict[str, float]:
     at_place = sum(_covers(box, line) for line, boxes in looked for box in boxes)
     chance = 0.0
     for line, boxes in looked:
+        # At most 50 others: how they are chosen from more is tested by hand below.
         others = [box for unit, box in every if unit != (line["cluster"] or line["id"])]
-        others = others[:: max(1, len(others) // 50)][:50]
+        assert len(others) <= 50
         chance += len(boxes) * sum(_covers(box, line) for box in others) / len(others)
     there = {line["id"]: any(_covers(box, line) for box in boxes) for line, boxes in looked}
     right = {solver: {name: _is_right(attempt) for name, attempt in of.items()} for solver, of in answers.items()}
@@ -103,6 +106,81 @@ def test_the_shares_are_those_of_the_files(tmp_path: Path, seed: int) -> None:
     comparison = comparison_of(tmp_path, request, real=solvers)
     rows = by_quantity(places.rows(comparison))
     assert {name: row.value for name, row in rows.items()} == pytest.approx(recounted(tmp_path / "real"), abs=1e-12)
+
+
+CORNER, MIDDLE = Box(0, 0, 100, 100), Box(450, 350, 550, 450)
+
+
+def test_the_chance_of_two_tasks_takes_calls_of_both(tmp_path: Path) -> None:
+    """Of 80 questions the first 40 have their place in the corner, the others in the middle; all calls find it.
+
+    Each of 79 others is as likely of either task, but one's own is one fewer: 39 of 79 at the own place. Fifty evenly
+    spaced ones hold 24 to 26 of them; the first fifty would hold 39 or 40 of the first task.
+    """
+    request = [
+        replace(question, evidence=(AnnotatedPlace(CORNER if place < 40 else MIDDLE),))
+        for place, question in enumerate(annotated_questions(np.random.default_rng(0), 80))
+    ]
+    boxes = [[CORNER]] * 40 + [[MIDDLE]] * 40
+    solvers = {"controller": DrawnSolver(np.ones(80, bool), np.ones(80, bool), boxes=boxes)}
+    comparison = comparison_of(tmp_path, request, real=solvers)
+    (group,) = comparison.groups
+    chances = {name: of.by_chance for name, of in places.seen_by(group.hybrid).items()}
+    assert all(24 / 50 <= chance <= 26 / 50 for chance in chances.values()), chances
+    rows = by_quantity(places.rows(comparison))
+    assert rows[places.AT_PLACE].value == 1.0
+    assert rows[places.BY_CHANCE].value == pytest.approx(39 / 79, abs=0.02)
+
+
+def test_the_chance_of_two_pictures_counts_looks_at_the_same_one(tmp_path: Path) -> None:
+    """All look at the corner of picture 1; of 4 questions, two have their place there and two in picture 2."""
+    second = StoredImage("f" * 64, 1000, 800, "image/png")
+    request = [
+        replace(question, images=(*question.images, second), evidence=(AnnotatedPlace(CORNER, 1 + place // 2),))
+        for place, question in enumerate(annotated_questions(np.random.default_rng(0), 4))
+    ]
+    solvers = {"controller": DrawnSolver(np.ones(4, bool), np.ones(4, bool), boxes=[[CORNER]] * 4)}
+    comparison = comparison_of(tmp_path, request, real=solvers)
+    (group,) = comparison.groups
+    seen = places.seen_by(group.hybrid)
+    assert [(seen[question.id].at_place, seen[question.id].by_chance) for question in request] == [
+        *[(1, 1.0)] * 2,
+        *[(0, 0.0)] * 2,
+    ]
+    rows = by_quantity(places.rows(comparison))
+    assert [rows[name].value for name in (places.AT_PLACE, places.BY_CHANCE, places.ABOVE)] == [0.5, 0.5, 0.0]
+
+
+@pytest.mark.parametrize("size", [51, 60, 99, 100, 101, 4000])
+def test_the_calls_that_are_compared_are_spread_over_all(size: int) -> None:
+    own = [3, 4, size // 2]
+    chosen = places._spread(size, own)
+    assert (len(set(chosen)), chosen[0], chosen[-1]) == (min(50, size - 3), 0, size - 1)
+    assert not set(own) & set(chosen)
+    steps = np.diff(chosen)
+    assert steps.max() <= size / 49 + 3
+    assert places._spread(3, [0, 1, 2]) == []
+    assert places._spread(4, [1]) == [0, 2, 3]
+    assert places._spread(4, []) == [0, 1, 2, 3]
+
+
+def test_each_question_is_compared_with_fifty_calls_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
+    image = StoredImage("e" * 64, 1000, 800, "image/png")
+    look, target = Look("crop", (Region(image, MIDDLE, (0,)),)), Target(image, CORNER, 5.0)
+    names, read = [f"q{number}" for number in range(400)], []
+
+    class Counted(dict[str, str]):
+        def __getitem__(self, name: str) -> str:
+            read.append(name)
+            return name
+
+    compared = []
+    monkeypatch.setattr(places, "_would_cover", lambda *pair: compared.append(pair))
+    looks, targets = {name: [look] for name in names}, {name: [target] for name in names}
+    places._by_chance(looks, targets, Counted())
+    assert len(compared) == 400 * 50
+    # The unit of a question is read a fixed number of times, not once for every other question.
+    assert len(read) == 2 * 400
 
 
 @pytest.fixture(scope="module")
