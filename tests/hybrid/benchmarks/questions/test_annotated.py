@@ -81,12 +81,12 @@ def test_the_frame_of_the_table_converts(table_writer: Any) -> None:
         ("in the upper left", "columns: {evidence: evidence}\n", "is not a list of boxes or points"),
         ({"box": None}, "", 'write {"image": 1, "box": [...]} or "point"'),
         ([INSIDE] * 1001, "", "1,001 annotated places; at most 1,000"),
-        (7, "", "is no list of boxes or points"),
+        (7, "", "is not a list of boxes or points"),
         (["The sign says so."], "columns: {evidence: evidence}\n", "is neither a box (four numbers) nor a point (two)"),
         ("[[4, 3, 8", "", "is neither a box (four numbers) nor a point (two)"),
-        ("[[4, 3, 8, 6], [4", "", "is no list of boxes or points"),
+        ("[[4, 3, 8, 6], [4", "", "is not a list of boxes or points"),
         ([["left"], [4, 3, 8]], "", "is neither a box (four numbers) nor a point (two)"),
-        ([[0.1, 0.1, 1.2, 0.2]], "frame: normalised\n", "as frame: normalised is outside of the picture"),
+        ([[0.1, 0.1, 1.2, 0.2]], "frame: normalised\n", "as frame: normalised is outside the picture"),
     ],
 )
 def test_an_unusable_annotation_costs_its_row(table_writer: Any, evidence: object, mapping: str, reason: str) -> None:
