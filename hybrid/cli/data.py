@@ -187,12 +187,12 @@ def check(
     strict: bool,
     as_json: bool,
 ) -> int:
-    """Say whether FILE can be asked as it is meant, or DIR is a complete copy of a benchmark.
+    """Check whether FILE is read as intended, or DIR is a complete copy of a benchmark.
 
-    Every row is read and every image decoded. Of a file of questions the first three are shown as they will be asked,
-    and rows that may not be meant so are named; of a benchmark the tasks are counted against its card. Exit code 0: all
-    is there; 3: a question is missing or broken (each is named); 2: the data cannot be used. Of the hub (or
-    hub@REVISION) the list of files is read, and none of them.
+    Every row is read and every image decoded. For a file of questions, the first three are shown as a model gets them,
+    and doubtful rows are named; for a benchmark, tasks are counted against its card. For the hub (or hub@REVISION),
+    only the list of files is read. Exit code 0: complete; 3: questions are missing or broken (each is named); 2: the
+    data cannot be used.
 
     \b
     Examples:

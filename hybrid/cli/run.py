@@ -46,7 +46,7 @@ BENCHMARK_ARGUMENT = click.Argument([BENCHMARK], shell_complete=_complete.benchm
 @shared_option("json")
 @told_options
 def command(**options: Any) -> int:
-    """Ask the questions of BENCHMARK, a name or a file of questions; give it again to go on where it stopped.
+    """Ask the questions of BENCHMARK, a name or a file; repeat it to resume.
 
     Answers and traces stay in a run folder, for `hybrid compare` and `report`.
     \f

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 
 from tests.recomputed.pairs import agreement, answered, ceiling, differences, gain, helped, noninferior, questions
-from tests.recomputed.review import called, equivalence, headroom, pooled, price, selection, used
+from tests.recomputed.review import called, equivalence, headroom, places, pooled, price, selection, used
 from tests.recomputed.runs import JsonObject, Runs
 from tests.recomputed.solvers import chance, cost, each_metric, models, outcomes, sampling, spread, tasks
 from tests.recomputed.study import decomposition, effects, knowledge, tool_only, unchanged
@@ -29,7 +29,7 @@ RECOMPUTED: Mapping[str, Callable[[Runs], Iterable[JsonObject]]] = {
                 knowledge,
                 effects,
             ),
-            *(equivalence, selection, used, headroom, called, pooled, price),
+            *(equivalence, selection, used, headroom, called, pooled, price, places),
         )
     },
 }
