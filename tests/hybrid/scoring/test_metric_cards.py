@@ -8,20 +8,23 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bench._review_worlds import DrawnSolver, annotated_questions, box_around, comparison_of, random_box
 from hybrid.benchmarks.actiview.data import TASKS as ACTIVIEW
 from hybrid.benchmarks.base import Benchmark, ScoreOptions, Source
 from hybrid.benchmarks.card import MetricCard
 from hybrid.core.images import ImageStore
-from hybrid.core.types import Prompt, Question, Reply, Score
+from hybrid.core.types import Box, Prompt, Question, Reply, Score
 from hybrid.plugins.registry import load, names
+from hybrid.scoring.compare import Comparison
 from hybrid.scoring.metric_cards import FURTHER
 from hybrid.scoring.predicted import score_predictions
 from hybrid.scoring.reports import compare_paths
-from hybrid.scoring.sections import sections
+from hybrid.scoring.sections import places, sections
 from tests.tables import cases
 
 BENCHMARKS = [name for name in names("hybrid.benchmarks") if load("hybrid.benchmarks", name).card.sample_tasks]
@@ -144,7 +147,24 @@ def quantities(tmp_path_factory: pytest.TempPathFactory, synthetic_runs: Any) ->
     for paths in (*values[:3], (values[0][0], values[3][0]), study):
         for row in compare_paths(paths, allow_failed=True).results:
             results.setdefault(row.section, set()).add(row.quantity)
+    # Only annotated questions have rows of `places`.
+    results["places"] = {row.quantity for row in places.rows(_annotated(folder / "annotated"))}
     return results
+
+
+def _annotated(folder: Path) -> Comparison:
+    """A run in which each second call looks at the annotated box."""
+    rng, count = np.random.default_rng(0), 12
+    request = annotated_questions(rng, count)
+    wanted = [question.evidence[0].place for question in request]
+    boxes = [
+        [box_around(place) if number % 2 else random_box(rng, 50, 200)]
+        for number, place in enumerate(wanted)
+        if isinstance(place, Box)
+    ]
+    flags = np.arange(count) % 3 > 0
+    solvers = {"controller": DrawnSolver(flags, np.ones(count, bool), boxes=boxes), "mllm": DrawnSolver(~flags)}
+    return comparison_of(folder, request, real=solvers)
 
 
 def test_every_quantity_of_a_comparison_has_a_card(quantities: dict[str, set[str]]) -> None:

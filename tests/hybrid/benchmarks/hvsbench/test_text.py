@@ -42,7 +42,7 @@ def test_any_text_gives_facts_or_a_data_error(text: str, task: str) -> None:
 def test_the_form_of_boxes_is_a_setting() -> None:
     text = "[A] [10, 20, 5, 8] [B] [1, 2, 3, 4]"
     assert text_module.prompt_facts("Q4", text, (200, 100), "xywh").boxes[0] == Box(10, 20, 15, 28)
-    with pytest.raises(DataError, match=r"no area as xyxy; the setting boxes=xywh"):
+    with pytest.raises(DataError, match=r"no area as xyxy; try the setting boxes=xywh"):
         text_module.prompt_facts("Q4", text, (200, 100), "xyxy")
 
 
