@@ -5,6 +5,7 @@ import gc
 import importlib
 import os
 import shutil
+import signal
 import ssl
 import sys
 from collections.abc import Callable, Generator, Iterator
@@ -61,6 +62,9 @@ settings.register_profile("unshrunk", phases=[Phase.explicit, Phase.generate])
 
 # A helper's failed assert shows both sides, as one of a test does.
 pytest.register_assert_rewrite("tests.recomputed")
+
+# Under `nohup` it is ignored, and processes that tests start would ignore it too.
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 # Events of Python's audit that start a process.
 STARTS = frozenset({"subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn", "os.system"})

@@ -237,7 +237,7 @@ def _taken_up(
             progress = replace(progress, measure=measure, sound=True)
             files[attempts_of(name)] = asdict(progress.measure.extent)
             remaining = len(run.questions.without(progress.finished))
-            tell(f"note: asking {how_many(remaining)} of {name} again that had no readable answer")
+            tell(f"note: asking {how_many(remaining)} of {name} again that had no answer")
         yield name, progress
 
 

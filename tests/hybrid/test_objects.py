@@ -64,8 +64,8 @@ def in_tmp_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"solvers": [AlwaysA(), AlwaysA()]}, "there is another 'always_a' already"),
-        ({"solvers": [Agent(print, name="mllm")]}, "there is another 'mllm' already"),
+        ({"solvers": [AlwaysA(), AlwaysA()]}, "another 'always_a' already exists"),
+        ({"solvers": [Agent(print, name="mllm")]}, "another 'mllm' already exists"),
         ({"solvers": [Agent(print, name="My agent")]}, "'My agent' is not a valid name"),
         ({"solvers": [AlwaysA]}, "hand in a hybrid.solving.solver.Solver"),
         ({"tools": [AlwaysA()]}, "hand in a hybrid.tool.Tool"),

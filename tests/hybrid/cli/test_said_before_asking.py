@@ -47,6 +47,6 @@ def test_a_group_that_no_question_has(command: Command, tmp_path: Path, syntheti
     run = synthetic_runs.write(tmp_path, "mvp_bench", size=2)
     result = command(*words, run.real, "--by", "granularity", code=2)
     assert result.err.splitlines()[-1].startswith(
-        "hybrid: --by granularity: these questions have no such group; there "
+        "hybrid: --by granularity: these questions have no such group; available"
     )
     assert command(*words, run.real, "--by", "level").code == 0
