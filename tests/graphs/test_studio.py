@@ -135,4 +135,4 @@ def test_a_path_outside_the_folder_is_refused(studio: str) -> None:
     message = {"messages": [{"type": "human", "content": "Which?"}], "image_paths": ["../outside.jpg"]}
     result = fetch(studio, "/runs/wait", {"assistant_id": "controller", "input": message})
     assert (result["outcome"], result["answer"]) == ("broken", "")
-    assert "image_paths: '../outside.jpg' lies outside" in result["messages"][-1]["content"]
+    assert "image_paths: '../outside.jpg' is outside" in result["messages"][-1]["content"]
