@@ -76,6 +76,7 @@ VIT = """sizes = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads
 @pytest.mark.system
 def test_the_test_survives_another_module(command: Command, tmp_path: Path) -> None:
     command("tools", "new", "likeness", "--learned", "--module", "--path", "mine", code=0)
+    forget(tmp_path / "mine")
     tool, test = tmp_path / "mine" / "likeness.py", tmp_path / "mine" / "test_likeness.py"
     filters = "self.filters(pictures).relu().mean(dim=(2, 3))"
     original = tool.read_text()
@@ -98,6 +99,7 @@ def test_the_test_survives_another_module(command: Command, tmp_path: Path) -> N
 @pytest.mark.system
 def test_the_test_survives_another_checkpoint(command: Command, tmp_path: Path) -> None:
     command("tools", "new", "likeness", "--learned", "--path", "mine", code=0)
+    forget(tmp_path / "mine")
     tool, test = tmp_path / "mine" / "likeness.py", tmp_path / "mine" / "test_likeness.py"
     replace_in(tool, ('"AutoModel"', '"ViTModel"'))
     template_test(tmp_path).save_tiny(tmp_path / "resnet")
