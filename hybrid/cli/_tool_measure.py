@@ -18,7 +18,7 @@ from hybrid.display.terminal import TEXT, Shape
 
 if TYPE_CHECKING:
     from hybrid.core.types import Pixels
-    from hybrid.scoring.gaze import Measured
+    from hybrid.scoring.gaze import GazeScores
     from hybrid.tool import Tool
 
 # Skipped rows that are printed.
@@ -84,7 +84,7 @@ def measure(
     return 0
 
 
-def _measured(tool: Tool, args: dict[str, Any], weights: str | None, found: Any, limit: int | None) -> Measured:
+def _measured(tool: Tool, args: dict[str, Any], weights: str | None, found: Any, limit: int | None) -> GazeScores:
     import numpy as np
 
     from hybrid.scoring.gaze import LEAST_FIXATIONS, measure_maps, measure_paths

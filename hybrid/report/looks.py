@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from hybrid.core.types import Attempt, Point, Question, StoredImage
 from hybrid.report.payload import Mark
-from hybrid.scoring.regions import Place, Region, annotated, covers, looks_of
+from hybrid.scoring.regions import LookedRegion, Place, annotated, covers, looks_of
 
 # A detector may put out hundreds of boxes: more are not drawn.
 MOST_MARKS = 60
@@ -21,7 +21,7 @@ class PlacesOfQuestion:
     def __init__(self, question: Question) -> None:
         self._question = question
         self._targets = annotated(question)
-        self._regions: list[tuple[str, Region]] = []
+        self._regions: list[tuple[str, LookedRegion]] = []
 
     def looked(self, solver: str, attempt: Attempt) -> str:
         """Add a solver's regions; return how many of its calls cover an annotated place, empty without a region."""
@@ -54,7 +54,7 @@ class PlacesOfQuestion:
                 marks.append(Mark(kind, label, _numbers(region.place)))  # type: ignore[arg-type]  # one of the kinds
         return tuple(marks[:MOST_MARKS])
 
-    def _is_covering(self, region: Region) -> bool:
+    def _is_covering(self, region: LookedRegion) -> bool:
         targets = (target for target in self._targets if target.image.sha256 == region.image.sha256)
         return any(covers(region.place, target) for target in targets)
 

@@ -70,7 +70,7 @@ class GazeRow:
 
 
 @dataclass
-class Measured:
+class GazeScores:
     """The rows of a tool, how many pictures and paths they are of, and what was skipped.
 
     `frames` has the number of pictures by size, "WIDTHxHEIGHT" in pixels, in which MultiMatch compared paths.
@@ -85,13 +85,13 @@ class Measured:
     frames: dict[str, int] = field(default_factory=dict)
 
 
-def measure_maps(fixations: Fixations, predict: MapOf, limit: int | None = None) -> Measured:
+def measure_maps(fixations: Fixations, predict: MapOf, limit: int | None = None) -> GazeScores:
     """Measure saliency maps. A picture for which none can be made costs only itself.
 
     Raises `UsageError` if none of the pictures can be used.
     """
     by_picture = _by_picture(fixations, limit)
-    measured = Measured(skipped=list(fixations.skipped), notes=list(fixations.notes), chance="constant map")
+    measured = GazeScores(skipped=list(fixations.skipped), notes=list(fixations.notes), chance="constant map")
     points = {name: np.concatenate([path.points[:, :2] for path in paths]) for name, paths in by_picture.items()}
     baseline = CentreBias(points) if len(points) > 1 else None
     others = OtherFixations(points) if len(points) > 1 else None
@@ -230,12 +230,14 @@ def _on_grid(points: Floats, shape: tuple[int, int]) -> Ints:
     return np.stack([rows, columns], axis=1)
 
 
-def measure_paths(fixations: Fixations, predict: PathOf, limit: int | None = None) -> Measured:
+def measure_paths(fixations: Fixations, predict: PathOf, limit: int | None = None) -> GazeScores:
     """Measure scanpaths against each viewer's path; paths of fewer than three fixations are left out.
 
     Raises `UsageError` if no path has an order, or none of the pictures can be used.
     """
-    measured = Measured(skipped=list(fixations.skipped), notes=list(fixations.notes), chance="path of another picture")
+    measured = GazeScores(
+        skipped=list(fixations.skipped), notes=list(fixations.notes), chance="path of another picture"
+    )
     paths = [path for path in fixations.paths if path.ordered and len(path.points) >= LEAST_FIXATIONS]
     if not paths:
         reasons = "".join(f"; {line}" for line in (*fixations.notes[-3:], *fixations.skipped[-3:]))
@@ -282,7 +284,7 @@ def _checked_path(path: Floats) -> Floats:
 
 
 def _compare_paths(
-    measured: Measured,
+    measured: GazeScores,
     by_picture: Mapping[str, Sequence[RecordedPath]],
     predicted: Mapping[str, Floats],
     sizes: Mapping[str, tuple[int, int]],
@@ -328,7 +330,7 @@ def _by_picture(fixations: Fixations, limit: int | None) -> dict[str, list[Recor
     return {name: found[name] for name in sorted(found)[:limit]}
 
 
-def _check_measured(measured: Measured) -> None:
+def _check_measured(measured: GazeScores) -> None:
     if not measured.pictures:
         reasons = "".join(f"; {line}" for line in measured.skipped[-3:])
         raise UsageError(f"--fixations: the tool answers on none of the pictures{reasons}")
@@ -342,7 +344,7 @@ def _row(metric: str, pairs: Sequence[tuple[float, float]], names: Sequence[str]
     return GazeRow(metric, float(tool.mean()), low, high, len(tool), float(chance.mean()))
 
 
-def as_json(measured: Measured) -> dict[str, Json]:
+def as_json(measured: GazeScores) -> dict[str, Json]:
     """Return all numbers, and what was skipped."""
     return {
         "pictures": measured.pictures,
@@ -355,7 +357,7 @@ def as_json(measured: Measured) -> dict[str, Json]:
     }
 
 
-def gaze_table(title: str, measured: Measured) -> Table:
+def gaze_table(title: str, measured: GazeScores) -> Table:
     """Return the rows as a table."""
     two_viewers = max((row.people_pictures for row in measured.rows), default=0)
     has_people = two_viewers > 0

@@ -40,7 +40,7 @@ Place = Box | Point
 
 
 @dataclass(frozen=True, slots=True)
-class Region:
+class LookedRegion:
     """A box or point in pixels of an image, and the picture's indices (from 0) in the question; none before a look."""
 
     image: StoredImage
@@ -54,7 +54,7 @@ class Look:
     """The regions of one call, all of which are in pictures of the question."""
 
     tool: str
-    regions: tuple[Region, ...]
+    regions: tuple[LookedRegion, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +132,7 @@ def looks_of(question: Question, attempt: Attempt) -> tuple[Look, ...]:
     return tuple(looks)
 
 
-def _regions(call: TracedCall, refs: Mapping[str, ImageRef]) -> list[Region]:
+def _regions(call: TracedCall, refs: Mapping[str, ImageRef]) -> list[LookedRegion]:
     images = [refs.get(name) for name in call.images]
     found: list[tuple[ImageRef | None, Place | None]]
     found = [(images[number - 1], place) for number, place in places_in(call.args) if number <= len(images)]
@@ -193,7 +193,7 @@ def _place_of(numbers: Any) -> Place | None:
     return Box(*numbers) if numbers[0] < numbers[2] and numbers[1] < numbers[3] else None
 
 
-def _in_original(ref: ImageRef, place: Place, refs: Mapping[str, ImageRef]) -> Region | None:
+def _in_original(ref: ImageRef, place: Place, refs: Mapping[str, ImageRef]) -> LookedRegion | None:
     """Return a place of an image in pixels of the image that it was made from; None if that is unknown."""
     for _ in range(DEPTH):
         parent = refs.get(ref.parent or "")
@@ -215,15 +215,15 @@ def _in_original(ref: ImageRef, place: Place, refs: Mapping[str, ImageRef]) -> R
     return None
 
 
-def _clipped(image: StoredImage, place: Place) -> Region | None:
+def _clipped(image: StoredImage, place: Place) -> LookedRegion | None:
     if isinstance(place, Point):
         inside = 0 <= place.x <= image.width and 0 <= place.y <= image.height
-        return Region(image, place) if inside else None
+        return LookedRegion(image, place) if inside else None
     box = Box(max(0, place.x0), max(0, place.y0), min(image.width, place.x1), min(image.height, place.y1))
-    return Region(image, box) if box.x0 < box.x1 and box.y0 < box.y1 else None
+    return LookedRegion(image, box) if box.x0 < box.x1 and box.y0 < box.y1 else None
 
 
-def _is_everywhere(regions: Sequence[Region]) -> bool:
+def _is_everywhere(regions: Sequence[LookedRegion]) -> bool:
     """Return whether the boxes of a call together cover more than half of a picture; overlaps count once."""
     boxes = defaultdict[StoredImage, list[Box]](list)
     for region in regions:

@@ -50,7 +50,7 @@ class Rows:
         return bool(((self.numerator >= -slack) & (self.numerator <= self.denominator + slack)).all())
 
     @cached_property
-    def layouts(self) -> dict[Combine, Layout]:
+    def layouts(self) -> dict[Combine, LinearLayout]:
         """Layouts by combination, made on first use (`layout_of`)."""
         return {}
 
@@ -171,7 +171,7 @@ class StratumScale:
 
 
 @dataclass(frozen=True)
-class Layout:
+class LinearLayout:
     """All of a metric's linear form that depends on strata and denominators only, and not on numerators.
 
     `sizes` (Kish's effective number of clusters) and `squares` (the number that the variance rests on, (sum of
@@ -207,14 +207,14 @@ class Layout:
         return max(1.0, min(degrees, self.clusters - 1.0))
 
 
-def layout_of(rows: Rows, combination: Combine) -> Layout:
+def layout_of(rows: Rows, combination: Combine) -> LinearLayout:
     """Return the layout of rows with a positive denominator."""
     if combination not in rows.layouts:
         rows.layouts[combination] = _layout(rows, combination)
     return rows.layouts[combination]
 
 
-def _layout(rows: Rows, combination: Combine) -> Layout:
+def _layout(rows: Rows, combination: Combine) -> LinearLayout:
     _, below = rows.sums()
     positive = below > 0
     weights = positive / positive.sum() if combination == "mean_of_ratios" else below / below.sum()
@@ -230,7 +230,7 @@ def _layout(rows: Rows, combination: Combine) -> Layout:
     scale = StratumScale(weights**2 * squares, weights**3 * cubes, np.maximum(informative - 1, 1))
     clusters = len(np.unique(rows.cluster[present]))
     sizes = (1 / squares[positive], informative[positive])
-    return Layout(weights, positive, safe, float(below.sum()), lonely, factor, *sizes, scale, clusters)
+    return LinearLayout(weights, positive, safe, float(below.sum()), lonely, factor, *sizes, scale, clusters)
 
 
 @dataclass(frozen=True)
@@ -246,7 +246,7 @@ class Estimate:
     ratios: Floats
     shares: Floats
     parts: Floats
-    layout: Layout
+    layout: LinearLayout
 
     @property
     def weights(self) -> Floats:

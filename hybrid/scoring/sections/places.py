@@ -69,7 +69,7 @@ OTHERS: Final = 50
 
 
 @dataclass(frozen=True)
-class Seen:
+class LookCounts:
     """What a solver's calls covered of an annotated question.
 
     `calls` have a region, `at_place` of these cover an annotated place, and `by_chance` is how many would by chance
@@ -93,7 +93,7 @@ def rows(comparison: Comparison) -> list[Result]:
     return adjusted(made, lambda row: Family(row.quantity, ("task",) if row.group else ()))
 
 
-def seen_by(scored: Scored) -> dict[str, Seen]:
+def seen_by(scored: Scored) -> dict[str, LookCounts]:
     """Return what a solver's calls covered of each annotated question that it answered, by id."""
     looks, targets, units = {}, {}, {}
     recorded = scored.folder.recorded(scored.recorded) if scored.folder is not None else None
@@ -113,10 +113,10 @@ def seen_by(scored: Scored) -> dict[str, Seen]:
     return {name: _seen(of, targets[name], chance.get(name, np.nan)) for name, of in looks.items()}
 
 
-def _seen(looks: Sequence[Look], targets: Sequence[Target], by_chance: float) -> Seen:
+def _seen(looks: Sequence[Look], targets: Sequence[Target], by_chance: float) -> LookCounts:
     at_place = sum(any(look_covers(look, target) for target in targets) for look in looks)
     is_right_place = bool(looks) and all(any(look_covers(look, target) for look in looks) for target in targets)
-    return Seen(len(looks), at_place, by_chance, is_right_place)
+    return LookCounts(len(looks), at_place, by_chance, is_right_place)
 
 
 def _by_chance(
@@ -164,7 +164,7 @@ def _scaled(place: Place, across: float, down: float) -> Place:
     return Box(place.x0 * across, place.y0 * down, place.x1 * across, place.y1 * down)
 
 
-def _looks(comparison: Comparison, hybrid: Scored, seen: Mapping[str, Seen]) -> Iterator[Result]:
+def _looks(comparison: Comparison, hybrid: Scored, seen: Mapping[str, LookCounts]) -> Iterator[Result]:
     for part in parts(comparison, NAME, hybrid, sides=(hybrid, hybrid), repeated=False):
         known = replace(part, row=replace(part.row, a="")).only(
             np.array([name in seen for name in part.seen.ids], bool)
@@ -178,7 +178,7 @@ def _looks(comparison: Comparison, hybrid: Scored, seen: Mapping[str, Seen]) -> 
             yield from part.gated(*_calls(looked, seen), *_accuracy(looked, seen))
 
 
-def _calls(looked: Part, seen: Mapping[str, Seen]) -> Iterator[Result]:
+def _calls(looked: Part, seen: Mapping[str, LookCounts]) -> Iterator[Result]:
     of = [seen[name] for name in looked.seen.ids]
     calls, at_place = (np.array([getattr(each, field) for each in of], float) for field in ("calls", "at_place"))
     yield looked.number(CALLS, float(calls.sum()), unit="calls", none="")
@@ -192,7 +192,7 @@ def _calls(looked: Part, seen: Mapping[str, Seen]) -> Iterator[Result]:
     yield looked.share(QUESTIONS_AT, np.array([each.is_right_place for each in of], float), none="")
 
 
-def _accuracy(looked: Part, seen: Mapping[str, Seen]) -> Iterator[Result]:
+def _accuracy(looked: Part, seen: Mapping[str, LookCounts]) -> Iterator[Result]:
     right = np.nan_to_num(looked.seen.correct()[0])
     there = _right_place(looked, seen)
     for quantity, inside in ((RIGHT_AT, there), (RIGHT_ELSEWHERE, 1 - there)):
@@ -204,11 +204,11 @@ def _accuracy(looked: Part, seen: Mapping[str, Seen]) -> Iterator[Result]:
         yield looked.number(DIFFERENCE, test.difference, low=low, high=high, p=test.p_value)
 
 
-def _right_place(part: Part, seen: Mapping[str, Seen]) -> Floats:
+def _right_place(part: Part, seen: Mapping[str, LookCounts]) -> Floats:
     return np.array([seen[name].is_right_place for name in part.seen.ids], float)
 
 
-def _gains(comparison: Comparison, group: ComparisonGroup, seen: Mapping[str, Seen]) -> Iterator[Result]:
+def _gains(comparison: Comparison, group: ComparisonGroup, seen: Mapping[str, LookCounts]) -> Iterator[Result]:
     if group.alone is None:
         return
     # Over all questions: those at the place in one task are too few.

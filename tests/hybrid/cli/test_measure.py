@@ -20,7 +20,7 @@ from hybrid.plugins.registry import load
 from hybrid.scoring import gaze
 from hybrid.scoring import gaze_metrics as metrics
 from hybrid.scoring.fixations import read_fixations
-from hybrid.scoring.gaze import PATH_METRICS, Measured, gaze_table, measure_maps, measure_paths
+from hybrid.scoring.gaze import PATH_METRICS, GazeScores, gaze_table, measure_maps, measure_paths
 
 SIZE = (160, 120)
 SQUARES = ((30, 30), (120, 40), (40, 90), (110, 80))
@@ -121,7 +121,7 @@ def test_a_path_that_is_a_viewers_own_is_perfect(eyes: Path) -> None:
     one = [path for path in found.paths if path.subject == "s0"]
     found.paths[:] = one
     order = iter(sorted(one, key=lambda path: path.picture))
-    measured: Measured = measure_paths(found, lambda _, number: next(order).points)
+    measured: GazeScores = measure_paths(found, lambda _, number: next(order).points)
     assert [row.value for row in measured.rows] == pytest.approx([1.0] * len(PATH_METRICS))
     assert all((row.people, row.people_pictures) == (None, 0) for row in measured.rows)
     assert "people" not in " ".join(gaze_table("", measured).names)

@@ -21,7 +21,7 @@ from hybrid.core.types import (
     Step,
     StoredImage,
 )
-from hybrid.scoring.regions import Look, Region, Target, annotated, area_of_union, covers, look_covers, looks_of
+from hybrid.scoring.regions import Look, LookedRegion, Target, annotated, area_of_union, covers, look_covers, looks_of
 
 PHOTO, SECOND = (StoredImage(f"{number:064x}", 1000, 800, "image/png") for number in (1, 2))
 CROP = StoredImage(f"{3:064x}", 400, 200, "image/png")
@@ -169,8 +169,8 @@ def test_a_fault_and_a_foreign_picture_have_no_region() -> None:
 
 def test_a_region_of_another_picture_covers_nothing() -> None:
     (target,) = annotated(_question(AnnotatedPlace(WANTED, 2)))
-    assert not look_covers(Look("crop", (Region(PHOTO, WANTED),)), target)
-    assert look_covers(Look("crop", (Region(SECOND, WANTED),)), target)
+    assert not look_covers(Look("crop", (LookedRegion(PHOTO, WANTED),)), target)
+    assert look_covers(Look("crop", (LookedRegion(SECOND, WANTED),)), target)
 
 
 def _question(*evidence: AnnotatedPlace, kind: Kind = Kind.TEXT, target: Any = None) -> Question:

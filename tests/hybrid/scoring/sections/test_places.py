@@ -12,7 +12,7 @@ import pytest
 
 from bench._review_worlds import DrawnSolver, annotated_questions, box_around, comparison_of, random_box, sentences_of
 from hybrid.core.types import AnnotatedPlace, Box, Question, StoredImage
-from hybrid.scoring.regions import Look, Region, Target
+from hybrid.scoring.regions import Look, LookedRegion, Target
 from hybrid.scoring.result import Result
 from hybrid.scoring.sections import places, results
 from hybrid.scoring.study_tables import study_tables
@@ -166,7 +166,7 @@ def test_the_calls_that_are_compared_are_spread_over_all(size: int) -> None:
 
 def test_each_question_is_compared_with_fifty_calls_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
     image = StoredImage("e" * 64, 1000, 800, "image/png")
-    look, target = Look("crop", (Region(image, MIDDLE, (0,)),)), Target(image, CORNER, 5.0)
+    look, target = Look("crop", (LookedRegion(image, MIDDLE, (0,)),)), Target(image, CORNER, 5.0)
     names, read = [f"q{number}" for number in range(400)], []
 
     class Counted(dict[str, str]):
