@@ -87,18 +87,18 @@ def _reason_patterns(letters: str) -> _Patterns:
     reason = rf"[,;:.]?\s?[–—-]{{0,2}}\s?\(?(?P<why>{cause})"
     aside = rf",\s(?P<aside>(?i:{_ASIDE})\b)"
     dash = r"(?:\s?(?P<dash>[–—-]|\(|,(?=\s))\s?|(?P<colon>:)\s)(?=[A-Za-z])"
-    named = rf"(?:{NOUN}\s)?{label(letters)}"
-    listed = rf"{named}(?:{SEPARATOR}{named})*"
-    start = rf"\W*{_BEFORE}{letter}{_SURE}(?:{_CONTRASTED}{listed})?(?:{reason}|{aside}|{dash})"
+    labelled_letter = rf"(?:{NOUN}\s)?{label(letters)}"
+    letter_list = rf"{labelled_letter}(?:{SEPARATOR}{labelled_letter})*"
+    start = rf"\W*{_BEFORE}{letter}{_SURE}(?:{_CONTRASTED}{letter_list})?(?:{reason}|{aside}|{dash})"
     other = rf"{label(letters)}(?:[.,;]?\s?(?i:{_CLAUSE}|{_PHRASE})\b|\s?(?:[:–—-]\s|\((?!\w\))))"
     last = rf"(?:,\sor|\bor\s(?:maybe|perhaps|possibly|even|also))\b[^.\n]{{0,20}}?{label(letters)}"
     # A rejection ends before the next clause and names no further label.
     end = rf"(?:(?!{label(letters)})[^.?!;\n]){{0,80}}?(?:\s?[.,;:!–—-]+\s|\s(?=but\b))"
     rejection = (
-        rf"\W*{_BEFORE}(?:{_ASKING}{named}\s?\?\s{_NO}|(?i:(?:it(?:'s| is) )?(?:not|neither)\s){listed}"
-        rf"|(?P<wrong>{listed}\s?,?\s(?i:{REJECTED}))){end}(?i:(?:but|instead|rather|it(?:'s| is)|it must be)\b,?\s)?"
+        rf"\W*{_BEFORE}(?:{_ASKING}{labelled_letter}\s?\?\s{_NO}|(?i:(?:it(?:'s| is) )?(?:not|neither)\s){letter_list}"
+        rf"|(?P<wrong>{letter_list}\s?,?\s(?i:{REJECTED}))){end}(?i:(?:but|instead|rather|it(?:'s| is)|it must be)\b,?\s)?"
     )
-    confirmed = rf"\W*{_BEFORE}{_ASKING}({named})\s?\?\s{_YES}[.,;:!–—\s-]*"
+    confirmed = rf"\W*{_BEFORE}{_ASKING}({labelled_letter})\s?\?\s{_YES}[.,;:!–—\s-]*"
     return _Patterns(*map(re.compile, (start, other, last, rejection, confirmed)))
 
 
@@ -142,8 +142,10 @@ def _skip_rejected(reply: LetterReply) -> tuple[LetterReply, frozenset[str], boo
         rejected |= {group(candidate) for candidate in re.finditer(label(reply.letters), match[0])}
         text = text[match.end() :]
     confirmed = patterns.confirmed.match(text)
-    if confirmed is not None and (why := text[confirmed.end() :]):
-        text = f"{confirmed[1]}, {why}" if _CAUSE.match(why) else f"{confirmed[1]}, because {why}"
+    if confirmed is not None and (explanation := text[confirmed.end() :]):
+        text = (
+            f"{confirmed[1]}, {explanation}" if _CAUSE.match(explanation) else f"{confirmed[1]}, because {explanation}"
+        )
     return replace(reply, text=text), frozenset(rejected), is_elliptic
 
 

@@ -141,9 +141,9 @@ def _turned_down(reply: LetterReply, name: str, rest: str) -> bool:
     if shared or (question_match is not None and (not question_match["what"].strip() or not reply.asks(name))):
         return True
     # `(A), (B) and (C) are wrong`
-    listed = re.match(rf"(?:{SEPARATOR}(?:{NOUN}\s)?{label(reply.letters)})*", rest)
-    is_list = listed is not None and bool(listed[0])
-    predicate = rest[listed.end() if listed else 0 :].lstrip(" ,")
+    letter_list = re.match(rf"(?:{SEPARATOR}(?:{NOUN}\s)?{label(reply.letters)})*", rest)
+    is_list = letter_list is not None and bool(letter_list[0])
+    predicate = rest[letter_list.end() if letter_list else 0 :].lstrip(" ,")
     clause = re.split(r"[.,;!\n]", predicate, maxsplit=1)[0]
     if bare(clause) and not is_list and reply.is_choice(name, clause):
         return False
@@ -160,8 +160,8 @@ def _option_of(reply: LetterReply, line: str) -> str | None:
     match = re.fullmatch(rf"[-•>\s]*(?:{marked}|(?:{NOUN}\s)?[\"']?([{k}])[\"']?\.?)", line)
     if match is None:
         # `B (no)`, `B - no`, `B, no`: a bare letter counts with its own text.
-        named = re.fullmatch(rf"[-•>\s]*(?:{NOUN}\s)?[\"']?([{k}])[\"']?(?P<own>(?:,?\s|\s?[–—=(\[]).+)", line)
-        return named[1] if named and reply.is_choice(named[1], bare(named["own"])) else None
+        option_line = re.fullmatch(rf"[-•>\s]*(?:{NOUN}\s)?[\"']?([{k}])[\"']?(?P<own>(?:,?\s|\s?[–—=(\[]).+)", line)
+        return option_line[1] if option_line and reply.is_choice(option_line[1], bare(option_line["own"])) else None
     rest = (match["rest"] or "").strip()
     if _turned_down(reply, group(match), match["rest"] or ""):
         return None

@@ -135,17 +135,18 @@ class Configured(Grouped):
 def _defaults(values: FileValues) -> dict[str, Any]:
     """Return the options of a file as click's defaults."""
     # An option without texts is left out by the file.
-    given = [(RUN_FIELDS[key], texts) for key, texts in values.items() if texts]
+    texts_by_field = [(RUN_FIELDS[key], texts) for key, texts in values.items() if texts]
     return {
-        field.option.key: field.is_flag or (list(texts) if field.is_repeated else texts[0]) for field, texts in given
+        field.option.key: field.is_flag or (list(texts) if field.is_repeated else texts[0])
+        for field, texts in texts_by_field
     }
 
 
 def with_choice(fixed: FileValues, choice: FileValues) -> dict[str, tuple[str, ...]]:
     """Return the options of one run: those equal in every run, and its own."""
     pairs = {key for key in choice if RUN_FIELDS[key].is_pairs}
-    own = {key: merged_pairs(fixed.get(key, ()), choice[key]) for key in pairs}
-    return {**fixed, **choice, **own}
+    merged = {key: merged_pairs(fixed.get(key, ()), choice[key]) for key in pairs}
+    return {**fixed, **choice, **merged}
 
 
 def merged_pairs(first: Sequence[str], second: Sequence[str]) -> tuple[str, ...]:

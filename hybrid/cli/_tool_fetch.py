@@ -97,15 +97,15 @@ def fetch(
     from hybrid.serving.loader import refuse_absent
 
     refuse_absent(device)
-    given = weights_by_tool(weights, tools_named(tools))
-    request = _Wanted(given, source, dry_run, not no_check, device)
+    pinned = weights_by_tool(weights, tools_named(tools))
+    request = _Wanted(pinned, source, dry_run, not no_check, device)
     fetched: list[FoundWeights] = []
     absent: list[str] = []
     selected = [load("tools", name) for name in dict.fromkeys((*tools, *request.named))]
     for tool in selected:
         if not _loads(tool):
             raise UsageError(f"{tool.card.name} loads no weights of its own")
-    _refuse_absent_folders(given.values())
+    _refuse_absent_folders(pinned.values())
     # By default, all tools whose learned backend has weights to load.
     for tool in selected or [tool for _, tool in load_each("tools") if _loads(tool)]:
         try:

@@ -94,8 +94,8 @@ def import_weights(
     renamed = rename_tensors(tensors, renames)
     for name, (old, tensor) in renamed.items():
         shape = ", ".join(map(str, tensor.shape))
-        before = "" if old == name else f"  (was {old})"
-        click.echo(f"{name}  {str(tensor.dtype).removeprefix('torch.')} [{shape}]{before}")
+        renamed_note = "" if old == name else f"  (was {old})"
+        click.echo(f"{name}  {str(tensor.dtype).removeprefix('torch.')} [{shape}]{renamed_note}")
     if other:
         click.echo(f"left out, no tensors: {', '.join(other)}", err=True)
     if dry_run:

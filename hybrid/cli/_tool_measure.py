@@ -69,8 +69,8 @@ def measure(
     if not tool.gaze:
         raise UsageError(f"{name} predicts neither where people look nor in which order; {_others()}")
     arguments = _arguments(tool, written)
-    found = read_fixations(fixations, images, _size(screen))
-    measured = _measured(tool, arguments, None if weights is None else str(weights), found, limit)
+    recorded = read_fixations(fixations, images, _size(screen))
+    measured = _measured(tool, arguments, None if weights is None else str(weights), recorded, limit)
     if as_json:
         click.echo(
             json.dumps({"tool": name, "backend": "learned" if weights else "classical", **gaze.as_json(measured)})
@@ -84,7 +84,7 @@ def measure(
     return 0
 
 
-def _measured(tool: Tool, args: dict[str, Any], weights: str | None, found: Any, limit: int | None) -> GazeScores:
+def _measured(tool: Tool, args: dict[str, Any], weights: str | None, recorded: Any, limit: int | None) -> GazeScores:
     import numpy as np
 
     from hybrid.scoring.gaze import LEAST_FIXATIONS, measure_maps, measure_paths
@@ -98,18 +98,20 @@ def _measured(tool: Tool, args: dict[str, Any], weights: str | None, found: Any,
     backend: Any = card.make()
     backend.setup("cpu", weights)
     if tool.gaze == "map":
-        return measure_maps(found, lambda pixels: backend.predict_map(Request((pixels,), tool.parse(args))), limit)
+        return measure_maps(recorded, lambda pixels: backend.predict_map(Request((pixels,), tool.parse(args))), limit)
 
-    asked = getattr(tool.parse(args), "fixations", None)
-    if "fixations" in args and isinstance(asked, int) and asked < LEAST_FIXATIONS:
-        raise UsageError(f"--args: fixations {asked} is below {LEAST_FIXATIONS}, the fewest that MultiMatch compares")
+    fixation_count = getattr(tool.parse(args), "fixations", None)
+    if "fixations" in args and isinstance(fixation_count, int) and fixation_count < LEAST_FIXATIONS:
+        raise UsageError(
+            f"--args: fixations {fixation_count} is below {LEAST_FIXATIONS}, the fewest that MultiMatch compares"
+        )
 
     def predict(pixels: Pixels, number: int) -> Any:
         count = {"fixations": max(LEAST_FIXATIONS, min(12, number))} if "fixations" in tool.args.model_fields else {}
         data = backend.run([Request((pixels,), tool.parse({**count, **args}))])[0].data
         return np.stack([np.array(data[key], float) for key in ("x_0_1", "y_0_1", "t_ms")], axis=1)
 
-    return measure_paths(found, predict, limit)
+    return measure_paths(recorded, predict, limit)
 
 
 def _others() -> str:
@@ -119,13 +121,13 @@ def _others() -> str:
     return f"these do: {', '.join(tool.card.name for tool in tools if tool.gaze)}"
 
 
-def _arguments(tool: Tool, written: str) -> dict[str, Any]:
+def _arguments(tool: Tool, text: str) -> dict[str, Any]:
     try:
-        arguments = json.loads(written)
+        arguments = json.loads(text)
     except ValueError as error:
         raise UsageError(f"--args: is not JSON ({error})") from error
     if not isinstance(arguments, dict):
-        raise UsageError(f"--args: expected an object of arguments, found {written:.60}")
+        raise UsageError(f"--args: expected an object of arguments, found {text:.60}")
     tool.parse(arguments)
     return arguments
 

@@ -53,15 +53,15 @@ def try_(
 
     refuse_taken("tools", name)
     by_tool = weights_by_tool(weights, [load("tools", name)])
-    chosen = {tool: str(place) for tool, place in by_tool.items()}
-    setup = ToolProcessOptions(name, backend, chosen, device, max_seconds, looked_in())
+    paths = {tool: str(path) for tool, path in by_tool.items()}
+    setup = ToolProcessOptions(name, backend, paths, device, max_seconds, looked_in())
     repeated = [
         word
         for option, value, usual in (("--backend", backend, "auto"), ("--device", device, "cpu"))
         if value != usual
         for word in (option, value)
     ]
-    repeated += [word for tool, place in chosen.items() for word in ("--weights", f"{tool}={place}")]
+    repeated += [word for tool, path in paths.items() for word in ("--weights", f"{tool}={path}")]
     with ToolProcess(setup) as process:
         if problem := process.describe().get("error"):
             raise UsageError(problem)

@@ -257,10 +257,10 @@ def resolve(benchmark: str, options: Mapping[str, object]) -> tuple[dict[str, An
     Raises:
         UsageError: an unknown option, a value that does not fit, or a file that defines several runs.
     """
-    given = values_of(options)
+    overrides = values_of(options)
     config = options.get("config")
     file = ConfigFile(Path(), {}) if config is None else read_config(Path(str(config)))
-    fixed, axes = file_options(file, given)
+    fixed, axes = file_options(file, overrides)
     several = "," in benchmark and not Path(benchmark).exists()
     if several or any(len(choices) > 1 for choices in axes.values()):
         raise UsageError(f"{config or benchmark} asks for several runs: `hybrid run` makes them")
@@ -269,26 +269,26 @@ def resolve(benchmark: str, options: Mapping[str, object]) -> tuple[dict[str, An
     recorded: dict[str, Json] = {BENCHMARK: benchmark}
     for key, field in FIELDS.items():
         items, source = texts.get(field.option.long, ()), ""
-        if not items and key not in given and not file.is_manifest:
+        if not items and key not in overrides and not file.is_manifest:
             variable = value_of_environment(field, benchmark, values.get("model"))
             items, source = (() if variable is None else (variable,)), f" (env var: {field.option.variable!r})"
         values[key] = field.default
         if items:
             values[key] = _read(field, items, source)
-        if key in given:
-            values[key] = _merge(field, values[key], given[key])
+        if key in overrides:
+            values[key] = _merge(field, values[key], overrides[key])
         # A flag that is off is recorded only where it overrides a file.
         is_off = field.is_flag and not items and values[key] == field.default
-        if field.option.kept and (items or key in given) and not is_off:
+        if field.option.kept and (items or key in overrides) and not is_off:
             recorded[field.option.long] = as_written(field, values[key])
     return values, recorded
 
 
-def _merge(field: OptionField, below: Any, given: Any) -> Any:
+def _merge(field: OptionField, below: Any, override: Any) -> Any:
     """Return the value from Python; of a mapping, with the keys that only the file sets."""
     if field.option.key == "weights":
-        return merged_pairs(below, given)
-    return {**below, **given} if field.is_pairs else given
+        return merged_pairs(below, override)
+    return {**below, **override} if field.is_pairs else override
 
 
 def _read(field: OptionField, items: Sequence[object], source: str = "") -> Any:

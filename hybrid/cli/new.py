@@ -116,9 +116,9 @@ def _benchmark_folder(name: str, folder: Path) -> Path:
     place = folder / "benchmarks"
     if name in own_names("hybrid.benchmarks"):
         raise UsageError(f"{name} is a benchmark of the project, which would be used instead; choose another name")
-    for written in (place / f"{name}.py", place / f"{name}.yaml", place / name):
-        if written.exists():
-            raise UsageError(f"{written} already exists")
+    for existing in (place / f"{name}.py", place / f"{name}.yaml", place / name):
+        if existing.exists():
+            raise UsageError(f"{existing} already exists")
     if tools := flat_tools(folder):
         raise UsageError(
             f"{folder} holds tools ({', '.join(tools)}), which are not found once it has a folder benchmarks/: move "

@@ -152,5 +152,5 @@ def scores_of(run: ResolvedRun, unanswered: UnansweredRule | None, *, allow_fail
 
 def lacking_options(other: click.Command, *left_out: str) -> list[click.Parameter]:
     """Return the options of `hybrid run` that another command does not have itself, without those `left_out`."""
-    own = {word for param in other.params for word in (*param.opts, *param.secondary_opts)}
-    return [param for param in command.params if own.isdisjoint(param.opts) and param.name not in left_out]
+    other_options = {word for param in other.params for word in (*param.opts, *param.secondary_opts)}
+    return [param for param in command.params if other_options.isdisjoint(param.opts) and param.name not in left_out]

@@ -148,8 +148,8 @@ def ask_cells(cells: Sequence[PlannedRun], config: RunConfig, options: Mapping[s
         ]
         if not answered_folders:
             return results.lines
-        chosen: dict[str, Any] = {name: options.get(name) for name in ("unanswered", "margin")}
-        report = compare_paths(answered_folders, **chosen, allow_failed=options["allow_failed"])
+        rules: dict[str, Any] = {name: options.get(name) for name in ("unanswered", "margin")}
+        report = compare_paths(answered_folders, **rules, allow_failed=options["allow_failed"])
         show(report, answered_folders)
         # Questions that failed permanently, for example ones missing from a recording; after an outage they are asked
         # again.

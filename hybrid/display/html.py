@@ -79,12 +79,12 @@ def stored_picture(image: StoredImage, name: str) -> str:
 
 def interval_chart(title: str, bars: Sequence[Bar]) -> str:
     """Return a chart of values between 0 and 1 with their intervals; empty if there is no finite value."""
-    shown = [bar for bar in bars if math.isfinite(bar.value)]
-    if not shown:
+    finite_bars = [bar for bar in bars if math.isfinite(bar.value)]
+    if not finite_bars:
         return ""
-    height = ROW_PX * (len(shown) + 1)
+    height = ROW_PX * (len(finite_bars) + 1)
     parts = [f'<text x="0" y="14" font-weight="bold">{escaped(title)}</text>']
-    for number, bar in enumerate(shown, 1):
+    for number, bar in enumerate(finite_bars, 1):
         middle = ROW_PX * number + ROW_PX / 2
         label = bar.label if len(bar.label) <= LABEL_CHARACTERS else bar.label[: LABEL_CHARACTERS - 1] + "\u2026"
         parts.append(f'<text x="0" y="{middle + 4:.1f}">{escaped(label)}</text>')

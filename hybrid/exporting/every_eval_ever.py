@@ -202,11 +202,11 @@ class _Evaluation:
             question = self.scored.questions[score.id]
             sound = question if isinstance(question, Question) else None
             failed = score.outcome.failed
-            own: dict[str, object] = {"task": score.task, "outcome": score.outcome.value, "base": base_id(score.id)}
-            own["cluster"] = score.cluster  # Without it, a reader of the file would resample questions of one picture
+            row: dict[str, object] = {"task": score.task, "outcome": score.outcome.value, "base": base_id(score.id)}
+            row["cluster"] = score.cluster  # Without it, a reader of the file would resample questions of one picture
             attempt = attempts.get(score.id)
             exchanges = () if attempt is None else attempt.exchanges
-            own["reused_calls"] = sum(exchange.reply.usage.reused_calls for exchange in exchanges) or None
+            row["reused_calls"] = sum(exchange.reply.usage.reused_calls for exchange in exchanges) or None
             yield {
                 **head,
                 "sample_id": score.id,
@@ -214,7 +214,7 @@ class _Evaluation:
                 **self.answered(score, attempt),
                 # Failures differ from wrong answers: a row with an error counts in no value above.
                 "error": hide_paths(self.scored.reasons.get(score.id, score.outcome.value)) if failed else None,
-                "metadata": _words(dict(score.groups)) | _words(own),
+                "metadata": _words(dict(score.groups)) | _words(row),
             }
 
     def text(self, text: str) -> str:

@@ -83,9 +83,9 @@ class ToolPage(LocalServer):
     def describe(self) -> dict[str, Any]:
         """Describe the tool, and the pictures that the page begins with."""
         with self._lock:
-            given = [path.name for path in self._photos if path.parent != self._folder]
+            outside = [path.name for path in self._photos if path.parent != self._folder]
         about = self.process.describe()
-        return {**{key: value for key, value in about.items() if key != "files"}, "photos": given}
+        return {**{key: value for key, value in about.items() if key != "files"}, "photos": outside}
 
     def call(self, numbers: Sequence[int], args: Mapping[str, Json]) -> dict[str, Any]:
         """Run the tool on pictures, and say how to make the same call elsewhere. Raises `IndexError`."""

@@ -154,8 +154,8 @@ def files_of(module_name: str) -> list[str]:
     spec = find_spec(module_name)
     assert spec is not None  # noqa: S101 - the tool has been loaded
     path = Path(spec.origin or "")
-    beside = path.parent.iterdir() if spec.submodule_search_locations else (path, path.with_suffix(".toml"))
-    return sorted(str(file) for file in beside if file.suffix in SUFFIXES and file.exists())
+    sources = path.parent.iterdir() if spec.submodule_search_locations else (path, path.with_suffix(".toml"))
+    return sorted(str(file) for file in sources if file.suffix in SUFFIXES and file.exists())
 
 
 async def _serve(setup: ToolProcessOptions, out: IO[str]) -> None:
@@ -195,16 +195,16 @@ async def _answer(service: CachedTools, tool: Tool, request: Mapping[str, Any]) 
     from hybrid.core.types import ImageRef
     from hybrid.interface.findings import show_finding, stored_image
 
-    begun = time.monotonic()
+    started_at = time.monotonic()
     try:
         stored = [stored_image(service.store, path) for path in request["photos"]]
         refs = [ImageRef(f"img:{place}", image) for place, image in enumerate(stored, 1)]
         finding = await service.call(tool, tool.parse(request["args"]), refs)
     except HybridError as error:
         return {"error": describe_error(error)}
-    shown = show_finding(finding, service.store, service.notices)
-    pictures = [base64.b64encode(png).decode() for png in shown.pngs]
-    return {**shown.as_json(), "pictures": pictures, "seconds": round(time.monotonic() - begun, 3)}
+    parts = show_finding(finding, service.store, service.notices)
+    pictures = [base64.b64encode(png).decode() for png in parts.pngs]
+    return {**parts.as_json(), "pictures": pictures, "seconds": round(time.monotonic() - started_at, 3)}
 
 
 def _write(out: IO[str], answer: Mapping[str, Any]) -> None:

@@ -210,12 +210,12 @@ def _answer_line(answer: Answer) -> str:
 def _heading(step: Step) -> str:
     """Describe what a step did: `model gpt-4o (0.8 s)`, `tool crop on img:1 (0.0 s), classical backend`."""
     images = step.data.get("images")
-    where = f" on {', '.join(map(str, images))}" if step.kind == "tool" and isinstance(images, list | tuple) else ""
+    on_images = f" on {', '.join(map(str, images))}" if step.kind == "tool" and isinstance(images, list | tuple) else ""
     backend = step.data.get("backend")
     more = [f"{backend} backend"] if isinstance(backend, str) else []
     more += [f"failed: {step.fault.value}"] if step.fault is not None else []
     time = "" if step.kind == "rule" else f" ({step.seconds:.1f} s)"
-    return one_line(", ".join([f"{step.kind} {step.name}{where}{time}", *more]))
+    return one_line(", ".join([f"{step.kind} {step.name}{on_images}{time}", *more]))
 
 
 def _calls(step: Step) -> list[str]:

@@ -63,7 +63,7 @@ def runs_near(path: Path) -> str:
     return f"; it holds runs: name them, such as {inside[0]} (`hybrid runs list {path}` shows all)" if inside else ""
 
 
-def refuse_foreign_beside(folder: Path, own: Collection[str] = ()) -> None:
+def refuse_foreign_beside(folder: Path, allowed: Collection[str] = ()) -> None:
     """Raise `UsageError` if a folder for several runs has foreign files and no run yet.
 
     Args:
@@ -73,9 +73,9 @@ def refuse_foreign_beside(folder: Path, own: Collection[str] = ()) -> None:
     if not folder.is_dir() or any(folder.glob(f"*/{MANIFEST}")):
         return
     names = sorted(path.name for path in folder.iterdir() if not path.name.startswith("."))
-    if foreign := [name for name in names if name not in own and not any((folder / name).glob(f"*/{ATTEMPTS}"))]:
-        why = f"it holds {foreign[0]}, which is not part of a run"
-        raise UsageError(f"--out {folder}: {why}: give a folder that is new or empty")
+    if foreign := [name for name in names if name not in allowed and not any((folder / name).glob(f"*/{ATTEMPTS}"))]:
+        reason = f"it holds {foreign[0]}, which is not part of a run"
+        raise UsageError(f"--out {folder}: {reason}: give a folder that is new or empty")
 
 
 class RunFolder:

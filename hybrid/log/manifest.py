@@ -146,11 +146,11 @@ def write_sealed(path: Path, data: bytes, *, durable: bool = False) -> None:
     write_atomic(path, text.encode() + b"\n", durable=durable)
 
 
-def difference(before: Mapping[str, Any], after: Mapping[str, Any], prefix: str = "") -> list[str]:
-    """Return one line `key: before -> after` per value that differs between two configurations."""
+def difference(recorded: Mapping[str, Any], current: Mapping[str, Any], prefix: str = "") -> list[str]:
+    """Return one line `key: old -> new` per value that differs between two configurations."""
     lines = []
-    for key in sorted({*before, *after}):
-        old, new, name = before.get(key), after.get(key), f"{prefix}{key}"
+    for key in sorted({*recorded, *current}):
+        old, new, name = recorded.get(key), current.get(key), f"{prefix}{key}"
         if isinstance(old, dict) and isinstance(new, dict):
             lines += difference(old, new, f"{name}.")
         elif old != new:

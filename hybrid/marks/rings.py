@@ -126,17 +126,17 @@ class RingField:
         values = self._planes.reshape(3, -1).take(index, axis=1)
         shows = self._shows.ravel().take(index)
         step = circles.step
-        apart = np.abs(values[:, :, step:] - values[:, :, :-step])
+        contrast = np.abs(values[:, :, step:] - values[:, :, :-step])
         if shows.all():
             spread = np.asarray(np.sqrt(values.var(axis=1).sum(axis=0)))
-            return circles.scores(_length(apart.mean(axis=1)), spread)
-        shown = shows.astype(np.float32)
-        count = shown.sum(axis=0)
-        mean = (values * shown).sum(axis=1) / np.maximum(count, 1)
-        squares = ((values - mean[:, None]) ** 2 * shown).sum(axis=1) / np.maximum(count, 1)
-        both = shown[:, step:] * shown[:, :-step]
-        shared = both.sum(axis=0)
-        steps = _length((apart * both).sum(axis=1) / np.maximum(shared, 1))
+            return circles.scores(_length(contrast.mean(axis=1)), spread)
+        visible = shows.astype(np.float32)
+        count = visible.sum(axis=0)
+        mean = (values * visible).sum(axis=1) / np.maximum(count, 1)
+        squares = ((values - mean[:, None]) ** 2 * visible).sum(axis=1) / np.maximum(count, 1)
+        both_visible = visible[:, step:] * visible[:, :-step]
+        shared = both_visible.sum(axis=0)
+        steps = _length((contrast * both_visible).sum(axis=1) / np.maximum(shared, 1))
         return circles.scores(steps, np.asarray(np.sqrt(squares.sum(axis=0))), (count / ANGLES, shared / ANGLES))
 
     def bounds(self, at: FieldWindow, radii: Sequence[int]) -> tuple[Map, Map]:
@@ -171,21 +171,21 @@ class RingField:
         shape, shift = index.shape[1:], 4 * size * circles.step
         sample, power, energy = np.empty(shape, np.int64), np.empty(shape, np.int32), np.zeros(shape, np.int32)
         values = sample.view(np.int16).ravel()
-        total, apart = np.zeros_like(values), np.empty((values.size - shift, 1), np.int16)
-        apart_sum = np.zeros(apart.shape, np.uint16)
+        total, contrast = np.zeros_like(values), np.empty((values.size - shift, 1), np.int16)
+        apart_sum = np.zeros(contrast.shape, np.uint16)
         counts, shared = np.full(shape, ANGLES, np.int16), np.full((shape[0] - circles.step, size), ANGLES, np.int16)
         for places in index:
             packed.take(places, out=sample, mode="clip")
             total += values
             energy += energy_of.take(places, out=power, mode="clip")
-            cv2.absdiff(values[shift:], values[:-shift], dst=apart)
+            cv2.absdiff(values[shift:], values[:-shift], dst=contrast)
             if hidden:
                 seen = shows.ravel().take(places)
-                both = seen[circles.step :] & seen[: -circles.step]
-                apart *= np.repeat(both.ravel(), 4)[:, None]
+                both_seen = seen[circles.step :] & seen[: -circles.step]
+                contrast *= np.repeat(both_seen.ravel(), 4)[:, None]
                 counts -= ~seen
-                shared -= ~both
-            apart_sum += apart.view(np.uint16)
+                shared -= ~both_seen
+            apart_sum += contrast.view(np.uint16)
         total = total.reshape(*shape, 4)
         differences = apart_sum.reshape(-1, size, 4).astype(np.float32)
         counts, shared = counts.astype(np.float32), shared.astype(np.float32)

@@ -80,9 +80,9 @@ def read_env_file(folder: Path) -> dict[str, str]:
 def found_keys(folder: Path | None = None) -> tuple[Key, ...]:
     """Return the keys of known providers, then other keys of the file, with where each was found."""
     in_file = read_env_file(folder or Path())
-    known = dict(_known_keys())
-    others = {name: "" for name, value in in_file.items() if names_a_secret(name) and value and name not in known}
-    return tuple(Key(name, provider, _origin(name, in_file)) for name, provider in {**known, **others}.items())
+    keys = dict(_known_keys())
+    others = {name: "" for name, value in in_file.items() if names_a_secret(name) and value and name not in keys}
+    return tuple(Key(name, provider, _origin(name, in_file)) for name, provider in {**keys, **others}.items())
 
 
 def unread_names(folder: Path | None = None) -> tuple[str, ...]:

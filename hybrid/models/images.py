@@ -135,13 +135,13 @@ class _Shown:
         self._names: set[str] = set()
         self._sent: dict[str, str] = {}
 
-    def _leave_out(self, images: Sequence[StoredImage], why: str) -> None:
-        self._beyond |= {image.sha256: why for image in images}
+    def _leave_out(self, images: Sequence[StoredImage], reason: str) -> None:
+        self._beyond |= {image.sha256: reason for image in images}
 
     def _note(self, ref: ImageRef) -> str | None:
         """Return None if the image is shown here, else the text that replaces it."""
-        if (why := self._beyond.get(ref.image.sha256)) is not None:
-            return f"[{ref.name}: not shown; {why}]"
+        if (reason := self._beyond.get(ref.image.sha256)) is not None:
+            return f"[{ref.name}: not shown; {reason}]"
         if ref.image.sha256 not in self._live:
             return f"[{ref.name}: {self._left}]"
         if ref.name in self._names:
@@ -268,8 +268,8 @@ class ImageEncoder:
 
         0 for an image that is not in the store.
         """
-        if (kept := self._texts.get(image.sha256)) is not None:
-            return len(kept[1])
+        if (cached := self._texts.get(image.sha256)) is not None:
+            return len(cached[1])
         sent = self._converted.get(image.sha256, image)
         try:
             length = base64_bytes(self.store.path(sent.sha256).stat().st_size)

@@ -45,10 +45,10 @@ def _parse(value: str, tools: Sequence[Tool]) -> tuple[str, str]:
     # The path of a folder may have an equals sign.
     if equals and not Path(value).expanduser().is_dir():
         # Those that Python handed in are not among the names.
-        known = {*names(TOOLS), *(tool.card.name for tool in tools)}
-        if name not in known:
-            available = ", ".join(sorted(known))
-            hint = did_you_mean(name, sorted(known))
+        tool_names = {*names(TOOLS), *(tool.card.name for tool in tools)}
+        if name not in tool_names:
+            available = ", ".join(sorted(tool_names))
+            hint = did_you_mean(name, sorted(tool_names))
             raise UsageError(f"{OPTION} {value}: unknown tool{hint}; available: {available}")
         if not source:
             raise UsageError(f"{OPTION} {value}: write {OPTION} {name}=DIR_OR_ID")
@@ -59,8 +59,8 @@ def _parse(value: str, tools: Sequence[Tool]) -> tuple[str, str]:
     if not tools:
         raise UsageError(f"{OPTION} {value}: say which tool loads them: {OPTION} TOOL={value}")
     if not loading:
-        asked = " and ".join(tool.card.name for tool in tools)
-        raise UsageError(f"{OPTION} {value}: {asked} has no learned backend to load them")
+        tool_list = " and ".join(tool.card.name for tool in tools)
+        raise UsageError(f"{OPTION} {value}: {tool_list} has no learned backend to load them")
     raise UsageError(f"{OPTION} {value}: {', '.join(loading)} load weights; say which: {OPTION} {loading[0]}={value}")
 
 

@@ -120,7 +120,7 @@ class QuestionBook:
             if isinstance(question, BrokenQuestion):
                 yield QuestionPage(*shared, "", (), "", (), entries, hide_paths(question.error), sampled)
                 continue
-            command, where = self._again.get(question.id, ("", ""))
+            command, place_note = self._again.get(question.id, ("", ""))
             yield QuestionPage(
                 *shared,
                 text=question.text,
@@ -134,7 +134,7 @@ class QuestionBook:
                 sampled=sampled,
                 own_words=own_words(question.text, self._benchmark.texts),
                 again=command,
-                again_where=where,
+                again_where=place_note,
                 evidence=places.words if places else "",
             )
 
@@ -159,15 +159,15 @@ def commands_again(solvers: Sequence[Scored]) -> dict[str, tuple[str, str]]:
         path, working = Path(os.path.normpath(solver.folder.path.absolute())), Path.cwd()
         outside = working not in path.parents
         run = path.name if outside else path.relative_to(working).as_posix()
-        where = f"in the folder that holds {run}" if outside else ""
+        place_note = f"in the folder that holds {run}" if outside else ""
         data = Path(solver.folder.manifest.get("options", {}).get("data", ""))
         if outside and not data.is_absolute() and data.exists() and data != Path():
             # The data folder was named relative to the working directory and cannot be found from the run's folder.
-            where += f"; add --data DIR for the folder {data.name}"
+            place_note += f"; add --data DIR for the folder {data.name}"
         for score in solver.scores:
             words = ("hybrid", "run", "--config", run, "--solver", word(solver), "--only", score.id)
             command = shlex.join((*words, "--out", f"{run}-again", "--debug"))
-            commands.setdefault(score.id, (command, where))
+            commands.setdefault(score.id, (command, place_note))
     return commands
 
 

@@ -278,7 +278,7 @@ def _unknown_id(name: str, source: Source, limit: int | None, ids: Collection[st
     """Return the message for an id that is not among the questions read."""
     among = f"the {how_many(len(ids))}" + ("" if limit is None else " of --limit")
     of_tasks = f", task {', '.join(source.tasks)}" if len(source.tasks) == 1 else ""
-    hint = did_you_mean(name, ids) or next((f"; an id is such as {each}" for each in sorted(ids)), "")
+    hint = did_you_mean(name, ids) or next((f"; an id is such as {example}" for example in sorted(ids)), "")
     return f"--only {name}: question not found among {among}{of_tasks}{hint}"
 
 

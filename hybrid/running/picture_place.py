@@ -83,8 +83,8 @@ async def find_place(probe: PlaceProbe, conversation: Sequence[Message], tools: 
     may_choose = settings.tool_pictures == "auto" and probe.native_results
     try:
         if thinks and may_choose and (seen := await _look_inside(probe, conversation, tools)) is not None:
-            found = ToolPicture(seen.verdict, seen.said, seen.input_tokens, seen.without_image, "inside")
-            return await _find_switch(probe, conversation, tools, found)
+            picture = ToolPicture(seen.verdict, seen.said, seen.input_tokens, seen.without_image, "inside")
+            return await _find_switch(probe, conversation, tools, picture)
         place: Literal["inside", "beside"] = "beside"
         if settings.tool_pictures == "inside" and probe.native_results:
             place = "inside"

@@ -204,7 +204,7 @@ async def look_at_result(
 
 async def see_order(chat: Chat, store: ImageStore, count: int) -> PictureOrder:
     """Test in which order the model reads the numbers in `count` pictures of one message, with one to three calls."""
-    text, tokens, orders, shown = "", 0, list[list[str]](), list[Sequence[str]]()
+    text, tokens, orders, presented = "", 0, list[list[str]](), list[Sequence[str]]()
     for turn in range(2):
         numbers = ORDER_NUMBERS[:count] if turn == 0 else ORDER_NUMBERS[:count][::-1]
         try:
@@ -219,10 +219,10 @@ async def see_order(chat: Chat, store: ImageStore, count: int) -> PictureOrder:
         if order == [*numbers]:
             return PictureOrder("in order", text, count)
         orders.append(order)
-        shown.append(numbers)
+        presented.append(numbers)
     if len(orders[-1]) == count:
         return PictureOrder("out of order", text, count)
-    if _same_place_is_missing(shown, orders):
+    if _same_place_is_missing(presented, orders):
         return PictureOrder("missing", text, count)
     if orders[-1] and tokens:
         alone = await _shown_numbers(chat, store, ORDER_NUMBERS[:1], 2)
@@ -231,16 +231,16 @@ async def see_order(chat: Chat, store: ImageStore, count: int) -> PictureOrder:
     return PictureOrder("unknown", text, count)
 
 
-def _same_place_is_missing(shown: Sequence[Sequence[str]], orders: Sequence[Sequence[str]]) -> bool:
+def _same_place_is_missing(presented: Sequence[Sequence[str]], orders: Sequence[Sequence[str]]) -> bool:
     """Whether the replies lack the same places, each with another number: a server dropped these pictures.
 
     A model that cannot read a number misses that number instead.
     """
     missing = [
         [place for place, number in enumerate(numbers) if number not in order]
-        for numbers, order in zip(shown, orders, strict=True)
+        for numbers, order in zip(presented, orders, strict=True)
     ]
-    first, second = shown
+    first, second = presented
     return bool(orders[0]) and missing[0] == missing[1] and all(first[place] != second[place] for place in missing[0])
 
 

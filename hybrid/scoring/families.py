@@ -49,11 +49,11 @@ def adjusted_by_claim(
     Without these a difference would have one adjusted p value in `differences` and another one in `gain`: there are no
     rows of a group without blank tools in `gain`, and none of the pairs that `--pairs` leaves out in `differences`.
     """
-    own = {frozenset((row.a, row.b)) for row in rows if not row.group}
+    tested = {frozenset((row.a, row.b)) for row in rows if not row.group}
     others = [
         row
         for a, b in _tested_pairs(comparison)
-        if frozenset((a.solver, b.solver)) not in own and (row := _headline_row(comparison, a, b)) is not None
+        if frozenset((a.solver, b.solver)) not in tested and (row := _headline_row(comparison, a, b)) is not None
     ]
 
     def family_of(row: Result) -> Family:

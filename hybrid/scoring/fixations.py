@@ -135,15 +135,17 @@ class _Reader:
         with path.open(newline="", encoding="utf-8-sig", errors="replace") as file:
             rows = csv.DictReader(file, delimiter="\t" if path.suffix.lower() == ".tsv" else ",")
             columns = {name.strip().lower(): name for name in rows.fieldnames or () if name}
-            chosen = {key: next((columns[n] for n in names if n in columns), None) for key, names in NAMES.items()}
-            missing = [key for key in ("picture", "x", "y") if chosen[key] is None]
+            columns_by_key = {
+                key: next((columns[n] for n in names if n in columns), None) for key, names in NAMES.items()
+            }
+            missing = [key for key in ("picture", "x", "y") if columns_by_key[key] is None]
             if missing:
                 listing = ", ".join(columns) or "no column"
                 raise DataError(f"{path.name}: no column for {' and '.join(missing)}; available: {listing}")
-            paths = list(self._runs(rows, chosen, path.name))
+            paths = list(self._runs(rows, columns_by_key, path.name))
         if not paths:
             raise DataError(f"{path.name}: no usable row")
-        if chosen["t"] is not None:
+        if columns_by_key["t"] is not None:
             anonymous = sum(len(run.points) for run in paths if not run.subject)
             if anonymous:
                 self.found.notes.append(
@@ -153,30 +155,30 @@ class _Reader:
             paths = self._with_durations(paths, path.name)
         self.found.paths += paths
 
-    def _runs(self, rows: csv.DictReader[str], chosen: Mapping[str, str | None], name: str) -> Iterator[RecordedPath]:
+    def _runs(self, rows: csv.DictReader[str], columns: Mapping[str, str | None], name: str) -> Iterator[RecordedPath]:
         """Yield a path for each run of rows with one picture and subject."""
         key, points = ("", ""), list[tuple[float, float, float]]()
 
         def path() -> Iterator[RecordedPath]:
             if points:
-                ordered = chosen["t"] is not None and key[1] != ""
+                ordered = columns["t"] is not None and key[1] != ""
                 yield RecordedPath(*key, np.array(points, float), ordered)
 
         for row in self._rows(rows, name):
             location = f"{name}:{rows.line_num}"
-            cells = {part: (row.get(column) or "").strip() if column else "" for part, column in chosen.items()}
-            own, point = (cells["picture"], cells["subject"]), None
+            cells = {part: (row.get(column) or "").strip() if column else "" for part, column in columns.items()}
+            path_key, point = (cells["picture"], cells["subject"]), None
             try:
-                relative, point = self._row(cells, location, has_t=chosen["t"] is not None)
-                own = relative, cells["subject"]
+                relative, point = self._row(cells, location, has_t=columns["t"] is not None)
+                path_key = relative, cells["subject"]
             except DataError as error:
                 self.skip(error)
                 # A row of the same viewing costs only itself; that of another picture or viewer ends the path.
-                if self._relative(cells["picture"]) in ("", key[0]) and own[1] == key[1]:
+                if self._relative(cells["picture"]) in ("", key[0]) and path_key[1] == key[1]:
                     continue
-            if own != key:
+            if path_key != key:
                 yield from path()
-                key, points = own, []
+                key, points = path_key, []
             points += [point] if point else []
         yield from path()
 
@@ -240,13 +242,13 @@ class _Reader:
             raise DataError(f"{path.name}: is not JSON ({error})") from error
         if not isinstance(entries, list) or not entries:
             raise DataError(f"{path.name}: expected a list of paths with name, X, Y and T")
-        found = []
+        paths = []
         for number, entry in enumerate(entries, 1):
             try:
-                found.append(self._entry(entry, f"{path.name}, path {number}"))
+                paths.append(self._entry(entry, f"{path.name}, path {number}"))
             except DataError as error:
                 self.skip(error)
-        self.found.paths += self._with_durations(found, path.name)
+        self.found.paths += self._with_durations(paths, path.name)
 
     def _entry(self, entry: Any, location: str) -> RecordedPath:
         if not isinstance(entry, Mapping) or not isinstance(entry.get("name"), str):
@@ -259,10 +261,10 @@ class _Reader:
             raise DataError(f"{location}: X, Y and T must be lists of one length, and not empty")
         relative, points = self.picture(entry["name"], location), []
         for place, numbers in enumerate(zip(x, y, t, strict=True), 1):
-            here = f"{location}, fixation {place}"
+            row_name = f"{location}, fixation {place}"
             try:
-                a, b = (_number(value, here) for value in numbers[:2])
-                points.append((*self.share(relative, a, b, here), _duration(numbers[2], f"{here}: t")))
+                a, b = (_number(value, row_name) for value in numbers[:2])
+                points.append((*self.share(relative, a, b, row_name), _duration(numbers[2], f"{row_name}: t")))
             except DataError as error:
                 # A fixation beside the picture costs only itself.
                 self.skip(error)

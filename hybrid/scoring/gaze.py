@@ -138,20 +138,20 @@ def _of_map(
 ) -> dict[str, tuple[float, float]]:
     """Return each metric of a map and of one without contrast; those against other pictures only if there are any."""
     shape = (grid.shape[0], grid.shape[1])
-    fixated, both = _on_grid(points, shape), (grid, np.zeros_like(grid))
+    fixated, maps = _on_grid(points, shape), (grid, np.zeros_like(grid))
     density = metrics.blurred(fixated, shape, SIGMA * max(shape))
-    found = {
-        "NSS": [metrics.nss(values, fixated) for values in both],
-        "AUC-Judd": [metrics.auc_judd(values, fixated) for values in both],
-        "CC": [metrics.cc(values, density) for values in both],
-        "KL": [metrics.kl(values, density) for values in both],
-        "SIM": [metrics.sim(values, density) for values in both],
+    scores = {
+        "NSS": [metrics.nss(values, fixated) for values in maps],
+        "AUC-Judd": [metrics.auc_judd(values, fixated) for values in maps],
+        "CC": [metrics.cc(values, density) for values in maps],
+        "KL": [metrics.kl(values, density) for values in maps],
+        "SIM": [metrics.sim(values, density) for values in maps],
     }
     if baseline is not None and others is not None:
         usual, counts = baseline.on_grid(name, shape), others.on_grid(fixated, shape)
-        found["shuffled AUC"] = [metrics.shuffled_auc(values, fixated, counts) for values in both]
-        found["information gain"] = [metrics.information_gain(values, fixated, usual) for values in both]
-    return {name: (pair[0], pair[1]) for name, pair in found.items()}
+        scores["shuffled AUC"] = [metrics.shuffled_auc(values, fixated, counts) for values in maps]
+        scores["information gain"] = [metrics.information_gain(values, fixated, usual) for values in maps]
+    return {name: (pair[0], pair[1]) for name, pair in scores.items()}
 
 
 class OtherFixations:
@@ -168,11 +168,11 @@ class OtherFixations:
         self._every = np.concatenate(list(points.values()))
         self._counts: dict[tuple[int, int], Floats] = {}
 
-    def on_grid(self, own: Ints, shape: tuple[int, int]) -> Floats:
+    def on_grid(self, fixations: Ints, shape: tuple[int, int]) -> Floats:
         """Return their number in each cell of a grid (h, w), given row and column (n, 2) of the picture's own."""
         if shape not in self._counts:
             self._counts[shape] = metrics.counted(_on_grid(self._every, shape), shape)
-        return self._counts[shape] - metrics.counted(own, shape)
+        return self._counts[shape] - metrics.counted(fixations, shape)
 
 
 class CentreBias:
@@ -198,16 +198,18 @@ class CentreBias:
         return metrics.blurred(cells, (BASELINE_CELLS, BASELINE_CELLS), blur * BASELINE_CELLS) * len(cells)
 
     def _rest(self, name: str, blur: float) -> Floats:
-        own = self._own[name]
-        return np.maximum(self._blurred[blur] - self._counts(own, blur), 0.0) / (len(self._every) - len(own))
+        fixations = self._own[name]
+        return np.maximum(self._blurred[blur] - self._counts(fixations, blur), 0.0) / (
+            len(self._every) - len(fixations)
+        )
 
     def _likelihoods(self, blur: float) -> dict[float, float]:
         """Return the mean log likelihood over pictures by uniform share."""
         totals = dict.fromkeys(UNIFORM, 0.0)
-        for name, own in self._own.items():
+        for name, fixations in self._own.items():
             rest = self._rest(name, blur)
             for uniform in UNIFORM:
-                at = _mixed(rest, uniform)[tuple(own.T)]
+                at = _mixed(rest, uniform)[tuple(fixations.T)]
                 totals[uniform] += float(np.log(metrics.EPSILON + at).mean()) / len(self._own)
         return totals
 
@@ -316,18 +318,18 @@ def _of_pairs(pairs: Sequence[tuple[Floats, Floats]], clusters: Floats, size: tu
 
     paths = [path * (*size, 1.0) for pair in pairs for path in pair]
     table = multimatch(paths, [(2 * place, 2 * place + 1) for place in range(len(pairs))], size)
-    found = dict(zip(MULTIMATCH, table.mean(axis=0).tolist(), strict=True))
-    found["string edit"] = float(np.mean([metrics.string_edit(a, b) for a, b in pairs]))
-    found["ScanMatch"] = float(np.mean([metrics.scanmatch(a, b) for a, b in pairs]))
-    found["sequence score"] = float(np.mean([metrics.sequence_score(a, b, clusters, BANDWIDTH) for a, b in pairs]))
-    return found
+    scores = dict(zip(MULTIMATCH, table.mean(axis=0).tolist(), strict=True))
+    scores["string edit"] = float(np.mean([metrics.string_edit(a, b) for a, b in pairs]))
+    scores["ScanMatch"] = float(np.mean([metrics.scanmatch(a, b) for a, b in pairs]))
+    scores["sequence score"] = float(np.mean([metrics.sequence_score(a, b, clusters, BANDWIDTH) for a, b in pairs]))
+    return scores
 
 
 def _by_picture(fixations: Fixations, limit: int | None) -> dict[str, list[RecordedPath]]:
-    found: dict[str, list[RecordedPath]] = defaultdict(list)
+    by_picture: dict[str, list[RecordedPath]] = defaultdict(list)
     for path in fixations.paths:
-        found[path.picture].append(path)
-    return {name: found[name] for name in sorted(found)[:limit]}
+        by_picture[path.picture].append(path)
+    return {name: by_picture[name] for name in sorted(by_picture)[:limit]}
 
 
 def _check_measured(measured: GazeScores) -> None:

@@ -168,14 +168,14 @@ def scanmatch(a: Floats, b: Floats, grid: tuple[int, int] = GRID, bin_ms: float 
     diagonal of the grid, less its mean over all pairs of cells (their threshold: cells at a usual distance are worth
     0 or less).
     """
-    every = _every_cell(grid)
-    distance = np.hypot(*(np.subtract.outer(every[:, axis], every[:, axis]) for axis in (0, 1)))
+    grid_cells = _every_cell(grid)
+    distance = np.hypot(*(np.subtract.outer(grid_cells[:, axis], grid_cells[:, axis]) for axis in (0, 1)))
     usual, diagonal = float(distance.mean()), math.hypot(grid[0] - 1, grid[1] - 1)
-    worth = (usual - distance) / diagonal
+    similarity = (usual - distance) / diagonal
     numbers = [cells(path, grid) @ (1, grid[0]) for path in (a, b)]
     first, second = (np.repeat(of, _bins(path, bin_ms)) for of, path in zip(numbers, (a, b), strict=True))
     # Row by row: paths of minutes have thousands of bins.
-    score = needleman_wunsch(worth[number, second] for number in first)
+    score = needleman_wunsch(similarity[number, second] for number in first)
     return score / (usual / diagonal * max(len(first), len(second)))
 
 
@@ -204,26 +204,26 @@ def sequence_score(a: Floats, b: Floats, clusters: Floats, reach: float) -> floa
     sides = [nearest(path[:, :2], clusters) for path in (a, b)]
     inside = [np.hypot(*(path[:, :2] - clusters[of]).T) <= reach for path, of in zip((a, b), sides, strict=True)]
     same = np.equal.outer(*sides) & np.logical_and.outer(*inside)
-    apart = np.hypot(*(np.subtract.outer(a[:, axis], b[:, axis]) for axis in (0, 1)))
-    lone = (apart <= reach) & ~np.logical_or.outer(*inside)
-    worth = (same | lone).astype(float)
-    return needleman_wunsch(worth) / max(len(sides[0]), len(sides[1]))
+    distances = np.hypot(*(np.subtract.outer(a[:, axis], b[:, axis]) for axis in (0, 1)))
+    lone = (distances <= reach) & ~np.logical_or.outer(*inside)
+    similarity = (same | lone).astype(float)
+    return needleman_wunsch(similarity) / max(len(sides[0]), len(sides[1]))
 
 
 def nearest(points: Floats, centres: Floats) -> Ints:
     """Return the index of the nearest centre of each point (n, 2)."""
-    apart = np.hypot(*(np.subtract.outer(points[:, axis], centres[:, axis]) for axis in (0, 1)))
-    return np.asarray(apart.argmin(axis=1), np.intp)
+    distances = np.hypot(*(np.subtract.outer(points[:, axis], centres[:, axis]) for axis in (0, 1)))
+    return np.asarray(distances.argmin(axis=1), np.intp)
 
 
-def needleman_wunsch(worth: Iterable[Floats]) -> float:
+def needleman_wunsch(similarity: Iterable[Floats]) -> float:
     """Return the best score of aligning two sequences, with gaps of 0, from the worth of each pair: n rows of (m,)."""
     best = np.zeros(1)
-    for place, row in enumerate(worth):
+    for place, row in enumerate(similarity):
         best = best if place else np.zeros(len(row) + 1)
-        taken = best[:-1] + row
+        diagonal = best[:-1] + row
         previous = best[1:]
-        best = np.concatenate([[0.0], np.maximum.accumulate(np.maximum(np.maximum(taken, previous), 0.0))])
+        best = np.concatenate([[0.0], np.maximum.accumulate(np.maximum(np.maximum(diagonal, previous), 0.0))])
     return float(best[-1])
 
 
@@ -242,8 +242,8 @@ def fixation_clusters(points: Floats, bandwidth: float) -> Floats:
     weight = (np.hypot(*(np.subtract.outer(modes[:, axis], points[:, axis]) for axis in (0, 1))) <= bandwidth).sum(
         axis=1
     )
-    chosen: list[Floats] = []
+    sampled: list[Floats] = []
     for place in np.lexsort((modes[:, 1], modes[:, 0], -weight)):
-        if all(np.hypot(*(modes[place] - other)) > bandwidth for other in chosen):
-            chosen.append(modes[place])
-    return np.array(chosen)
+        if all(np.hypot(*(modes[place] - other)) > bandwidth for other in sampled):
+            sampled.append(modes[place])
+    return np.array(sampled)

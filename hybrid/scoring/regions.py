@@ -96,17 +96,17 @@ def _within(question: Question, image: StoredImage) -> float:
 
 def covers(place: Place, target: Target) -> bool:
     """Return whether a box or point in the target's image covers it; the module defines it."""
-    wanted = target.place
-    if isinstance(place, Point) and isinstance(wanted, Point):
-        return math.hypot(place.x - wanted.x, place.y - wanted.y) <= target.within
+    annotated_place = target.place
+    if isinstance(place, Point) and isinstance(annotated_place, Point):
+        return math.hypot(place.x - annotated_place.x, place.y - annotated_place.y) <= target.within
     if isinstance(place, Point):
-        return isinstance(wanted, Box) and _holds(wanted, place.x, place.y)
-    if isinstance(wanted, Point):
-        return _holds(place, wanted.x, wanted.y)
-    shared = max(0.0, min(place.x1, wanted.x1) - max(place.x0, wanted.x0))
-    shared *= max(0.0, min(place.y1, wanted.y1) - max(place.y0, wanted.y0))
+        return isinstance(annotated_place, Box) and _holds(annotated_place, place.x, place.y)
+    if isinstance(annotated_place, Point):
+        return _holds(place, annotated_place.x, annotated_place.y)
+    shared = max(0.0, min(place.x1, annotated_place.x1) - max(place.x0, annotated_place.x0))
+    shared *= max(0.0, min(place.y1, annotated_place.y1) - max(place.y0, annotated_place.y0))
     # Half of the area is at least half of each side, and so holds the centre.
-    return shared >= HALF * area(wanted)
+    return shared >= HALF * area(annotated_place)
 
 
 def look_covers(look: Look, target: Target) -> bool:
@@ -121,12 +121,15 @@ def looks_of(question: Question, attempt: Attempt) -> tuple[Look, ...]:
     for index, image in enumerate(question.images):
         indices[image.sha256] += (index,)
     for exchange in attempt.exchanges:
-        made = [ref for step in exchange.reply.steps for ref in step.images]
-        refs = {ref.name: ref for ref in (*exchange.prompt.images, *exchange.prompt.derived, *made)}
+        images_by_tools = [ref for step in exchange.reply.steps for ref in step.images]
+        refs = {ref.name: ref for ref in (*exchange.prompt.images, *exchange.prompt.derived, *images_by_tools)}
         for call in calls_of(exchange):
             if call.fault is None:
-                own = (region for region in _regions(call, refs) if region.image.sha256 in indices)
-                regions = tuple(replace(region, indices=indices[region.image.sha256]) for region in own)
+                regions = tuple(
+                    replace(region, indices=indices[region.image.sha256])
+                    for region in _regions(call, refs)
+                    if region.image.sha256 in indices
+                )
                 if regions and not _is_everywhere(regions):
                     looks.append(Look(call.tool, regions))
     return tuple(looks)
@@ -134,13 +137,13 @@ def looks_of(question: Question, attempt: Attempt) -> tuple[Look, ...]:
 
 def _regions(call: TracedCall, refs: Mapping[str, ImageRef]) -> list[LookedRegion]:
     images = [refs.get(name) for name in call.images]
-    found: list[tuple[ImageRef | None, Place | None]]
-    found = [(images[number - 1], place) for number, place in places_in(call.args) if number <= len(images)]
-    if not found and call.finding is not None:
-        found = [(refs.get(ref.parent or ""), ref.box) for ref in call.finding.images if _is_cut(ref, refs)]
-        if not found and len(images) == 1:
-            found = [(images[0], box) for box in output_boxes(call.finding.data)]
-    regions = (_in_original(ref, place, refs) for ref, place in found if ref is not None and place is not None)
+    places: list[tuple[ImageRef | None, Place | None]]
+    places = [(images[number - 1], place) for number, place in places_in(call.args) if number <= len(images)]
+    if not places and call.finding is not None:
+        places = [(refs.get(ref.parent or ""), ref.box) for ref in call.finding.images if _is_cut(ref, refs)]
+        if not places and len(images) == 1:
+            places = [(images[0], box) for box in output_boxes(call.finding.data)]
+    regions = (_in_original(ref, place, refs) for ref, place in places if ref is not None and place is not None)
     return [region for region in regions if region is not None]
 
 

@@ -226,7 +226,7 @@ class RunDetails(Report):
 
 
 def list_scored(
-    folders: Iterable[Path], chosen: RunFilter | None = None, sort: Sort = "date", most: int | None = None
+    folders: Iterable[Path], criteria: RunFilter | None = None, sort: Sort = "date", most: int | None = None
 ) -> RunList:
     """Return the runs in (or at) these folders.
 
@@ -239,12 +239,12 @@ def list_scored(
     Raises:
         UsageError: a folder is missing, or a filter names something that none of the runs has.
     """
-    chosen = chosen or RunFilter()
+    criteria = criteria or RunFilter()
     runs = list_runs(folders)
     if sort not in SORTS:
         raise UsageError(f"sort {sort!r}: there are {', '.join(SORTS)}")
-    _refuse_unknown(runs, chosen)
-    return RunList(tuple(run for run in runs if chosen.allows(run)), sort, chosen.solver, most)
+    _refuse_unknown(runs, criteria)
+    return RunList(tuple(run for run in runs if criteria.allows(run)), sort, criteria.solver, most)
 
 
 def show_run(path: Path) -> RunDetails:
@@ -287,7 +287,7 @@ def _usage_of(folder: RunFolder, solver: str) -> Usage | None:
         return None
 
 
-def _refuse_unknown(runs: Sequence[ListedRun], chosen: RunFilter) -> None:
+def _refuse_unknown(runs: Sequence[ListedRun], criteria: RunFilter) -> None:
     """Raise `UsageError` for a benchmark, model or solver that no run has, with the nearest that there is."""
     available = {
         "benchmark": {run.benchmark for run in runs if run.benchmark},
@@ -295,7 +295,7 @@ def _refuse_unknown(runs: Sequence[ListedRun], chosen: RunFilter) -> None:
         "solver": {solver for run in runs for solver in run.solvers},
     }
     for field, names in available.items():
-        word = getattr(chosen, field)
+        word = getattr(criteria, field)
         is_part = field == "model" and any(word.casefold() in name.casefold() for name in names)
         if word and names and word not in names and not is_part:
             hint, has = did_you_mean(word, sorted(names)), ", ".join(sorted(names))

@@ -102,8 +102,8 @@ def _unit_hint(key: str, value: float) -> str:
     if key in COUNTS or key.endswith(COUNT_ENDS):
         return "a count or an index is a whole number"
     ends = ", ".join(MEASURED_ENDS)
-    counted = f", a count or an index {key}_count or {key}_index" if isinstance(value, int) else ""
-    return f"end its name in one of {ends} (such as {key}_px){counted}, a pure number {key}_ratio or {key}_score"
+    count_hint = f", a count or an index {key}_count or {key}_index" if isinstance(value, int) else ""
+    return f"end its name in one of {ends} (such as {key}_px){count_hint}, a pure number {key}_ratio or {key}_score"
 
 
 def card_complaints(name: str, tool: Tool) -> list[str]:
@@ -152,10 +152,10 @@ def _claim_complaints(tool: Tool) -> Iterator[str]:
 def _need_complaints(tool: Tool) -> Iterator[str]:
     """The values that a tool reads of the output of a needed tool, and that this does not declare."""
     needed: Mapping[str, Mapping[str, Any]] = getattr(tool, "needed", {})
-    for name, wanted in needed.items():
+    for name, expected in needed.items():
         declared = load(TOOLS, name).output
         available = [] if declared is None else list(declared.get("properties", {}))
-        for key in wanted.get("properties", {}) if declared is not None else ():
+        for key in expected.get("properties", {}) if declared is not None else ():
             if key not in available:
                 hint = did_you_mean(key, available)
                 yield f"{name} has no value {key!r}{hint}; it has: {', '.join(available)}"
@@ -268,9 +268,9 @@ class _Probe:
         refs, args = _refs([store.put_pixels(array) for array in pixels]), posed.args if posed else args or {}
         first, wrong = await self._one(refs, args, "a plain call")
         if isinstance(first, HybridError):
-            shown = ", ".join(f"{array.shape[1]} x {array.shape[0]} px" for array in pixels)
+            sizes = ", ".join(f"{array.shape[1]} x {array.shape[0]} px" for array in pixels)
             hint = "" if posed else "; its pictures and arguments are those of the first known answer, if it has one"
-            refused = f"with {len(pixels)} pictures ({shown}) and the arguments {json.dumps(dict(args))}"
+            refused = f"with {len(pixels)} pictures ({sizes}) and the arguments {json.dumps(dict(args))}"
             return [*wrong, f"a plain call {refused} is refused: {first}{hint}"]
         second, _ = await self._one(refs, args, "a plain call")
         if first != second:

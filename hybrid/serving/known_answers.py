@@ -116,10 +116,10 @@ def series_counts(checked: Sequence[Checked]) -> list[str]:
     lines = []
     for series in _series(checked):
         of_series = [result for result in checked if result.series == series]
-        asked = [result for result in of_series if result.unasked is None]
-        right = sum(result.wrong is None for result in asked)
+        answered = [result for result in of_series if result.unasked is None]
+        right = sum(result.wrong is None for result in answered)
         lines.append(
-            f"series {series.name}: {right} of {len(asked)} asked are right, at least {series.least} wanted "
+            f"series {series.name}: {right} of {len(answered)} asked are right, at least {series.least} wanted "
             f"({len(of_series)} in the series, which counts as one)"
         )
     return lines

@@ -162,8 +162,8 @@ class ToolCalls:
 
     async def _find(self, name: str, images: Sequence[str], args: Mapping[str, Json], spent: CallTime) -> Finding:
         refs = self._refs(images)
-        known = handed_in_tool(name) or loaded("tools", name)
-        tool = next((tool for tool in self._tools_offered if tool.card.name == name), known)
+        default = handed_in_tool(name) or loaded("tools", name)
+        tool = next((tool for tool in self._tools_offered if tool.card.name == name), default)
         if not isinstance(tool, Tool):
             # The first use of a tool imports it; a thread keeps other questions running meanwhile.
             tool = await asyncio.to_thread(find_tool, name)

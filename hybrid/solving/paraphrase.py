@@ -24,22 +24,22 @@ Wording = Sequence[tuple[str, str]]
 UNCHANGED: Final = "unchanged:"
 
 
-def paraphrased(finding: Finding, wording: Wording, given: Mapping[str, Any]) -> Finding:
+def paraphrased(finding: Finding, wording: Wording, arguments: Mapping[str, Any]) -> Finding:
     """Return the output with its text in other words; the marks of coordinates move with their numbers.
 
     Args:
         finding: the output.
         wording: phrases and what replaces each; of several that begin at one place, the first counts.
-        given: arguments of the call, whose texts stay.
+        arguments: arguments of the call, whose texts stay.
     """
     if not wording:
         return _marked(finding)
-    kept = sorted({*_texts(given), *_texts(finding.data)}, key=len, reverse=True)
+    protected = sorted({*_texts(arguments), *_texts(finding.data)}, key=len, reverse=True)
     other = dict(reversed(list(wording)))
     text, position, moved = "", 0, []
     places = iter(sorted(finding.places, key=lambda place: place.start))
     place = next(places, None)
-    for match in _pattern(kept, tuple(phrase for phrase, _ in wording)).finditer(finding.text):
+    for match in _pattern(protected, tuple(phrase for phrase, _ in wording)).finditer(finding.text):
         if match["phrase"] is None:
             continue
         while place is not None and place.end <= match.start():
@@ -65,9 +65,9 @@ def _shifted(place: Place, by: int) -> Place:
     return replace(place, start=place.start + by, end=place.end + by)
 
 
-def _pattern(kept: Sequence[str], phrases: Sequence[str]) -> re.Pattern[str]:
+def _pattern(protected: Sequence[str], phrases: Sequence[str]) -> re.Pattern[str]:
     """Match a text that stays, or else a phrase; both are whole words, at either end."""
-    names = "|".join(rf"(?<!\w){re.escape(name)}(?!\w)" for name in kept) or r"(?!)"
+    names = "|".join(rf"(?<!\w){re.escape(name)}(?!\w)" for name in protected) or r"(?!)"
     alternatives = "|".join(
         rf"{_edge(phrase[0], '(?<!')}{re.escape(phrase)}{_edge(phrase[-1], '(?!')}" for phrase in phrases
     )

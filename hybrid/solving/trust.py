@@ -237,7 +237,7 @@ def read_trust(path: Path) -> TrustFile:
     content: Any = None
     try:
         content = json.loads(data)
-        *folds, every = (dict(map(_entry, fold)) for fold in (*content["folds"], content["every"]))
+        *folds, overall = (dict(map(_entry, fold)) for fold in (*content["folds"], content["every"]))
         places = {name: range(len(folds))[fold] for name, fold in content["places"].items()}
     except (ValueError, KeyError, IndexError, TypeError, AttributeError) as error:
         if isinstance(content, Mapping) and content.get("format") in range(FORMAT):
@@ -262,7 +262,7 @@ def read_trust(path: Path) -> TrustFile:
         raise DataError(f"{path} does not name what was measured: {error}") from error
     if content.get("sha256") != seal(content):
         raise DataError(f"{path} was changed after `hybrid calibrate` wrote it: its sha256 does not fit its content")
-    return TrustFile(tuple(folds), hashlib.sha256(data).hexdigest(), measured, every, places)
+    return TrustFile(tuple(folds), hashlib.sha256(data).hexdigest(), measured, overall, places)
 
 
 def measurement_as_json(key: Key, measurement: Measurement) -> Json:

@@ -67,10 +67,10 @@ def answer_with(
 def _choice_of(words: str, choices: Sequence[str]) -> int | None:
     """The place of the only choice of that text, else of that letter, else of the only one with these words in it."""
     plain = [choice.strip(" .").casefold() for choice in choices]
-    wanted = words.strip(" .").casefold()
-    if plain.count(wanted) == 1:
-        return plain.index(wanted)
-    if (letter := re.fullmatch(r"\(?([a-z])\)?", wanted)) and ord(letter[1]) - ord("a") < len(choices):
+    phrase = words.strip(" .").casefold()
+    if plain.count(phrase) == 1:
+        return plain.index(phrase)
+    if (letter := re.fullmatch(r"\(?([a-z])\)?", phrase)) and ord(letter[1]) - ord("a") < len(choices):
         return ord(letter[1]) - ord("a")
-    inside = [place for place, choice in enumerate(plain) if wanted and re.search(rf"\b{re.escape(wanted)}\b", choice)]
+    inside = [place for place, choice in enumerate(plain) if phrase and re.search(rf"\b{re.escape(phrase)}\b", choice)]
     return inside[0] if len(inside) == 1 else None

@@ -271,9 +271,9 @@ def code_version(function: Callable[..., Any]) -> str:
             code = getattr(item, "__code__", None)
             source = repr((code.co_code, code.co_consts)) if code is not None else repr(item)
         total.update(source.encode())
-        named = vars(inspect.getmodule(item)) if inspect.getmodule(item) is not None else {}
+        namespace = vars(inspect.getmodule(item)) if inspect.getmodule(item) is not None else {}
         for word in sorted({*re.findall(r"[A-Za-z_]\w*", source)}):
-            value = named.get(word)
+            value = namespace.get(word)
             if isinstance(value, str | bytes | bool | int | float | tuple) and not word.startswith("__"):
                 total.update(f"{word}={value!r}".encode())
             elif isinstance(value, type | FunctionType) and value.__module__ == function.__module__:
@@ -336,8 +336,8 @@ class _Expected:
                 return f"there is no {key!r} in its output, which has {available}"
             value: Any = evidence.data[key]
             if not (expected(value) if callable(expected) else _is_close(value, expected, self.within)):
-                wanted = getattr(expected, "__name__", "") if callable(expected) else f"{expected!r:.80}"
-                return f"{key} is {value!r:.80}, and not {wanted or 'as expected'}"
+                expected_name = getattr(expected, "__name__", "") if callable(expected) else f"{expected!r:.80}"
+                return f"{key} is {value!r:.80}, and not {expected_name or 'as expected'}"
         return None
 
 

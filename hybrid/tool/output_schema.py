@@ -133,9 +133,9 @@ def _choice_mismatch(
     wrong = [_mismatch(value, choice, root, path) for choice in choices]
     if None in wrong:
         return None
-    alike = [fault for fault, choice in zip(wrong, choices, strict=True) if _has_type(value, choice)]
-    if len(alike) == 1:
-        return alike[0]
+    same_type = [fault for fault, choice in zip(wrong, choices, strict=True) if _has_type(value, choice)]
+    if len(same_type) == 1:
+        return same_type[0]
     return f"the value {path!r} is {value!r:.60}, and its schema says {describe_kind(node, root)}"
 
 

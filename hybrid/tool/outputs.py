@@ -59,8 +59,8 @@ class ToolOutput:
         self.data: Mapping[str, Json] = _checked(type(self), {key: plain_json(value) for key, value in values.items()})
 
     def __init_subclass__(cls) -> None:
-        if taken := sorted(RESERVED & {*vars(cls).get("__annotations__", ())}):
-            raise TypeError(f"{cls.__name__}: a value cannot be named {taken[0]!r}, which every output has")
+        if conflicts := sorted(RESERVED & {*vars(cls).get("__annotations__", ())}):
+            raise TypeError(f"{cls.__name__}: a value cannot be named {conflicts[0]!r}, which every output has")
 
     def __getattr__(self, name: str) -> Any:
         """The value of that name."""
@@ -137,8 +137,8 @@ def _checked(kind: type[ToolOutput], values: Mapping[str, Json], *, exact: bool 
     """The values of an output. Raises `TypeError` for those that its class does not have, or has in another type."""
     model = _model(kind)
     if model is None:
-        if taken := sorted(RESERVED & {*values}):
-            raise TypeError(f"a value cannot be named {taken[0]!r}, which every output has")
+        if conflicts := sorted(RESERVED & {*values}):
+            raise TypeError(f"a value cannot be named {conflicts[0]!r}, which every output has")
         return dict(values)
     names = list(model.model_fields)
     if exact and (extra := [name for name in values if name not in names]):
@@ -182,6 +182,6 @@ def model_schema(model: type[BaseModel]) -> dict[str, Json]:
 
 def _without_titles(node: Any) -> Any:
     if isinstance(node, Mapping):
-        named = isinstance(node.get("title"), str)
-        return {key: _without_titles(value) for key, value in node.items() if not (named and key == "title")}
+        has_title = isinstance(node.get("title"), str)
+        return {key: _without_titles(value) for key, value in node.items() if not (has_title and key == "title")}
     return [_without_titles(item) for item in node] if isinstance(node, list) else node

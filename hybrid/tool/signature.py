@@ -79,15 +79,15 @@ class CallPlan:
         """The evidence of one request. Raises `ToolError` for an output that is none."""
         values: dict[str, Any] = {name: getattr(request.args, name) for name in self.args}
         stars: Sequence[Pixels] = ()
-        left = list(request.images)
+        remaining = list(request.images)
         for parameter in self.images:
             if parameter.several:
                 if parameter.star:
-                    stars = left
+                    stars = remaining
                 else:
-                    values[parameter.name] = left
+                    values[parameter.name] = remaining
                 break
-            values[parameter.name] = left.pop(0) if left else None
+            values[parameter.name] = remaining.pop(0) if remaining else None
         for need in self.needs:
             outputs = [need.kind.from_finding(finding, need.tool) for finding in request.needs.get(need.tool, ())]
             if not need.several and not outputs:
@@ -96,8 +96,8 @@ class CallPlan:
         if self.seeded:
             values["seed"] = request.seed
         # Images before a star are given by position.
-        before = [values.pop(parameter.name) for parameter in self.images if stars and not parameter.several]
-        output = self.function(*before, *stars, **values)
+        leading = [values.pop(parameter.name) for parameter in self.images if stars and not parameter.several]
+        output = self.function(*leading, *stars, **values)
         if isinstance(output, ToolOutput):
             return output.evidence
         if isinstance(output, Evidence):
@@ -176,8 +176,8 @@ def read_signature(
             fewest, most = fewest + low, most + high
         elif isinstance(base, type) and issubclass(base, ToolOutput):
             need = next((extra for extra in extras if isinstance(extra, Need)), None)
-            given = next((extra for extra in extras if isinstance(extra, Mapping)), {})
-            need = need or Need(parameter.name, _always(dict(given)))
+            extra = next((extra for extra in extras if isinstance(extra, Mapping)), {})
+            need = need or Need(parameter.name, _always(dict(extra)))
             needs.append((NeedParameter(parameter.name, need.tool, base, several), need))
         elif star:
             raise TypeError(f"{name}: *{parameter.name} can only be images: *{parameter.name}: Image")

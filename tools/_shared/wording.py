@@ -12,8 +12,8 @@ from pathlib import Path
 def wording_of(module: str) -> tuple[tuple[str, str], ...]:
     """Return the pairs of phrases of the tool whose module lies in the file."""
     path = Path(module)
-    own = path.with_name("wording.tsv") if path.name == "__init__.py" else path.with_suffix(".wording.tsv")
-    return (*_pairs(own), *_pairs(Path(__file__).with_suffix(".tsv")))
+    table = path.with_name("wording.tsv") if path.name == "__init__.py" else path.with_suffix(".wording.tsv")
+    return (*_pairs(table), *_pairs(Path(__file__).with_suffix(".tsv")))
 
 
 def _pairs(path: Path) -> list[tuple[str, str]]:

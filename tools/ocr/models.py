@@ -341,8 +341,8 @@ def _on_upright_page(lines: Sequence[TextLine], step: Callable[[Sequence[TextLin
 def _rotate(line: TextLine, *, upwards: bool, flip: bool) -> TextLine:
     """The line on the page turned by 90 degrees, so that text that ran upwards, or else downwards, runs across."""
     box = line.box
-    turned = Box(-box.y1, box.x0, -box.y0, box.x1) if upwards else Box(box.y0, -box.x1, box.y1, -box.x0)
-    return line._replace(box=turned, turned=line.turned != flip)
+    upright = Box(-box.y1, box.x0, -box.y0, box.x1) if upwards else Box(box.y0, -box.x1, box.y1, -box.x0)
+    return line._replace(box=upright, turned=line.turned != flip)
 
 
 def mostly_turned(lines: Sequence[TextLine]) -> bool:

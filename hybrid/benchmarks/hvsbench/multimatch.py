@@ -119,10 +119,10 @@ def _saccades(paths: Sequence[Floats]) -> _Saccades:
     fixations = np.array([form[0] for form in forms], np.intp)
     ends = np.cumsum(fixations)
     beyond = np.zeros((int(fixations.max(initial=0)) + 1, 3))
-    every = np.concatenate([*paths, beyond])
-    x, y, duration = np.ascontiguousarray(every.T)
-    if not np.isfinite(every).all() or duration.min() < 0:
-        wrong = ~np.isfinite(every).all(axis=1) | (duration < 0)
+    points = np.concatenate([*paths, beyond])
+    x, y, duration = np.ascontiguousarray(points.T)
+    if not np.isfinite(points).all() or duration.min() < 0:
+        wrong = ~np.isfinite(points).all(axis=1) | (duration < 0)
         place = int(np.searchsorted(ends, np.argmax(wrong), side="right"))
         raise DataError(f"scanpath {place} has a number that is not finite or a negative duration")
     dx, dy = np.diff(x), np.diff(y)
@@ -221,10 +221,10 @@ def _trace(codes: Codes, rows: Ints, columns: Ints) -> tuple[Ints, Codes]:
     # Take the first of these that is among the cheapest.
     for step, ways in ((wide, _UP), (1, _LEFT), (wide + 1, _DIAGONAL)):
         back[[code for code in range(8) if code & ways]] = step
-    flat, every = codes.reshape(-1), np.arange(pairs)
+    flat, pair_index = codes.reshape(-1), np.arange(pairs)
     at = (rows - 1) * wide + (columns - 1)
     path, moves = [at], []
-    while (move := flat.take(at * pairs + every)).any():
+    while (move := flat.take(at * pairs + pair_index)).any():
         at = at - back.take(move)
         path.append(at)
         moves.append(move)

@@ -118,10 +118,10 @@ def _places(value: Any, layout: Layout, location: str) -> list[Written]:
 def _place(item: Any, layout: Layout, location: str) -> Written:
     image = None
     if isinstance(item, Mapping):
-        image, given = item.get("image"), [item[key] for key in ("box", "point") if item.get(key) is not None]
-        if not (image is None or (isinstance(image, int) and not isinstance(image, bool))) or len(given) != 1:
+        image, places = item.get("image"), [item[key] for key in ("box", "point") if item.get(key) is not None]
+        if not (image is None or (isinstance(image, int) and not isinstance(image, bool))) or len(places) != 1:
             raise DataError(f'{location}: {item!r:.80}: write {{"image": 1, "box": [...]}} or "point"')
-        item = given[0]
+        item = places[0]
     place = numbers(item)
     if place is not None and len(place) == 2:
         return image, {"point": list(place)}
@@ -146,8 +146,8 @@ def _in_picture(
         raise DataError(f"{location}: no picture {number}; pictures are numbered from 1")
     if sizes and number > len(sizes):
         raise DataError(f"{location}: no picture {number}; the row has {len(sizes)}")
-    own = [sizes[number - 1]] if sizes else []
+    picture_sizes = [sizes[number - 1]] if sizes else []
     # Without sizes (a check of the table alone) positions stay in the frame.
-    placed: Any = in_pixels(place, layout.frame, own, location) if own else place
+    placed: Any = in_pixels(place, layout.frame, picture_sizes, location) if picture_sizes else place
     corners: Sequence[float] = placed.get("box") or placed["point"]
     return AnnotatedPlace(Box(*corners) if len(corners) == 4 else Point(corners[0], corners[1]), number)

@@ -100,8 +100,8 @@ class Doubts:
                 ends: Json = (
                     [place.x, place.y] if isinstance(place, Point) else [place.x0, place.y0, place.x1, place.y1]
                 )
-                own = sizes[annotated.image - 1 : annotated.image]
-                yield from self._frames.look_at({"box": ends}, own, f"{row.where}, evidence")
+                picture_sizes = sizes[annotated.image - 1 : annotated.image]
+                yield from self._frames.look_at({"box": ends}, picture_sizes, f"{row.where}, evidence")
         # Options inside the text also explain an odd answer.
         doubts = list(self._of_options(row, question)) or list(self._of_answer(row, question))
         for doubt in (*_of_text(question), *doubts):

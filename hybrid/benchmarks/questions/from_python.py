@@ -61,8 +61,8 @@ class Question:
         several = isinstance(self.images, list | tuple)
         pictures: Sequence[Any] = self.images if several else [self.images]  # type: ignore[assignment]
         choices = [paragraph(f"({letter}) {choice}") for letter, choice in zip(LETTERS, self.choices, strict=False)]
-        shown = (_picture_html(picture, f"img:{place}") for place, picture in enumerate(pictures, 1))
-        return joined([paragraph(self.question), *choices, *shown])
+        figures = (_picture_html(picture, f"img:{place}") for place, picture in enumerate(pictures, 1))
+        return joined([paragraph(self.question), *choices, *figures])
 
 
 def _picture_html(picture: Any, name: str) -> str:

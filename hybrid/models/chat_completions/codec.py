@@ -260,14 +260,14 @@ def _with_reason(body: dict[str, Any], choice: Mapping[str, Any], reason: str | 
     return first
 
 
-def _reasons(choice: Mapping[str, Any], whole: Mapping[str, Any] = MappingProxyType({})) -> Iterator[Any]:
+def _reasons(choice: Mapping[str, Any], body: Mapping[str, Any] = MappingProxyType({})) -> Iterator[Any]:
     """Yield the finish reasons of a choice: OpenAI's, that of the provider behind a gateway, and the server's.
 
     `stop_reason` is Anthropic's; vLLM uses it for the text at which it stopped.
     """
     yield choice.get("finish_reason")
     yield choice.get("native_finish_reason")
-    for holder in (choice, whole):
+    for holder in (choice, body):
         if isinstance(reason := holder.get("stop_reason"), str) and reason in TABLE["anthropic"]:
             yield reason
     if isinstance(about := choice.get("meta_info"), dict):

@@ -59,16 +59,16 @@ def _bounded(stream: Any, encoding: str, package: Any) -> Any:
 
     class BoundedStream(package.AsyncByteStream):  # type: ignore[misc]
         async def __aiter__(self) -> AsyncIterator[bytes]:
-            held, unpack = ReplyBytes(), Unpacker(UNPACKED_BY[encoding])
+            body, unpack = ReplyBytes(), Unpacker(UNPACKED_BY[encoding])
             try:
                 async for chunk in stream:
                     for piece in unpack(chunk):
-                        held.hold(len(piece))
+                        body.hold(len(piece))
                         yield piece
             except zlib.error as error:
                 raise UnreadableReplyError(f"the reply is not packed as {encoding}: {error}") from error
             finally:
-                held.release()
+                body.release()
 
         async def aclose(self) -> None:
             """Close the connection's stream."""

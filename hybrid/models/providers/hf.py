@@ -17,10 +17,10 @@ def open_model(name: str, settings: ModelSettings, store: ImageStore) -> ChatMod
     Raises:
         UsageError: a name without a directory or id, a directory without a model, or torch is not installed.
     """
-    where = name.partition(":")[2]
-    if not where:
+    location = name.partition(":")[2]
+    if not location:
         raise UsageError(f"--model {name!r}: write hf:DIR, or hf:OWNER/NAME for a repository of the hub")
-    folder = Path(where).expanduser()
+    folder = Path(location).expanduser()
     if folder.is_dir() and not (folder / "config.json").is_file():
         raise UsageError(
             f"--model {name}: the directory contains no config.json; give one that save_pretrained wrote, "

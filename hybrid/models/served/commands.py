@@ -80,8 +80,8 @@ def _llamacpp_words(model: str) -> list[str]:
         if model.lower().endswith(".gguf") or model.startswith(("/", "./", "../", "~")):
             raise UsageError(f"--model llamacpp:{model}: file not found")
         return ["-hf", model, "--jinja"]
-    beside = [other for other in sorted(path.parent.glob("mmproj*.gguf")) if other != path]
-    projector = ["--mmproj", str(beside[0])] if len(beside) == 1 else []
+    projectors = [other for other in sorted(path.parent.glob("mmproj*.gguf")) if other != path]
+    projector = ["--mmproj", str(projectors[0])] if len(projectors) == 1 else []
     return ["-m", str(path), *projector, "--jinja"]
 
 
@@ -144,10 +144,10 @@ def command_of(name: str, server_args: Mapping[str, str]) -> ServerCommand:
     if not model:
         form = "FILE.gguf or OWNER/NAME" if word == "llamacpp" else "a folder or OWNER/NAME"
         raise UsageError(f"--model {name}: write {word}: with {form} behind it")
-    given = {key.lstrip("-").replace("_", "-"): value for key, value in server_args.items()}
-    for key in given:
+    user_args = {key.lstrip("-").replace("_", "-"): value for key, value in server_args.items()}
+    for key in user_args:
         _check_argument(kind, key)
-    values = {**_parser_arguments(word, model, given), **given}
+    values = {**_parser_arguments(word, model, user_args), **user_args}
     words = [part for key, value in values.items() for part in _argument_words(key, value)]
     program = _find_program(kind, name)
     arguments = (*kind.first_words(program, model), kind.name_option, model, *words)
@@ -172,16 +172,16 @@ def _argument_words(key: str, value: str) -> list[str]:
     return [f"--{key}"] if flag else [f"--no-{key}"]
 
 
-def _parser_arguments(word: str, model: str, given: Mapping[str, str]) -> dict[str, str]:
+def _parser_arguments(word: str, model: str, user_args: Mapping[str, str]) -> dict[str, str]:
     """Return the arguments that make calls and thinking readable, unless `given` decides about them."""
     parsers = parsers_of(word, model)
     values: dict[str, str] = {}
-    if parsers.tools and "tool-call-parser" not in given:
+    if parsers.tools and "tool-call-parser" not in user_args:
         values["tool-call-parser"] = parsers.tools
-    if parsers.reasoning and "reasoning-parser" not in given:
+    if parsers.reasoning and "reasoning-parser" not in user_args:
         values["reasoning-parser"] = parsers.reasoning
     # vLLM returns calls as plain text without this flag.
-    if word == "vllm" and (values.get("tool-call-parser") or given.get("tool-call-parser")):
+    if word == "vllm" and (values.get("tool-call-parser") or user_args.get("tool-call-parser")):
         values["enable-auto-tool-choice"] = "on"
     return values
 
@@ -214,12 +214,12 @@ def _families() -> list[dict[str, Any]]:
 
 def _find_program(kind: ServerKind, name: str) -> str:
     """Return the path of the program. Raises `UsageError` if it is not installed."""
-    chosen = os.environ.get(kind.variable)
-    found = shutil.which(os.path.expanduser(chosen) if chosen else kind.program)
-    if found is not None:
-        return os.path.abspath(found)
-    if chosen:
-        raise UsageError(f"--model {name}: {kind.variable}={chosen} is not a program that can be run")
+    override = os.environ.get(kind.variable)
+    executable = shutil.which(os.path.expanduser(override) if override else kind.program)
+    if executable is not None:
+        return os.path.abspath(executable)
+    if override:
+        raise UsageError(f"--model {name}: {kind.variable}={override} is not a program that can be run")
     missing = f"{kind.title} is not installed (no {kind.program!r} on the PATH)"
     other = "for a server that runs give --model openai:NAME --base-url URL"
     raise UsageError(f"--model {name}: {missing}: install it ({kind.install}), or set {kind.variable} to it; {other}")

@@ -121,13 +121,13 @@ class OwnServer:
             return False
 
     async def _start(self, start_s: float) -> None:
-        began = time.monotonic()
+        started_at = time.monotonic()
         if self._process is None:
             self._launch()
-        noted = began
+        noted = started_at
         try:
             while not await asyncio.to_thread(self._answers):
-                waited = time.monotonic() - began
+                waited = time.monotonic() - started_at
                 if self.has_ended:
                     raise ModelRefused(self.describe_end())
                 if waited > start_s:
@@ -141,7 +141,7 @@ class OwnServer:
         finally:
             loads(self, ())
         self._is_ready = True
-        tell(f"note: {self.command.name}: ready after {time.monotonic() - began:.0f} s")
+        tell(f"note: {self.command.name}: ready after {time.monotonic() - started_at:.0f} s")
 
     def _launch(self) -> None:
         folder = LOG_FOLDER.get() or home() / "servers"
@@ -177,9 +177,9 @@ class OwnServer:
     def describe_end(self) -> str:
         """Return how the server ended, with the place and the last lines of its log."""
         code = self._process.poll() if self._process is not None else None
-        how = f"signal {code - 128}" if code is not None and code > 128 else f"exit code {code}"
+        cause = f"signal {code - 128}" if code is not None and code > 128 else f"exit code {code}"
         lines = " | ".join(line.strip() for line in self._log_lines()[-LOG_LINES:] if line.strip())
-        return f"the server of {self.command.name} ended ({how}); its log is {self.log}: {redact(lines)}"
+        return f"the server of {self.command.name} ended ({cause}); its log is {self.log}: {redact(lines)}"
 
     def _log_lines(self) -> list[str]:
         try:

@@ -56,5 +56,5 @@ if __name__ == "__main__":
     # Ctrl-C and a closed terminal are for the program, which then closes the pipe.
     for number in (signal.SIGINT, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
-    ended = main(sys.argv[1:])
-    sys.exit(ended if ended >= 0 else 128 - ended)
+    exit_code = main(sys.argv[1:])
+    sys.exit(exit_code if exit_code >= 0 else 128 - exit_code)

@@ -47,51 +47,51 @@ OVER, BRIER = "overconfidence", "Brier score"
 
 def rows(comparison: Comparison) -> list[Result]:
     """For each hybrid solver with a trace whose specialists were asked alone, over all and by group."""
-    made: list[Result] = []
+    results: list[Result] = []
     for group in comparison.groups:
         if group.specialist is not None and group.hybrid.folder is not None:
-            made += _of_pair(comparison, group.specialist, group.hybrid)
-    return adjusted(made, lambda row: Family(row.quantity, ("task",) if row.group else ()))
+            results += _of_pair(comparison, group.specialist, group.hybrid)
+    return adjusted(results, lambda row: Family(row.quantity, ("task",) if row.group else ()))
 
 
 def _of_pair(comparison: Comparison, specialist: Scored, hybrid: Scored) -> Iterator[Result]:
     claimed = confidences(specialist)
     for part in parts(comparison, NAME, specialist, hybrid, repeated=False):
-        called = call_share(comparison, hybrid, part.seen.ids, repeated=False)
-        flags = answered(part.seen.answer[0]) & ~np.isnan(called)
-        known, called = part.only(flags), called[flags]
-        if not len(known) or not (part.row.group or called.any()):
+        calls = call_share(comparison, hybrid, part.seen.ids, repeated=False)
+        flags = answered(part.seen.answer[0]) & ~np.isnan(calls)
+        with_calls, calls = part.only(flags), calls[flags]
+        if not len(with_calls) or not (part.row.group or calls.any()):
             if not part.row.group:
                 return
             continue
-        yield from part.gated(*_accuracy(known, called))
+        yield from part.gated(*_accuracy(with_calls, calls))
         if not part.row.group:
-            yield from part.gated(*_calibration(known, called, claimed))
+            yield from part.gated(*_calibration(with_calls, calls, claimed))
 
 
-def _accuracy(known: Part, called: Floats) -> Iterator[Result]:
-    right = np.nan_to_num(known.seen.correct()[0])
-    for quantity, inside in ((WHERE_CALLED, called), (WHERE_NOT, 1 - called)):
+def _accuracy(part: Part, calls: Floats) -> Iterator[Result]:
+    right = np.nan_to_num(part.seen.correct()[0])
+    for quantity, inside in ((WHERE_CALLED, calls), (WHERE_NOT, 1 - calls)):
         if inside.any():
-            yield known.share(quantity, right * inside, inside, none="")
-    test = difference_apart(right, 1 - called, called, known.seen.unit.tolist())
+            yield part.share(quantity, right * inside, inside, none="")
+    test = difference_apart(right, 1 - calls, calls, part.seen.unit.tolist())
     if test.difference is not None:
         low, high = ends_of(test.interval)
-        yield known.number(DIFFERENCE, test.difference, low=low, high=high, p=test.p_value, none="")
+        yield part.number(DIFFERENCE, test.difference, low=low, high=high, p=test.p_value, none="")
 
 
-def _calibration(known: Part, called: Floats, claimed: Mapping[str, float]) -> Iterator[Result]:
-    confidence = np.array([claimed.get(name, np.nan) for name in known.seen.ids], float)
-    for words, inside in (("where called", called == 1), ("where not called", called == 0)):
+def _calibration(part: Part, calls: Floats, claimed: Mapping[str, float]) -> Iterator[Result]:
+    confidence = np.array([claimed.get(name, np.nan) for name in part.seen.ids], float)
+    for words, inside in (("where called", calls == 1), ("where not called", calls == 0)):
         flags = inside & ~np.isnan(confidence)
         if not flags.any():
             continue
-        part = known.only(flags)
-        excess = confidence[flags] - np.nan_to_num(part.seen.correct()[0])
-        units = part.seen.unit.tolist()
+        subset = part.only(flags)
+        excess = confidence[flags] - np.nan_to_num(subset.seen.correct()[0])
+        units = subset.seen.unit.tolist()
         for name, values in ((OVER, excess), (BRIER, excess**2)):
             low, high = ends_of(mean_interval(values, units))
-            yield part.number(f"{name} {words}", float(values.mean()), low=low, high=high, none="")
+            yield subset.number(f"{name} {words}", float(values.mean()), low=low, high=high, none="")
 
 
 def confidences(specialist: Scored) -> dict[str, float]:

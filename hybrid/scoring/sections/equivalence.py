@@ -50,9 +50,9 @@ def rows(comparison: Comparison) -> list[Result]:
 
 def _tested(effect: ToolEffect, margin: float) -> Result:
     row, (a, b) = effect.row(NAME), effect.metrics
-    if why := effect.why_untested:
+    if reason := effect.why_untested:
         difference = None if a.value is None or b.value is None else b.value - a.value
-        return replace(row, value=difference).noted(f"{OPEN} {margin:g}", why)
+        return replace(row, value=difference).noted(f"{OPEN} {margin:g}", reason)
     test = equivalence(a, b, margin)
     low, high = ends_of(test.interval)
     verdict = EQUAL if test.equal else BEYOND if test.beyond else OPEN
@@ -68,12 +68,12 @@ def is_equal(row: Result) -> bool:
 
 def lead(comparison: Comparison, section_rows: Sequence[Result]) -> str:
     """How many of the differences are equal within the margin."""
-    named = [(f"{row.quantity} of {row.b}", is_equal(row)) for row in section_rows]
-    equal = [name for name, holds in named if holds]
+    verdicts = [(f"{row.quantity} of {row.b}", is_equal(row)) for row in section_rows]
+    equal = [name for name, holds in verdicts if holds]
     margin = f"{100 * comparison.options.margin:g} points"
     if not equal:
         return f"Nothing is shown to be equal within {margin}."
-    return f"Equal within {margin}: {', '.join(equal)} ({len(equal)} of {len(named)})."
+    return f"Equal within {margin}: {', '.join(equal)} ({len(equal)} of {len(verdicts)})."
 
 
 SECTION = statistic(rows, lead, headings={"a": "measured against", "b": "solver"}, order=111)

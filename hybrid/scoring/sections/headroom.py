@@ -64,8 +64,8 @@ def lead(_: Comparison, section_rows: Sequence[Result]) -> str:
         sentence = f"{name}: {100 * (room.value or 0):.0f} points are left to gain"
         if name in least:
             size = least[name]
-            shown = "no gain" if size is None else f"a gain of {100 * size:.0f} points"
-            sentence += f"; {shown} can be shown"
+            detectable_gain = "no gain" if size is None else f"a gain of {100 * size:.0f} points"
+            sentence += f"; {detectable_gain} can be shown"
         sentences.append(f"{sentence}.")
     return " ".join(sentences)
 

@@ -84,13 +84,13 @@ class LookCounts:
 
 def rows(comparison: Comparison) -> list[Result]:
     """For each hybrid solver with a trace on annotated questions, over all and by group."""
-    made: list[Result] = []
+    results: list[Result] = []
     for group in comparison.groups:
         if group.hybrid.folder is not None and not is_imported(group.hybrid):
             seen = seen_by(group.hybrid)
             if any(of.calls for of in seen.values()):
-                made += [*_looks(comparison, group.hybrid, seen), *_gains(comparison, group, seen)]
-    return adjusted(made, lambda row: Family(row.quantity, ("task",) if row.group else ()))
+                results += [*_looks(comparison, group.hybrid, seen), *_gains(comparison, group, seen)]
+    return adjusted(results, lambda row: Family(row.quantity, ("task",) if row.group else ()))
 
 
 def seen_by(scored: Scored) -> dict[str, LookCounts]:
@@ -99,8 +99,8 @@ def seen_by(scored: Scored) -> dict[str, LookCounts]:
     recorded = scored.folder.recorded(scored.recorded) if scored.folder is not None else None
     for score in scored.scores:
         question = scored.questions.get(score.id)
-        wanted = annotated(question) if isinstance(question, Question) else ()
-        if recorded is None or not wanted or score.outcome.failed or score.id not in recorded.by_id:
+        regions = annotated(question) if isinstance(question, Question) else ()
+        if recorded is None or not regions or score.outcome.failed or score.id not in recorded.by_id:
             continue
         assert isinstance(question, Question)  # noqa: S101 - another row has no annotation
         try:
@@ -108,7 +108,7 @@ def seen_by(scored: Scored) -> dict[str, LookCounts]:
         except DataError:
             # Its trace cannot be read: what it called is unknown.
             continue
-        targets[score.id], units[score.id] = wanted, score.unit
+        targets[score.id], units[score.id] = regions, score.unit
     chance = _by_chance(looks, targets, units)
     return {name: _seen(of, targets[name], chance.get(name, np.nan)) for name, of in looks.items()}
 
@@ -123,26 +123,28 @@ def _by_chance(
     looks: Mapping[str, Sequence[Look]], targets: Mapping[str, Sequence[Target]], units: Mapping[str, str]
 ) -> dict[str, float]:
     """By question its number of calls times the share of others' calls whose regions would cover a place of it."""
-    every, own = list[Look](), defaultdict[str, list[int]](list)
+    all_looks, by_unit = list[Look](), defaultdict[str, list[int]](list)
     for name, of in looks.items():
-        own[units[name]] += range(len(every), len(every) + len(of))
-        every += of
+        by_unit[units[name]] += range(len(all_looks), len(all_looks) + len(of))
+        all_looks += of
     chance = {}
     for name, of in looks.items():
-        chosen = _spread(len(every), own[units[name]]) if of else []
-        if chosen:
-            share = np.mean([any(_would_cover(every[index], target) for target in targets[name]) for index in chosen])
+        sampled = _spread(len(all_looks), by_unit[units[name]]) if of else []
+        if sampled:
+            share = np.mean(
+                [any(_would_cover(all_looks[index], target) for target in targets[name]) for index in sampled]
+            )
             chance[name] = len(of) * float(share)
     return chance
 
 
-def _spread(size: int, own: Sequence[int]) -> list[int]:
-    """Return up to `OTHERS` indices below `size`, evenly spaced, without those in `own`, which ascends."""
-    count = size - len(own)
+def _spread(size: int, positions: Sequence[int]) -> list[int]:
+    """Return up to `OTHERS` indices below `size`, evenly spaced, without those in `positions`, which ascends."""
+    count = size - len(positions)
     ranks = np.linspace(0, count - 1, min(OTHERS, count)).round().astype(int)
-    # The r-th index that is not in `own` is r plus the number of own ones before it.
-    before = np.asarray(own, int) - np.arange(len(own))
-    return [int(index) for index in ranks + np.searchsorted(before, ranks, side="right")]
+    # The r-th index that is not in `positions` is r plus the number of positions before it.
+    shared_before = np.asarray(positions, int) - np.arange(len(positions))
+    return [int(index) for index in ranks + np.searchsorted(shared_before, ranks, side="right")]
 
 
 def _would_cover(look: Look, target: Target) -> bool:
@@ -166,39 +168,39 @@ def _scaled(place: Place, across: float, down: float) -> Place:
 
 def _looks(comparison: Comparison, hybrid: Scored, seen: Mapping[str, LookCounts]) -> Iterator[Result]:
     for part in parts(comparison, NAME, hybrid, sides=(hybrid, hybrid), repeated=False):
-        known = replace(part, row=replace(part.row, a="")).only(
+        answered = replace(part, row=replace(part.row, a="")).only(
             np.array([name in seen for name in part.seen.ids], bool)
         )
-        if not len(known):
+        if not len(answered):
             continue
-        with_region = np.array([seen[name].calls > 0 for name in known.seen.ids], float)
-        yield from part.gated(known.share(WITH_REGION, with_region, none=""))
-        looked = known.only(with_region > 0)
+        with_region = np.array([seen[name].calls > 0 for name in answered.seen.ids], float)
+        yield from part.gated(answered.share(WITH_REGION, with_region, none=""))
+        looked = answered.only(with_region > 0)
         if len(looked):
             yield from part.gated(*_calls(looked, seen), *_accuracy(looked, seen))
 
 
 def _calls(looked: Part, seen: Mapping[str, LookCounts]) -> Iterator[Result]:
     of = [seen[name] for name in looked.seen.ids]
-    calls, at_place = (np.array([getattr(each, field) for each in of], float) for field in ("calls", "at_place"))
+    calls, at_place = (np.array([getattr(look, field) for look in of], float) for field in ("calls", "at_place"))
     yield looked.number(CALLS, float(calls.sum()), unit="calls", none="")
     yield looked.share(AT_PLACE, at_place, calls, none="")
-    chance = np.array([each.by_chance for each in of], float)
+    chance = np.array([look.by_chance for look in of], float)
     if not np.isnan(chance).any():
         yield looked.share(BY_CHANCE, chance, calls, none="")
         a, b = (looked.seen.ratio("share", above, calls) for above in (chance, at_place))
         row = looked.number(ABOVE, None, none="")
         yield contrasted(row, a, b, looked.shared.untested())[0]
-    yield looked.share(QUESTIONS_AT, np.array([each.is_right_place for each in of], float), none="")
+    yield looked.share(QUESTIONS_AT, np.array([look.is_right_place for look in of], float), none="")
 
 
 def _accuracy(looked: Part, seen: Mapping[str, LookCounts]) -> Iterator[Result]:
     right = np.nan_to_num(looked.seen.correct()[0])
-    there = _right_place(looked, seen)
-    for quantity, inside in ((RIGHT_AT, there), (RIGHT_ELSEWHERE, 1 - there)):
+    at_place = _right_place(looked, seen)
+    for quantity, inside in ((RIGHT_AT, at_place), (RIGHT_ELSEWHERE, 1 - at_place)):
         if inside.any():
             yield looked.share(quantity, right * inside, inside)
-    test = difference_apart(right, 1 - there, there, looked.seen.unit.tolist())
+    test = difference_apart(right, 1 - at_place, at_place, looked.seen.unit.tolist())
     if test.difference is not None:
         low, high = ends_of(test.interval)
         yield looked.number(DIFFERENCE, test.difference, low=low, high=high, p=test.p_value)
@@ -216,8 +218,8 @@ def _gains(comparison: Comparison, group: ComparisonGroup, seen: Mapping[str, Lo
     looked = part.only(np.array([name in seen and seen[name].calls > 0 for name in part.seen.ids], bool))
     if not len(looked):
         return
-    there = _right_place(looked, seen)
-    for quantity, inside in ((GAIN_AT, there), (GAIN_ELSEWHERE, 1 - there)):
+    at_place = _right_place(looked, seen)
+    for quantity, inside in ((GAIN_AT, at_place), (GAIN_ELSEWHERE, 1 - at_place)):
         if inside.any():
             correct = map(np.nan_to_num, looked.seen.correct())
             a, b = (looked.seen.ratio("accuracy", of * inside, inside) for of in correct)
@@ -236,9 +238,9 @@ def lead(comparison: Comparison, section_rows: Sequence[Result]) -> str:
         chance = f" ({100 * (of[BY_CHANCE].value or 0):.0f} % by chance)" if BY_CHANCE in of else ""
         sentences.append(f"Of the calls of {name} with a region {share} look at an annotated place{chance}.")
         if RIGHT_AT in of and RIGHT_ELSEWHERE in of:
-            there, other = (of[key] for key in (RIGHT_AT, RIGHT_ELSEWHERE))
+            at_place, other = (of[key] for key in (RIGHT_AT, RIGHT_ELSEWHERE))
             sentences.append(
-                f"It is right on {100 * (there.value or 0):.0f} % of {there.n} questions where its calls cover the "
+                f"It is right on {100 * (at_place.value or 0):.0f} % of {at_place.n} questions where its calls cover the "
                 f"place, and on {100 * (other.value or 0):.0f} % of {other.n} where they do not."
             )
     return " ".join(sentences)

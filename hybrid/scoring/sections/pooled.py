@@ -44,8 +44,8 @@ TAU, I2, P_Q, NEXT = "tau", "I2", "p of heterogeneity", "one more model"
 
 def rows(comparison: Comparison) -> list[Result]:
     """Each effect that two models or more have; none for a single model."""
-    made = [row for quantity in EFFECTS for row in _pooled(quantity, _effects_of(comparison, quantity))]
-    return adjusted(made, lambda row: Family("pooled effects"))
+    results = [row for quantity in EFFECTS for row in _pooled(quantity, _effects_of(comparison, quantity))]
+    return adjusted(results, lambda row: Family("pooled effects"))
 
 
 def _effects_of(comparison: Comparison, quantity: str) -> dict[str, ToolEffect]:
@@ -59,13 +59,13 @@ def _effects_of(comparison: Comparison, quantity: str) -> dict[str, ToolEffect]:
 
 
 def _pooled(quantity: str, by_model: dict[str, ToolEffect]) -> Iterator[Result]:
-    known = {model: pair for model, effect in by_model.items() if (pair := _with_error(*effect.metrics))}
-    if len(known) < 2:
+    pairs = {model: pair for model, effect in by_model.items() if (pair := _with_error(*effect.metrics))}
+    if len(pairs) < 2:
         return
-    first = by_model[next(iter(known))]
-    found = _pool(list(known.values()))
-    row = replace(first.row(NAME), a="", b="", unit=FRACTION, n=len(known)).noted(", ".join(known))
-    low, high = ends_of(found.interval)
+    first = by_model[next(iter(pairs))]
+    pooled = _pool(list(pairs.values()))
+    row = replace(first.row(NAME), a="", b="", unit=FRACTION, n=len(pairs)).noted(", ".join(pairs))
+    low, high = ends_of(pooled.interval)
     if (
         low is not None
         and high is not None
@@ -73,14 +73,14 @@ def _pooled(quantity: str, by_model: dict[str, ToolEffect]) -> Iterator[Result]:
     ):
         # The interval of two models has one degree of freedom, and may go beyond any difference of shares.
         low, high = max(-1.0, low), min(1.0, high)
-    whole = replace(row, value=found.value, low=low, high=high, p=found.p_value)
-    yield whole.noted("" if _side(_by_other_rule(by_model, known)) == _side(found) else HANGS)
-    yield replace(row, quantity=f"{quantity}: {TAU}", value=found.tau)
-    yield replace(row, quantity=f"{quantity}: {I2}", value=found.i2)
-    yield replace(row, quantity=f"{quantity}: {P_Q}", unit="probability", value=found.p_q)
-    if found.predicted is not None:
-        low, high = ends_of(found.predicted)
-        yield replace(row, quantity=f"{quantity}: {NEXT}", value=found.value, low=low, high=high)
+    summary = replace(row, value=pooled.value, low=low, high=high, p=pooled.p_value)
+    yield summary.noted("" if _side(_by_other_rule(by_model, pairs)) == _side(pooled) else HANGS)
+    yield replace(row, quantity=f"{quantity}: {TAU}", value=pooled.tau)
+    yield replace(row, quantity=f"{quantity}: {I2}", value=pooled.i2)
+    yield replace(row, quantity=f"{quantity}: {P_Q}", unit="probability", value=pooled.p_q)
+    if pooled.predicted is not None:
+        low, high = ends_of(pooled.predicted)
+        yield replace(row, quantity=f"{quantity}: {NEXT}", value=pooled.value, low=low, high=high)
 
 
 def _with_error(a: Metric, b: Metric) -> tuple[float, float] | None:
@@ -91,9 +91,9 @@ def _with_error(a: Metric, b: Metric) -> tuple[float, float] | None:
     return test.difference, (test.interval.high - test.interval.low) / 2 / NormalDist().inv_cdf(0.975)
 
 
-def _by_other_rule(by_model: dict[str, ToolEffect], known: Iterable[str]) -> Pooled | None:
+def _by_other_rule(by_model: dict[str, ToolEffect], models: Iterable[str]) -> Pooled | None:
     """Return the pooled effect if unanswered questions count by the other rule."""
-    effects = (by_model[model] for model in known)
+    effects = (by_model[model] for model in models)
     others = [_with_error(*effect.by_rule(OTHER[effect.shared.rule])) for effect in effects]
     pairs = [pair for pair in others if pair is not None]
     return _pool(pairs) if len(pairs) > 1 else None
@@ -103,11 +103,11 @@ def _pool(pairs: Sequence[tuple[float, float]]) -> Pooled:
     return pooled_effect([difference for difference, _ in pairs], [error for _, error in pairs])
 
 
-def _side(found: Pooled | None) -> int | None:
+def _side(pooled: Pooled | None) -> int | None:
     """The side of 0 on which an effect is shown to be; 0 for none."""
-    if found is None or found.interval is None:
+    if pooled is None or pooled.interval is None:
         return None
-    return int(found.interval.low > 0) - int(found.interval.high < 0)
+    return int(pooled.interval.low > 0) - int(pooled.interval.high < 0)
 
 
 def lead(_: Comparison, section_rows: Sequence[Result]) -> str:

@@ -55,8 +55,8 @@ TOO_CHEAP: Final = "not given: tools cost less than {} a question more than the 
 
 def rows(comparison: Comparison) -> list[Result]:
     """For each hybrid solver with an MLLM alone: both rates, and the gain over a majority at the same price."""
-    made = [row for group in comparison.groups if group.alone is not None for row in _of_group(comparison, group)]
-    return adjusted(made, lambda row: Family(row.quantity))
+    results = [row for group in comparison.groups if group.alone is not None for row in _of_group(comparison, group)]
+    return adjusted(results, lambda row: Family(row.quantity))
 
 
 def _of_group(comparison: Comparison, group: ComparisonGroup) -> Iterator[Result]:
@@ -64,9 +64,9 @@ def _of_group(comparison: Comparison, group: ComparisonGroup) -> Iterator[Result
     part = next(parts(comparison, NAME, group.alone, group.hybrid, repeated=False))
     costs = {unit: _costs(part, unit) for unit, _ in RATES.values()}
     for quantity, (unit, amount) in RATES.items():
-        if (known := costs[unit]) is not None:
-            yield from part.gated(_rate(part, quantity, unit, amount, known))
-    paid = next((known for unit in ("tokens", "seconds") if (known := costs[unit]) is not None), None)
+        if (cost := costs[unit]) is not None:
+            yield from part.gated(_rate(part, quantity, unit, amount, cost))
+    paid = next((cost for unit in ("tokens", "seconds") if (cost := costs[unit]) is not None), None)
     if paid is not None and paid[0].sum() > 0:
         yield from _same_price(comparison, group, float(paid[1].sum() / paid[0].sum()))
 
@@ -97,27 +97,29 @@ def _rate(part: Part, quantity: str, unit: str, amount: float, costs: tuple[Floa
     least, in_words = LEAST_ADDED[unit]
     if float(added.mean()) < least:
         return row.noted(TOO_CHEAP.format(in_words))
-    found = ratio_interval(gained, added, part.seen.unit.tolist(), share=False)
-    if found is None:
+    interval = ratio_interval(gained, added, part.seen.unit.tolist(), share=False)
+    if interval is None:
         return row.noted(NEAR_ZERO.format(unit))
     scale = 100 * amount
     value = scale * float(gained.sum()) / float(added.sum())
-    ends = sorted((scale * found.low, scale * found.high))
+    ends = sorted((scale * interval.low, scale * interval.high))
     return part.number(quantity, value, unit=f"points per {unit}", low=ends[0], high=ends[1])
 
 
 def _same_price(comparison: Comparison, group: ComparisonGroup, ratio: float) -> Iterator[Result]:
     """The number of samples, and the gain over their majority where the model alone was asked more than once."""
     assert group.alone is not None  # noqa: S101 - asked for by `rows`
-    wanted, repeats = max(1, int(ratio + 1e-9)), comparison.repetitions(group.alone)
-    number = min(wanted, len(repeats))
+    samples, repeats = max(1, int(ratio + 1e-9)), comparison.repetitions(group.alone)
+    number = min(samples, len(repeats))
     part = next(
         parts(comparison, NAME, *repeats[:number], group.hybrid, repeated=False, sides=(group.alone, group.hybrid))
     )
     note = (
-        "" if number == wanted else f"{len(repeats)} of these {wanted} samples were asked: --setting repeats={wanted}"
+        ""
+        if number == samples
+        else f"{len(repeats)} of these {samples} samples were asked: --setting repeats={samples}"
     )
-    yield part.number(SAMPLES, float(wanted), unit="samples").noted(note)
+    yield part.number(SAMPLES, float(samples), unit="samples").noted(note)
     # Of two samples that differ the first one wins: that is no majority.
     if number < LEAST_SAMPLES:
         return
@@ -126,7 +128,7 @@ def _same_price(comparison: Comparison, group: ComparisonGroup, ratio: float) ->
         [np.nan_to_num(correct) for correct in part.seen.correct()[:number]],
     )
     hybrid = np.nan_to_num(part.seen.correct()[number])
-    a, b = (part.seen.ratio("accuracy", own) for own in (right, hybrid))
+    a, b = (part.seen.ratio("accuracy", solver) for solver in (right, hybrid))
     row = part.number(MAJORITY, None, unit=FRACTION, n=a.n).noted(note)
     yield contrasted(row, a, b, part.shared.untested())[0]
 
@@ -138,13 +140,13 @@ def majority(answers: Sequence[Sequence[object]], right: Sequence[Floats]) -> Fl
         answers: of each sample the answer to each question, None for no readable one.
         right: of each sample how right it is, (n,), 0..1.
     """
-    chosen = []
-    for place, given in enumerate(zip(*answers, strict=True)):
-        votes = Counter(answer for answer in given if answer is not None)
+    scores = []
+    for place, replies in enumerate(zip(*answers, strict=True)):
+        votes = Counter(answer for answer in replies if answer is not None)
         # `Counter` keeps the order in which answers came, and `max` takes the first of equals.
         winner = max(votes, key=votes.__getitem__, default=None)
-        chosen.append(float(right[given.index(winner)][place]))
-    return np.array(chosen, float)
+        scores.append(float(right[replies.index(winner)][place]))
+    return np.array(scores, float)
 
 
 def lead(_: Comparison, section_rows: Sequence[Result]) -> str:

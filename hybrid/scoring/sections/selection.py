@@ -45,34 +45,34 @@ CALLED, NOT_CALLED = "effect of output where called", "effect of output where no
 
 def rows(comparison: Comparison) -> list[Result]:
     """Over all and by group, for each hybrid solver with a trace and an MLLM alone or a blank control."""
-    made = [
+    results = [
         row
         for group in comparison.groups
         if group.hybrid.folder is not None
         for row in (*_calls(comparison, group), *_effects(comparison, group))
     ]
-    return adjusted(made, lambda row: Family(row.quantity, ("task",) if row.group else ()))
+    return adjusted(results, lambda row: Family(row.quantity, ("task",) if row.group else ()))
 
 
 def _calls(comparison: Comparison, group: ComparisonGroup) -> Iterator[Result]:
     if group.alone is None:
         return
     for part in parts(comparison, NAME, group.alone, group.hybrid):
-        called = call_share(comparison, group.hybrid, part.seen.ids)
-        traced = part.only(~np.isnan(called))
+        calls = call_share(comparison, group.hybrid, part.seen.ids)
+        traced = part.only(~np.isnan(calls))
         if not len(traced):
             continue
-        called, alone = called[~np.isnan(called)], np.nan_to_num(traced.seen.correct()[0])
-        if not part.row.group and not called.any():
+        calls, alone = calls[~np.isnan(calls)], np.nan_to_num(traced.seen.correct()[0])
+        if not part.row.group and not calls.any():
             return
-        test = difference_apart(called, alone, 1 - alone, traced.seen.unit.tolist())
+        test = difference_apart(calls, alone, 1 - alone, traced.seen.unit.tolist())
         low, high = ends_of(test.interval)
         if test.difference is not None:
             row = traced.number(SELECTION, test.difference, low=low, high=high, p=test.p_value)
             yield from part.gated(row)
         for quantity, inside in ((WHERE_WRONG, 1 - alone), (WHERE_RIGHT, alone)):
             if inside.any():
-                yield from part.gated(traced.share(quantity, called * inside, inside))
+                yield from part.gated(traced.share(quantity, calls * inside, inside))
 
 
 def _effects(comparison: Comparison, group: ComparisonGroup) -> Iterator[Result]:
@@ -80,8 +80,8 @@ def _effects(comparison: Comparison, group: ComparisonGroup) -> Iterator[Result]
         return
     # Over all questions: those with a call in one task are too few.
     part = next(parts(comparison, NAME, group.blank, group.hybrid))
-    called = call_share(comparison, group.hybrid, part.seen.ids)
-    for quantity, inside in ((CALLED, np.nan_to_num(called)), (NOT_CALLED, np.nan_to_num(1 - called))):
+    calls = call_share(comparison, group.hybrid, part.seen.ids)
+    for quantity, inside in ((CALLED, np.nan_to_num(calls)), (NOT_CALLED, np.nan_to_num(1 - calls))):
         if inside.any():
             yield _weighted_difference(part, quantity, inside)
 

@@ -46,8 +46,8 @@ NOTHING: Final = "changes nothing within"
 
 def rows(comparison: Comparison) -> list[Result]:
     """For each hybrid solver with an MLLM alone, over all questions."""
-    made = [row for group in comparison.groups if group.alone is not None for row in _of_group(comparison, group)]
-    return adjusted(made, lambda row: Family(row.quantity))
+    results = [row for group in comparison.groups if group.alone is not None for row in _of_group(comparison, group)]
+    return adjusted(results, lambda row: Family(row.quantity))
 
 
 def _of_group(comparison: Comparison, group: ComparisonGroup) -> Iterator[Result]:
@@ -66,8 +66,8 @@ def _needed(comparison: Comparison, solvers: tuple[Scored, ...]) -> tuple[Part, 
     """All questions of these, and those where the second is wrong alone and the first got a right output."""
     part = next(parts(comparison, NAME, *solvers, repeated=False, notes=False))
     verdicts, right = heard(solvers[0]), part.seen.correct()[1] == 1
-    found = np.array([name in verdicts and verdicts[name].finding == "right" for name in part.seen.ids], bool)
-    return part, part.only(found & ~right)
+    is_right = np.array([name in verdicts and verdicts[name].finding == "right" for name in part.seen.ids], bool)
+    return part, part.only(is_right & ~right)
 
 
 def _adopted(comparison: Comparison, pair: tuple[Scored, Scored], quantity: str, hybrid: Scored) -> Iterator[Result]:
@@ -98,9 +98,9 @@ def _perfect(comparison: Comparison, oracle: Scored, against: Scored, hybrid: Sc
     a, b = metrics
     unit = unit_of(metrics)
     row = Result(NAME, PERFECT, unit, None, against.solver, hybrid.solver, n=a.n, none=comparison.rule)
-    if why := shared.untested(metrics):
+    if reason := shared.untested(metrics):
         difference = None if a.value is None or b.value is None else b.value - a.value
-        yield replace(row, value=difference).noted(UNTESTED[why])
+        yield replace(row, value=difference).noted(UNTESTED[reason])
         return
     test = equivalence(a, b, margin)
     low, high = ends_of(test.interval)
