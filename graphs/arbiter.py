@@ -75,7 +75,7 @@ class Arbiter(ModelAndSpecialist):
 
 
 @dataclass(frozen=True)
-class Ruling:
+class Decision:
     """The decision between two answers, and its reason."""
 
     # `adopt` returns the specialist's answer, `abstain` no answer, and the others the proposal.
@@ -91,10 +91,10 @@ def ruling(
     prior_accuracy: PriorAccuracy,
     proposal: Proposal,
     specialist_answer: SpecialistAnswer | None,
-) -> Ruling:
+) -> Decision:
     """Apply the rule in this module's docstring. Calls no model and no tool."""
     if specialist_answer is None:
-        return Ruling("keep", "the specialist gave no answer")
+        return Decision("keep", "the specialist gave no answer")
     proposed, answered = (
         _parsed(prompt, proposal.text),
         specialist_answer.letter or _parsed(prompt, specialist_answer.answer),
@@ -116,23 +116,23 @@ def ruling(
         "mllm": {"usual": usual, "right": model_measurement.right, "n": model_measurement.n, **mllm.as_json()},
     }
     if answered is None:
-        return Ruling("keep", f"{specialist_answer.tool} gives no readable {prompt.kind.value}", data)
+        return Decision("keep", f"{specialist_answer.tool} gives no readable {prompt.kind.value}", data)
     if proposed is None:
         reason = f"the proposal is no readable {prompt.kind.value}; {specialist_answer.tool} gives one"
-        return Ruling("adopt", reason, data)
+        return Decision("adopt", reason, data)
     if proposed == answered:
-        return Ruling("agree", f"both say {proposed}", data)
+        return Decision("agree", f"both say {proposed}", data)
     oracle = specialist_answer.finding.backend == ORACLE
     if prompt.kind is not Kind.SCANPATH and not oracle and _neither(specialist.worth, mllm.worth, guess):
         reason = (
             f"{specialist_answer.tool} is worth {specialist.worth:.2f}, the MLLM {mllm.worth:.2f}: less than a guess"
         )
-        return Ruling("abstain", reason, data)
+        return Decision("abstain", reason, data)
     lead = specialist.lead_over(mllm)
     better = lead > LIKELY or oracle
     above = "above" if better else "not above" if lead <= 0 else "not clearly above"
     reason = f"{specialist_answer.tool} is worth {specialist.worth:.2f}, {above} the MLLM's {mllm.worth:.2f}"
-    return Ruling("adopt" if better else "keep", reason, data)
+    return Decision("adopt" if better else "keep", reason, data)
 
 
 def _neither(p: float, m: float, guess: float) -> bool:

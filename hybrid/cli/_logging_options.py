@@ -1,6 +1,6 @@
 """`--verbose`, `--quiet` and `--debug`: the amount of output on stderr, common to all long commands.
 
-@told_options
+@logging_options_of
 def command(...):                        # logging inside follows the three options
 
 is_quiet()                               # whether the running command shows only errors and results
@@ -25,7 +25,7 @@ OPTIONS = ("verbose", "quiet", "debug")
 
 
 @contextmanager
-def telling(*, verbose: bool, quiet: bool, debug: bool) -> Iterator[None]:
+def set_up_notes(*, verbose: bool, quiet: bool, debug: bool) -> Iterator[None]:
     """Show log records of the block as the three options say. Raises `UsageError` if they contradict each other."""
     from hybrid.running.run_log import NO_HANDLER, log_to_stderr
 
@@ -36,12 +36,12 @@ def telling(*, verbose: bool, quiet: bool, debug: bool) -> Iterator[None]:
         yield
 
 
-def told_options(command: Callable[..., int]) -> Callable[..., int]:
+def logging_options_of(command: Callable[..., int]) -> Callable[..., int]:
     """Add the three options to a command, and apply them to logging while it runs."""
 
     @functools.wraps(command)
     def told(*args: Any, verbose: bool, quiet: bool, debug: bool, **options: Any) -> int:
-        with telling(verbose=verbose, quiet=quiet, debug=debug):
+        with set_up_notes(verbose=verbose, quiet=quiet, debug=debug):
             try:
                 return command(*args, **options)
             except ToolError as error:

@@ -31,7 +31,7 @@ path_option = click.option(
 )
 
 
-def refuse_taken(package: str, name: str) -> None:
+def check_name_conflict(package: str, name: str) -> None:
     """Raise `UsageError` if a given folder also has a plug-in of this name, which would be ignored silently."""
     reason = left_out(package).get(name, "")
     if reason.startswith(tuple(map(str, outside_folders(package)))):

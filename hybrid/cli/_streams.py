@@ -66,17 +66,17 @@ class RedactedStream:
             return 0
         output = text if _UP.fullmatch(text) else redact(text).translate(_CONTROLS)
         encoding = self.encoding or "utf-8"
-        with self._read_by_somebody():
+        with self._has_reader():
             self._stream.write(output.encode(encoding, "backslashreplace").decode(encoding))
         return len(text)
 
     def flush(self) -> None:
         """Flush the stream itself."""
-        with self._read_by_somebody():
+        with self._has_reader():
             self._stream.flush()
 
     @contextmanager
-    def _read_by_somebody(self) -> Iterator[None]:
+    def _has_reader(self) -> Iterator[None]:
         try:
             yield
         except OSError as error:

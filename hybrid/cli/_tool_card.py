@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hybrid.cli import _options as shared
-from hybrid.cli._path import path_option, refuse_taken
+from hybrid.cli._path import path_option, check_name_conflict
 
 if TYPE_CHECKING:
     from hybrid.tool import BackendCard, Need, Provenance, Tool
@@ -40,7 +40,7 @@ def show(name: str) -> int:
     """
     from hybrid.plugins.registry import load
 
-    refuse_taken("tools", name)
+    check_name_conflict("tools", name)
     tool: Tool = load("tools", name)
     click.echo("\n".join(_card(tool)))
     return 0

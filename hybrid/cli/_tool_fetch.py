@@ -21,7 +21,7 @@ import click
 
 from hybrid.cli import _complete
 from hybrid.cli import _option_types as types
-from hybrid.cli._logging_options import told_options
+from hybrid.cli._logging_options import logging_options_of
 from hybrid.cli._path import path_option
 from hybrid.cli._tool_card import UNKNOWN, fact, licence, trained_on
 from hybrid.core.errors import UsageError, WeightsError
@@ -70,7 +70,7 @@ class _Wanted:
 @click.option("--device", type=types.DEVICE, default="cpu", show_default=True, help="Where they are checked.")
 @click.option("-o", "--out", type=types.ANY_PATH, help="Also write tool, id, path and sha256 as JSON.")
 @path_option
-@told_options
+@logging_options_of
 def fetch(
     tools: tuple[str, ...],
     weights: tuple[str, ...],

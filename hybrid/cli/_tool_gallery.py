@@ -18,7 +18,7 @@ import click
 
 from hybrid.cli import _option_types as types
 from hybrid.cli import _options as shared
-from hybrid.cli._logging_options import told_options
+from hybrid.cli._logging_options import logging_options_of
 from hybrid.cli._path import path_option
 from hybrid.cli._tool_cache import open_cache
 from hybrid.config.pairs import pairs
@@ -69,7 +69,7 @@ class GallerySection:
 @click.option("--limit", type=types.NUMBER, default=12, show_default=True, help="Maximum number of images.")
 @shared.max_seconds
 @path_option
-@told_options
+@logging_options_of
 def gallery(
     folder: Path,
     out: Path,

@@ -9,8 +9,8 @@ import click
 
 from hybrid.cli import _option_types as types
 from hybrid.cli import _options as shared
-from hybrid.cli._logging_options import told_options
-from hybrid.cli._path import path_option, refuse_taken
+from hybrid.cli._logging_options import logging_options_of
+from hybrid.cli._path import path_option, check_name_conflict
 from hybrid.core.errors import UsageError
 
 
@@ -24,7 +24,7 @@ from hybrid.core.errors import UsageError
 @shared.device
 @shared.max_seconds
 @path_option
-@told_options
+@logging_options_of
 def try_(
     name: str,
     images: tuple[Path, ...],
@@ -51,7 +51,7 @@ def try_(
     from hybrid.plugins.registry import load, looked_in
     from hybrid.plugins.weights_option import weights_by_tool
 
-    refuse_taken("tools", name)
+    check_name_conflict("tools", name)
     by_tool = weights_by_tool(weights, [load("tools", name)])
     paths = {tool: str(path) for tool, path in by_tool.items()}
     setup = ToolProcessOptions(name, backend, paths, device, max_seconds, looked_in())

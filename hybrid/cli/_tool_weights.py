@@ -10,8 +10,8 @@ import click
 from hybrid.cli import _complete
 from hybrid.cli import _options as shared
 from hybrid.cli._help import Grouped
-from hybrid.cli._logging_options import told_options
-from hybrid.cli._path import path_option, refuse_taken
+from hybrid.cli._logging_options import logging_options_of
+from hybrid.cli._path import path_option, check_name_conflict
 from hybrid.cli._tool_args import arguments_of
 from hybrid.core.errors import HybridError, UsageError
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 @click.option("--contract", is_flag=True, help="Check instead the contract that every tool must keep.")
 @click.option("--args", "args_json", help="With --contract: arguments of a plain call, as JSON.")
 @path_option
-@told_options
+@logging_options_of
 def check(
     names: tuple[str, ...],
     weights: tuple[str, ...],
@@ -66,7 +66,7 @@ def check(
         raise UsageError("--args is for --contract: known answers have arguments of their own")
     tools: dict[str, Tool] = {}
     for name in names:
-        refuse_taken("tools", name)
+        check_name_conflict("tools", name)
         load("tools", name)  # elsewhere, if it is not ours: one that cannot be imported is not imported here either
         tools[name] = load("tools", name, in_process=True)
     weight_options = weights_by_tool(weights, [*tools.values()])

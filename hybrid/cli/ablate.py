@@ -15,13 +15,13 @@ from hybrid.cli import _complete
 from hybrid.cli import _option_types as types
 from hybrid.cli._configured import options_of
 from hybrid.cli._help import Grouped
-from hybrid.cli._logging_options import told_options
+from hybrid.cli._logging_options import logging_options_of
 from hybrid.cli._options import FORMS, form_options
 from hybrid.cli._run_options import RARE_BESIDE_RUN, config_of
 from hybrid.cli._several_runs import AskedRuns, ask_and_show, estimated, prepared, show_estimate
 from hybrid.cli.run import command as run_command
 from hybrid.cli.run import lacking_options
-from hybrid.cli.score import name_failed
+from hybrid.cli.score import print_failures
 from hybrid.core.errors import UsageError
 from hybrid.display.notes import tell
 from hybrid.display.terminal import TEXT
@@ -67,7 +67,7 @@ RARE = RARE_BESIDE_RUN | {"tool_output", "path", "form_csv", "form_latex"}
     help="Only print the ablation in this folder. Uses --solver, --unanswered, --allow-failed and the output formats.",
 )
 @form_options
-@told_options
+@logging_options_of
 def command(form: str | None, **options: Any) -> int:
     """Ask the same questions with every tool, without each tool, and without any.
 
@@ -94,10 +94,10 @@ def command(form: str | None, **options: Any) -> int:
     if options["report"] is not None:
         if options["benchmark"] is not None or options["out"] is not None:
             raise UsageError("--report prints an existing ablation: give neither a benchmark nor --out with it")
-        if unheeded := _unheeded(click.get_current_context()):
+        if unheeded := _ignored_options(click.get_current_context()):
             raise UsageError(f"--report prints an existing ablation: leave out {', '.join(unheeded)}")
         failed = _show(options["report"], options["solver"], options, form)
-        name_failed(failed)
+        print_failures(failed)
         return 3 if failed else 0
     if options["benchmark"] is None or options["out"] is None:
         raise UsageError("give BENCHMARK and --out DIR, or --report DIR to print an existing ablation")
@@ -120,7 +120,7 @@ def command(form: str | None, **options: Any) -> int:
 command.params += lacking_options(command, "config")
 
 
-def _unheeded(context: click.Context) -> list[str]:
+def _ignored_options(context: click.Context) -> list[str]:
     """Return the options on the command line that control asking, which printing ignores."""
     return [
         option.opts[0]

@@ -12,7 +12,7 @@ from click.core import ParameterSource
 
 from hybrid.cli import _options as shared
 from hybrid.cli._help import Grouped
-from hybrid.cli._logging_options import told_options
+from hybrid.cli._logging_options import logging_options_of
 from hybrid.cli._path import path_option
 from hybrid.cli._run_options import config_of, run_options
 from hybrid.core.errors import UsageError
@@ -56,7 +56,7 @@ def ask_options() -> list[click.Parameter]:
 )
 @shared.as_json
 @path_option
-@told_options
+@logging_options_of
 @click.pass_context
 def command(
     context: click.Context,

@@ -9,7 +9,7 @@ import click
 
 from hybrid.cli import _option_types as types
 from hybrid.cli import _options as shared
-from hybrid.cli._logging_options import told_options
+from hybrid.cli._logging_options import logging_options_of
 from hybrid.cli._options import tables_option
 from hybrid.cli._path import path_option
 from hybrid.core.errors import UsageError
@@ -28,7 +28,7 @@ from hybrid.display.terminal import TEXT, Shape
 @tables_option
 @path_option
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout, with every number.")
-@told_options
+@logging_options_of
 def command(
     run: Path, folds: int, out: Path, only: tuple[str, ...], tables: Shape, *, show_all: bool, as_json: bool
 ) -> int:
@@ -45,7 +45,7 @@ def command(
       hybrid calibrate runs/blink-gpt-4o-1a2b3c4d5e -o trust.json
       hybrid run blink --data DIR --model openai:gpt-4o --solver arbiter --trust trust.json
     """
-    from hybrid.cli.score import name_failed
+    from hybrid.cli.score import print_failures
     from hybrid.display.tables import RENDERERS
     from hybrid.log.folder import RunFolder
     from hybrid.scoring import calibrate_tables
@@ -68,5 +68,5 @@ def command(
         tell(f"unchecked weights: {name} answered without having been asked for known answers")
     tell(f"wrote {out}")
     damage = [line for solver in folder.solvers() for line in folder.recorded(solver).damage]
-    name_failed(damage)
+    print_failures(damage)
     return 3 if damage else 0

@@ -12,7 +12,7 @@ from hybrid.cli import _option_types as types
 from hybrid.cli import _options as shared
 from hybrid.cli._field_options import shared_option
 from hybrid.cli._help import Grouped
-from hybrid.cli._logging_options import told_options
+from hybrid.cli._logging_options import logging_options_of
 from hybrid.cli._options import form_options, tables_option
 from hybrid.cli._path import path_option
 from hybrid.core.errors import UsageError
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 @tables_option
 @form_options
 @path_option
-@told_options
+@logging_options_of
 def command(paths: tuple[Path, ...], form: str | None, tables: Shape, **options: Unpack[CompareArguments]) -> int:
     """Compare solvers: what tools bring in plain sentences, each solver's value, and accuracy by task.
 
@@ -71,7 +71,7 @@ def command(paths: tuple[Path, ...], form: str | None, tables: Shape, **options:
     Solvers are compared on the questions that both have; other questions under the same ids are refused. Where a run
     has lost answers, what is wrong with it is printed on stderr and the exit code is 3.
     """
-    from hybrid.cli.score import name_failed
+    from hybrid.cli.score import print_failures
     from hybrid.scoring.reports import compare_paths
 
     if form == "json" and options["published"]:
@@ -83,7 +83,7 @@ def command(paths: tuple[Path, ...], form: str | None, tables: Shape, **options:
         plain = form or TEXT[tables]
         output = json.dumps(report.as_json()) + "\n" if form == "json" else paint_head(report.render(plain), plain)
         click.echo(output, nl=False)
-    name_failed(report.failed)
+    print_failures(report.failed)
     return 3 if report.failed else 0
 
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 import click
 
 from hybrid.cli import _option_types as types
-from hybrid.cli._logging_options import told_options
+from hybrid.cli._logging_options import logging_options_of
 from hybrid.cli._path import path_option
 from hybrid.core.errors import DataError, UsageError
 from hybrid.core.image_clusters import shared_pictures
@@ -55,7 +55,7 @@ def command() -> None:
     metavar="FILE",
     help="Ends in .jsonl, .csv or .tsv.",
 )
-@told_options
+@logging_options_of
 def template(out: Path) -> int:
     """Write a file of questions, one of each kind and explained, with the image that they ask about.
 
@@ -91,7 +91,7 @@ def template(out: Path) -> int:
     help="Also write made-up answers of models of these names, a folder each, for --model replay:NAME. The "
     "first says (B) to every second question and else (A), the next to every third, and so on.",
 )
-@told_options
+@logging_options_of
 def sample(out: Path, benchmark: str, tasks: tuple[str, ...], each: int, seed: int, replies: tuple[str, ...]) -> int:
     """Write generated questions in a benchmark's official layout: a folder for --data, to try the program offline.
 
@@ -176,7 +176,7 @@ def _expected_counts(benchmark: Benchmark, source: Source, tasks: tuple[str, ...
 @click.option("--strict", is_flag=True, help="Refuse data of which a row cannot be used: exit code 2.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @path_option
-@told_options
+@logging_options_of
 def check(
     where: str,
     benchmark: str | None,

@@ -11,7 +11,7 @@ import click
 
 from hybrid.cli import _option_types as types
 from hybrid.cli._help import Grouped
-from hybrid.cli._logging_options import told_options
+from hybrid.cli._logging_options import logging_options_of
 from hybrid.cli._option_types import CheckedText
 from hybrid.cli._path import path_option
 from hybrid.config.values import check_plugin
@@ -61,7 +61,7 @@ TO = click.option(
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout.")
 @path_option
-@told_options
+@logging_options_of
 def command(run: Path, form: str, out: Path, as_json: bool, **format_options: Any) -> int:
     """Write a run as other tools read it. No model is called.
 

@@ -21,7 +21,7 @@ from hybrid.benchmarks.questions.from_python import Question, write
 from hybrid.cli._config_file import ConfigFile, read_config
 from hybrid.cli._configured import file_options, merged_pairs, with_choice
 from hybrid.cli._field_options import BENCHMARK, COMMAND_FIELDS, value_of_environment
-from hybrid.cli._logging_options import telling
+from hybrid.cli._logging_options import set_up_notes
 from hybrid.cli._one_question import new_run_folder, refuse_broken, write_question
 from hybrid.cli._progress import Bars
 from hybrid.cli._run_options import build_config
@@ -112,7 +112,7 @@ def _run(
     objects, plain_options = (full_config.objects, {}) if full_config is not None else with_names(options)
     log_options = {name: bool(plain_options.get(name)) for name in ("verbose", "quiet", "debug")}
     # A tool given as an object runs in this process, and so do all other tools then.
-    with telling(**log_options), nullcontext() if objects.tools else described_by(ProcessDescriber):
+    with set_up_notes(**log_options), nullcontext() if objects.tools else described_by(ProcessDescriber):
         if full_config is not None:
             return _scored(full_config, None, allow_failed=False)
         return _run_benchmark(str(benchmark), plain_options, objects)
@@ -191,7 +191,7 @@ def ask(
         folder = write_question(photos, question, choices, kind)
         plain_options = {"out": new_run_folder(), **plain_options, "split": "hidden"}
         log_options = {name: bool(plain_options.get(name)) for name in ("verbose", "quiet", "debug")}
-        with telling(**log_options), nullcontext() if objects.tools else described_by(ProcessDescriber):
+        with set_up_notes(**log_options), nullcontext() if objects.tools else described_by(ProcessDescriber):
             config, _ = _config_of(str(folder), plain_options, objects)
             return answers_of(_asked(config, refuse_broken).folder)
 

@@ -11,7 +11,7 @@ import click
 from hybrid.cli import _option_types as types
 from hybrid.cli import _options as shared
 from hybrid.cli._help import Grouped
-from hybrid.cli._logging_options import told_options
+from hybrid.cli._logging_options import logging_options_of
 from hybrid.cli._options import tables_option
 from hybrid.cli._path import path_option
 from hybrid.core.errors import UsageError
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 @tables_option
 @shared.as_json
 @path_option
-@told_options
+@logging_options_of
 def command(
     run: Path,
     model: str,
@@ -111,10 +111,10 @@ def settings_of(model: str, base_url: str | None, model_args: tuple[str, ...], m
 
 def show(verdicts: Sequence[Judged], run: Path, tables: Shape, *, as_json: bool) -> None:
     """Print the counts, and the failures on stderr."""
-    from hybrid.cli.score import name_failed
+    from hybrid.cli.score import print_failures
     from hybrid.display.tables import RENDERERS, Column, Table
 
-    name_failed([f"{line} ({verdict.solver})" for verdict in verdicts for line in verdict.failed])
+    print_failures([f"{line} ({verdict.solver})" for verdict in verdicts for line in verdict.failed])
     if as_json:
         solvers = {
             verdict.solver: {name: n for name, n in vars(verdict).items() if name != "solver"} for verdict in verdicts

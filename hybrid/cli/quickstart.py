@@ -18,7 +18,7 @@ import click
 from hybrid.cli import _option_types as types
 from hybrid.cli import _options as shared
 from hybrid.cli._field_options import shared_option
-from hybrid.cli._logging_options import told_options
+from hybrid.cli._logging_options import logging_options_of
 from hybrid.cli._options import tables_option
 from hybrid.cli._several_runs import program
 from hybrid.cli._tool_cache import open_cache
@@ -56,7 +56,7 @@ MATCHED = "Visual_Correspondence"
 @shared_option("allow_failed")
 @tables_option
 @shared.as_json
-@told_options
+@logging_options_of
 def command(limit: int, **options: Any) -> int:
     """Generate questions, answer them in four ways, and say what the tools brought. Needs no key and no weights.
 

@@ -13,7 +13,7 @@ from hybrid.cli import _option_types as types
 from hybrid.cli import _options as shared
 from hybrid.cli._field_options import shared_option
 from hybrid.cli._help import Grouped
-from hybrid.cli._logging_options import told_options
+from hybrid.cli._logging_options import logging_options_of
 from hybrid.cli._path import path_option
 from hybrid.core.errors import UsageError
 from hybrid.display.notes import is_quiet, tell
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the numbers of the pages as one JSON object.")
 @path_option
-@told_options
+@logging_options_of
 def command(
     paths: tuple[Path, ...],
     out: Path | None,
@@ -84,11 +84,11 @@ def command(
     """
     from tqdm import tqdm
 
-    from hybrid.cli.score import name_failed
+    from hybrid.cli.score import print_failures
     from hybrid.report import data_files
     from hybrid.report.collect import ReportOptions, collect, scored_behind
     from hybrid.report.site import refuse_other, write_site
-    from hybrid.scoring.reports import damage_of
+    from hybrid.scoring.reports import corruption_warnings
 
     if out is None and not as_json:
         raise UsageError("give -o DIR for the pages, or --json to print only their numbers")
@@ -106,6 +106,6 @@ def command(
         click.echo(data_files.as_json({benchmark.key: benchmark.overview for benchmark in pages.benchmarks}))
     if index is not None:
         (tell if as_json else click.echo)(f"wrote {index}")
-    damage = damage_of([entry.scored for entry in scored])
-    name_failed(damage)
+    damage = corruption_warnings([entry.scored for entry in scored])
+    print_failures(damage)
     return 3 if damage else 0

@@ -13,7 +13,7 @@ import click
 from hybrid.cli import _complete
 from hybrid.cli._configured import Configured, options_of, variants_of
 from hybrid.cli._field_options import BENCHMARK, COMMAND_FIELDS, click_option, shared_option
-from hybrid.cli._logging_options import told_options
+from hybrid.cli._logging_options import logging_options_of
 from hybrid.cli._options import tables_option
 from hybrid.cli._path import path_option
 from hybrid.cli._run_options import config_of, run_options
@@ -44,7 +44,7 @@ BENCHMARK_ARGUMENT = click.Argument([BENCHMARK], shell_complete=_complete.benchm
 @shared_option("dry_run")
 @tables_option
 @shared_option("json")
-@told_options
+@logging_options_of
 def command(**options: Any) -> int:
     """Ask the questions of BENCHMARK, a name or a file; repeat it to resume.
 
@@ -136,7 +136,7 @@ def scores_of(run: ResolvedRun, unanswered: UnansweredRule | None, *, allow_fail
     """Return the scores of the solvers with finished questions; no scores if the answers are hidden."""
     from hybrid.benchmarks.base import ScoreOptions
     from hybrid.scoring.compare import ComparisonOptions
-    from hybrid.scoring.paths import DEFAULT_RULE, tell_unkept
+    from hybrid.scoring.paths import DEFAULT_RULE, warn_unsaved
     from hybrid.scoring.reports import ScoreReport
     from hybrid.scoring.runs import score_run
 
@@ -146,7 +146,7 @@ def scores_of(run: ResolvedRun, unanswered: UnansweredRule | None, *, allow_fail
         names = ()
         submission = f"`hybrid score {run.folder.path}` writes the submission"
         click.echo(f"the answers of {split} are hidden: {submission}", err=True)
-    scored = tell_unkept(score_run(run.folder, ScoreOptions(run.config.protocol, rule), names)) if names else ()
+    scored = warn_unsaved(score_run(run.folder, ScoreOptions(run.config.protocol, rule), names)) if names else ()
     return ScoreReport({run.folder.path: scored}, ComparisonOptions(allow_failed=allow_failed), rule, in_run=True)
 
 

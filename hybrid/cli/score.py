@@ -13,7 +13,7 @@ from hybrid.cli import _option_types as types
 from hybrid.cli import _options as shared
 from hybrid.cli._field_options import shared_option
 from hybrid.cli._help import Grouped
-from hybrid.cli._logging_options import told_options
+from hybrid.cli._logging_options import logging_options_of
 from hybrid.cli._options import tables_option
 from hybrid.cli._path import path_option
 from hybrid.core.errors import UsageError
@@ -52,7 +52,7 @@ FAILED_SHOWN = 20
 @tables_option
 @shared.as_json
 @path_option
-@told_options
+@logging_options_of
 def command(paths: tuple[Path, ...], as_json: bool, tables: Shape, **options: Unpack[ScoreArguments]) -> int:
     """Score runs, or predictions that somebody else saved. No model is called.
 
@@ -70,7 +70,7 @@ def command(paths: tuple[Path, ...], as_json: bool, tables: Shape, **options: Un
         raise UsageError("--published prints tables: leave out --json")
     report = score_paths(paths, **options)
     show(report, tables, as_json=as_json)
-    name_failed(report.failed)
+    print_failures(report.failed)
     return 3 if report.failed else 0
 
 
@@ -82,7 +82,7 @@ def show(report: ScoreReport, tables: Shape, *, as_json: bool) -> None:
         click.echo(report.render(TEXT[tables]))
 
 
-def name_failed(lines: Sequence[str]) -> None:
+def print_failures(lines: Sequence[str]) -> None:
     """Print the first failures on stderr, without secrets, and the number of the others."""
     for line in lines[:FAILED_SHOWN]:
         click.echo(f"failed: {redact(line)}", err=True)

@@ -15,7 +15,7 @@ from hybrid.cli import _option_types as types
 from hybrid.cli import _options as shared
 from hybrid.cli._configured import options_of
 from hybrid.cli._help import Grouped
-from hybrid.cli._logging_options import told_options
+from hybrid.cli._logging_options import logging_options_of
 from hybrid.cli._options import FORMS, form_options
 from hybrid.cli._run_options import RARE_BESIDE_RUN, config_of
 from hybrid.cli._several_runs import AskedRuns, ask_and_show, estimated, prepared, show_estimate
@@ -65,7 +65,7 @@ RARE = RARE_BESIDE_RUN | {"margin", "path", "device"} | {f"form_{form}" for form
     help="Results made elsewhere: first without tools, then with.",
 )
 @form_options
-@told_options
+@logging_options_of
 def command(form: str | None, **options: Any) -> int:
     """Where does the gain from tools come from? Ask what tells, and say it.
 

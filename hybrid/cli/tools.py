@@ -14,9 +14,9 @@ import click
 
 from hybrid.cli import _option_types as types
 from hybrid.cli import _options as shared
-from hybrid.cli._logging_options import told_options
+from hybrid.cli._logging_options import logging_options_of
 from hybrid.cli._options import tables_option
-from hybrid.cli._path import path_option, refuse_taken
+from hybrid.cli._path import path_option, check_name_conflict
 from hybrid.cli._tool_args import arguments_of
 from hybrid.cli._tool_cache import cache, open_cache
 from hybrid.cli._tool_card import show
@@ -104,7 +104,7 @@ def list_(tables: Shape, show_all: bool) -> int:
 @click.option("--picture", type=types.ANY_PATH, help="Save the tool's picture as PNG; further ones as FILE-2.png, ...")
 @click.option("--json", "as_json", is_flag=True, help="The finding's data as JSON on stdout.")
 @path_option
-@told_options
+@logging_options_of
 def run_(
     name: str,
     images: tuple[Path, ...],
@@ -130,7 +130,7 @@ def run_(
     from hybrid.plugins.weights_option import weights_by_tool
 
     arguments = arguments_of(args_json)
-    refuse_taken("tools", name)
+    check_name_conflict("tools", name)
     tool: Tool = load("tools", name)
     weight_options = weights_by_tool(weights, [tool])
     check_learned(tool, weight_options, device)

@@ -13,7 +13,7 @@ from collections.abc import Collection, Mapping
 from functools import cache
 from typing import Final, get_type_hints
 
-from hybrid.config.option import Concern, InIdentity
+from hybrid.config.option import Concern, AffectsRunId
 from hybrid.config.run_config import RunConfig
 from hybrid.core.types import Json
 
@@ -22,13 +22,13 @@ MAX_MODEL_LENGTH = 40
 
 
 @cache
-def counting(config: type) -> Mapping[str, InIdentity]:
+def counting(config: type) -> Mapping[str, AffectsRunId]:
     """Return the fields of a configuration that count, with how they count."""
     return {
         name: mark
         for name, hint in get_type_hints(config, include_extras=True).items()
         for mark in hint.__metadata__
-        if isinstance(mark, InIdentity)
+        if isinstance(mark, AffectsRunId)
     }
 
 

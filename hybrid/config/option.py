@@ -36,7 +36,7 @@ Concern = Literal["all", "model", "tools", "tools_offered"]
 
 
 @dataclass(frozen=True)
-class InIdentity:
+class AffectsRunId:
     """Marks an option that distinguishes runs, with its key in the identity."""
 
     # Key of the fact resolved from it; empty if the value itself is stored under the option's own name.
@@ -47,8 +47,8 @@ class InIdentity:
     of: Concern = "all"
 
 
-IDENTITY: Final = InIdentity()
-IDENTITY_OF_MODEL: Final = InIdentity("model", of="model")
+IDENTITY: Final = AffectsRunId()
+IDENTITY_OF_MODEL: Final = AffectsRunId("model", of="model")
 # Marks an option whose effect is recorded with each affected solver.
 IDENTITY_OF_SOLVERS: Final = "solvers"
 # Marks an option that may change when a run is resumed.
@@ -229,7 +229,9 @@ def _walk(
             default = getattr(defaults, group_field.name)
         elif group_field.default_factory is not MISSING:
             default = group_field.default_factory()
-        affects_identity = counts or IDENTITY_OF_SOLVERS in marks or any(isinstance(mark, InIdentity) for mark in marks)
+        affects_identity = (
+            counts or IDENTITY_OF_SOLVERS in marks or any(isinstance(mark, AffectsRunId) for mark in marks)
+        )
         if is_dataclass(bare) and isinstance(bare, type):
             renamed = next((mark.options for mark in marks if isinstance(mark, SubOptions)), None)
             yield from _walk(bare, path, renamed, default, counts=affects_identity)

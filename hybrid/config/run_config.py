@@ -24,7 +24,7 @@ from hybrid.config.option import (
     NOT_IDENTITY,
     OUTPUT,
     TOOLS,
-    InIdentity,
+    AffectsRunId,
     SubOptions,
     model_arg,
     setting,
@@ -65,7 +65,7 @@ def own_frame(model: str | None) -> str:
 class RunConfig:
     """The options of `hybrid run`. The manifest lists those that count in the order of the fields."""
 
-    benchmark: Annotated[str, InIdentity("benchmark")] = field(kw_only=False)
+    benchmark: Annotated[str, AffectsRunId("benchmark")] = field(kw_only=False)
     solvers: Annotated[
         tuple[str, ...],
         NOT_IDENTITY,
@@ -78,9 +78,9 @@ class RunConfig:
         ),
     ] = field(default=(), kw_only=False)
     split: Annotated[
-        str | None, InIdentity("split"), ASK("--split NAME", "A split of the data.  [default: the benchmark's first]")
+        str | None, AffectsRunId("split"), ASK("--split NAME", "A split of the data.  [default: the benchmark's first]")
     ] = None
-    tasks: Annotated[tuple[str, ...], InIdentity("tasks"), ASK("--task A,B", "Only these tasks.", common=True)] = ()
+    tasks: Annotated[tuple[str, ...], AffectsRunId("tasks"), ASK("--task A,B", "Only these tasks.", common=True)] = ()
     limit: Annotated[
         int | None,
         NOT_IDENTITY,
@@ -98,7 +98,7 @@ class RunConfig:
     ] = ()
     settings: Annotated[
         Mapping[str, str],
-        InIdentity("settings"),
+        AffectsRunId("settings"),
         ASK(
             "--setting KEY=VALUE",
             "A choice of the benchmark, or how models are asked. For any benchmark: samples=K (vote over K replies), "
@@ -109,7 +109,7 @@ class RunConfig:
     ] = field(default_factory=dict)
     data: Annotated[
         str,
-        InIdentity("data"),
+        AffectsRunId("data"),
         ASK(
             "--data WHERE",
             "hub, sample, or a folder. hub@REVISION is a commit of the hub; a folder has the official layout.",
@@ -147,17 +147,17 @@ class RunConfig:
     ] = "strict"
     prompts: Annotated[
         Path | None,
-        InIdentity("prompts"),
+        AffectsRunId("prompts"),
         ASK("--prompts FILE", "TOML with texts instead of ours.", form="existing file"),
     ] = None
     format_line: Annotated[
         bool,
-        InIdentity("prompts"),
+        AffectsRunId("prompts"),
         ASK("--format-line", "The line at a prompt's end that asks for one form of reply.", form="on|off"),
     ] = True
     image_labels: Annotated[
         bool,
-        InIdentity(of="model"),
+        AffectsRunId(of="model"),
         ASK(
             "--image-labels",
             'The name ("img:1:") before each image; solvers that name images to the model keep it.',
@@ -169,7 +169,7 @@ class RunConfig:
     service: Annotated[ServiceOptions, IDENTITY_OF_SOLVERS] = field(default_factory=lambda: ServiceOptions(device=AUTO))
     tools: Annotated[
         tuple[str, ...],
-        InIdentity("tools_offered", of="tools_offered"),
+        AffectsRunId("tools_offered", of="tools_offered"),
         TOOLS(
             "--tools A,B",
             "Tools offered to the model: A,B, all or none. `default` in a list stands for the benchmark's own.  "
@@ -197,34 +197,34 @@ class RunConfig:
     ] = field(default_factory=dict)
     tool_style: Annotated[
         str,
-        InIdentity("tool_style", if_given=True, of="tools_offered"),
+        AffectsRunId("tool_style", if_given=True, of="tools_offered"),
         TOOLS("--tool-style NAME|FILE", "Form of the tools: plain, a style's name or TOML, auto."),
     ] = "plain"
     tool_output: Annotated[
         ToolOutput,
-        InIdentity(of="tools"),
+        AffectsRunId(of="tools"),
         TOOLS("--tool-output", "What tools return. All but real are controls.", common=True),
     ] = "real"
-    show: Annotated[Show, InIdentity(of="tools"), TOOLS("--show", "What the model sees of a finding.")] = "both"
+    show: Annotated[Show, AffectsRunId(of="tools"), TOOLS("--show", "What the model sees of a finding.")] = "both"
     overlays: Annotated[bool, NOT_IDENTITY, TOOLS("--overlays", "Draw findings that no model sees.")] = False
     images: Annotated[
-        ImageForm, InIdentity(of="model"), ASK("--images", "In which form the model gets the images.")
+        ImageForm, AffectsRunId(of="model"), ASK("--images", "In which form the model gets the images.")
     ] = "separate"
     rotate: Annotated[bool, IDENTITY, ASK("--rotate", "Ask every question once for each rotation of its options.")] = (
         False
     )
     # The coordinate frame of the model's replies (`hybrid/solving/coordinates.py`); by default the model's own.
-    frame: Annotated[str, InIdentity(of="model"), model_arg("frame")] = ""
+    frame: Annotated[str, AffectsRunId(of="model"), model_arg("frame")] = ""
     strict: Annotated[bool, NOT_IDENTITY, ASK("--strict", "Ask nothing if a row of the data cannot be used.")] = False
     answer: Annotated[
         AnswerForm,
-        InIdentity(of="model"),
+        AffectsRunId(of="model"),
         setting("answer", "how a choice is answered; likelihood needs weights at hand (hf:)"),
     ] = "text"
     # Number of samples of an MLLM's reply, which vote (`hybrid/solving/self_consistency.py`).
     samples: Annotated[
         int,
-        InIdentity(of="model"),
+        AffectsRunId(of="model"),
         setting("samples", "ask an MLLM so often and take the vote", values=("1 or more",), pattern=r"0*[1-9][0-9]*"),
     ] = 1
     # Number of repetitions of every solver (`hybrid/core/repetitions.py`).
@@ -241,7 +241,7 @@ class RunConfig:
     # Whether a model is asked to reason before it answers (`hybrid/core/format_lines.py`).
     reasoning: Annotated[
         Reasoning | None,
-        InIdentity("prompts"),
+        AffectsRunId("prompts"),
         setting(
             "reasoning",
             "a sentence at the prompt's end: reason in writing first, or answer at once; --max-tokens is the same "
@@ -251,7 +251,7 @@ class RunConfig:
     ] = None
     captioner: Annotated[
         str | None,
-        InIdentity("captioner", if_given=True, of="model"),
+        AffectsRunId("captioner", if_given=True, of="model"),
         setting(
             "caption-model",
             "who describes images for --solver caption and --images caption; by default the model itself",
@@ -259,12 +259,12 @@ class RunConfig:
             pattern=r"\S+",
         ),
     ] = None
-    captioner_settings: Annotated[ModelSettings, InIdentity("captioner", if_given=True, of="model"), OF_CAPTIONER] = (
+    captioner_settings: Annotated[ModelSettings, AffectsRunId("captioner", if_given=True, of="model"), OF_CAPTIONER] = (
         field(default_factory=ModelSettings)
     )
     context: Annotated[
         Path | None,
-        InIdentity("context", if_given=True, of="model"),
+        AffectsRunId("context", if_given=True, of="model"),
         setting(
             "context",
             'a text shown with the images, one {"id": ..., "text": ...} per line, by question id or base id',
@@ -274,7 +274,7 @@ class RunConfig:
     ] = None
     context_missing: Annotated[
         Missing,
-        InIdentity("context", if_given=True, of="model"),
+        AffectsRunId("context", if_given=True, of="model"),
         setting(
             "context-missing",
             "for questions without a text: refuse the run, or ask them without one and count them",
@@ -282,10 +282,10 @@ class RunConfig:
     ] = "refuse"
     trust: Annotated[
         Path | None,
-        InIdentity("trust", of="tools"),
+        AffectsRunId("trust", of="tools"),
         TOOLS("--trust FILE", "Reliability of the tools, from `hybrid calibrate`."),
     ] = None
-    limits: Annotated[Limits, InIdentity("limits")] = field(default_factory=Limits)
+    limits: Annotated[Limits, AffectsRunId("limits")] = field(default_factory=Limits)
     seed: Annotated[int, IDENTITY, ASK("--seed N", "Seed of all that is drawn.")] = 0
     # Questions in flight, over all workers of an engine together.
     concurrency: Annotated[

@@ -157,7 +157,7 @@ class ImageRef:
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class PromptFacts:
     """Facts that are part of a prompt's text, parsed once by the benchmark."""
 
     boxes: tuple[Box, ...] = ()
@@ -173,7 +173,7 @@ class Prompt:
     parts: tuple[str | ImageRef, ...]
     kind: Kind
     choices: tuple[str, ...] = ()
-    given: Given = Given()
+    given: PromptFacts = PromptFacts()
     route: str = ""
     # Images for tools in addition to those shown, such as the halves of a double picture.
     derived: tuple[ImageRef, ...] = ()
@@ -224,7 +224,7 @@ class Question:
     route: str = ""
     groups: Mapping[str, str] = field(default_factory=dict)
     protocol: Mapping[str, Json] = field(default_factory=dict)
-    given: Given = Given()
+    given: PromptFacts = PromptFacts()
     cluster: str = ""
     task_route: str = ""
     fallback_route: str = ""

@@ -68,7 +68,7 @@ def refuse_foreign_beside(folder: Path, allowed: Collection[str] = ()) -> None:
 
     Args:
         folder: contains a folder for each run.
-        own: names of other files that belong to the runs.
+        allowed: names of other files that belong to the runs.
     """
     if not folder.is_dir() or any(folder.glob(f"*/{MANIFEST}")):
         return

@@ -37,7 +37,7 @@ from hybrid.marks.pairs import (
     holds,
     letters_only,
     ring_pairs,
-    unhidden,
+    find_occluded_rings,
 )
 from hybrid.marks.rings import Ring, RingField, distinct, find_rings, search_everywhere
 from hybrid.tool import Pixels
@@ -160,7 +160,7 @@ def _find_points(
     style, pairs = best_style(field, ring_pairs(field, readings, expected), readings, expected)
     faint = _beside_clear_letters(field, pairs, readings, expected)
     if any(pair.ring.score < RING_ALONE for pair in pairs):
-        pairs = unhidden(RingField(pixels, [pair.reading.box for pair in pairs]), pairs)
+        pairs = find_occluded_rings(RingField(pixels, [pair.reading.box for pair in pairs]), pairs)
     # The marks of one picture have one colour: naming each one alone would be affected by JPEG's chroma.
     common = Counter(pair.ring.color for pair in pairs).most_common(1)
     pairs = [replace(pair, ring=replace(pair.ring, color=common[0][0])) for pair in pairs]

@@ -75,7 +75,7 @@ class LetterReading:
 
 
 @dataclass(frozen=True)
-class Bank:
+class GlyphTemplates:
     """Templates of one frame, one unit vector with mean 0 per row."""
 
     labels: tuple[str, ...]
@@ -85,7 +85,7 @@ class Bank:
 
 
 @lru_cache(maxsize=2)
-def bank(frame: str) -> Bank:
+def bank(frame: str) -> GlyphTemplates:
     """Return the rendered templates for single letters ("letter") or for "REF"."""
     labels = [label for label in LABELS if (len(label) > 1) == (frame == "REF")]
     masks = [
@@ -97,7 +97,7 @@ def bank(frame: str) -> Bank:
     ]
     vectors = np.stack([_vector(mask, FRAME[frame]) for _, mask in masks])
     aspects = np.array([mask.shape[1] / mask.shape[0] for _, mask in masks], np.float32)
-    return Bank(tuple(label for label, _ in masks), vectors, aspects)
+    return GlyphTemplates(tuple(label for label, _ in masks), vectors, aspects)
 
 
 def _vector(patch: Grey, frame: tuple[int, int]) -> Vector:

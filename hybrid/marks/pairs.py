@@ -247,7 +247,7 @@ def holds(box: Box, ring: Ring) -> bool:
     return box.x0 <= ring.x < box.x1 and box.y0 <= ring.y < box.y1
 
 
-def unhidden(field: RingField, pairs: Sequence[MarkPair]) -> list[MarkPair]:
+def find_occluded_rings(field: RingField, pairs: Sequence[MarkPair]) -> list[MarkPair]:
     """Refine the rings of the pairs in a field that excludes the area covered by letters."""
     refined = []
     for pair in pairs:

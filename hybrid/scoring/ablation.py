@@ -33,7 +33,7 @@ from hybrid.scoring.faults import tool_faults
 from hybrid.scoring.headline import SECTIONS, headline_tables
 from hybrid.scoring.paths import TableArguments, scored_at
 from hybrid.scoring.rendering import as_csv
-from hybrid.scoring.reports import ComparisonReport, Report, damage_of, failures_of
+from hybrid.scoring.reports import ComparisonReport, Report, corruption_warnings, failures_of
 from hybrid.scoring.result import LEVEL, Family, Result, adjusted
 from hybrid.scoring.runs import refuse_hidden
 from hybrid.scoring.score import Scored
@@ -85,7 +85,7 @@ class AblationReport(Report):
     @property
     def damage(self) -> tuple[str, ...]:
         """One line per problem with a run, and one per tool that never ran."""
-        return damage_of([run.scored for run in self.runs])
+        return corruption_warnings([run.scored for run in self.runs])
 
     @property
     def failures(self) -> dict[str, str]:

@@ -139,7 +139,7 @@ def scored_at(
                 tell(f"submission: {write_submission(folder, solver)}")
             return ()
         solver_names = () if run == path else (path.name,)
-        return tell_unkept(score_run(folder, options_for(options, folder), solver_names, source))
+        return warn_unsaved(score_run(folder, options_for(options, folder), solver_names, source))
     if path.is_dir():
         RunFolder(path).refuse_orphans()
     name = options.get("benchmark")
@@ -158,7 +158,7 @@ def scored_at(
     return (scored,)
 
 
-def tell_unkept(scored: tuple[Scored, ...]) -> tuple[Scored, ...]:
+def warn_unsaved(scored: tuple[Scored, ...]) -> tuple[Scored, ...]:
     """Return the solvers of a run, after printing one note for each reason why their scores were not saved."""
     for line in dict.fromkeys(solver.not_kept for solver in scored if solver.not_kept):
         tell(f"note: {line}")

@@ -129,7 +129,7 @@ class ScoreReport(Report):
     @property
     def damage(self) -> tuple[str, ...]:
         """One line per problem with a run."""
-        return damage_of(self.solvers)
+        return corruption_warnings(self.solvers)
 
     @property
     def failures(self) -> dict[str, str]:
@@ -238,7 +238,10 @@ class ComparisonReport(Report):
     def failed(self) -> tuple[str, ...]:
         """One line per problem with a run, and one per computed section that failed."""
         computed = self.comparison.computed.values() if self.solvers else ()
-        return (*damage_of(self.solvers), *(f"{result.name}: {result.fault}" for result in computed if result.fault))
+        return (
+            *corruption_warnings(self.solvers),
+            *(f"{result.name}: {result.fault}" for result in computed if result.fault),
+        )
 
     @described_by(describer)
     def blocks(self) -> tuple[Block, ...]:
@@ -370,7 +373,7 @@ HEAD_SEPARATOR = " | "
 PUBLISHED_TITLE = "What did papers print of the same metrics?"
 
 
-def damage_of(solvers: Sequence[Scored]) -> tuple[str, ...]:
+def corruption_warnings(solvers: Sequence[Scored]) -> tuple[str, ...]:
     """Return one line per problem with the solvers' runs, and one per tool that never ran."""
     return tuple(dict.fromkeys(line for solver in solvers for line in (*solver.damage, *broken_tools(solver))))
 

@@ -232,7 +232,7 @@ def list_scored(
 
     Args:
         folders: where to look; three levels of folders are searched.
-        chosen: which runs and solvers to list.
+        criteria: which runs and solvers to list.
         sort: newest, by name, highest score, highest cost or most questions first.
         most: largest number of runs (by score or cost: of rows); None for all.
 

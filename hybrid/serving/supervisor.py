@@ -163,11 +163,11 @@ class _Supervisor:
         pending = PendingRequest(replace(request, number=self._numbers), watch, self._loop.create_future())
         self._pending[self._numbers] = pending
         try:
-            self._go_on()
+            self._dispatch_pending()
             return await pending.response
         finally:
             self._pending.pop(pending.request.number, None)
-            self._go_on()
+            self._dispatch_pending()
 
     def warm(self) -> None:
         """Start a worker soon, on the first call."""
@@ -190,7 +190,7 @@ class _Supervisor:
 
     # Requests to the worker
 
-    def _go_on(self) -> None:
+    def _dispatch_pending(self) -> None:
         """Send pending requests; those that were running when a worker ended go first, one by one."""
         if self._dead is not None or not self._pending:
             return
@@ -258,7 +258,7 @@ class _Supervisor:
                     finished_job.end(message.at)
             case WorkerReady():
                 worker.up, self._starts = True, 0
-                self._go_on()
+                self._dispatch_pending()
             case CallFailure() | ToolResponse() | LoadResponse() | NeedResponse() | RuleResponse() | ImportResponse():
                 for line in message.notices:
                     self._executor.notice(line)
@@ -308,7 +308,7 @@ class _Supervisor:
             self._starts += 1
             if self._starts >= MAX_STARTS:
                 self._give_up(f"the worker process of the tools does not start: {end.how}")
-            self._go_on()
+            self._dispatch_pending()
             return
         for pending in [pending for pending in self._pending.values() if not pending.awaited]:
             self._settle(pending, Outage("its callers have given up"))
@@ -328,7 +328,7 @@ class _Supervisor:
         # Any of several jobs may have ended it; a single load that did will do so again.
         if len(jobs) == 1:
             self._count_load(jobs[0], end)
-        self._go_on()
+        self._dispatch_pending()
 
     def _count_load(self, job: Job, end: WorkerEnd) -> None:
         # For a description, the caller keeps the error.

@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 from hybrid.answers import parse
 from hybrid.answers.offered import FIXATIONS, draw
 from hybrid.answers.scanpaths import parse_scanpath
-from hybrid.core.types import Given, Kind, Prompt
+from hybrid.core.types import PromptFacts, Kind, Prompt
 
 PROMPTS = st.builds(
     Prompt,
     st.just(("?",)),
     st.sampled_from([Kind.CHOICE, Kind.YES_NO, Kind.CONTINUE, Kind.INTEGER, Kind.ORDER, Kind.SCANPATH, Kind.VIEWS]),
     st.lists(st.text(max_size=5), min_size=2, max_size=6).map(tuple),
-    st.builds(Given, fixations=st.none() | st.integers(1, 12)),
+    st.builds(PromptFacts, fixations=st.none() | st.integers(1, 12)),
 )
 
 

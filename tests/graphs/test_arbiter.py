@@ -12,7 +12,19 @@ from graphs.arbiter import SOLVER, ruling
 from hybrid.answers.prior_accuracy import PriorAccuracy
 from hybrid.core.errors import ToolError
 from hybrid.core.format_lines import FORMAT_LINES
-from hybrid.core.types import Box, Fault, Finding, Given, ImageRef, Json, Kind, Outcome, Prompt, Reply, StoredImage
+from hybrid.core.types import (
+    Box,
+    Fault,
+    Finding,
+    PromptFacts,
+    ImageRef,
+    Json,
+    Kind,
+    Outcome,
+    Prompt,
+    Reply,
+    StoredImage,
+)
 from hybrid.plugins.registry import load
 from hybrid.solving.answer_confidence import AnswerConfidence
 from hybrid.solving.controls import ORACLE, ORACLE_ANSWER, ToolCondition
@@ -49,7 +61,7 @@ async def decided(fakes: Any, reply: Any, result: Any, trust: Trust, prompt: Pro
 @pytest.mark.parametrize(("message", "rule"), [("ABCDEFGHIJ", "adopt"), ("JIHGFEDCBA", "agree"), ("nothing", "keep")])
 async def test_an_order_is_read_with_the_letters_of_its_choices(fakes: Any, message: str, rule: str) -> None:
     choices = tuple(f"thing {place}" for place in range(10))
-    prompt = Prompt(("In which order?",), Kind.ORDER, choices, Given(boxes=BOXES[:10]), route="Q3")
+    prompt = Prompt(("In which order?",), Kind.ORDER, choices, PromptFacts(boxes=BOXES[:10]), route="Q3")
     oracle = Finding("", {ORACLE_ANSWER: f"Answer: {message}"}, 1.0, ORACLE, ORACLE)
     reply = "J, I, H, G, F, E, D, C, B, A"
     text, fired, data = await decided(fakes, reply, oracle, Trust(), prompt)

@@ -71,20 +71,20 @@ def redrawn(
         raise DataError(f"--setting marks: {len(images)} images whose mark positions are unknown")
     with needed_by(f"--setting marks={setting}"):
         return tuple(
-            store.put_pixels(drawn_again(taken_off(store.pixels(image), labels), style))
+            store.put_pixels(redraw_marks(erase_marks(store.pixels(image), labels), style))
             for image, labels in zip(images, expected, strict=True)
         )
 
 
 @dataclass(frozen=True, eq=False)
-class TakenOff:
+class UnmarkedImage:
     """A picture (H, W, 3) without its marks, and the removed marks."""
 
     pixels: Pixels
     marks: tuple[PointMark, ...]
 
 
-def taken_off(pixels: Pixels, labels: Sequence[str]) -> TakenOff:
+def erase_marks(pixels: Pixels, labels: Sequence[str]) -> UnmarkedImage:
     """Remove the marks of these letters from a picture (H, W, 3). Raises `DataError` if one is not found."""
     located = find_marks(pixels, tuple(labels), "point")
     by_label = {mark.label: mark for mark in located.points if mark.confidence >= MIN_CONFIDENCE}
@@ -94,10 +94,10 @@ def taken_off(pixels: Pixels, labels: Sequence[str]) -> TakenOff:
     if hidden := [str(mark.label) for mark in marks if mark.label_box_px is None]:
         raise DataError(f"--setting marks: the letter {', '.join(hidden)} was not found, so it cannot be removed")
     # The inside of a ring is kept only where it has not taken the ring's colour: for BLINK's rings, nowhere.
-    return TakenOff(remove_marks(pixels, Marks(located.points), BLEEDS_PX, BLEEDS_PX, 0.0), marks)
+    return UnmarkedImage(remove_marks(pixels, Marks(located.points), BLEEDS_PX, BLEEDS_PX, 0.0), marks)
 
 
-def drawn_again(picture: TakenOff, style: Restyle) -> Pixels:
+def redraw_marks(picture: UnmarkedImage, style: Restyle) -> Pixels:
     """Resize the picture and draw marks in the style at the old positions."""
     scale = 1.0 if style.height_px is None else style.height_px / picture.pixels.shape[0]
     points = [Point((mark.x + 0.5) * scale - 0.5, (mark.y + 0.5) * scale - 0.5, mark.label) for mark in picture.marks]

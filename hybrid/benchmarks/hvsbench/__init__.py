@@ -56,7 +56,7 @@ from hybrid.core.errors import DataError
 from hybrid.core.types import (
     BrokenQuestion,
     Exchange,
-    Given,
+    PromptFacts,
     Json,
     Kind,
     Metric,
@@ -206,7 +206,7 @@ def _question(
     try:
         choices = options(text) if KINDS[task] in (Kind.CHOICE, Kind.ORDER) else ()
         # Boxes in the text may be fractions of the image; joined predictions do not need their pixels.
-        facts = prompt_facts(task, text, (image.width, image.height), settings["boxes"]) if image else Given()
+        facts = prompt_facts(task, text, (image.width, image.height), settings["boxes"]) if image else PromptFacts()
     except DataError as error:
         raise DataError(f"{row.where}, column question: {error}") from error
     target: Json

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from hybrid.core.errors import DataError
-from hybrid.core.types import LETTERS, Box, Given, Kind, Scanpath
+from hybrid.core.types import LETTERS, Box, PromptFacts, Kind, Scanpath
 
 _NO_CHOICES: Final = {"Q2": Kind.INTEGER, "Q3": Kind.ORDER, "Q9": Kind.SCANPATH, "Q12": Kind.SCANPATH}
 KINDS: Final[Mapping[str, Kind]] = {f"Q{n}": _NO_CHOICES.get(f"Q{n}", Kind.CHOICE) for n in range(1, 14)}
@@ -47,7 +47,7 @@ def options(text: str) -> tuple[str, ...]:
     return choices
 
 
-def prompt_facts(task: str, text: str, size: tuple[int, int], box_form: str) -> Given:
+def prompt_facts(task: str, text: str, size: tuple[int, int], box_form: str) -> PromptFacts:
     """Return the facts of a question of type `task` (`Q1` to `Q13`) about an image of `size` (width, height).
 
     Boxes are pixels of the image; boxes whose numbers are all at most 1 are fractions of its size in the text.
@@ -67,7 +67,7 @@ def prompt_facts(task: str, text: str, size: tuple[int, int], box_form: str) -> 
             candidates.append(Scanpath(x, y, () if None in times else times))
     target = _TARGET.search(text) if task in ("Q11", "Q12", "Q13") else None
     number = _FIXATIONS.search(text) if KINDS[task] is Kind.SCANPATH else None
-    return Given(
+    return PromptFacts(
         boxes=tuple(_boxes(text, size, box_form)) if task in ("Q1", "Q3", "Q4", "Q6") else (),
         scanpaths=tuple(candidates),
         target=target[1] if target else None,

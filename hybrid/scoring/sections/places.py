@@ -240,8 +240,8 @@ def lead(comparison: Comparison, section_rows: Sequence[Result]) -> str:
         if RIGHT_AT in of and RIGHT_ELSEWHERE in of:
             at_place, other = (of[key] for key in (RIGHT_AT, RIGHT_ELSEWHERE))
             sentences.append(
-                f"It is right on {100 * (at_place.value or 0):.0f} % of {at_place.n} questions where its calls cover the "
-                f"place, and on {100 * (other.value or 0):.0f} % of {other.n} where they do not."
+                f"It is right on {100 * (at_place.value or 0):.0f} % of {at_place.n} questions where its calls cover "
+                f"the place, and on {100 * (other.value or 0):.0f} % of {other.n} where they do not."
             )
     return " ".join(sentences)
 

@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 
 from hybrid.answers import parse
 from hybrid.answers.offered import draw, list_answers
-from hybrid.core.types import Box, Given, Kind, Prompt, Scanpath
+from hybrid.core.types import Box, PromptFacts, Kind, Prompt, Scanpath
 
 PROMPTS = st.builds(
     Prompt,
     st.just(("?",)),
     st.sampled_from([kind for kind in Kind if kind is not Kind.SCANPATH]),
     st.integers(0, 5).map(lambda count: tuple(f"option {number}" for number in range(count))),
-    st.integers(0, 4).map(lambda count: Given(boxes=(Box(0, 0, 1, 1),) * count)),
+    st.integers(0, 4).map(lambda count: PromptFacts(boxes=(Box(0, 0, 1, 1),) * count)),
 )
 
 
@@ -62,7 +62,7 @@ def test_probabilities_by_hand() -> None:
 
 @pytest.mark.parametrize(("choices", "boxes", "letters"), [(3, 5, "ABC"), (0, 4, "ABCD"), (0, 0, "AB")])
 def test_without_options_the_boxes_are_put_in_order(choices: int, boxes: int, letters: str) -> None:
-    prompt = Prompt(("?",), Kind.ORDER, ("x",) * choices, given=Given(boxes=(Box(0, 0, 1, 1),) * boxes))
+    prompt = Prompt(("?",), Kind.ORDER, ("x",) * choices, given=PromptFacts(boxes=(Box(0, 0, 1, 1),) * boxes))
     answers = list_answers(prompt)
     assert answers is not None
     assert len(answers) == math.factorial(len(letters))
@@ -72,7 +72,7 @@ def test_without_options_the_boxes_are_put_in_order(choices: int, boxes: int, le
 
 @pytest.mark.parametrize(("fixations", "number"), [(None, 6), (3, 3)])
 def test_a_scanpath_is_drawn_over_the_whole_image(fixations: int | None, number: int) -> None:
-    prompt = Prompt(("?",), Kind.SCANPATH, given=Given(fixations=fixations))
+    prompt = Prompt(("?",), Kind.SCANPATH, given=PromptFacts(fixations=fixations))
     rng = random.Random(0)
     items = [parse(draw(prompt, rng), Kind.SCANPATH).value for _ in range(1500)]
     assert all(isinstance(path, Scanpath) and len(path.x) == number for path in items)

@@ -5,14 +5,14 @@ import logging
 import click
 import pytest
 
-from hybrid.cli._logging_options import told_options
+from hybrid.cli._logging_options import logging_options_of
 from hybrid.core.errors import ToolError
 from hybrid.display.notes import is_quiet, tell
 from tests.tables import cases
 
 
 @click.command()
-@told_options
+@logging_options_of
 def sample() -> int:
     """One that notes, logs and lets a tool fail."""
     tell("a note")

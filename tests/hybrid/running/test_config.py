@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from hybrid import __version__
 from hybrid.config import Limits, ModelSettings, RunConfig, ServiceOptions, short_name
-from hybrid.config.option import IDENTITY_OF_SOLVERS, NOT_IDENTITY, InIdentity
+from hybrid.config.option import IDENTITY_OF_SOLVERS, NOT_IDENTITY, AffectsRunId
 from hybrid.core.errors import UsageError
 from hybrid.running.resolve import prepare
 from tests.tables import cases
@@ -25,7 +25,7 @@ def test_every_option_says_first_whether_it_counts() -> None:
     assert not [
         name
         for name, mark in by_hint.items()
-        if mark not in (NOT_IDENTITY, IDENTITY_OF_SOLVERS) and type(mark) is not InIdentity
+        if mark not in (NOT_IDENTITY, IDENTITY_OF_SOLVERS) and type(mark) is not AffectsRunId
     ]
     # A solver's entry in the manifest has what it decides: `ToolsInUse.metadata`.
     assert [name for name, mark in by_hint.items() if mark == IDENTITY_OF_SOLVERS] == ["service", "mcp", "mcp_images"]

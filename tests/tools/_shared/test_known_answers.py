@@ -138,18 +138,18 @@ def test_colours_alone_do_not_pass_for_likeness() -> None:
 @pytest.mark.parametrize("name", CHECKED)
 def test_poses_are_valid_arguments_and_the_same_every_time(name: str) -> None:
     tool = load("tools", name)
-    drawers, drawn_again = set(), set()
+    drawers, redraw_marks = set(), set()
     for check, first in zip(tool.checks, cases_of(name), strict=True):
         request, drawer = tool.args.model_validate(first.args), getattr(check.pose, "func", check.pose)
         assert tool.card.images[0] <= len(first.images) <= tool.card.images[1]
         drawers.add(drawer)
         # What draws a large picture draws small ones too.
-        if first.images[0].size < LARGE and drawer not in drawn_again:
-            drawn_again.add(drawer)
+        if first.images[0].size < LARGE and drawer not in redraw_marks:
+            redraw_marks.add(drawer)
             second = check.pose()
             assert tool.args.model_validate(second.args) == request
             assert all(np.array_equal(image, two) for image, two in zip(first.images, second.images, strict=True))
-    assert drawn_again == drawers
+    assert redraw_marks == drawers
 
 
 CONSTANT: dict[str, list[dict[str, Any]]] = stored(__file__, "CONSTANT")

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hybrid.benchmarks.base import ScoreOptions
 from hybrid.benchmarks.hvsbench import BENCHMARK
 from hybrid.core.errors import NoBackend
-from hybrid.core.types import Box, Finding, Given, ImageRef, Kind, Prompt, Scanpath, StoredImage
+from hybrid.core.types import Box, Finding, PromptFacts, ImageRef, Kind, Prompt, Scanpath, StoredImage
 from hybrid.scoring.runs import score_run
 from hybrid.tool.rules import ORDINALS
 from tests.tables import cases
@@ -26,7 +26,7 @@ BOXES = (Box(0, 0, 50, 50), Box(100, 0, 150, 50), Box(200, 0, 250, 50))
 
 
 def prompt(route: str, kind: Kind, choices: tuple[str, ...] = (), text: str = "Which?", **facts: Any) -> Prompt:
-    return Prompt((text, ImageRef("img:1", IMAGE)), kind, choices, given=Given(**facts), route=route)
+    return Prompt((text, ImageRef("img:1", IMAGE)), kind, choices, given=PromptFacts(**facts), route=route)
 
 
 @pytest.mark.parametrize("route", ["Q1", "Q3", "Q4"])

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from hybrid.benchmarks.base import Source
 from hybrid.benchmarks.blink import BENCHMARK
-from hybrid.benchmarks.blink.marks import Restyle, drawn_again, read_restyle, redrawn, taken_off
+from hybrid.benchmarks.blink.marks import Restyle, redraw_marks, read_restyle, redrawn, erase_marks
 from hybrid.core.errors import DataError, UsageError
 from hybrid.core.images import ImageStore
 from hybrid.core.types import BrokenQuestion, Point, Question
@@ -32,8 +32,8 @@ def ground(number: int = 3) -> Pixels:
 @given(st.integers(4, 20), st.sampled_from(["red", "white", "gray"]))
 @settings(max_examples=12)
 def test_radius_and_colour_are_those_asked_for(radius: int, color: str) -> None:
-    selected = taken_off(draw_marks(ground(), POINTS), ("A", "B"))
-    second = drawn_again(selected, read_restyle(f"radius:{radius},color:{color}"))
+    selected = erase_marks(draw_marks(ground(), POINTS), ("A", "B"))
+    second = redraw_marks(selected, read_restyle(f"radius:{radius},color:{color}"))
     rgb = RGB["grey" if color == "gray" else color]  # type: ignore[index]
     for mark in selected.marks:
         x, y = round(mark.x), round(mark.y)
@@ -59,7 +59,7 @@ def test_a_letter_that_cannot_be_seen_cannot_be_taken_off() -> None:
     # Both rings show, but what says which is B lies under a patch.
     pixels[60:100, 215:250] = ground()[60:100, 215:250]
     with pytest.raises(DataError, match=r"--setting marks: (the letter B was not found|no mark B)"):
-        taken_off(pixels, ("A", "B"))
+        erase_marks(pixels, ("A", "B"))
 
 
 def test_one_question_that_cannot_be_redrawn_costs_no_other(tmp_path: Path, fakes: Any) -> None:
