@@ -10,7 +10,7 @@ import click
 from hybrid.cli import _option_types as types
 from hybrid.cli import _options as shared
 from hybrid.cli._logging_options import logging_options_of
-from hybrid.cli._path import path_option, check_name_conflict
+from hybrid.cli._path import check_name_conflict, path_option
 from hybrid.core.errors import UsageError
 
 

@@ -11,7 +11,7 @@ from hybrid.cli import _complete
 from hybrid.cli import _options as shared
 from hybrid.cli._help import Grouped
 from hybrid.cli._logging_options import logging_options_of
-from hybrid.cli._path import path_option, check_name_conflict
+from hybrid.cli._path import check_name_conflict, path_option
 from hybrid.cli._tool_args import arguments_of
 from hybrid.core.errors import HybridError, UsageError
 

@@ -16,7 +16,7 @@ from hybrid.cli import _option_types as types
 from hybrid.cli import _options as shared
 from hybrid.cli._logging_options import logging_options_of
 from hybrid.cli._options import tables_option
-from hybrid.cli._path import path_option, check_name_conflict
+from hybrid.cli._path import check_name_conflict, path_option
 from hybrid.cli._tool_args import arguments_of
 from hybrid.cli._tool_cache import cache, open_cache
 from hybrid.cli._tool_card import show

@@ -13,7 +13,7 @@ from collections.abc import Collection, Mapping
 from functools import cache
 from typing import Final, get_type_hints
 
-from hybrid.config.option import Concern, AffectsRunId
+from hybrid.config.option import AffectsRunId, Concern
 from hybrid.config.run_config import RunConfig
 from hybrid.core.types import Json
 

@@ -34,10 +34,10 @@ from hybrid.marks.pairs import (
     MarkPair,
     RingStyle,
     best_style,
+    find_occluded_rings,
     holds,
     letters_only,
     ring_pairs,
-    find_occluded_rings,
 )
 from hybrid.marks.rings import Ring, RingField, distinct, find_rings, search_everywhere
 from hybrid.tool import Pixels

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hybrid.answers import parse
 from hybrid.answers.offered import FIXATIONS, draw
 from hybrid.answers.scanpaths import parse_scanpath
-from hybrid.core.types import PromptFacts, Kind, Prompt
+from hybrid.core.types import Kind, Prompt, PromptFacts
 
 PROMPTS = st.builds(
     Prompt,

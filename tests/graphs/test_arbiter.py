@@ -16,12 +16,12 @@ from hybrid.core.types import (
     Box,
     Fault,
     Finding,
-    PromptFacts,
     ImageRef,
     Json,
     Kind,
     Outcome,
     Prompt,
+    PromptFacts,
     Reply,
     StoredImage,
 )

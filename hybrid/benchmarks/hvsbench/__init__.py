@@ -56,12 +56,12 @@ from hybrid.core.errors import DataError
 from hybrid.core.types import (
     BrokenQuestion,
     Exchange,
-    PromptFacts,
     Json,
     Kind,
     Metric,
     Outcome,
     Prompt,
+    PromptFacts,
     Question,
     Reply,
     Scanpath,

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from hybrid.core.errors import DataError
-from hybrid.core.types import LETTERS, Box, PromptFacts, Kind, Scanpath
+from hybrid.core.types import LETTERS, Box, Kind, PromptFacts, Scanpath
 
 _NO_CHOICES: Final = {"Q2": Kind.INTEGER, "Q3": Kind.ORDER, "Q9": Kind.SCANPATH, "Q12": Kind.SCANPATH}
 KINDS: Final[Mapping[str, Kind]] = {f"Q{n}": _NO_CHOICES.get(f"Q{n}", Kind.CHOICE) for n in range(1, 14)}

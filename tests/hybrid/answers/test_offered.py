@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from hybrid.answers import parse
 from hybrid.answers.offered import draw, list_answers
-from hybrid.core.types import Box, PromptFacts, Kind, Prompt, Scanpath
+from hybrid.core.types import Box, Kind, Prompt, PromptFacts, Scanpath
 
 PROMPTS = st.builds(
     Prompt,

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hybrid.benchmarks.base import ScoreOptions
 from hybrid.benchmarks.hvsbench import BENCHMARK
 from hybrid.core.errors import NoBackend
-from hybrid.core.types import Box, Finding, PromptFacts, ImageRef, Kind, Prompt, Scanpath, StoredImage
+from hybrid.core.types import Box, Finding, ImageRef, Kind, Prompt, PromptFacts, Scanpath, StoredImage
 from hybrid.scoring.runs import score_run
 from hybrid.tool.rules import ORDINALS
 from tests.tables import cases

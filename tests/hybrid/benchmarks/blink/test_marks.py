@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from hybrid.benchmarks.base import Source
 from hybrid.benchmarks.blink import BENCHMARK
-from hybrid.benchmarks.blink.marks import Restyle, redraw_marks, read_restyle, redrawn, erase_marks
+from hybrid.benchmarks.blink.marks import Restyle, erase_marks, read_restyle, redraw_marks, redrawn
 from hybrid.core.errors import DataError, UsageError
 from hybrid.core.images import ImageStore
 from hybrid.core.types import BrokenQuestion, Point, Question
