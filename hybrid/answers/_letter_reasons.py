@@ -88,15 +88,15 @@ def _reason_patterns(letters: str) -> _Patterns:
     aside = rf",\s(?P<aside>(?i:{_ASIDE})\b)"
     dash = r"(?:\s?(?P<dash>[–—-]|\(|,(?=\s))\s?|(?P<colon>:)\s)(?=[A-Za-z])"
     labelled = rf"(?:{NOUN}\s)?{label(letters)}"
-    letter_list = rf"{labelled}(?:{SEPARATOR}{labelled})*"
-    start = rf"\W*{_BEFORE}{letter}{_SURE}(?:{_CONTRASTED}{letter_list})?(?:{reason}|{aside}|{dash})"
+    listing = rf"{labelled}(?:{SEPARATOR}{labelled})*"
+    start = rf"\W*{_BEFORE}{letter}{_SURE}(?:{_CONTRASTED}{listing})?(?:{reason}|{aside}|{dash})"
     other = rf"{label(letters)}(?:[.,;]?\s?(?i:{_CLAUSE}|{_PHRASE})\b|\s?(?:[:–—-]\s|\((?!\w\))))"
     last = rf"(?:,\sor|\bor\s(?:maybe|perhaps|possibly|even|also))\b[^.\n]{{0,20}}?{label(letters)}"
     # A rejection ends before the next clause and names no further label.
     end = rf"(?:(?!{label(letters)})[^.?!;\n]){{0,80}}?(?:\s?[.,;:!–—-]+\s|\s(?=but\b))"
     rejection = (
-        rf"\W*{_BEFORE}(?:{_ASKING}{labelled}\s?\?\s{_NO}|(?i:(?:it(?:'s| is) )?(?:not|neither)\s){letter_list}"
-        rf"|(?P<wrong>{letter_list}\s?,?\s(?i:{REJECTED}))){end}(?i:(?:but|instead|rather|it(?:'s| is)|it must be)\b,?\s)?"
+        rf"\W*{_BEFORE}(?:{_ASKING}{labelled}\s?\?\s{_NO}|(?i:(?:it(?:'s| is) )?(?:not|neither)\s){listing}"
+        rf"|(?P<wrong>{listing}\s?,?\s(?i:{REJECTED}))){end}(?i:(?:but|instead|rather|it(?:'s| is)|it must be)\b,?\s)?"
     )
     confirmed = rf"\W*{_BEFORE}{_ASKING}({labelled})\s?\?\s{_YES}[.,;:!–—\s-]*"
     return _Patterns(*map(re.compile, (start, other, last, rejection, confirmed)))
