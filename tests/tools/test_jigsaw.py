@@ -125,3 +125,26 @@ def test_published_puzzles(shared_data: Path, cut: int):
         right += solve([images[0], *pieces]).data["best"] == "AB".index(row["answer"][1])
     assert right >= (75 if cut == 0 else 74)
     assert len(rows) == 75
+
+
+def _one_over_f(seed: int, height: int, width: int) -> Pixels:
+    """Return colour noise whose amplitude falls with the frequency, as that of photographs does."""
+    rng = np.random.default_rng(seed)
+    frequency = np.hypot(np.fft.fftfreq(height)[:, None], np.fft.fftfreq(width)[None])
+    frequency[0, 0] = np.inf
+    spectrum = np.fft.fft2(rng.normal(size=(height, width, 3)), axes=(0, 1)) / frequency[..., None]
+    plane = np.fft.ifft2(spectrum, axes=(0, 1)).real
+    return np.asarray(np.clip(128 + 50 * plane / plane.std(), 0, 255), np.uint8)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_pieces_of_other_noise_do_not_continue_it(seed: int) -> None:
+    pictures = [_one_over_f(10 * seed + n, 240, 320) for n in range(3)]
+    reference, own = pictures[0].copy(), pictures[0][120:, 160:]
+    reference[120:, 160:] = 0
+    others = [picture[120:, 160:] for picture in pictures[1:]]
+    assert solve([reference, *others]).data["best"] is None
+    # As a texture, the noise continues.
+    evidence = solve([reference, others[0], own])
+    assert evidence.data["best"] == 1
+    assert evidence.confidence > 0.9

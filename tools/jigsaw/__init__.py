@@ -81,7 +81,7 @@ def decide_by_features(cosines: Sequence[float]) -> Opinion:
     return Opinion(tuple(cosines), list(cosines).index(ordered[0]), certainty)
 
 
-# One line of pixels along a seam, shape (N, 3), L*a*b* with L* in 0..100.
+# Lines of pixels along a seam, shape (N, 3) or (2, N, 3), L*a*b* with L* in 0..100.
 SeamLine = npt.NDArray[np.float32]
 
 # Shortest seam to compare: below it the correlation of two lines is meaningless.
@@ -130,8 +130,14 @@ class JigsawData(TypedDict):
     ]
 
 
-# Correlation of two lines at a seam that noise does not reach by chance.
+# Correlation of two lines at a seam that fine noise does not reach by chance.
 RELATED = 0.5
+# A seam is visible above this step ratio, and fits no better than by chance above this `shift_ratio`. Between unrelated
+# pictures of 1/f noise 9 of 10 seams are both; the right piece on BLINK's val items has at most 0.63 (`shift_ratio`).
+VISIBLE = 1.3
+BY_CHANCE = 0.85
+# Smallest step across a seam with shifted lines, L*a*b* units: below it, the lines are of one colour.
+ONE_COLOUR = 1.0
 # Step ratio above which a seam is an edge: 2.9 at most for the right piece of generated puzzles, trimmed by up to 6 px;
 # 7 and more between unrelated pictures of coarse noise, whose lines correlate by chance.
 CONTINUES = 5.0
@@ -204,22 +210,25 @@ def seam_costs(reference: Pixels, candidate: Pixels, at: PiecePosition) -> SeamC
     """Compute the costs of both seams of a candidate (h, w, 3) with its first pixel at `at` in the reference."""
     import cv2
 
-    height, width = candidate.shape[:2]
-    # The hole starts above and left of a trimmed candidate: the last visible line is beyond the trim.
-    hole_y = at.y - (reference.shape[0] - at.y - height)
-    hole_x = at.x - (reference.shape[1] - at.x - width)
-    above_side = lab(reference[hole_y - 2 : hole_y, at.x : at.x + width])[::-1]
-    left_side = lab(reference[at.y : at.y + height, hole_x - 2 : hole_x]).swapaxes(0, 1)[::-1]
-    pairs = ((above_side, lab(candidate[:2])), (left_side, lab(candidate[:, :2]).swapaxes(0, 1)))
     rows = []
-    for outside, inside in pairs:
-        # Both are (2, N, 3), with the line at the seam first.
+    for outside, inside in _seam_bands(reference, candidate, at):
         jump = float(np.abs(outside[0] - inside[0]).mean())
         variation = (float(np.abs(outside[0] - outside[1]).mean()) + float(np.abs(inside[0] - inside[1]).mean())) / 2
         # Half a unit is the rounding of 8-bit values: without it a flat image would divide by zero.
         smooth = (np.asarray(cv2.GaussianBlur(band[:1], (0, 0), 0.8)[0], np.float32) for band in (outside, inside))
         rows.append((jump, correlation(*smooth), jump / (variation + 0.5)))
     return SeamCosts(*(float(np.mean(column)) for column in zip(*rows, strict=True)))
+
+
+def _seam_bands(reference: Pixels, candidate: Pixels, at: PiecePosition) -> tuple[tuple[SeamLine, SeamLine], ...]:
+    """Return two lines outside and two inside of each seam, each (2, N, 3) in L*a*b*, the line at the seam first."""
+    height, width = candidate.shape[:2]
+    # The hole starts above and left of a trimmed candidate: the last visible line is beyond the trim.
+    hole_y = at.y - (reference.shape[0] - at.y - height)
+    hole_x = at.x - (reference.shape[1] - at.x - width)
+    above_side = lab(reference[hole_y - 2 : hole_y, at.x : at.x + width])[::-1]
+    left_side = lab(reference[at.y : at.y + height, hole_x - 2 : hole_x]).swapaxes(0, 1)[::-1]
+    return (above_side, lab(candidate[:2])), (left_side, lab(candidate[:, :2]).swapaxes(0, 1))
 
 
 def lab(pixels: Pixels) -> npt.NDArray[np.float32]:
@@ -257,6 +266,29 @@ def decide(fits: Sequence[SeamCosts]) -> SeamVerdict:
     margin = float(np.clip(margins[best], 0.0, 1.0))
     gain = (1 - np.exp(-margin / MARGIN_SCALE)) * (1.0 if votes[best] == costs.shape[1] else SPLIT_VOTE)
     return SeamVerdict(best, votes[best], margin, float(min(0.99, chance + (1 - chance) * gain)))
+
+
+def shift_ratio(reference: Pixels, candidate: Pixels, at: PiecePosition) -> float | None:
+    """Return the step across the seams in place over the median step with the lines shifted along each other.
+
+    Unrelated lines differ as much in place as shifted, so it is about 1, whatever their spectrum; for a piece that
+    continues the reference it is lower. It is the mean of the seams whose lines have several colours, None for no such
+    seam: then colours alone tell.
+    """
+    ratios = []
+    for outside, inside in _seam_bands(reference, candidate, at):
+        length = len(outside[0])
+        shifts = range(length // 8, length - length // 8, max(1, length // 64))
+        shifted = float(np.median([np.abs(outside[0] - np.roll(inside[0], by, axis=0)).mean() for by in shifts]))
+        if shifted >= ONE_COLOUR:
+            ratios.append(float(np.abs(outside[0] - inside[0]).mean()) / shifted)
+    return float(np.mean(ratios)) if ratios else None
+
+
+def fits_by_chance(reference: Pixels, candidate: Pixels, at: PiecePosition, costs: SeamCosts) -> bool:
+    """Return whether the seams are visible, and the lines in place differ about as much as shifted ones."""
+    ratio = shift_ratio(reference, candidate, at)
+    return costs.step_ratio > VISIBLE and ratio is not None and ratio > BY_CHANCE
 
 
 def compose(reference: Pixels, candidate: Pixels, at: PiecePosition) -> Pixels:
@@ -342,7 +374,8 @@ def vote(images: Sequence[Pixels], trim_px: int = 0) -> Puzzle:
     # In noise any line fits any other equally well, up to chance. The hole itself is not part of the image.
     related = max(costs.ncc for _, _, costs in fitted) >= RELATED
     continues = min(costs.step_ratio for _, _, costs in fitted) <= CONTINUES
-    if not continues or (not related and not shows_something(reference[: height - height // 2])):
+    empty = not related and not shows_something(reference[: height - height // 2])
+    if not continues or empty or (verdict.best is not None and fits_by_chance(reference, *fitted[verdict.best])):
         verdict = SeamVerdict(None, 0, 0.0, 1 / len(fitted))
     return fitted, verdict
 

@@ -148,10 +148,13 @@ def lead(_: Comparison, section_rows: Sequence[Result]) -> str:
         if (a, b, JUDGED) not in overall_rows:
             continue
         if overall_rows[a, b, JUDGED].n:
-            sentences.append(
-                f"{b} took up {counts[a, b, 'adoption rate']} right findings that {a} needed, and followed "
-                f"{counts[a, b, 'over-trust rate']} wrong ones against its own right answer."
-            )
+            took = f"{b} took up {counts[a, b, 'adoption rate']} right findings that {a} needed"
+            followed = f"{b} followed {counts[a, b, 'over-trust rate']} wrong ones against its own right answer"
+            if not overall_rows[a, b, "adoption rate"].n:
+                took = f"No judged finding of {b} was right where {a} was wrong"
+            if not overall_rows[a, b, "over-trust rate"].n:
+                followed = f"no judged finding of {b} was wrong where {a} was right"
+            sentences.append(f"{took}; {followed}.")
         else:
             sentences.append(f"No finding of {b} could be judged right or wrong.")
         sentences += (

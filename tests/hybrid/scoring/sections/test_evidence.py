@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from hybrid.benchmarks.base import ScoreOptions
 from hybrid.core.types import (
     Attempt,
@@ -108,3 +110,25 @@ def test_what_failed_or_one_was_not_asked_is_left_out(tmp_path: Path) -> None:
         "left out: not asked of the MLLM alone": ("d",),
     }
     assert classes(items) == {"confirmed": ("a",)}
+
+
+@pytest.mark.parametrize(
+    ("replies", "words"),
+    [
+        ([("r", "r", "r")], "No judged finding of controller was right where mllm was wrong; no judged finding of "),
+        ([("w", "r", "r")], "controller took up 1 of 1 right findings that mllm needed; no judged finding of "),
+        (
+            [("r", "w", "w")],
+            "No judged finding of controller was right where mllm was wrong; controller followed 1 of 1",
+        ),
+    ],
+)
+def test_a_share_of_nothing_is_not_printed(tmp_path: Path, replies: Sequence[tuple[str, str, str]], words: str) -> None:
+    rows = [
+        ("Jigsaw", attempt(f"q{n}", alone), attempt(f"q{n}", tools, STEPS[call]))
+        for n, (alone, tools, call) in enumerate(replies)
+    ]
+    comparison = compare(run(tmp_path, rows))
+    lead = SECTION.lead(comparison, list(SECTION.rows(comparison)))
+    assert lead.startswith(words)
+    assert "0 of 0" not in lead
