@@ -9,9 +9,9 @@ from typing import Final
 import click
 
 from hybrid.cli import _option_types as types
-from hybrid.cli._templates import filled, write
 from hybrid.core.errors import UsageError
 from hybrid.plugins.registry import KINDS, TOOLS, folders, is_word, no_word
+from hybrid.plugins.templates import filled, write
 
 # Code with which a test in the same folder finds its tool.
 BESIDE: Final = (", add_search_path", "add_search_path([Path(__file__).parent], __file__)\n\n")

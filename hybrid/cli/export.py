@@ -66,7 +66,8 @@ def command(run: Path, form: str, out: Path, as_json: bool, **format_options: An
     """Write a run as other tools read it. No model is called.
 
     lmms_eval and vlmevalkit keep one reply a question and are read back by `hybrid score`; inspect and parquet keep
-    every ask; conversations and sharegpt train tool use; submission is for hidden answers, every_eval_ever for stores.
+    every ask; conversations and sharegpt train tool use, verifiers with rewards; submission is for hidden answers,
+    every_eval_ever for stores.
 
     \b
     Examples:

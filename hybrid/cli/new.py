@@ -10,10 +10,10 @@ from pathlib import Path
 import click
 
 from hybrid.cli import _option_types as types
-from hybrid.cli._templates import filled, write
 from hybrid.cli._tool_new import tool_files
 from hybrid.core.errors import UsageError
 from hybrid.plugins.registry import flat_tools, folders, is_word, no_word, own_names
+from hybrid.plugins.templates import filled, write
 
 
 @click.group("new")

@@ -1,9 +1,8 @@
-"""`hybrid view`: show the pages of a run in a browser while the run continues."""
+"""`hybrid view`: show runs in a browser, also while they continue and before they begin."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 
 import click
@@ -12,56 +11,48 @@ from hybrid.cli import _complete
 from hybrid.cli import _option_types as types
 from hybrid.cli._path import path_option
 
-# Time to wait for a run's folder, which exists once the data are read; a slow disk takes about this long.
-PATIENCE_S = 60.0
-LOOK_EVERY_S = 0.5
-
-
-def wait_for_run(run: Path, tell: Callable[[str], None]) -> None:
-    """Wait until a starting run has its manifest, for at most `PATIENCE_S` seconds.
-
-    Does not wait where no run can start, as in a folder with other files or below a file.
-    """
-    from hybrid.log.folder import RunFolder
-
-    end, folder = time.monotonic() + PATIENCE_S, RunFolder(run)
-    if folder.is_begun() or not folder.can_begin():
-        return
-    tell(f"waiting up to {PATIENCE_S:g} s for a run to begin in {run}; Ctrl-C ends it")
-    while not folder.is_begun() and folder.can_begin() and time.monotonic() < end:
-        time.sleep(LOOK_EVERY_S)
-
 
 @click.command("view")
-@click.argument("run", type=types.FOLDER, shell_complete=_complete.runs)
+@click.argument("runs", type=types.FOLDER, nargs=-1, required=True, metavar="RUN...", shell_complete=_complete.runs)
 @click.option("--port", type=types.PORT, default=0, show_default=True, help="0 for a free port.")
 @click.option("--title", default="", help="[default: the benchmark's name]")
-@click.option("--open", "open_browser", is_flag=True, help="Open the pages in the browser of this machine.")
+@click.option("--open", "open_browser", is_flag=True, help="Open the page in the browser of this machine.")
 @path_option
-def command(run: Path, port: int, title: str, open_browser: bool) -> int:
-    """Show a run in a browser on this machine; the pages offer what is new as answers arrive. Ctrl-C ends it.
+def command(runs: tuple[Path, ...], port: int, title: str, open_browser: bool) -> int:
+    """Show runs in a browser on this machine, also while they go on. Ctrl-C ends it.
 
-    The run may be going on in another terminal: its folder is only read. The pages are those of `hybrid report`. They
-    are served on 127.0.0.1, to this machine alone.
+    The first page shows for each run and solver how many questions are finished, the rate, the time left, the cost, the
+    failures by kind, and the questions as they end. From it, the pages of `hybrid report` open and offer what is new. A
+    folder that does not exist yet or is empty is waited for. Runs are only read. The pages are served on 127.0.0.1, to
+    this machine alone.
 
     \b
-    Example:
+    Examples:
       hybrid view runs/blink-gpt-4o-1a2b3c4d5e --open
+      hybrid view runs/with-tools runs/blank-tools
     """
     from hybrid.core.secrets import redact
     from hybrid.log.folder import RunFolder
-    from hybrid.report.live import LiveSite, PageServer
+    from hybrid.report.live import LiveSite, PageServer, ViewedRun
 
     def tell(line: str) -> None:
         click.echo(f"note: {redact(line)}", err=True)
 
-    wait_for_run(run, tell)
-    with LiveSite(RunFolder.existing(run), title, tell=tell) as site, PageServer(site, port) as server:
-        click.echo(f"{server.url} shows {run}; Ctrl-C ends it", err=True)
+    with ExitStack() as stack:
+        viewed = []
+        for path in dict.fromkeys(runs):
+            folder, site = RunFolder(path), None
+            if folder.is_begun() or not folder.can_begin():
+                site = LiveSite(RunFolder.existing(path), title, tell=tell)
+            else:
+                tell(f"waiting for a run to begin in {path}; Ctrl-C ends it")
+            viewed.append(stack.enter_context(ViewedRun(folder, title, tell, site)))
+        server = stack.enter_context(PageServer(viewed, port))
+        click.echo(f"{server.url} shows {', '.join(map(str, dict.fromkeys(runs)))}; Ctrl-C ends it", err=True)
         if open_browser:
             import webbrowser
 
             webbrowser.open(server.url)
         server.serve_until_signal()
-        click.echo("ended; the run is as it was", err=True)
+        click.echo("ended; the runs are as they were" if len(viewed) > 1 else "ended; the run is as it was", err=True)
     return 0

@@ -1,11 +1,12 @@
-"""The pages of a run in progress, served to a browser on this machine.
+"""Runs in progress, served to a browser on this machine: how far they are, and the pages of each.
 
-    with LiveSite(RunFolder(path)) as site, PageServer(site) as server:
-        server.serve_forever()                     # http://127.0.0.1:PORT/
+    with ViewedRun(RunFolder(path)) as run, PageServer([run]) as server:
+        server.serve_forever()                     # http://127.0.0.1:PORT/, and the report at /1/
 
-The pages poll `live.json`, which triggers a check of the run's files. When there are new answers, the pages are rebuilt
-in a new folder, at most every few seconds and only a limited share of the time, and `live.json` reports a new version.
-The run is only read: no lock is taken and no score is written.
+The first page shows the progress of all runs (`progress.py`), also of those that have not begun. The pages of a run
+poll `live.json`, which triggers a check of the run's files. When there are new answers, the pages are rebuilt in a new
+folder, at most every few seconds and only a limited share of the time, and `live.json` reports a new version. The run
+is only read: its lock is tested but not taken, and no score is written.
 
 docs/security.md describes the server's exposure: it listens on 127.0.0.1, serves only the known files of the pages,
 rejects other hosts and origins, and writes nothing.
@@ -13,11 +14,12 @@ rejects other hosts and origins, and writes nothing.
 
 from __future__ import annotations
 
+import json
 import shutil
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -25,14 +27,24 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from hybrid.core.errors import HybridError
+from hybrid.core.types import Json
 from hybrid.display.local_server import LocalHandler, LocalServer
 from hybrid.log.folder import ATTEMPTS, RunFolder
 from hybrid.report.collect import collect_run
 from hybrid.report.pictures import SUFFIXES
+from hybrid.report.progress import RunProgress
 from hybrid.report.site import write_site
 
 INDEX = "index.html"
 LIVE = "live.json"
+PROGRESS = "/progress.json"
+_FOLDER = Path(__file__).parents[1] / "templates" / "progress"
+# The files of the page of progress by URL path.
+FRONT: Mapping[str, Path] = {
+    "/": _FOLDER / INDEX,
+    "/page.js": _FOLDER / "page.js",
+    "/style.css": _FOLDER / "style.css",
+}
 PAUSE_S = 3.0  # Minimum seconds between two builds of the pages
 # After a build of T seconds, wait at least SHARE * T seconds, because the run needs the processors.
 SHARE = 4
@@ -176,24 +188,71 @@ def stamp_of(run: RunFolder) -> Stamp:
     return tuple(stamps())
 
 
-class PageServer(LocalServer):
-    """Serves a site on 127.0.0.1.
+class ViewedRun:
+    """A run that may not have begun yet: its progress, and its pages from when they are first opened.
 
     Args:
-        site: the pages.
+        run: where the run is, or will be.
+        title: title of the pages; empty for the benchmark's.
+        tell: called with the reason if pages could not be built.
+        site: pages that are built already.
+    """
+
+    def __init__(
+        self,
+        run: RunFolder,
+        title: str = "",
+        tell: Callable[[str], None] = lambda line: None,
+        site: LiveSite | None = None,
+    ) -> None:
+        self.progress = RunProgress(run)
+        self._run, self._title, self._tell = run, title, tell
+        self._site = site
+        self._opening = threading.Lock()
+        self._reading = threading.Lock()
+
+    def __enter__(self) -> ViewedRun:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with self._opening:
+            if self._site is not None:
+                self._site.close()
+
+    def read_progress(self) -> dict[str, Json]:
+        """Return the progress of the run; one reader at a time."""
+        with self._reading:
+            return self.progress.as_json()
+
+    def open_site(self) -> LiveSite | None:
+        """Return the pages, built on the first call; None if the run has not begun or cannot be shown."""
+        with self._opening:
+            if self._site is None and self._run.is_begun():
+                try:
+                    self._site = LiveSite(self._run, self._title, tell=self._tell)
+                except (HybridError, OSError) as error:
+                    self._tell(f"the pages of {self._run.path} cannot be shown: {error}")
+            return self._site
+
+
+class PageServer(LocalServer):
+    """Serves runs on 127.0.0.1: their progress at `/`, the pages of the first one at `/1/`.
+
+    Args:
+        runs: the runs, in the order of the page.
         port: the port; 0 for a free one.
 
     Raises:
         OSError: the port is taken.
     """
 
-    def __init__(self, site: LiveSite, port: int = 0) -> None:
-        self.site = site
+    def __init__(self, runs: Sequence[ViewedRun], port: int = 0) -> None:
+        self.runs = tuple(runs)
         super().__init__(_Handler, port)
 
 
 class _Handler(LocalHandler):
-    """Answers GET and HEAD for the files of the pages."""
+    """Answers GET and HEAD for the progress and the files of the pages."""
 
     server: PageServer
 
@@ -202,9 +261,26 @@ class _Handler(LocalHandler):
             self.respond(refused)
             return
         path = unquote(urlsplit(self.path).path)
-        if path == f"/{LIVE}":
-            self.server.site.look()
-        file = self.server.site.made.files.get(path)
+        if path == PROGRESS:
+            runs = [run.read_progress() for run in self.server.runs]
+            # ASCII, because UTF-8 cannot encode a lone surrogate in a reply.
+            self.respond(HTTPStatus.OK, MEDIA_TYPES[".json"], json.dumps({"runs": runs}).encode("ascii"))
+        elif path in FRONT:
+            file = FRONT[path]
+            self.respond(HTTPStatus.OK, MEDIA_TYPES[file.suffix], file.read_bytes())
+        else:
+            self._respond_page(path)
+
+    do_HEAD = do_GET  # noqa: N815
+
+    def _respond_page(self, path: str) -> None:
+        """Respond with a file of a run's pages: `/1/index.html`."""
+        number, slash, rest = path.removeprefix("/").partition("/")
+        runs = {str(place): run for place, run in enumerate(self.server.runs, 1)}
+        site = runs[number].open_site() if slash and number in runs else None
+        if site is not None and rest == LIVE:
+            site.look()
+        file = None if site is None else site.made.files.get(f"/{rest}")
         try:
             data = None if file is None else file.read_bytes()
         except FileNotFoundError:
@@ -214,5 +290,3 @@ class _Handler(LocalHandler):
             self.respond(HTTPStatus.NOT_FOUND)
         else:
             self.respond(HTTPStatus.OK, MEDIA_TYPES[file.suffix], data)
-
-    do_HEAD = do_GET  # noqa: N815

@@ -18,7 +18,10 @@ from tests.finished_runs import Words
 SERVED = ("--model", "openai:m", "--base-url", "http://127.0.0.1:9/v1")
 # Commands that go on until somebody ends them, or take minutes: they are called in ways that fail only.
 WAITING: frozenset[Words] = frozenset(
-    {("view",), ("models", "serve"), ("tools", "serve"), ("quickstart",), ("tools", "gallery"), ("tools", "try")}
+    {
+        *(("view",), ("models", "serve"), ("tools", "serve"), ("quickstart",), ("tools", "gallery"), ("tools", "try")),
+        ("rollouts",),
+    }
 )
 
 
@@ -52,6 +55,7 @@ class Given:
             ("run",): (*values, "--solver", "mllm", "--out", out),
             ("ablate",): (*values[:3], *SERVED, "--backend", "classical", "--dry-run", "-o", out),
             ("study",): (*values[:3], *SERVED, "--backend", "classical", "--dry-run", "-o", out),
+            ("rollouts",): values[:3],
             ("ask",): (image, "Is it?", *SERVED, "--solver", "text_only", "--model-arg", "retries=0", "--out", out),
             ("score",): (run,),
             ("compare",): (run,),

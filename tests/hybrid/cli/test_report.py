@@ -68,11 +68,37 @@ def test_view_serves_until_it_is_interrupted(run: Path, tmp_path: Path) -> None:
     line = process.stderr.readline()
     url = re.match(r"(http://127\.0\.0\.1:\d+/) shows", line)
     assert url is not None, line
-    assert httpx.get(url[1] + "live.json", trust_env=False).json()["answers"] == 3 * COUNT
+    assert httpx.get(url[1] + "1/live.json", trust_env=False).json()["answers"] == 3 * COUNT
     process.send_signal(signal.SIGINT)
     _, rest = process.communicate()
     assert (process.returncode, rest) == (0, "ended; the run is as it was\n")
     assert not list((tmp_path / "tmp").iterdir())
+
+
+@pytest.mark.system
+def test_view_waits_for_runs_that_begin(run: Path, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    words = ["view", "absent", "empty", str(run)]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "hybrid", *words], stderr=subprocess.PIPE, text=True, cwd=tmp_path
+    )
+    assert process.stderr is not None
+    notes = [process.stderr.readline() for _ in range(2)]
+    assert notes == [f"note: waiting for a run to begin in {name}; Ctrl-C ends it\n" for name in ("absent", "empty")]
+    url = process.stderr.readline().split()[0]
+
+    def states() -> list[str]:
+        return [entry["state"] for entry in httpx.get(f"{url}progress.json", trust_env=False).json()["runs"]]
+
+    assert states() == ["waiting", "waiting", "finished"]
+    assert httpx.get(f"{url}1/", trust_env=False).status_code == 404
+    shutil.copytree(run, tmp_path / "absent")
+    assert states() == ["finished", "waiting", "finished"]
+    for place in (1, 3):
+        assert httpx.get(f"{url}{place}/live.json", trust_env=False, timeout=600).json()["answers"] == 3 * COUNT
+    process.send_signal(signal.SIGINT)
+    _, rest = process.communicate()
+    assert (process.returncode, rest) == (0, "ended; the runs are as they were\n")
 
 
 def test_a_full_disk_is_one_line(command: Command, run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -189,18 +189,18 @@ def test_runs_that_cannot_be_compared(command: Command, runs: Path, tmp_path: Pa
 
 
 @pytest.mark.parametrize(
-    "words", [("compare",), ("score",), ("report", "-o", "site"), ("view",), ("judge", "--model", "embedded")]
+    "words", [("compare",), ("score",), ("report", "-o", "site"), ("judge", "--model", "embedded")]
 )
-def test_what_is_no_run(
-    command: Command, runs: Path, tmp_path: Path, words: Words, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("hybrid.cli.view.PATIENCE_S", 0)
+def test_what_is_no_run(command: Command, runs: Path, tmp_path: Path, words: Words) -> None:
     (tmp_path / "empty").mkdir()
     assert "empty is not a run" in the_message(command(words[0], "empty", *words[1:]))
     above = the_message(command(words[0], runs, *words[1:]))
     assert f"it holds runs: name them, such as {runs / 'blink'} (`hybrid runs list {runs}` shows all)" in above
-    absent = "absent is not a run" if words == ("view",) else "'absent' does not exist"
-    assert absent in command(words[0], "absent", *words[1:], code=2).err
+    assert "'absent' does not exist" in command(words[0], "absent", *words[1:], code=2).err
+
+
+def test_a_folder_of_runs_is_not_viewed(command: Command, runs: Path) -> None:
+    assert f"it holds runs: name them, such as {runs / 'blink'}" in the_message(command("view", runs))
 
 
 def test_a_solver_where_a_run_is_wanted(command: Command, runs: Path) -> None:

@@ -14,7 +14,7 @@ import pytest
 from bench._large_run import write_run
 from hybrid.core.errors import UsageError
 from hybrid.log.folder import RunFolder
-from hybrid.report.live import KEPT, LiveSite, PageServer
+from hybrid.report.live import KEPT, LiveSite, PageServer, ViewedRun
 from tests.servers import listening
 from tests.tables import cases
 
@@ -58,7 +58,7 @@ class View:
             connection.close()
 
     def live(self) -> dict[str, object]:
-        status, _, body = self.get("/live.json")
+        status, _, body = self.get("/1/live.json")
         assert status == 200
         results: dict[str, object] = json.loads(body)
         return results
@@ -91,12 +91,22 @@ def viewed(run: Path) -> Iterator[View]:
     folder.write_manifest(manifest)
     values = [line.removesuffix(b"\n") for line in lines[4:]]
     clock, text = Clock(), list[str]()
-    with LiveSite(folder, pause_s=3, clock=clock, tell=text.append) as site, listening(PageServer(site)) as server:
+    with (
+        LiveSite(folder, pause_s=3, clock=clock, tell=text.append) as site,
+        listening(PageServer([ViewedRun(folder, site=site)])) as server,
+    ):
         yield View(folder, values, clock, site, server, text)
 
 
 def test_the_pages_are_served_with_a_policy(seen: View) -> None:
-    for path, kind in (("/", "text/html"), ("/index.html?x=1", "text/html"), ("/assets/style.css", "text/css")):
+    for path, kind in (
+        ("/", "text/html"),
+        ("/style.css", "text/css"),
+        ("/progress.json", "application/json"),
+        ("/1/", "text/html"),
+        ("/1/index.html?x=1", "text/html"),
+        ("/1/assets/style.css", "text/css"),
+    ):
         status, headers, body = seen.get(path)
         assert (status, headers["Content-Type"].split(";")[0]) == (200, kind)
         assert len(body) == int(headers["Content-Length"])
@@ -112,7 +122,7 @@ def test_the_pages_are_served_with_a_policy(seen: View) -> None:
 def test_a_link_in_the_pages_leads_nowhere(seen: View, tmp_path: Path) -> None:
     (tmp_path / "secret.json").write_text("{}")
     (seen.site.made.folder / "link.json").symlink_to(tmp_path / "secret.json")
-    assert seen.get("/link.json")[0] == 404
+    assert seen.get("/1/link.json")[0] == 404
 
 
 def test_other_hosts_and_origins_are_refused(seen: View) -> None:

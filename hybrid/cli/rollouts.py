@@ -1,0 +1,132 @@
+"""`hybrid rollouts`: questions, answers and rewards one by one, for a program that trains or evaluates a model.
+
+A request is a line of JSON on stdin; each has one line on stdout with its `id`, as soon as it is done:
+
+    {"id": 1, "do": "list"}                                   {"id": 1, "questions": ["val_Jigsaw_1", ...]}
+    {"id": 2, "do": "messages", "question": "val_Jigsaw_1"}   {"id": 2, "messages": [{"role": "user", ...}]}
+    {"id": 3, "do": "answer", "question": "val_Jigsaw_1", "model": "m", "base_url": "http://...", "key": "..."}
+                                                              {"id": 3, "reward": 1.0, "answer": "A", ...}
+
+A failure has `error`. The process ends with its stdin.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+from collections.abc import Mapping
+from contextlib import closing
+from dataclasses import replace
+from typing import IO, TYPE_CHECKING, Any
+
+import click
+
+from hybrid.cli._path import path_option
+from hybrid.core.errors import HybridError, UsageError
+from hybrid.core.secrets import redact
+from hybrid.display.notes import tell
+
+if TYPE_CHECKING:
+    from hybrid.running.rollouts import Rollouts
+
+
+@click.command("rollouts", context_settings={"ignore_unknown_options": True})
+@click.argument("words", nargs=-1, required=True, type=click.UNPROCESSED, metavar="[BENCHMARK] [OPTIONS OF RUN]...")
+@path_option
+def command(words: tuple[str, ...]) -> int:
+    """Answer and score single questions for a program that trains or evaluates a model.
+
+    The words are those of `hybrid run` without a model: the program names one in each request, a line of JSON on stdin.
+    The solver is `controller`, the model with tools, unless --solver names another. `hybrid export --to verifiers`
+    writes a program that uses this.
+
+    \b
+    Example:
+      hybrid rollouts blink --data sample --tools depth,crop
+    """
+    from hybrid.cli._several_runs import prepared
+    from hybrid.running.rollouts import Rollouts
+
+    run = prepared(run_config(words))
+    with closing(run.service):
+        rollouts = Rollouts(run)
+        for line in (*run.tools.notes, *rollouts.left_out):
+            tell(f"note: {redact(line)}")
+        # What a tool prints goes to stderr, not between the answers.
+        with os.fdopen(os.dup(1), "w", encoding="utf-8") as out:
+            os.dup2(2, 1)
+            rollouts.solver.warm()
+            asyncio.run(serve(rollouts, out))
+    return 0
+
+
+def run_config(words: tuple[str, ...]) -> Any:
+    """Return the configuration of `hybrid run WORDS` with a model that is not known yet. Raises `UsageError`."""
+    from hybrid.cli._configured import options_of, variants_of
+    from hybrid.cli._run_options import config_of
+    from hybrid.cli.run import command as run_command
+    from hybrid.running.rollouts import UNKNOWN
+
+    try:
+        context = run_command.make_context("run", [*words, *UNKNOWN])
+    except click.UsageError as error:
+        raise UsageError(error.format_message()) from error
+    if len(variants_of(context)) > 1:
+        raise UsageError("the words define several runs: rollouts are of one")
+    config = config_of(context.params, options_of(context))
+    return replace(config, solvers=config.solvers or ("controller",))
+
+
+async def serve(rollouts: Rollouts, out: IO[str]) -> None:
+    """Answer the requests on stdin until it ends; several at a time."""
+
+    async def respond(request: Mapping[str, Any]) -> None:
+        response = await answer(rollouts, request)
+        out.write(f"{json.dumps({'id': request.get('id'), **response})}\n")
+        out.flush()
+
+    tasks: set[asyncio.Task[None]] = set()
+    while line := await asyncio.to_thread(sys.stdin.readline):
+        try:
+            request = json.loads(line)
+        except ValueError:
+            request = None
+        if not isinstance(request, dict):
+            request = {"do": "a line that is not a JSON object"}
+        tasks.add(task := asyncio.create_task(respond(request)))
+        task.add_done_callback(tasks.discard)
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def answer(rollouts: Rollouts, request: Mapping[str, Any]) -> dict[str, Any]:
+    """Answer one request; a failure is an `error`."""
+    from hybrid.core.error_text import in_one_line
+
+    try:
+        return await _response(rollouts, request)
+    except HybridError as error:
+        return {"error": redact(str(error))}
+    # A failure of one question must not end the others.
+    except Exception as error:
+        return {"error": redact(in_one_line(error))}
+
+
+async def _response(rollouts: Rollouts, request: Mapping[str, Any]) -> dict[str, Any]:
+    """Answer one request. Raises `UsageError` for an unknown one, or what the rollout raises."""
+    from hybrid.running.rollouts import Endpoint
+
+    question = str(request.get("question"))
+    match request.get("do"):
+        case "list":
+            return {"questions": list(rollouts.ids)}
+        case "messages":
+            return {"messages": await rollouts.messages(question)}
+        case "answer":
+            endpoint = Endpoint(*(str(request.get(name, "")) for name in ("model", "base_url", "key")))
+            return await rollouts.answer(question, endpoint)
+        case unknown:
+            raise UsageError(f"unknown request {unknown!r}: list, messages or answer")

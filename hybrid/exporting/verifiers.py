@@ -1,0 +1,92 @@
+"""An environment of verifiers: a package with which it trains or evaluates a model on a run's questions and tools.
+
+    hybrid export RUN/controller --to verifiers -o my_environment
+    uv venv vf && uv pip install --python vf/bin/python ./my_environment
+    vf/bin/vf-eval my_environment --env.taskset.hybrid "$(which hybrid)" -m MODEL --client.base-url URL --no-push
+
+The package holds the options of the run, without its model, and no question: `hybrid rollouts` reads the data, asks and
+scores in hybrid's own environment, because verifiers needs openai below 3 and other packages that hybrid cannot have.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from hybrid.core.errors import UsageError
+from hybrid.core.files import write_atomic
+from hybrid.core.machine_paths import hide_paths_in
+from hybrid.exporting.base import ExportedRun, Exporter, ExportOptions, Written
+from hybrid.plugins.registry import is_word, no_word
+from hybrid.plugins.templates import filled
+
+TEMPLATE: Final = "verifiers"
+PACKAGE: Final = "my_environment"
+OPTIONS_FILE: Final = "run.json"
+# Options that verifiers has of its own (the model, where requests go, how many at a time), or that are of a whole run.
+LEFT_OUT: Final = frozenset(
+    {
+        *("model", "base-url", "solver", "concurrency", "engine", "address", "cache-replies", "strict"),
+        *("batch", "batch-wait", "batch-tail", "run-max-calls", "run-max-tokens", "run-max-seconds", "run-max-cost"),
+    }
+)
+
+
+class Verifiers(Exporter):
+    """A package named like its folder."""
+
+    form = "verifiers"
+    about = "an environment of verifiers: a package with the run's options, in which our tools and scorer run"
+    takes = ()
+
+    def export(self, run: ExportedRun, path: Path, options: ExportOptions) -> Written:
+        """See `Exporter.export`.
+
+        Raises:
+            UsageError: several solvers, a name that Python cannot import, or a manifest without options.
+        """
+        del options
+        solver, name = run.only(self.form), path.name
+        if not is_word(name):
+            raise UsageError(f"-o {path}: {no_word('package')}, and begins with a letter")
+        run_options, notes = portable_options(run.folder.manifest)
+        texts = filled(TEMPLATE, {PACKAGE: name})
+        texts[f"{name}/{OPTIONS_FILE}"] = json.dumps({**run_options, "solver": [solver]}, indent=1) + "\n"
+        for file, text in texts.items():
+            (path / file).parent.mkdir(parents=True, exist_ok=True)
+            write_atomic(path / file, text.encode())
+        return Written(tuple(path / file for file in texts), tuple(notes))
+
+
+def portable_options(manifest: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """Return the options that make the same prompts, tools and scores with any model, and notes on missing paths.
+
+    What the run's checks found about the model's server is kept, because no check is made in an environment.
+
+    Raises:
+        UsageError: the manifest records no options.
+    """
+    if not isinstance(recorded := manifest.get("options"), dict):
+        raise UsageError("this run records no options: it is an import, or was made from Python without them")
+    options = {key: value for key, value in recorded.items() if key not in LEFT_OUT}
+    if model_args := _model_args(manifest):
+        options["model-arg"] = model_args
+    shown: dict[str, Any] = hide_paths_in(options)
+    hidden = [key for key in options if options[key] != shown[key]]
+    notes = [f"{OPTIONS_FILE}: {key} held a path of this machine: write it there again" for key in hidden]
+    return shown, notes
+
+
+def _model_args(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the run's `--model-arg` with what its checks found: the frame, and where pictures of tools are seen."""
+    values = dict(manifest["options"].get("model-arg", {}))
+    if isinstance(frame := manifest.get("probed_frame"), str):
+        values["frame"] = frame
+    if place := manifest.get("tool_picture", {}).get("place"):
+        values.setdefault("tool_pictures", place)
+    return values
+
+
+EXPORTER = Verifiers()
