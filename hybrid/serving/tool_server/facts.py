@@ -35,7 +35,6 @@ VARIABLES: Final = (
     "CUBLAS_WORKSPACE_CONFIG",
     "NVIDIA_TF32_OVERRIDE",
 )
-RESTART: Final = "`hybrid tools down`, then `hybrid tools up`"
 # Maximum names listed in a message.
 SHOWN: Final = 3
 
@@ -106,11 +105,11 @@ def mismatch(facts: ServerFacts, tool: Tool, cache: FindingCache, options: Servi
     if name in facts.loading:
         return "is still loading it"
     if (served := facts.tools.get(name)) is None:
-        return f"has not loaded it: {RESTART} --tools {','.join(sorted({*facts.tools, name}))}"
+        return "has not loaded it: " + _restart(f"--tools {','.join(sorted({*facts.tools, name}))}")
     here: list[tuple[str, object, object, str]] = [
-        ("runs other code", facts.versions, versions(), RESTART),
-        ("has another environment", facts.environment, environment(), RESTART),
-        ("uses another cache folder", facts.images.resolve(), cache.store.root.resolve(), RESTART),
+        ("runs other code", facts.versions, versions(), _restart()),
+        ("has another environment", facts.environment, environment(), _restart()),
+        ("uses another cache folder", facts.images.resolve(), cache.store.root.resolve(), _restart()),
         (
             "computes on another device",
             _devices(facts.device, facts.auto),
@@ -118,22 +117,31 @@ def mismatch(facts: ServerFacts, tool: Tool, cache: FindingCache, options: Servi
             f"give --device {facts.device}",
         ),
         ("computes in another precision", facts.dtype, options.dtype, f"give --tool-dtype {facts.dtype}"),
-        ("compiles or not", facts.compiled, options.compiled, f"{RESTART} --tool-compile"),
-        ("runs other code of it", served.code[:12], code_of(tool)[:12], RESTART),
+        (
+            "compiles its networks" if facts.compiled else "does not compile its networks",
+            facts.compiled,
+            options.compiled,
+            _restart("--tool-compile" if options.compiled else ""),
+        ),
+        ("runs other code of it", served.code[:12], code_of(tool)[:12], _restart()),
     ]
     place, files, _ = weights_facts(tool, options) or ("none", "", 0)
     here += [
         ("has loaded other weights", served.weights, place, f"give --weights {name}={served.weights}"),
-        ("has loaded weights that have changed", served.files[:12], files[:12], RESTART),
+        ("has loaded weights that have changed", served.files[:12], files[:12], _restart()),
     ]
     if cache.folder is not None:
-        here.append(("uses another cache folder", facts.findings.resolve(), cache.folder.resolve(), RESTART))
+        here.append(("uses another cache folder", facts.findings.resolve(), cache.folder.resolve(), _restart()))
     for what, there, wanted, fix in here:
         if there != wanted:
             return f"{what} ({_difference(there, wanted)}): {fix}"
     if facts.unchecked and not options.unchecked:
-        return f"did not check its weights: {RESTART} without --unchecked-weights"
+        return f"did not check its weights: {_restart()} without --unchecked-weights"
     return None
+
+
+def _restart(options: str = "") -> str:
+    return f"`hybrid tools down`, then `hybrid tools up{' ' * bool(options)}{options}`"
 
 
 def _devices(words: str, auto: str) -> str:
