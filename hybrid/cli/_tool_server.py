@@ -134,6 +134,9 @@ def _to_load(selected: list[str] | None, options: ServiceOptions) -> list[Tool]:
             tools.append(tool)
         elif selected:
             raise UsageError(f"--tools {name}: it loads no network, so it needs no server; leave it out")
+    for name in options.weights.keys() - {tool.card.name for tool in tools}:
+        reason = "it is not among --tools" if selected else "it loads no network"
+        raise UsageError(f"--weights {name}={options.weights[name]}: {reason}")
     if not tools:
         raise UsageError("no weights of a tool are on disk: `hybrid tools fetch` downloads them, or give --weights")
     return tools
@@ -152,11 +155,11 @@ def _serve(tools: list[Tool], options: ServiceOptions, idle_s: float | None) -> 
 
 def _start() -> int:
     """Start the server as a process of its own, and wait until it has loaded its tools. Return the exit code."""
-    from hybrid.serving.tool_server.address import UP, connect, listening, log_path
+    from hybrid.serving.tool_server.address import UP, connect, locked, log_path
     from hybrid.serving.worker_process import start_detached
 
     # Says what is wrong with the folder, and that a server is up, before anything starts.
-    with listening():
+    with locked():
         pass
     words = [sys.executable, "-P", "-m", "hybrid", *sys.argv[1:], "--foreground"]
     log = log_path()
@@ -173,10 +176,9 @@ def _start() -> int:
         # Another one may have started at the same time.
         if process.returncode == 2 and connect() is not None:
             raise UsageError(UP)
-        lines = log.read_text("utf-8", "replace").splitlines()[-LOG_LINES:]
-        raise WeightsError(
-            f"the tool server has ended (exit code {process.returncode}); its log is {log}: {' | '.join(lines)}"
-        )
+        lines = " | ".join(log.read_text("utf-8", "replace").splitlines()[-LOG_LINES:])
+        click.echo(f"hybrid: the tool server has ended (exit code {process.returncode}): {lines}", err=True)
+        return 3
     click.echo(f"the tool server is up with {', '.join(facts.tools)} (process {facts.process}, {facts.device})")
     return 3 if facts.failed else 0
 

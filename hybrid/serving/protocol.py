@@ -261,8 +261,6 @@ class ServerFacts:
     dtype: str
     compiled: bool
     unchecked: bool
-    images: Path
-    findings: Path
     log: Path
     # Memory of its processes, and of GPUs.
     bytes: int

@@ -89,32 +89,42 @@ def _folder_fault(folder: Path) -> str | None:
 
 
 @contextmanager
+def locked() -> Iterator[None]:
+    """Hold the lock of this cache folder and machine inside the block.
+
+    Raises:
+        UsageError: as `make_folder`, or a server is up.
+        OSError: the lock cannot be made.
+    """
+    file = make_folder() / f"{_machine()}.lock"
+    lock = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    except BlockingIOError as error:
+        raise UsageError(UP) from error
+    finally:
+        os.close(lock)
+
+
+@contextmanager
 def listening() -> Iterator[socket.socket]:
     """Hold the lock and listen on the socket inside the block; a socket that an ended server left is replaced.
 
     Raises:
-        UsageError: as `make_folder`, or a server is up.
-        OSError: the socket cannot be made.
+        UsageError, OSError: as `locked`, or the socket cannot be made.
     """
-    folder, path = make_folder(), socket_path()
-    lock = os.open(folder / f"{_machine()}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-    try:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise UsageError(UP) from error
+    path = socket_path()
+    with locked(), socket.socket(socket.AF_UNIX) as listener:
         path.unlink(missing_ok=True)
-        with socket.socket(socket.AF_UNIX) as listener:
-            listener.bind(str(path))
+        listener.bind(str(path))
+        try:
             path.chmod(0o600)
             listener.listen(BACKLOG)
             listener.setblocking(False)
-            try:
-                yield listener
-            finally:
-                path.unlink(missing_ok=True)
-    finally:
-        os.close(lock)
+            yield listener
+        finally:
+            path.unlink(missing_ok=True)
 
 
 UP: Final = (
@@ -192,6 +202,7 @@ def remove_stale() -> bool:
     """Remove a socket that no server holds; return whether there was one."""
     if not socket_path().exists():
         return False
-    with suppress(UsageError), listening():
+    with suppress(UsageError), locked():
+        socket_path().unlink(missing_ok=True)
         return True
     return False

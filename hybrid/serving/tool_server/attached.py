@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from hybrid.config import ServiceOptions
 from hybrid.core.errors import Outage, WeightsError
+from hybrid.core.images import home
 from hybrid.core.timing import Stopwatch
 from hybrid.core.types import Finding, Json
 from hybrid.plugins.registry import loaded
@@ -123,6 +124,7 @@ class SharedTools:
         self.timeout_s, self.notices = own.timeout_s, own.notices
         self._lock = threading.Lock()
         self._server: AttachedExecutor | None = None
+        self._unusable = False
         # By tool; None if it runs in `own`.
         self._by_tool: dict[str, AttachedExecutor | None] = {}
         self._answered: set[str] = set()
@@ -180,18 +182,22 @@ class SharedTools:
         """Return the server if a tool may run there; else say why not, if one is up and the tool has weights."""
         name = tool.card.name
         is_file = bool(tool.code) or loaded("tools", name) is tool
+        # The server shares the images and outputs of the cache folder that it lies in.
+        stores = self._cache.store.root == home() / "images" and self._cache.folder in (None, home() / "findings")
+        if not is_file or not stores or self._options.backend == "classical":
+            return None
         try:
-            if not is_file or self._options.backend == "classical" or weights_facts(tool, self._options) is None:
+            if weights_facts(tool, self._options) is None:
                 return None
         except (WeightsError, OSError):
             # The other executor says so.
             return None
         with self._lock:
-            if self._server is None:
+            if self._server is None and not self._unusable:
                 self._server = self._connected(name)
         if self._server is None:
             return None
-        if reason := mismatch(self._server.facts, tool, self._cache, self._options):
+        if reason := mismatch(self._server.facts, tool, self._options):
             self._tell(f"is not used for {name}: it {reason}", reason)
             return None
         log.info("%s: runs in the tool server (process %d)", name, self._server.facts.process)
@@ -201,7 +207,9 @@ class SharedTools:
         try:
             found = connect()
         except ServerUnusable as error:
-            self._tell(f"is not used for {name}: {error}", str(error))
+            # Another try would wait as long.
+            self._unusable = True
+            self._tell(f"is not used for {name}: {error}")
             return None
         return None if found is None else AttachedExecutor(self._cache, self._options, *found)
 

@@ -1,7 +1,7 @@
 """What the outputs of a tool server depend on, and whether a run may use it.
 
 versions(), environment(), weights_facts(tool, options)      # the same on both sides
-mismatch(facts, tool, cache, options)                        # why not, with the fix; None if it may
+mismatch(facts, tool, options)                               # why not, with the fix; None if it may
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from typing import Final
 
 from hybrid.config import AUTO, BackendChoice, ServiceOptions
 from hybrid.plugins.weights import weights_of
-from hybrid.serving.cache import FindingCache
 from hybrid.serving.loader import CUDA
 from hybrid.serving.protocol import ServerFacts
 from hybrid.serving.sources import code_of
@@ -90,13 +89,12 @@ def weights_facts(tool: Tool, options: BackendChoice) -> tuple[str, str, int] | 
     return str(folder.resolve()), digest.hexdigest(), size
 
 
-def mismatch(facts: ServerFacts, tool: Tool, cache: FindingCache, options: ServiceOptions) -> str | None:
+def mismatch(facts: ServerFacts, tool: Tool, options: ServiceOptions) -> str | None:
     """Return why a run must not use the server for a tool, with the fix; None if outputs are the same.
 
     Args:
         facts: those of the server.
         tool: a tool whose weights are on disk.
-        cache: where the run stores images and outputs.
         options: those of the run.
     """
     name = tool.card.name
@@ -109,7 +107,6 @@ def mismatch(facts: ServerFacts, tool: Tool, cache: FindingCache, options: Servi
     here: list[tuple[str, object, object, str]] = [
         ("runs other code", facts.versions, versions(), _restart()),
         ("has another environment", facts.environment, environment(), _restart()),
-        ("uses another cache folder", facts.images.resolve(), cache.store.root.resolve(), _restart()),
         (
             "computes on another device",
             _devices(facts.device, facts.auto),
@@ -130,8 +127,6 @@ def mismatch(facts: ServerFacts, tool: Tool, cache: FindingCache, options: Servi
         ("has loaded other weights", served.weights, place, f"give --weights {name}={served.weights}"),
         ("has loaded weights that have changed", served.files[:12], files[:12], _restart()),
     ]
-    if cache.folder is not None:
-        here.append(("uses another cache folder", facts.findings.resolve(), cache.folder.resolve(), _restart()))
     for what, there, wanted, fix in here:
         if there != wanted:
             return f"{what} ({_difference(there, wanted)}): {fix}"

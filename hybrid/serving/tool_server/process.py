@@ -111,9 +111,9 @@ class ToolServer:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             loop.add_signal_handler(number, self._finish, None)
         store, findings = (home() / "images").absolute(), (home() / "findings").absolute()
-        self._setup = Setup(tuple(sys.path), looked_in(), store, findings, self.options)
+        setup = Setup(tuple(sys.path), looked_in(), store, findings, self.options)
         ended = "its worker process has ended: {}".format
-        self._worker = Worker(WorkerProcess(self._setup, self._hear, lambda reason: self._finish(ended(reason))))
+        self._worker = Worker(WorkerProcess(setup, self._hear, lambda reason: self._finish(ended(reason))))
         loop.add_reader(listener, self._accept, listener)
         tasks = [asyncio.create_task(work) for work in (self._watch(), self._load_all())]
         try:
@@ -214,8 +214,6 @@ class ToolServer:
             options.dtype,
             options.compiled,
             options.unchecked,
-            self._setup.images,
-            self._setup.findings or self._setup.images,
             log_path(),
             self._worker.process.resident_bytes() or 0,
             self._device_bytes,
