@@ -18,6 +18,7 @@ from hybrid.cli import _complete
 from hybrid.cli import _option_types as types
 from hybrid.cli import _options as shared
 from hybrid.cli._field_options import run_option
+from hybrid.cli._help import Grouped
 from hybrid.cli._logging_options import told_options
 from hybrid.cli._options import tables_option
 from hybrid.cli._path import path_option, refuse_taken
@@ -39,7 +40,7 @@ END_S = 10.0
 LOG_LINES = 5
 
 
-@click.command("up")
+@click.command("up", cls=Grouped, rare=("tool_dtype", "tool_compile", "unchecked_weights", "idle"))
 @click.option(
     "--tools",
     "tool_names",

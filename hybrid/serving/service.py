@@ -147,12 +147,11 @@ class CachedTools:
         json_args, looked_at = args.model_dump(mode="json"), [ref.image.sha256 for ref in images]
         computed_by = (answering.backend, answering.version, answering.device, answering.precision)
         rests_on = [[need, part.backend, part.version] for need, parts in needs.items() for part in parts]
-        made_with = (_used_seed(tool, needs, seed), self.options.pictures)
+        made_with = (_used_seed(tool, needs, seed), (pictures := self.options.pictures))
         key = key_of(name, code_of(tool), *computed_by, json_args, *made_with, looked_at, rests_on)
         finding = await self._cached(key, overlays)
         key = key if overlays else without_overlays(key)
-        how = (seed, key if self.cache.folder else "", overlays, self.options.pictures)
-        request = ToolRequest(0, name, answering, json_args, tuple(images), needs, *how)
+        request = ToolRequest(0, name, answering, json_args, tuple(images), needs, seed, key, overlays, pictures)
         # No await before `_shared`: work that cached its output after this lookup is in the table only until then.
         if finding is not None:
             spent.cached = True
