@@ -112,6 +112,12 @@ def shared_option(key: str, **more: Any) -> Callable[[Any], Any]:
     return click.option(*names, **facts, **more)
 
 
+def run_option(long: str) -> Callable[[Any], Any]:
+    """Return the decorator for an option of `hybrid run`, by its long name, for another command."""
+    names, facts = _click_arguments(RUN_FIELDS[long])
+    return click.option(*names, **facts)
+
+
 def _click_arguments(field: OptionField) -> tuple[list[str], dict[str, Any]]:
     option, form = field.option, field.option.form
     # The name, with the negative form of a flag.

@@ -27,6 +27,7 @@ from hybrid.cli._tool_measure import measure
 from hybrid.cli._tool_metrics import metrics
 from hybrid.cli._tool_new import new
 from hybrid.cli._tool_serve import serve
+from hybrid.cli._tool_server import down, status, up
 from hybrid.cli._tool_try import try_
 from hybrid.cli._tool_weights import check, check_learned
 from hybrid.core.error_text import describe_error
@@ -188,5 +189,20 @@ def _print(finding: Finding, *, as_json: bool) -> None:
     click.echo(f"confidence {finding.confidence:.2f}, {finding.backend} backend, version {finding.version}")
 
 
-for _further in (cache, check, fetch, gallery, import_weights, measure, metrics, new, serve, show, try_):
+for _further in (
+    cache,
+    check,
+    down,
+    fetch,
+    gallery,
+    import_weights,
+    measure,
+    metrics,
+    new,
+    serve,
+    show,
+    status,
+    try_,
+    up,
+):
     command.add_command(_further)

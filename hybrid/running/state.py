@@ -62,8 +62,10 @@ _PROBED = {
     ORDER_PROBE: ORDER,
 }
 
+# Manifest key of the tools for which a tool server has answered.
+TOOL_SERVER = "tool_server"
 # Further manifest keys of earlier commands that stay.
-CARRIED = ("options", "notices", "reused_replies")
+CARRIED = ("options", "notices", "reused_replies", TOOL_SERVER)
 
 # Maximum changed questions named in a message.
 SHOWN_OTHERS = 10
@@ -319,6 +321,8 @@ def close_folder(run: ResolvedRun, state: RunState, replies: RunReplies, tell: T
             manifest["connection"] = _connections(run, manifest["connection"])
             if reused:
                 manifest["reused_replies"] = manifest.get("reused_replies", 0) + reused
+            if run.service.served:
+                manifest[TOOL_SERVER] = sorted({*manifest.get(TOOL_SERVER, []), *run.service.served})
             manifest["notices"] = sorted({*manifest.get("notices", []), *run.service.notices})
             _keep_models(run, state, manifest, tell)
             run.folder.write_manifest(manifest)

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from hybrid.config import ServiceOptions
 from hybrid.core.timing import FREE_LOAD_S, Stopwatch
 from hybrid.core.types import Fault
 from hybrid.serving.pipeline import IMPORT, LOAD
-from hybrid.serving.protocol import JobStart, Request, Response
-from hybrid.serving.worker_process import WorkerProcess
+from hybrid.serving.protocol import JobStart, Request, Response, ToWorker
 
 # Maximum seconds for a worker to start.
 START_S = 120.0
@@ -87,11 +87,27 @@ class WorkerEnd:
         return f"{tool} {self.how}" if self.jobs is not None else f"{tool} cost its worker process: {self.how}"
 
 
+class ToolProcess(Protocol):
+    """A worker process (`WorkerProcess`), or the connection to a tool server."""
+
+    def send(self, message: ToWorker) -> None:
+        """Send a message."""
+
+    def resident_bytes(self) -> int | None:
+        """Return its memory in bytes; None if unknown or not limited."""
+
+    def kill(self) -> None:
+        """End it now."""
+
+    def close(self) -> None:
+        """End it and wait until it is gone."""
+
+
 @dataclass
 class Worker:
     """A worker process and its state."""
 
-    process: WorkerProcess
+    process: ToolProcess
     up: bool = False
     silent_s: float = 0.0
     jobs: dict[int, Job] = field(default_factory=dict)

@@ -97,15 +97,7 @@ class Loader:
         requested = self.choice.device
         if requested not in (AUTO, CUDA):
             return tuple(dict.fromkeys(requested.split(",")))
-        # A backend without torch, such as an ONNX one, runs on the CPU.
-        if requested == AUTO and not importable("torch"):
-            return (CPU,)
-        import torch
-
-        count = torch.cuda.device_count() if torch.cuda.is_available() else 0
-        if count or requested == CUDA:
-            return tuple(f"{CUDA}:{number}" for number in range(max(1, count)))
-        return ("mps",) if torch.backends.mps.is_available() else (CPU,)
+        return auto_devices(requested)
 
     def homes(self, name: str) -> tuple[str, ...]:
         """Return the devices on which the learned backend of a tool may have a copy."""
@@ -259,6 +251,19 @@ class Loader:
     def _notice(self, line: str) -> None:
         self.notices.append(line)
         log.warning(line)
+
+
+def auto_devices(requested: str = AUTO) -> tuple[str, ...]:
+    """Return the devices that `auto` or `cuda` means on this machine. Imports torch, if installed."""
+    # A backend without torch, such as an ONNX one, runs on the CPU.
+    if requested == AUTO and not importable("torch"):
+        return (CPU,)
+    import torch
+
+    count = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    if count or requested == CUDA:
+        return tuple(f"{CUDA}:{number}" for number in range(max(1, count)))
+    return ("mps",) if torch.backends.mps.is_available() else (CPU,)
 
 
 def _weight_free(tool: Tool, otherwise: str) -> LoadedBackend:

@@ -256,12 +256,12 @@ class ThreadExecutor(Generic[W]):
                 images = tuple(self._stored(picture, call) for picture in evidence.pictures)
                 facts = (evidence.text, evidence.data, evidence.confidence, ready.card.name, ready.version, images)
                 finding = Finding(*facts, evidence.places)
-                if ready.answering == call.request.answering:
+                if call.request.key and ready.answering == call.request.answering:
                     self.cache.put(call.request.key, finding)
             return finding, ready.answering
 
     def _stored(self, picture: Picture, call: QueuedCall) -> ImageRef:
-        lossy = self.options.pictures == "auto" and call.request.images[picture.of].image.media_type == JPEG
+        lossy = call.request.pictures == "auto" and call.request.images[picture.of].image.media_type == JPEG
         media_type = JPEG if lossy and max(picture.pixels.shape) <= JPEG_SIDE_PX else PNG
         try:
             image = self.store.put_pixels(picture.pixels, media_type)

@@ -1,8 +1,8 @@
-"""The messages about tools between processes: one request, one response, for a worker process and for Ray.
+"""The messages about tools between processes: one request, one response, for a worker process, a tool server and Ray.
 
-A worker process exchanges them as lines (`line`, `LineReader`), a Ray actor as pickled values. They contain image
-references, arguments, descriptions and outputs, but no pixels and no objects, so that nothing sent by a worker is
-executed.
+A worker process and a tool server exchange them as lines (`line`, `LineReader`), a Ray actor as pickled values. They
+contain image references, arguments, descriptions and outputs, but no pixels and no objects, so that nothing sent by a
+worker is executed.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias, get_args
 
-from hybrid.config import ServiceOptions
+from hybrid.config import Pictures, ServiceOptions
 from hybrid.core.types import Fault, Finding, ImageRef, Json, Prompt
 from hybrid.log.codec import codec
 from hybrid.serving.loader import BackendIdentity
@@ -45,10 +45,12 @@ class ToolRequest:
     images: tuple[ImageRef, ...]
     needs: Mapping[str, tuple[Finding, ...]]
     seed: int
-    # Cache key of the output, if this backend makes it.
+    # Cache key of the output, if this backend makes it; empty if the output is not to be cached.
     key: str
     # Whether overlays are drawn.
     overlays: bool = True
+    # How its pictures are stored.
+    pictures: Pictures = "auto"
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +114,8 @@ class LoadResponse:
     number: int
     answering: BackendIdentity
     notices: tuple[str, ...] = ()
+    # The devices that `--device auto` means; empty as long as torch is not imported.
+    auto: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,6 +198,9 @@ class WorkerReady:
 class Heartbeat:
     """Sent periodically while the worker's event loop is responsive."""
 
+    # Memory of GPUs that torch holds.
+    device_bytes: int = 0
+
 
 @dataclass(frozen=True, slots=True)
 class JobStart:
@@ -218,11 +225,60 @@ class JobEnd:
     at: float
 
 
+@dataclass(frozen=True, slots=True)
+class ServedTool:
+    """A network that a tool server has loaded: everything that its outputs depend on, and how often it was used."""
+
+    # Hash of the tool's code.
+    code: str
+    # Where the weights lie, and a hash of their files' names, sizes and times.
+    weights: str
+    files: str
+    answering: BackendIdentity
+    # Size of the weights.
+    bytes: int
+    # How often the server has loaded it, and how often a client found it loaded.
+    loads: int = 0
+    hits: int = 0
+    # Number of calls.
+    requests: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ServerFacts:
+    """The first line of a tool server to a client, which then closes the connection or sends its `Setup`."""
+
+    process: int
+    # Time of its start, by `time.time`.
+    started: float
+    # Versions of Python, hybrid and all installed packages.
+    versions: tuple[str, ...]
+    # The environment variables on which outputs depend.
+    environment: Mapping[str, str]
+    device: str
+    # The devices that `auto` means, if known.
+    auto: str
+    dtype: str
+    compiled: bool
+    unchecked: bool
+    log: Path
+    # Memory of its processes, and of GPUs.
+    bytes: int
+    device_bytes: int
+    # Number of connections that use it.
+    clients: int
+    tools: Mapping[str, ServedTool]
+    # Tools that are not loaded yet, in order.
+    loading: tuple[str, ...] = ()
+    # Tools that could not be loaded, and why.
+    failed: Mapping[str, str] = field(default_factory=dict)
+
+
 Request: TypeAlias = ToolRequest | LoadRequest | NeedRequest | DescribeRequest | RuleRequest
 Response: TypeAlias = ToolResponse | LoadResponse | NeedResponse | RuleResponse | ImportResponse
 ToWorker: TypeAlias = Setup | Request
 FromWorker: TypeAlias = WorkerReady | Heartbeat | JobStart | JobEnd | Response | CallFailure
-Message: TypeAlias = ToWorker | FromWorker
+Message: TypeAlias = ToWorker | FromWorker | ServerFacts
 KINDS: Mapping[bytes, Any] = {kind.__name__.encode(): kind for kind in get_args(Message)}
 
 

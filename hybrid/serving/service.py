@@ -33,6 +33,7 @@ from hybrid.serving.sources import code_of
 from hybrid.serving.stages import tool_errors
 from hybrid.serving.supervisor import ProcessExecutor
 from hybrid.serving.threads import DaemonThreads
+from hybrid.serving.tool_server.attached import SharedTools
 from hybrid.tool import BackendName, Found, Tool
 
 if TYPE_CHECKING:
@@ -87,6 +88,8 @@ class CachedTools:
         self.executor = executor or (
             ProcessExecutor(cache, options) if options.isolated else ThreadExecutor(cache, options, timed_by_watches)
         )
+        # Tools that a tool server has loaded run there, unless the caller has chosen an executor.
+        self._runner: Executor = executor or SharedTools(self.executor, cache, options)
         self._timeouts = Timeouts(self.executor.timeout_s, options.queue_s)
         self._clock = clock
         # The active backend by tool name, as far as known.
@@ -101,6 +104,11 @@ class CachedTools:
     def notices(self) -> list[str]:
         """One line for the user per backend that was unavailable or moved, and per tool that was given up."""
         return self.executor.notices
+
+    @property
+    def served(self) -> frozenset[str]:
+        """The tools for which a tool server has answered."""
+        return self._runner.served if isinstance(self._runner, SharedTools) else frozenset()
 
     async def call(
         self,
@@ -139,11 +147,11 @@ class CachedTools:
         json_args, looked_at = args.model_dump(mode="json"), [ref.image.sha256 for ref in images]
         computed_by = (answering.backend, answering.version, answering.device, answering.precision)
         rests_on = [[need, part.backend, part.version] for need, parts in needs.items() for part in parts]
-        made_with = (_used_seed(tool, needs, seed), self.options.pictures)
+        made_with = (_used_seed(tool, needs, seed), (pictures := self.options.pictures))
         key = key_of(name, code_of(tool), *computed_by, json_args, *made_with, looked_at, rests_on)
         finding = await self._cached(key, overlays)
         key = key if overlays else without_overlays(key)
-        request = ToolRequest(0, name, answering, json_args, tuple(images), needs, seed, key, overlays)
+        request = ToolRequest(0, name, answering, json_args, tuple(images), needs, seed, key, overlays, pictures)
         # No await before `_shared`: work that cached its output after this lookup is in the table only until then.
         if finding is not None:
             spent.cached = True
@@ -156,12 +164,12 @@ class CachedTools:
     def warm(self) -> None:
         """Start whatever takes long to start and costs nothing to have, because a call is likely."""
         if not self._closed:
-            self.executor.warm()
+            self._runner.warm()
 
     def close(self) -> None:
         """Stop answering calls; a caller that still waits gets an `Outage`."""
         self._closed = True
-        self.executor.close()
+        self._runner.close()
         self._threads.shutdown(wait=False)
 
     async def _answering_for(self, tool: Tool) -> BackendIdentity:
@@ -174,7 +182,7 @@ class CachedTools:
         if classical is not None and (self.options.backend == "classical" or tool.backend("learned") is None):
             return self._answering.setdefault(name, BackendIdentity("classical", classical.version, CPU))
         # Loading is charged to no call, because the first caller would pay for all others.
-        make = partial(self.executor.load, tool)
+        make = partial(self._runner.load, tool)
         return self._answering.setdefault(name, await self._shared(f"load {name}", name, make, CallTime()))
 
     async def _needs(
@@ -184,7 +192,7 @@ class CachedTools:
         findings: dict[str, tuple[Finding, ...]] = {}
         for place, need in enumerate(needs_of(tool, backend)):
             if tool.code:
-                make = partial(self.executor.need_args, tool, backend, place, args, dict(findings))
+                make = partial(self._runner.need_args, tool, backend, place, args, dict(findings))
                 # The number makes the key unique, because no two callers share this work.
                 need_arguments = await self._shared(f"need {next(self._numbers)}", tool.card.name, make, spent)
             else:
@@ -226,7 +234,7 @@ class CachedTools:
     async def _compute(self, call: QueuedCall, watch: Stopwatch) -> Finding:
         name = call.tool.card.name
         try:
-            finding, answering = await self.executor.find(call, watch)
+            finding, answering = await self._runner.find(call, watch)
         except HybridError:
             # Its weights may have changed.
             self._answering.pop(name, None)

@@ -24,6 +24,7 @@ import logging
 import sys
 import time
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 from typing import cast
 
@@ -34,7 +35,7 @@ from hybrid.display.loading import loads
 from hybrid.plugins.registry import looked_in
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.executor import MessageExecutor, error_of
-from hybrid.serving.jobs import Job, PendingRequest, Worker, WorkerEnd, judge
+from hybrid.serving.jobs import Job, PendingRequest, ToolProcess, Worker, WorkerEnd, judge
 from hybrid.serving.protocol import (
     CallFailure,
     DescribeRequest,
@@ -74,6 +75,10 @@ TICK_S = 1.0
 class ProcessExecutor(MessageExecutor):
     """Runs tools in a worker process, one per event loop."""
 
+    # Whether a lost process is replaced, and the error of requests that no process will answer.
+    restarts = True
+    lost: type[Outage] = Outage
+
     def __init__(self, cache: FindingCache, options: ServiceOptions) -> None:
         super().__init__()
         self.cache, self.options = cache, options
@@ -85,6 +90,10 @@ class ProcessExecutor(MessageExecutor):
         if self._closed:
             raise Outage("the tool service is closed")
         return await self._in_loop().ask(request, watch)
+
+    def start(self, setup: Setup, on_message: Callable[[Message], None], on_end: Callable[[str], None]) -> ToolProcess:
+        """Start a process. Raises `OSError` if that is not possible."""
+        return WorkerProcess(setup, on_message, on_end)
 
     async def describe(self, package: str, name: str) -> ImportResponse:
         """Import a tool, or another plug-in, only in the worker process.
@@ -156,7 +165,7 @@ class _Supervisor:
     async def ask(self, request: Request, watch: Stopwatch) -> Response:
         """Return the worker's response to one request."""
         if self._dead is not None:
-            raise Outage(self._dead)
+            raise self._executor.lost(self._dead)
         if request.tool in self._refused:
             raise ToolError(self._refused[request.tool])
         self._numbers += 1
@@ -213,7 +222,7 @@ class _Supervisor:
         findings = None if cache.folder is None else cache.folder.absolute()
         setup = Setup(tuple(sys.path), looked_in(), cache.store.root.absolute(), findings, self._options)
         try:
-            process = WorkerProcess(setup, self._hear, lambda reason: self._lose(WorkerEnd(reason)))
+            process = self._executor.start(setup, self._hear, lambda reason: self._lose(WorkerEnd(reason)))
         except OSError as error:
             self._give_up(f"no worker process for the tools can be started: {error}")
             return
@@ -227,7 +236,7 @@ class _Supervisor:
         loads(self, ())
         # Nobody waits in a closed event loop.
         for pending in [] if self._loop.is_closed() else list(self._pending.values()):
-            self._settle(pending, Outage(reason))
+            self._settle(pending, self._executor.lost(reason))
 
     def _settle(self, pending: PendingRequest, outcome: Response | HybridError) -> None:
         """Finish a request, which is then no longer pending."""
@@ -297,13 +306,10 @@ class _Supervisor:
             return
         jobs = tuple(worker.jobs.values()) if end.jobs is None else end.jobs
         sent = [pending for pending in self._pending.values() if pending.sent]
-        for job in worker.jobs.values():
-            job.end()
-        worker.process.kill()
-        self._worker = None
-        # The next worker has not been sent anything.
-        for pending in self._pending.values():
-            pending.sent = False
+        self._drop(worker)
+        if not self._executor.restarts:
+            self._give_up(end.how)
+            return
         if not worker.up:
             self._starts += 1
             if self._starts >= MAX_STARTS:
@@ -329,6 +335,15 @@ class _Supervisor:
         if len(jobs) == 1:
             self._count_load(jobs[0], end)
         self._dispatch_pending()
+
+    def _drop(self, worker: Worker) -> None:
+        """Kill the worker; the next one has not been sent anything."""
+        for job in worker.jobs.values():
+            job.end()
+        worker.process.kill()
+        self._worker = None
+        for pending in self._pending.values():
+            pending.sent = False
 
     def _count_load(self, job: Job, end: WorkerEnd) -> None:
         # For a description, the caller keeps the error.

@@ -31,6 +31,7 @@ from hybrid.serving.cache import FindingCache
 from hybrid.serving.channel import ThreadChannel
 from hybrid.serving.described import description_of
 from hybrid.serving.executor import QueuedCall, failure_of
+from hybrid.serving.loader import auto_devices
 from hybrid.serving.pipeline import IMPORT, ThreadExecutor
 from hybrid.serving.protocol import (
     DescribeRequest,
@@ -177,7 +178,16 @@ async def _serve(sock: socket.socket, channel: ThreadChannel, setup: Setup) -> N
     channel.send(WorkerReady())
     while True:
         await asyncio.sleep(setup.options.silence_s / SIGNS)
-        channel.send(Heartbeat())
+        channel.send(Heartbeat(_device_bytes()))
+
+
+def _device_bytes() -> int:
+    """Return the memory of GPUs that torch holds; 0 while another thread imports it."""
+    cuda: Any = getattr(sys.modules.get("torch"), "cuda", None)
+    try:
+        return sum(map(cuda.memory_reserved, range(cuda.device_count()))) if cuda.is_initialized() else 0
+    except AttributeError:
+        return 0
 
 
 class Desk:
@@ -213,7 +223,10 @@ class Desk:
         tool = self._tools[request.tool]
         match request:
             case LoadRequest():
-                return LoadResponse(number, await pipeline.load(tool, number))
+                answering = await pipeline.load(tool, number)
+                # Another thread may have imported it only in part, but not after a network was loaded.
+                has_torch = answering.backend == "learned" and "torch" in sys.modules
+                return LoadResponse(number, answering, auto=",".join(auto_devices()) if has_torch else "")
             case NeedRequest(backend=backend, place=place, findings=findings):
                 with tool_errors():
                     args = tool.parse(request.args)

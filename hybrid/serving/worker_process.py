@@ -16,9 +16,10 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import BinaryIO
 
 from hybrid.core.secrets import redact
 from hybrid.display.loading import OTHER_BARS
@@ -121,6 +122,13 @@ def _started(sock: socket.socket) -> subprocess.Popen[bytes]:
         pass_fds=(fd,),
         env={**_environment(), "PYTHONPATH": os.pathsep.join(places)},
         process_group=0,
+    )
+
+
+def start_detached(words: Sequence[str], output: BinaryIO) -> subprocess.Popen[bytes]:
+    """Start a process that outlives this one and its terminal, with the environment of a worker."""
+    return subprocess.Popen(  # noqa: S603 - this program
+        words, stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=_environment(), start_new_session=True
     )
 
 

@@ -19,7 +19,13 @@ SERVED = ("--model", "openai:m", "--base-url", "http://127.0.0.1:9/v1")
 # Commands that go on until somebody ends them, or take minutes: they are called in ways that fail only.
 WAITING: frozenset[Words] = frozenset(
     {
-        *(("view",), ("models", "serve"), ("tools", "serve"), ("quickstart",), ("tools", "gallery"), ("tools", "try")),
+        ("view",),
+        ("models", "serve"),
+        ("tools", "serve"),
+        ("quickstart",),
+        ("tools", "gallery"),
+        ("tools", "try"),
+        ("tools", "up"),
         ("rollouts",),
     }
 )
@@ -78,6 +84,7 @@ class Given:
             ("tools", "measure"): ("saliency", "--fixations", str(self._fixations())),
             ("tools", "run"): ("markers", image),
             ("tools", "try"): ("markers", image),
+            ("tools", "up"): ("--tools", "depth"),
             ("models", "serve"): ("vllm:tiny",),
             ("tools", "fetch"): ("depth", "--dry-run"),
             ("tools", "new"): ("glow", "--tool-path", out),
