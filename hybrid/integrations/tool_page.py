@@ -21,6 +21,8 @@ from threading import Lock
 from typing import Any
 from urllib.parse import urlsplit
 
+from hybrid.core.images import FORMATS
+from hybrid.core.slow_images import slow_structure
 from hybrid.core.types import Json
 from hybrid.display.local_server import LocalHandler, LocalServer
 from hybrid.integrations.tool_process import ToolProcess
@@ -167,15 +169,22 @@ class _Handler(LocalHandler):
         return HTTPStatus.REQUEST_ENTITY_TOO_LARGE if int(length) > most else None
 
     def _send_photo(self, name: str) -> None:
-        from PIL import Image
-
         try:
             data = self.server.photo(int(name)).read_bytes()
-            with Image.open(io.BytesIO(data)) as image:
-                media_type = image.get_format_mimetype() or ""
+            media_type = _media_type(data)
         except (ValueError, IndexError, OSError):
             media_type = ""
         if media_type.startswith("image/"):
             self.respond(HTTPStatus.OK, media_type, data)
         else:
             self.respond(HTTPStatus.NOT_FOUND)
+
+
+def _media_type(data: bytes) -> str:
+    """Return the media type of an image file, or "" if it is slow to open. Raises `OSError` if it is not an image."""
+    from PIL import Image
+
+    if slow_structure(data):
+        return ""
+    with Image.open(io.BytesIO(data), formats=FORMATS) as image:
+        return image.get_format_mimetype() or ""

@@ -79,6 +79,19 @@ def not_a_number() -> bytes:
     return saved(picture(), "TIFF", resolution=72.0).replace(struct.pack("<II", 72, 1), struct.pack("<II", 0, 0))
 
 
+def many_scans(scans: int) -> bytes:
+    """Return a progressive JPEG whose first scan is repeated."""
+    data = saved(picture(), "JPEG", progressive=True)
+    first = data.index(b"\xff\xda")
+    scan = data[first : data.index(b"\xff", first + 20)]
+    return data[:first] + scan * scans + data[first + len(scan) :]
+
+
+def long_comment(size: int) -> bytes:
+    """Return a GIF with a comment of `size` bytes."""
+    return saved(picture(), "GIF", comment=b"A" * size)
+
+
 def profile() -> bytes:
     """An embedded colour profile."""
     return ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
@@ -130,6 +143,8 @@ BROKEN: Final[Mapping[str, Case]] = {
     "bomb in a comment": Case(
         lambda: png(4, 4, b"\0" * 20, chunk(b"zTXt", b"note\0\0" + zlib.compress(b"A" * 80_000_000))), None
     ),
+    "JPEG of many scans": Case(lambda: many_scans(200), None),
+    "GIF with a long comment": Case(lambda: long_comment(1_100_000), None),
     "wrong checksum": Case(lambda: PNG[:60] + bytes([PNG[60] ^ 255]) + PNG[61:], None),
 }
 

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from hybrid.benchmarks._shared import rows
 from hybrid.core.errors import DataError
 from hybrid.core.images import ImageStore
 from hybrid.core.types import BrokenQuestion, Question
@@ -179,6 +180,22 @@ def blink(tmp_path: Path) -> Path:
     table(tmp_path / "data" / "Counting" / "val-0.parquet", blink_rows("Counting", GOOD))
     table(tmp_path / "data" / "Spatial_Relation" / "val-0.parquet", blink_rows("Spatial_Relation", GOOD))
     return tmp_path / "data"
+
+
+def test_a_file_with_a_row_group_past_the_limit_costs_its_rows(
+    blink: Path, store: ImageStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = blink / "Counting" / "val-0.parquet"
+    table(path, [{**row, "prompt": "A" * 3000} for row in blink_rows("Counting", GOOD)])
+    metadata = pq.ParquetFile(path).metadata
+    largest = max(metadata.row_group(group).total_byte_size for group in range(metadata.num_row_groups))
+    assert len(sound(read("blink", blink, store))) == 12
+    monkeypatch.setattr(rows, "MAX_GROUP_BYTES", largest - 1)
+    results = read("blink", blink, store)
+    assert {identity.split("_")[1] for identity in sound(results)} == {"Spatial"}
+    assert [fault.partition("parquet ")[2] for fault in broken(results).values()] == [
+        f"has a row group of {largest:,} bytes; at most {largest - 1:,} are read: write it with fewer rows in a group"
+    ]
 
 
 def spoil_pages(path: Path, column: str, group: int) -> None:

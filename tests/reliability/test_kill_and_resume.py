@@ -101,8 +101,8 @@ def test_a_killed_run_of_weights_in_this_process_goes_on(
         str(questions(count)),
         "--model",
         f"hf:{weights}",
-        "--model-arg",
-        "max_tokens=8",
+        "--max-tokens",
+        "8",
     ]
     values += ["--solver", "mllm", "--concurrency", "2", "--out"]
     killed, full = Files(tmp_path / "killed", "mllm"), Files(tmp_path / "whole", "mllm")

@@ -13,10 +13,12 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from hybrid.core import slow_images
 from hybrid.integrations.tool_page import MAX_CALL_BYTES, ToolPage, same_calls
 from hybrid.integrations.tool_process import ToolProcess, ToolProcessOptions
 from hybrid.plugins.registry import folders
 from tests.hybrid.report.conftest import CHROMIUM, HANGS_MS
+from tests.image_bytes import saved
 from tests.servers import listening
 
 pytestmark = pytest.mark.system
@@ -121,6 +123,14 @@ def test_a_picture_that_is_sent_is_kept_and_served(trial: Trial) -> None:
     status, answer = trial.send("POST", "/photos", b"<html>", Content_Type="application/octet-stream")
     assert trial.send("GET", f"/photos/{answer['number']}")[0] == 404
     assert "image" in trial.call([answer["number"]])["error"]
+
+
+def test_a_picture_that_is_slow_to_open_is_not_opened(trial: Trial, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = saved(Image.new("L", (8, 8)), "JPEG", progressive=True)
+    _, answer = trial.send("POST", "/photos", data, Content_Type="application/octet-stream")
+    assert trial.send("GET", f"/photos/{answer['number']}") == (200, data)
+    monkeypatch.setattr(slow_images, "MAX_SCANS", 1)
+    assert trial.send("GET", f"/photos/{answer['number']}")[0] == 404
 
 
 def test_what_a_tool_refuses_is_an_answer(trial: Trial) -> None:
