@@ -1,4 +1,4 @@
-"""Broken images and broken tables in every benchmark: each is handled or named, and none costs another question."""
+"""Broken images and broken tables in every benchmark: each is used or named, and none costs another question."""
 
 import json
 import math
@@ -26,7 +26,7 @@ NUMBERED = tuple(enumerate(NAMES))
 
 
 def read(name: str, folder: Path, store: ImageStore, **selected: str) -> dict[str, Question | BrokenQuestion]:
-    """Every question by id, after the fingerprint over the files that decide them."""
+    """Return every question by id, after computing the fingerprint of the files that define them."""
     benchmark = load("hybrid.benchmarks", name)
     source = mount(benchmark, str(folder), split=None, tasks=(), settings=selected, store=store).source
     fingerprint(benchmark.files(source), source.folder)
@@ -34,7 +34,7 @@ def read(name: str, folder: Path, store: ImageStore, **selected: str) -> dict[st
 
 
 def broken(results: dict[str, Question | BrokenQuestion]) -> dict[str, str]:
-    """Of the broken questions, why, by id; each on one line of bounded length."""
+    """Return reasons of the broken questions by id; each on one line of bounded length."""
     faults = {question.id: question.error for question in results.values() if isinstance(question, BrokenQuestion)}
     assert all("\n" not in fault and len(fault) < 1000 for fault in faults.values())
     return faults
@@ -98,7 +98,7 @@ def mvp_row(number: int) -> dict[str, Any]:
 
 
 def mvp_folder(folder: Path, pictures: Sequence[bytes]) -> Path:
-    """Yes/no questions, one a picture; without the rotations, which other tests have."""
+    """Write yes/no questions, one per picture; without the rotations, which other tests cover."""
     (folder / "Images" / "Single_Images").mkdir(parents=True)
     for number, data in enumerate(pictures):
         (folder / "Images" / "Single_Images" / f"{number}_s.jpg").write_bytes(data)
@@ -108,7 +108,7 @@ def mvp_folder(folder: Path, pictures: Sequence[bytes]) -> Path:
 
 
 def actiview_folder(folder: Path, pictures: Sequence[bytes]) -> Path:
-    """One question a picture, which is each of the seven of its row."""
+    """Write one question per picture, which is each of the seven of its row."""
     (folder / "asset").mkdir(parents=True)
     (folder / "images").mkdir()
     rows = []
@@ -136,7 +136,7 @@ def sap_folder(folder: Path, pictures: Sequence[bytes]) -> Path:
     return folder
 
 
-# For each benchmark the builder of a folder with one question a picture, their ids, and the settings to read it.
+# For each benchmark the builder of a folder with one question per picture, their ids, and the settings to read it.
 MADE: dict[str, tuple[Callable[[Path, Sequence[bytes]], Path], Callable[[int], str], dict[str, str]]] = {
     "blink": (blink_folder, lambda n: f"val_Counting_{n}", {}),
     "hvsbench": (hvs_folder, lambda n: f"Q2_{n}", {}),
@@ -228,7 +228,7 @@ def test_a_page_of_ids_that_does_not_decode_costs_its_rows(blink: Path, store: I
 
 
 def spoilt(kind: str, path: Path) -> None:
-    """One file of a benchmark made unusable."""
+    """Make one file of a benchmark unusable."""
     data = path.read_bytes()
     rows = pq.read_table(path)
     match kind:

@@ -1,4 +1,4 @@
-"""Refused are image files that are small and slow to open; limits are lowered here, so that no file is slow."""
+"""Image files that are small and slow to open are refused; limits are lowered here, so that no file is slow."""
 
 import io
 import re
@@ -74,7 +74,7 @@ def test_comments_count_up_to_the_second_frame() -> None:
     assert slow_images.comment_bytes(data[: places[0]] + extension * 2 + data[places[0] :]) == 1100
 
 
-# Blocks that would be a comment of two bytes if they were read from their second byte on.
+# Blocks that look like a comment of two bytes if they are read from their second byte.
 BLOCKS = b"\x06!\xfe\x02ab\0\0"
 EARLY_END = b"!\xff\x0bNETSCAPE2.0\0"
 

@@ -1,4 +1,4 @@
-"""Tools from functions: what the signature says, known answers, rules, needs, and what is refused."""
+"""Tools from functions: schema from the signature, known answers, rules, dependencies, and refusals."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -35,7 +35,7 @@ class Light(ToolOutput):
 
 @tool(limits=LIMITS)
 def light(image: Image, side: Literal["all", "left"] = "all", factor: float = 1.0) -> Light:
-    """Says how light an image is, as a whole.
+    """Says how light an image is on average.
 
     The mean of all channels.
 
