@@ -222,7 +222,7 @@ def _described(data: bytes, sha256: str, source: str, *, decodes: bool) -> tuple
         if words is None or any(word in data for word in words):
             # Before loading: Pillow rotates a TIFF on load and drops the tag.
             orientation = picture.getexif().get(EXIF_ORIENTATION)
-            # The size of a TIFF is that after this turn, but for an orientation that only its XMP has.
+            # The size of a TIFF already includes the rotation, unless only its XMP has the orientation.
             by_tag = form == "TIFF" and EXIF_ORIENTATION in getattr(picture, "tag_v2", {})
             on_its_side = orientation in ON_ITS_SIDE and not by_tag
         if not decodes:

@@ -1,9 +1,9 @@
-"""The page of `hybrid tools try`: drop a picture, set the arguments, see what the tool says.
+"""The page of `hybrid tools try`: drop a picture, set the arguments, and see the tool's output.
 
     with ToolProcess(setup) as process, ToolPage(process, photos, words) as server:
         server.serve_forever()                     # http://127.0.0.1:PORT/
 
-GET /tool.json describes the tool; POST /photos keeps the bytes of a picture; POST /call runs the tool. What was sent is
+GET /tool.json describes the tool; POST /photos stores the bytes of a picture; POST /call runs the tool. Uploads are
 kept in a temporary folder until the server ends. docs/security.md says who can reach it.
 """
 
@@ -67,7 +67,7 @@ class ToolPage(LocalServer):
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def keep(self, data: bytes) -> int:
-        """Keep a picture, and return its number."""
+        """Store a picture, and return its number."""
         with self._lock:
             number = len(self._photos)
             path = self._folder / f"photo-{number}"
@@ -90,7 +90,7 @@ class ToolPage(LocalServer):
         return {**{key: value for key, value in about.items() if key != "files"}, "photos": given}
 
     def call(self, numbers: Sequence[int], args: Mapping[str, Json]) -> dict[str, Any]:
-        """Run the tool on pictures, and say how to make the same call elsewhere. Raises `IndexError`."""
+        """Run the tool on pictures, and return the same call in other forms. Raises `IndexError`."""
         photos = [self.photo(number) for number in numbers]
         answer = self.process.call(photos, args)
         names = [

@@ -35,7 +35,7 @@ class Light(ToolOutput):
 
 @tool(limits=LIMITS)
 def light(image: Image, side: Literal["all", "left"] = "all", factor: float = 1.0) -> Light:
-    """Says how light an image is on average.
+    """Says how light an image is, as a whole.
 
     The mean of all channels.
 
