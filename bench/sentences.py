@@ -59,7 +59,7 @@ from hybrid.stats import Design as Plan
 from hybrid.stats import combine, contrast, detectable, detectable_difference
 
 TASKS: Final = tuple(sorted(BLINK_TASKS))
-# Share of the questions about which the model with tools calls one.
+# Share of the questions for which the model with tools calls a tool.
 CALLED: Final = 0.7
 MEMORY: Final = Path("/dev/shm")  # noqa: S108 - of this machine's own
 

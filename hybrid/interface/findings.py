@@ -119,7 +119,7 @@ class RunnableTool:
             backend: which code may answer.
             weights: folder or hub id for the learned backend; a mapping by tool if it needs others.
             device: `cpu`, `mps`, `cuda` or `cuda:N,cuda:M`.
-            seed: for tools that draw lots.
+            seed: for tools that use random numbers.
             args: the tool's own arguments, as `hybrid tools show NAME` lists them.
 
         Raises:
