@@ -2,7 +2,7 @@
 
 Answers are simulated, and the benchmarks' own `summarise` computes metrics from them. Every cluster (a pair of images,
 a question with its shuffles) has its own difficulty: the probability that a row is right is one of `DIFFICULTIES`. The
-second solver knows a share `gain` of what the first does not; without a gain, the two differ only by chance.
+second solver knows a share `gain` of the questions that the first gets wrong; without a gain, they differ by chance.
 """
 
 from __future__ import annotations

@@ -209,7 +209,7 @@ def looks_by_chance_find_nothing(folder: Path, rng: np.random.Generator) -> bool
 
 
 def looks_are_counted(folder: Path, rng: np.random.Generator) -> bool:
-    """Of 120 crops about 60 % hold the annotated box, and only these help: both shares are said as counted here."""
+    """Of 120 crops about 60 % contain the annotated box, and only these help: both printed shares are correct."""
     request, values, there = annotated_questions(rng, 120), np.ones(120, bool), rng.random(120) < 0.6
     wanted = [annotation.place for question in request for annotation in question.evidence]
     boxes = [[box_around(place) if hit else _away(place)] for place, hit in zip(wanted, there, strict=True)]  # type: ignore[arg-type]
@@ -231,7 +231,7 @@ def other_words_that_change_nothing(folder: Path, rng: np.random.Generator) -> b
 
 
 def words_that_carry_the_gain(folder: Path, rng: np.random.Generator) -> bool:
-    """A model that understands one wording alone: the sentence says so, with the difference as counted here."""
+    """A model that understands only one wording: the sentence reports it, with the difference counted here."""
     values, alone = np.ones(120, bool), rng.random(120) < 0.4
     right = np.where(rng.random(120) < 0.6, True, alone)
     real = {"controller": DrawnSolver(right, values), "mllm": DrawnSolver(alone)}

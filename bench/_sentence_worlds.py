@@ -38,7 +38,7 @@ EXPORTS = (
 
 
 def questions(size: int, pictures: int = 0, tasks: Sequence[str] = ("Jigsaw",)) -> list[Question]:
-    """Questions of BLINK's tasks in turn; with `pictures` so many are shared by all of them in turn."""
+    """Return questions of BLINK's tasks in turn; with `pictures`, all of them share this number of pictures in turn."""
     results = []
     for number in range(size):
         text = number % pictures if pictures else number
@@ -149,7 +149,7 @@ def the_way_to_the_ceiling_is_bounded(folder: Path, rng: np.random.Generator) ->
 
 
 def refusing_raises_nobody(folder: Path, rng: np.random.Generator) -> bool:
-    """By default what is refused is wrong, as BLINK's script counts it: values are right answers / questions."""
+    """By default refusals are wrong, as in BLINK's script: values are right answers / questions."""
     request, answers = questions(SIZE), {"mllm": rng.random(SIZE) < 0.6, "text_only": rng.random(SIZE) < 0.7}
     refused = {"text_only": rng.random(SIZE) < 0.4}
     run = write_run(folder / "run", request, answers, refused=refused)
@@ -160,7 +160,7 @@ def refusing_raises_nobody(folder: Path, rng: np.random.Generator) -> bool:
 
 
 def a_page_has_one_verdict(folder: Path, rng: np.random.Generator) -> bool:
-    """Tasks of a difference near the limit: sections agree on p (Holm), and the sentence names the tasks that hold."""
+    """Tasks with a difference near the limit: sections agree on p (Holm), and the sentence names significant tasks."""
     request = questions(3 * SIZE, tasks=("Counting", "Jigsaw", "Relative_Depth"))
     effect = np.array([0.4 if question.task == "Jigsaw" else 0.1 for question in request])
     alone = rng.random(len(request)) < 0.5
@@ -176,7 +176,7 @@ def a_page_has_one_verdict(folder: Path, rng: np.random.Generator) -> bool:
 
 
 def lost_rules_are_no_zeros(folder: Path, rng: np.random.Generator) -> bool:
-    """The tool of the run lies nowhere any more: its findings are not judged, which the section says."""
+    """The run's tool no longer exists: its outputs are not judged, and the section reports that."""
     facts: Json = {"path": str(folder / "nowhere"), "sha256": "0" * 64, "routes": ["Jigsaw"]}
     request, answers = questions(SIZE), {"controller": rng.random(SIZE) < 0.7, "mllm": rng.random(SIZE) < 0.5}
     run = write_run(folder / "run", request, answers, tool="nearer")

@@ -1,4 +1,4 @@
-"""The arbiter's rule and simpler ones, out of fold and held out, where a tool and an MLLM answered.
+"""The arbiter's rule and simpler ones, out of fold and held out, on questions that a tool and an MLLM answered.
 
     python -m bench.arbiter --recorded ../shared/data/blink_outputs    # bench/results/rivals.md
 
@@ -33,7 +33,7 @@ from hybrid.solving.trust import MODEL, MODEL_WEIGHT, TOOL_WEIGHT, Measurement, 
 
 FOLDS: Final = 5
 TOOL: Final = ("tool", "learned")
-# Weight of the logistic regression's penalty: next to none, so that it has an answer where one side never loses.
+# Weight of the logistic regression's penalty: almost none, so that a solution exists if one side never loses.
 RIDGE: Final = 0.1
 
 
@@ -45,7 +45,7 @@ class Duel:
     task: str
     tool: float
     model: float
-    # Of the tool, before anything was measured.
+    # Prior of the tool, before anything was measured.
     claimed: AnswerConfidence
     # Accuracy credited to an MLLM that was not measured.
     usual: float
@@ -85,7 +85,7 @@ def logistic(expected: Sequence[Duel], request: Sequence[Duel]) -> Sequence[bool
 
 
 def arbiter(duels: Sequence[Duel], request: Sequence[Duel]) -> Sequence[bool]:
-    """With what `hybrid calibrate` would write of the other folds."""
+    """Apply the rule with the trust file that `hybrid calibrate` would write from the other folds."""
     results = []
     for item in duels:
         results.append(CountedAnswer(item.id, item.id, (*TOOL, item.task), item.claimed.said, item.tool, item.claimed))
@@ -114,7 +114,7 @@ RULES: Final[Mapping[str, Rule]] = {
 
 
 def out_of_fold(duels: Sequence[Duel]) -> dict[str, list[float]]:
-    """By rule what was right (1) or wrong (0), and `better part`: that of the part that is better over a whole task."""
+    """Return by rule what was right (1) or wrong (0); `better part` is the part that is better over a whole task."""
     right: dict[str, list[float]] = {name: [] for name in (*RULES, "better part")}
     better = {
         task: sum(duel.tool - duel.model for duel in duels if duel.task == task) >= 0
@@ -133,7 +133,7 @@ def out_of_fold(duels: Sequence[Duel]) -> dict[str, list[float]]:
     return right
 
 
-# What a tool states, in log-odds, whose answer is right with these.
+# Log-odds stated by a tool whose answers are right with these log-odds.
 KINDS: Final[Mapping[str, Callable[[float, random.Random], float]]] = {
     "honest": lambda true, draw: true,
     "overstates": lambda true, draw: 2 * true,
@@ -141,14 +141,14 @@ KINDS: Final[Mapping[str, Callable[[float, random.Random], float]]] = {
     "says nothing": lambda true, draw: 1.0,
     "noise": lambda true, draw: draw.gauss(1.0, 1.2),
 }
-# Of tool and MLLM on three tasks, about.
+# Approximate accuracies of tool and MLLM on three tasks.
 SKILLS: Final = {
     "either": ((0.80, 0.60), (0.60, 0.75), (0.70, 0.70)),
     "alike": ((0.70, 0.70),) * 3,
     "both high": ((0.90, 0.875),) * 3,
 }
 SIZES: Final = (20, 50, 100)
-# Standard deviation, in log-odds, of what makes a question hard for both.
+# Standard deviation, in log-odds, of a question's hardness that both share.
 SHARED: Final = (0.0, 1.5)
 
 
@@ -157,7 +157,7 @@ def simulated(skills: str, kind: str, size: int, shared: float, seed: int) -> li
     draw, duels = random.Random(f"{skills}/{kind}/{size}/{shared}/{seed}"), []
     for task, (of_tool, of_model) in enumerate(SKILLS[skills]):
         for number in range(size):
-            # Steeper than the accuracy asked for, of which the spread below takes some.
+            # Steeper than the requested accuracy, of which the spread below takes some.
             true, ease = draw.gauss(1.15 * log_odds(of_tool), 1.2), draw.gauss(0.0, shared)
             right = draw.random() < probability(true + ease), draw.random() < probability(log_odds(of_model) + ease)
             claimed = AnswerConfidence(0.5, probability(KINDS[kind](true, draw)), n=TOOL_WEIGHT)
@@ -192,13 +192,13 @@ def recorded_pairs(folder: Path, prior: PriorAccuracy) -> dict[str, list[Duel]]:
 
 
 def questions(duels: Sequence[Duel]) -> list[dict[str, float]]:
-    """What the rules reached on each question."""
+    """Return the results of the rules on each question."""
     right = out_of_fold(duels)
     return [dict(zip(right, row, strict=True)) for row in zip(*right.values(), strict=True)]
 
 
 def designs(repeats: int) -> Iterator[tuple[str, list[dict[str, float]]]]:
-    """By size, statements and shared hardness what the rules reached in each repeat, skills of all kinds together."""
+    """Return the rules' results in each repeat by size, statements and shared hardness, over all kinds of skill."""
 
     def reached(duels: Sequence[Duel]) -> dict[str, float]:
         return {name: mean(right) for name, right in out_of_fold(duels).items()}
@@ -209,7 +209,7 @@ def designs(repeats: int) -> Iterator[tuple[str, list[dict[str, float]]]]:
 
 
 def table(title: str, groups: Mapping[str, Sequence[Mapping[str, float]]]) -> Table:
-    """A row a group, the mean over what was drawn of it; the last columns are the arbiter's differences.
+    """Return a row per group, with the mean over its draws; the last columns are the arbiter's differences.
 
     The standard error is that of the difference to the best rival, over draws or over questions.
     """
@@ -237,7 +237,7 @@ ELSEWHERE: Final = (0.0, 0.4)
 
 
 def losses(size: int, value: float, elsewhere: float, draws: int) -> list[tuple[float, float]]:
-    """For each of `LEADS` what is lost per answer, 0..1, by replacing a better answer and by keeping a worse one.
+    """Return for each of `LEADS` the loss per answer, 0..1, by replacing a better answer and by keeping a worse one.
 
     Tool and MLLM, as often the one the better as the other, are each counted on `size` questions.
     """
@@ -304,14 +304,14 @@ def held_out(pairs: Mapping[str, Sequence[Duel]]) -> Table:
     return Table("held out", tuple(map(Column, heads)), tuple(rows))
 
 
-# A specialist of BLINK's Relative_Depth that was counted better than it is: right on so many of so many items, and its
+# A specialist of BLINK's Relative_Depth whose measured accuracy is too high: right on this many of its items, and its
 # accuracy on others.
 COUNTED: Final = (47, 62)
 ELSEWHERE_RIGHT: Final = 42 / 62
 
 
 def overcounted(draws: int) -> Table:
-    """With such a specialist MLLMs of several accuracies, each counted on as many items: the combined accuracy."""
+    """Return the combined accuracy for MLLMs of several accuracies with such a specialist, on equally many items."""
     benchmark: Benchmark = load("hybrid.benchmarks", "blink")
     usual, (right, n) = benchmark.card.prior_accuracy.accuracy["Relative_Depth"], COUNTED
     key, unmeasured = (*TOOL, ""), AnswerConfidence(0.5, n=TOOL_WEIGHT)

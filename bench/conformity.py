@@ -1,7 +1,7 @@
 """Behaviours of servers and models that break tool-call loops: one small server for each, and the outcome.
 
 python -m bench.conformity                    every behaviour of bench/conformity.toml, as a page
-python -m bench.conformity --only Gemini      those whose name or reference holds the text
+python -m bench.conformity --only Gemini      those whose name or reference contains the text
 python -m bench.conformity --out bench/results/conformity.md
 """
 

@@ -74,7 +74,7 @@ class Measured:
     width: float
     # Share without an interval; it counts as not covered and in no width.
     missing: float
-    # Share with p < 0.05: the type I error where the true difference is 0, else the power.
+    # Share with p < 0.05: the type I error if the true difference is 0, else the power.
     rejected: float | None = None
 
     @classmethod
@@ -116,7 +116,7 @@ def of_shares(
     simulations: int,
     abstained: float = 0.0,
 ) -> Measured:
-    """Intervals of one solver that is right with a probability for each stratum, where it does not abstain."""
+    """Intervals of one solver with a given accuracy per stratum on the questions that it does not abstain from."""
     right = np.array(shares) * (1 - abstained)
     kinds = np.stack([right, np.full_like(right, abstained), 1 - abstained - right], axis=1)
     truth = _mean(design, right + CHANCE * abstained)
@@ -213,7 +213,7 @@ def designs() -> tuple[Design, ...]:
 
 
 def pairs(design: Design) -> tuple[IntervalPair, ...]:
-    """The truths under which two solvers are compared; the last one only where one stratum outweighs the others."""
+    """Return the truths under which two solvers are compared; the last one only if one stratum outweighs the others."""
     values = (
         IntervalPair("equal, 0.2 each", (0.2,), (0.2,)),
         IntervalPair("equal, 0.05 each", (0.05,), (0.05,)),

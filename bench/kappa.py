@@ -39,7 +39,7 @@ class Measured:
     rows: str
     setting: str
     truth: float
-    # Coverage of kappa's interval, with a missing interval as not covering; None for the tests of shared mistakes.
+    # Coverage of kappa's interval, where a missing interval does not cover; None for the tests of shared mistakes.
     coverage: float | None
     width: float | None
     # Share without an interval or p value.

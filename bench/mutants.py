@@ -45,9 +45,9 @@ SUBJECTS: Mapping[str, Subject] = {
 
 
 def configuration(subject: Subject) -> str:
-    """The lines of pyproject.toml that mutmut reads; its lists and numbers are written as those of JSON."""
+    """The lines of pyproject.toml that mutmut reads; its lists and numbers are written as in JSON."""
     marks = f"not shared_data and not slow{'' if subject.system else ' and not system'}"
-    # Without slow tests, simplest examples and mutmut's patience of fifteen times what the tests took.
+    # Without slow tests, search for simple examples and mutmut's timeout of fifteen times the tests' duration.
     quick = ["-n", "0", "-p", "no:cacheprovider", "-m", marks, "--hypothesis-profile", "unshrunk"]
     settings = {"source_paths": subject.sources, "also_copy": [*ROOMS, "pyproject.toml"]}
     settings |= {"pytest_add_cli_args": quick, "pytest_add_cli_args_test_selection": subject.tests}
@@ -75,12 +75,12 @@ class Outcome:
 
     @property
     def share(self) -> float:
-        """Of the mutants tried, those that no test noticed, 0..1."""
+        """Return the share, 0..1, of the tried mutants that no test detected."""
         return self.unnoticed / self.tried if self.tried else 0.0
 
     @property
     def interval(self) -> str:
-        """Of a sample, the 95 % interval of the share of all mutants (Wilson)."""
+        """Return the 95 % interval of the share of all mutants, from a sample (Wilson)."""
         result = wilson(self.unnoticed, self.tried) if self.tried < self.mutants else None
         return f"{result.low:.3f} to {result.high:.3f}" if result else ""
 
@@ -97,9 +97,9 @@ def copy_of_checkout(folder: Path) -> None:
 
 
 def mutate(name: str, subject: Subject, children: int, sample: int | None, seed: int) -> Outcome:
-    """Run mutmut on all mutants of one subject, or on so many of them, drawn by `seed`.
+    """Run mutmut on all mutants of one subject, or on a number of them drawn by `seed`.
 
-    Raises `SystemExit` with mutmut's output where the tests fail without any mutant.
+    Raises `SystemExit` with mutmut's output if the tests fail without any mutant.
     """
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)

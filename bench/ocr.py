@@ -43,7 +43,7 @@ EDGES = (0.0, 0.1, 0.4, 0.5, 0.6, 0.8, 0.9, 0.95)
 
 @dataclass(frozen=True)
 class Rendered:
-    """An image (H, W, 3) with one line of text, or an empty one, and how it was made."""
+    """An image (H, W, 3) with one line of text or none, and the parameters of its generation."""
 
     pixels: Pixels
     text: str

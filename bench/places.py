@@ -30,7 +30,7 @@ QUANTITIES: Final = (places.AT_PLACE, places.ABOVE, places.RIGHT_AT, places.RIGH
 
 @dataclass(frozen=True)
 class Design:
-    """Questions, the pictures that they share (0: one each), most calls of one, and how often a call looks there."""
+    """Questions, the pictures that they share (0: one each), most calls per question, and the share of calls there."""
 
     name: str
     questions: int

@@ -42,7 +42,7 @@ Matrix = npt.NDArray[np.float64]
 
 
 def marked(pixels: Pixels) -> Request[ReflectanceArgs]:
-    """A picture as a request with what the markers tool finds on it."""
+    """Make a request of a picture with the markers tool's output for it."""
     labels = ("A", "B")
     return Request(
         (pixels,), ReflectanceArgs(labels=labels), {"markers": (marks_on(pixels, labels=labels, kind="point"),)}
@@ -54,7 +54,7 @@ class Answer:
     """One item: the right letter, the letter given, its confidence, and its difficulties.
 
     `tint` is the larger standard deviation of chromaticity of the picture; `misleads` whether the brightness at the
-    points says something else than the truth.
+    points contradicts the truth.
     """
 
     truth: str
@@ -128,7 +128,7 @@ def spread(pixels: Pixels) -> tuple[float, float] | None:
 
 
 def spreads(items: int, data: Path | None) -> None:
-    """Print how much chromaticity spreads in generated pictures and, where there are any, in BLINK's photographs."""
+    """Print how much chromaticity spreads in generated pictures and in BLINK's photographs, if available."""
     pictures: dict[str, Iterable[Pixels]] = {
         "generated": (decode(row(TASK, i, FIT_SEEDS[0], "fit").images[0], TASK) for i in range(items))
     }
@@ -179,7 +179,7 @@ def regress(values: Matrix, sign: Matrix) -> tuple[float, ...]:
 
 
 def main() -> None:
-    """Print what was asked for."""
+    """Print the requested tables."""
     flags = options(__doc__, {"--items": 160, "--seed": 1000, "--fit": False, "--spread": False, "--data": Path})
     cv2.setNumThreads(1)
     if flags.fit:

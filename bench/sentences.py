@@ -1,10 +1,10 @@
-"""How often what a conclusion asserts is true: run folders drawn from known truths, compared, and their sentences read.
+"""How often the claims of a conclusion are true: run folders drawn from known truths, compared, and parsed.
 
 python -m bench.sentences                 60 draws a design, some minutes on two cores
 python -m bench.sentences --design "14 tasks x 6" --draws 400     that one alone
 python -m bench.sentences --power         how often the difference of "80 % power" is found
-python -m bench.sentences --plan          how often the one that `hybrid plan` names is
-python -m bench.sentences --worlds        worlds of single numbers and sentences, and how often each is false
+python -m bench.sentences --plan          how often the difference that `hybrid plan` names is found
+python -m bench.sentences --worlds        simulations of single numbers and sentences, and how often each is false
 python -m bench.sentences --quick --draws 400     only the first sentence, without run folders: a hundredth of the time
 python -m bench.sentences --coverage      how often intervals hold a difference of uneven tasks that runs one way
 python -m bench.sentences --draws 100     bench/results/sentences.md
@@ -59,7 +59,7 @@ from hybrid.stats import Design as Plan
 from hybrid.stats import combine, contrast, detectable, detectable_difference
 
 TASKS: Final = tuple(sorted(BLINK_TASKS))
-# Share of the questions about which the model with tools calls one.
+# Share of the questions for which the model with tools calls a tool.
 CALLED: Final = 0.7
 MEMORY: Final = Path("/dev/shm")  # noqa: S108 - of this machine's own
 
@@ -110,7 +110,7 @@ ARMS, NULLS = (
     for kind in ("arms", "nulls")
 )
 CLAIMS: Final[Mapping[str, str]] = _DATA["claims"]
-# Those that can be drawn without a run folder: nothing fails, and every question is asked once.
+# Designs that can be drawn without a run folder: nothing fails, and every question is asked once.
 QUICK: Final = tuple(
     design.name
     for design in (*ARMS, *NULLS)
@@ -126,7 +126,7 @@ Right = NDArray[np.bool_]
 
 
 def _after(rng: np.random.Generator, right: Right, share: float, effect: float, value: float) -> Right:
-    """Answers next to those before: some drawn anew, and then the effect."""
+    """Return answers from earlier ones: some are drawn again, then the effect is applied."""
     after = np.where(rng.random(len(right)) < value, right, rng.random(len(right)) < share)
     hit = rng.random(len(right)) < abs(effect)
     return after | hit if effect > 0 else after & ~hit
@@ -211,10 +211,10 @@ def _reply(name: str, design: Design, *, right: bool, draws: Sequence[float]) ->
 
 
 def is_true(design: Design) -> dict[str, bool]:
-    """Of each claim whether it is true of a design; its tasks are alike."""
+    """Return for each claim whether it is true of a design; its tasks are alike."""
     alone, blank, tools = design.truth
     presence, content, gain = blank - alone, tools - blank, tools - alone
-    # On the questions that both answer: what is left unanswered is no better or worse answer.
+    # On the questions that both answer: an unanswered question is neither better nor worse there.
     ahead = 0.0 if design.specialist is None else tools - design.specialist
     answering = design.silent_alone - design.silent_tools
     effects = design.by_task or (content,) * len(design.sizes)
@@ -237,7 +237,7 @@ def is_true(design: Design) -> dict[str, bool]:
         "a task is worse": gain < 0 or min(effects) < 0,
         "a task is better": gain > 0 or max(effects) > 0,
         "by answering more": answering > 0,
-        # Of the questions that specialists answer the model with tools leaves some unread.
+        # The model with tools leaves some of the specialists' questions unread.
         "by answering less": answering < 0 or (design.specialist is not None and design.unread > 0),
         "tasks and questions disagree": uneven,
         "not tested": False,
@@ -245,7 +245,7 @@ def is_true(design: Design) -> dict[str, bool]:
 
 
 def claims(sentences: Iterable[Sentence]) -> set[str]:
-    """What a conclusion asserts."""
+    """The claims of a conclusion."""
     lines = [f"{sentence.id} {sentence.text}" for sentence in sentences]
     return {name for name, pattern in CLAIMS.items() if any(re.search(pattern, item) for item in lines)}
 
@@ -261,7 +261,7 @@ def asserted(design: Design, seed: int) -> set[str]:
 
 
 def quickly_asserted(design: Design, seed: int) -> set[str]:
-    """The claims of the first sentence of one draw, without a run folder; of one row a question, asked once."""
+    """Return the claims of the first sentence for one draw, without a run folder; one row per question, asked once."""
     rng = np.random.default_rng([seed, *map(ord, design.name)])
     questions, runs = draw_world(design, rng)
     answers = []
@@ -278,7 +278,7 @@ def sentences(
     processes: int | None = None,
     draw: Callable[[Design, int], set[str]] = asserted,
 ) -> Iterator[str]:
-    """A table of the designs by claims: in how many draws it is made; and how often each is true.
+    """Return a table of the designs by claims: in how many draws each claim is made, and how often it is true.
 
     `processes` draw side by side, by default one for each core; `draw` gives the claims of one draw.
     """
@@ -320,7 +320,7 @@ def pair(
 
 
 def power(draws: int, seed: int) -> Iterator[str]:
-    """Of each design the difference that draws without one say to have 80 % power, and how often one of it is found."""
+    """Return for each design the difference with 80 % power by draws without an effect, and how often it is found."""
     yield "| tasks | differing | 80 % power from, median | cannot show any | found |"
     yield "| :--- | ---: | ---: | ---: | ---: |"
     for sizes, discordant in _DATA["power"]:
@@ -337,7 +337,7 @@ def power(draws: int, seed: int) -> Iterator[str]:
 
 
 def plan(draws: int, seed: int) -> Iterator[str]:
-    """Of each design the difference that is planned for, and how often `contrast` finds it."""
+    """Return for each design the planned difference, and how often `contrast` finds it."""
     yield "| tasks | rows a question | differing | planned | found |"
     yield "| :--- | ---: | ---: | ---: | ---: |"
     for sizes, rows, discordant in _DATA["planned"]:
@@ -354,7 +354,7 @@ def plan(draws: int, seed: int) -> Iterator[str]:
 
 
 def worlds(draws: int, seed: int) -> Iterator[str]:
-    """Of each world of `_sentence_worlds` and `_review_worlds` in how many draws the output is false."""
+    """Return for each simulation of `_sentence_worlds` and `_review_worlds` in how many draws the output is false."""
     yield f"| world, {draws} draws | false |"
     yield "| :--- | ---: |"
     payload = {**WORLDS, **REVIEW_WORLDS}
@@ -363,7 +363,7 @@ def worlds(draws: int, seed: int) -> Iterator[str]:
 
 
 def coverage(draws: int, seed: int) -> Iterator[str]:
-    """Of each design how often the interval of `contrast` holds the difference, and ends below or above it."""
+    """Return for each design how often the interval of `contrast` contains the difference, or misses on each side."""
     yield f"| tasks | differing | difference | held in {draws} draws | ends below | begins above |"
     yield "| :--- | ---: | ---: | ---: | ---: | ---: |"
     for sizes, discordant, difference in _DATA["coverage"]:

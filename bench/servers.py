@@ -180,7 +180,7 @@ def litellm(cache: Path, folder: Path, upstream: str) -> Server:
 
 def transformers(cache: Path, folder: Path, *options: str) -> Server:
     """Run `transformers serve` from this environment."""
-    # It serves a single name, which is that of the folder.
+    # It serves a single name, the name of the folder.
     (folder / MODEL).symlink_to(checkpoint(cache).resolve())
     (folder / "hub").mkdir()
     program = Path(sys.executable).with_name("transformers")

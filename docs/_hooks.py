@@ -41,7 +41,7 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the generated pages, which lie nowhere on disk, and the files from outside of docs/."""
+    """Add the generated pages, which are not on disk, and the files from outside of docs/."""
     for page in pages.generated():
         files.append(File.generated(config, page.path, content=page.text))
     for source, path in ELSEWHERE.items():
@@ -59,7 +59,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 def _linked(text: str, page: Page, files: Files) -> str:
     """Links as the site has them; of a page that is named as code a link to it.
 
-    What lies at the root of the repository is a page of the site, or no page: then the words of the link alone stay.
+    A file at the root of the repository is a page of the site, or has none: then only the text of the link remains.
     """
     here = page.file.src_uri
     sources = {path: source for source, path in ELSEWHERE.items()}

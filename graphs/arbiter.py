@@ -100,7 +100,7 @@ def ruling(
         specialist_answer.letter or _parsed(prompt, specialist_answer.answer),
     )
     route, usual, guess = counted_route(prompt), prior_accuracy.usual(prompt), prior_accuracy.guess(prompt)
-    # The specialist's confidence: its card's claim, or what was measured of it on this route.
+    # The specialist's confidence: the claim on its card, or its measurement on this route.
     key = (
         specialist_answer.tool,
         specialist_answer.finding.backend,

@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from langgraph.graph.state import CompiledStateGraph
     from langgraph.runtime import Runtime
 
-# Assumed share of asks in which the model calls a tool, because nothing is known of a model before it is asked. This
+# Assumed share of asks in which the model calls a tool, because a model is unknown before it is asked. This
 # makes 1.75 model calls per ask, within a factor of two both of a model that calls no tool (1) and of one that always
 # calls one (2), and closer to the latter, because benchmarks offer the tools that their questions need.
 SHARE_WITH_TOOL = 0.75
@@ -72,7 +72,7 @@ MAX_REPEATS = 3
 
 @dataclass
 class ControllerInput:
-    """Shared objects of the nodes of one ask; never stored. `made` holds the calls made so far, by content."""
+    """Shared objects of the nodes of one ask; never stored. `made` contains the previous calls, by content."""
 
     prompt: Prompt
     ctx: SolverContext
@@ -94,7 +94,7 @@ class State(TypedDict, total=False):
 
 def conversation(prompt: Prompt, ctx: SolverContext) -> list[Message]:
     """Return the opening messages to the model: the instructions, and the prompt with its images."""
-    # The instructions are only about tools; without tools the model is asked as the MLLM alone is.
+    # The instructions are only about tools; without tools the request equals that of the MLLM alone.
     text = system_text(ctx) if ctx.tools_offered else ""
     return [*([SystemMessage(text)] if text else []), opening_message(prompt, ctx)]
 
@@ -135,7 +135,7 @@ async def model(state: State, runtime: Runtime[ControllerInput]) -> State:
 
 
 def _end(case: ControllerInput, reply: AssistantMessage, *, last: bool, nudged: bool) -> State:
-    """Return the answer; an empty reply is requested again once, then it counts as it is."""
+    """Return the answer; an empty reply is requested once more, and then counts as empty."""
     text = reply.text
     if reply.unreadable is not None:
         # Text that is a call is not part of the answer.
@@ -291,7 +291,7 @@ async def _routed(state: State) -> str:
 
 
 def build() -> CompiledStateGraph[State, ControllerInput, State, State]:
-    """Compile the graph; it holds no state, so one serves every ask."""
+    """Compile the graph; it has no state, so one serves every ask."""
     from langgraph.graph import END, START, StateGraph
 
     builder: StateGraph[State, ControllerInput, State, State] = StateGraph(State, context_schema=ControllerInput)

@@ -10,9 +10,9 @@
     hybrid.table("runs/blink-1a2b3c4d5e").to_pandas()
     hybrid.runs("runs", sort="score")
 
-Each but `table` and `runs` does what the command of its name does, takes its options by name (`--tool-output blank` is
-`tool_output="blank"`) and returns what the command prints. `docs/python.md` shows them at work. Nothing is imported
-before it is needed, and each also works where an event loop already runs, as in a notebook.
+Each function except `table` and `runs` does what the command of its name does, takes its options by name
+(`tool_output="blank"` is `--tool-output blank`) and returns what the command prints. `docs/python.md` shows them at
+work. Nothing is imported before it is needed, and each also works where an event loop already runs, as in a notebook.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ def tool(tool: str | Tool, *, path: str | Path | Sequence[str | Path] = ()) -> R
 
     Args:
         tool: a name that `hybrid tools list` prints, or a tool of your own.
-        path: where tools lie besides those of the project, as with `--path`.
+        path: folder of tools besides those of the project, as with `--path`.
 
     Raises:
-        UsageError: there is no tool of that name, or a folder that is not there.
+        UsageError: there is no tool of that name, or a folder does not exist.
     """
     from hybrid.core.python_words import python_errors
     from hybrid.interface.findings import RunnableTool
@@ -67,12 +67,12 @@ def score(
 
     Args:
         paths: runs, solvers' folders in them, or predictions (with `benchmark=`).
-        path: where plug-ins lie, as with `--path`.
+        path: folder of plug-ins, as with `--path`.
         options: those of `hybrid score --help`: benchmark, data, field, protocol, unanswered, allow_failed, published,
             verdicts, by, out.
 
     Raises:
-        UsageError: a path that is neither, or options that do not go together.
+        UsageError: a path that is neither, or options that cannot be combined.
         DataError: a file that cannot be used.
     """
     from hybrid.core.python_words import python_errors
@@ -111,12 +111,12 @@ def compare(
 def table(
     *paths: str | Path, path: str | Path | Sequence[str | Path] = (), **options: Unpack[ScoreArguments]
 ) -> QuestionTable:
-    """The questions of runs or predictions, a row for each solver: what statistics of one's own are made from.
+    """The questions of runs or predictions, a row per question and solver: the input of custom statistics.
 
     Args:
         paths: as for `score`.
         path: as for `score`.
-        options: those of `score` that say how answers are read: benchmark, data, field, protocol.
+        options: the options of `score` that control how answers are read: benchmark, data, field, protocol.
 
     Raises:
         UsageError: as `score`.
@@ -154,7 +154,7 @@ def runs(
 
 
 def __getattr__(name: str) -> Any:
-    """`run` and `ask`, whose options are those of a run, and `Question`, when they are asked for."""
+    """Load `run` and `ask`, whose options are those of a run, and `Question` on first use."""
     homes = {"ask": "hybrid.cli", "run": "hybrid.cli", "Question": "hybrid.benchmarks.questions"}
     if name not in homes:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
@@ -169,7 +169,7 @@ def __dir__() -> list[str]:
 
 
 class _Surface(ModuleType):
-    """The package itself: its function `tool` stays what it is when the module `hybrid.tool` is imported."""
+    """The package itself: its function `tool` remains when the module `hybrid.tool` is imported."""
 
     def __setattr__(self, name: str, value: object) -> None:
         if not (name == "tool" and isinstance(value, ModuleType)):

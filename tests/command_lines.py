@@ -1,4 +1,4 @@
-"""Command lines in documents: which there are, and what of each the program does not know."""
+"""Command lines in documents: find them, and report the commands and options that the program does not have."""
 
 import ast
 import re
@@ -22,34 +22,34 @@ END = re.compile(r"[|;<>]|&&")
 
 
 def prose(text: str) -> str:
-    """A document without its blocks."""
+    """Return a document without its code blocks."""
     return FENCED.sub("", text)
 
 
 def code(text: str) -> Iterator[str]:
-    """Every line of code of a document without its comment: of its blocks, continued lines joined, and of its prose."""
+    """Return the code lines of a document without comments: of its blocks, with continued lines joined, and prose."""
     for block in FENCED.findall(text) + INDENTED.findall(prose(text)):
         yield from (" ".join(COMMENT.sub("", line).split()) for line in block.replace("\\\n", " ").splitlines())
     yield from (" ".join(match.split()) for match in INLINE.findall(prose(text)))
 
 
 def commands(text: str) -> list[str]:
-    """The words behind `hybrid` in every line of code that calls it, up to a comment, a pipe or the next command."""
+    """Return the words after `hybrid` in each line of code that calls it, up to a comment, pipe or next command."""
     return [END.split(line[start.end() :])[0].strip() for line in code(text) for start in START.finditer(line)]
 
 
 def benches(text: str) -> list[str]:
-    """The words behind `bench.` likewise."""
+    """Return the words after `bench.` in the same way."""
     return [END.split(line[start.end() :])[0].strip() for line in code(text) for start in BENCH.finditer(line)]
 
 
 def unknown(line: str) -> list[str]:
-    """The commands and options of a line, without `hybrid`, that there are not."""
+    """Return the commands and options of a line, without `hybrid`, that do not exist."""
     command: click.Command = cli
     context = click.Context(cli)
     words = shlex.split(line)
     while isinstance(command, click.Group) and words and not words[0].startswith("-"):
-        # A group in the text of a page may stand for its commands: "hybrid runs list|show".
+        # A placeholder on a page may stand for a group's commands: "hybrid runs list|show".
         name = words.pop(0)
         if name in ("...", "COMMAND"):
             return []
@@ -65,7 +65,7 @@ def unknown(line: str) -> list[str]:
 
 
 def unknown_to_bench(line: str) -> list[str]:
-    """The module of a line, without `python -m bench.`, or those of its options that there are not."""
+    """Return the module of a line, without `python -m bench.`, or those of its options that do not exist."""
     name, *words = line.split()
     modules = _with_its_own(ROOT / "bench", name)
     if not modules:
@@ -77,7 +77,7 @@ def unknown_to_bench(line: str) -> list[str]:
 
 @cache
 def _options(path: Path) -> frozenset[str]:
-    """Every text of a file that is written like an option."""
+    """Return every string of a file that is written like an option."""
     nodes = ast.walk(ast.parse(path.read_text()))
     texts = (node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str))
     # A name that ends in "..." takes several words (bench/_frame.py).
@@ -86,7 +86,7 @@ def _options(path: Path) -> frozenset[str]:
 
 @cache
 def _with_its_own(folder: Path, name: str) -> frozenset[Path]:
-    """The files of a module of a folder and of those next to it that it imports; none where there is no such module."""
+    """Return the files of a module and of its neighbours that it imports; an empty list if there is no such module."""
     open_ = _files(folder, name)
     paths: set[Path] = set()
     while open_:

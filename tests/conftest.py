@@ -1,4 +1,4 @@
-"""Fixtures for every room: a home of its own for each test, the fakes, and where the published data lies."""
+"""Fixtures for all packages: a separate home for each test, the fakes, and the path of the published data."""
 
 import functools
 import gc
@@ -28,17 +28,17 @@ from hybrid.running import generated
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.service import CachedTools
 
-# Before torch loads: with a team of threads in the test process of each core, everything takes a quarter longer.
+# Set before torch loads: with a thread pool per core in the test process, everything takes a quarter longer.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-# Where Linux keeps files in memory: to make a small one takes a fortieth of the time of a disk.
+# A file system in memory on Linux: making a small file takes a fortieth of the time of a disk.
 MEMORY = Path("/dev/shm")  # noqa: S108 - pytest makes a folder of its own there
-# Free room that the folders of the tests need there; those of the default group take a tenth of a GB, all 0.6 GB.
+# Free space that the tests' folders need there; the default selection uses a tenth of a GB, all tests 0.6 GB.
 ROOM_BYTES = 4 * 2**30
 
 
 def _folders_in_memory() -> None:
-    """Put the tests' folders into memory where there is room, unless they are asked for elsewhere."""
+    """Keep the tests' folders in memory if there is room, unless another place is given."""
     if "TMPDIR" in os.environ or not MEMORY.is_dir():
         return
     system = os.statvfs(MEMORY)
@@ -48,8 +48,8 @@ def _folders_in_memory() -> None:
 
 _folders_in_memory()
 
-# How long an example takes depends on what else the machine does; the same examples every time make a failure one that
-# comes back; the folder that a test is given serves all of its examples.
+# An example's duration depends on what else the machine does. The same examples every time make a failure reproducible;
+# the test's temporary folder serves all of its examples.
 settings.register_profile(
     "house",
     deadline=None,
@@ -57,28 +57,28 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
 settings.load_profile("house")
-# That a test fails is all that `bench.mutants` asks: no search for the simplest example.
+# `bench.mutants` only needs to know that a test fails, so the simplest example is not searched for.
 settings.register_profile("unshrunk", phases=[Phase.explicit, Phase.generate])
 
-# A helper's failed assert shows both sides, as one of a test does.
+# A failed assert in a helper shows both sides, as in a test.
 pytest.register_assert_rewrite("tests.recomputed")
 
-# Under `nohup` it is ignored, and processes that tests start would ignore it too.
+# Under `nohup` SIGHUP is ignored, and processes that tests start would inherit that.
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
-# Events of Python's audit that start a process.
+# Audit events of Python that start a process.
 STARTS = frozenset({"subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn", "os.system"})
-# The processes that the running test started without being marked `system` or `slow`.
+# Processes that the running test started although it is not marked `system` or `slow`.
 UNMARKED: list[str] = []
-# Holds something while a test runs that may start none.
+# Non-empty while a test runs that may not start a process.
 WATCHED: list[bool] = []
 
-# Collecting makes a million objects that all stay: looking through them again and again costs as much as making them.
+# Collection makes a million objects that all stay alive: scanning them repeatedly costs as much as making them.
 gc.disable()
 
 
 def _importing() -> bool:
-    """Whether a library is being imported: torch asks `ldconfig` for its files."""
+    """Return whether a library is being imported: torch calls `ldconfig` to find its files."""
     frame = sys._getframe()
     while (frame := frame.f_back) is not None:
         if frame.f_code.co_name == "_find_and_load":
@@ -89,7 +89,7 @@ def _importing() -> bool:
 def _see(event: str, args: tuple[object, ...]) -> None:
     if event in STARTS and WATCHED:
         program = str(args[0]) if args else ""
-        # Programs that the package and its libraries ask once a process: the first test of a process would pay for all.
+        # Programs that the package and its libraries call once per process; otherwise the first test would pay for all.
         if program not in ("git", "uname") and not _importing():
             UNMARKED.append(f"{event} {program}")
 
@@ -99,7 +99,7 @@ sys.addaudithook(_see)
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what asks for one of them; before `-m` chooses."""
+    """Mark tests that use one of these fixtures, before `-m` selects."""
     for item in items:
         # Fixtures that train a model, build the site, or start a browser or a server.
         if not {"browser", "built", "tiny_vlm", "web"}.isdisjoint(getattr(item, "fixturenames", ())):
@@ -107,15 +107,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Free memory again, but leave out what collecting made."""
+    """Collect garbage again, but freeze the objects made during collection."""
     gc.enable()
     gc.freeze()
 
 
 class ByFileAndPage(LoadFileScheduling):
-    """A file stays in one process, but each page of the documentation goes to a free one; files of many tests go first.
+    """Keep a file in one process, but send each page of the documentation to a free one; begin with long files.
 
-    One page takes longer than most files, and would else keep one process busy when the other has ended.
+    One page takes longer than most files and would keep one process busy after the other has finished.
     """
 
     def _split_scope(self, nodeid: str) -> str:
@@ -128,13 +128,13 @@ class ByFileAndPage(LoadFileScheduling):
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByFileAndPage | None:
-    """How tests are dealt out where a file stays in one process."""
+    """Schedule that keeps the tests of a file in one process."""
     return ByFileAndPage(config, log) if config.getoption("dist") == "loadfile" else None
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    """Watch a test with its fixtures, but for those that say what they start."""
+    """Watch a test and its fixtures, except fixtures that declare that they start processes."""
     if not any(item.get_closest_marker(name) for name in ("system", "slow", "gpu")):
         WATCHED.append(True)
     try:
@@ -146,7 +146,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
 
 @pytest.hookimpl(wrapper=True, trylast=True)
 def pytest_runtest_teardown() -> Generator[None, None, None]:
-    """Fail the test that started a process and is not marked."""
+    """Fail a test that started a process and is not marked."""
     yield
     if UNMARKED:
         pytest.fail(f"the test starts a process ({UNMARKED[0]}): mark it `system`", pytrace=False)
@@ -154,7 +154,7 @@ def pytest_runtest_teardown() -> Generator[None, None, None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def power_stays_on() -> Iterator[None]:
-    """No test waits for the disk: what was written outlives a process without that, and no test cuts the power."""
+    """Replace fsync: written data survives the end of a process without it, and no test cuts the power."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", lambda file: None)
         yield
@@ -162,7 +162,7 @@ def power_stays_on() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def certificates_read_once() -> Iterator[None]:
-    """All clients of a process verify servers by one context: to read the certificates takes 0.05 s of CPU a client."""
+    """Share one TLS context among all clients of a process: loading certificates takes 0.05 s of CPU per client."""
     create = ssl.create_default_context
     contexts: dict[tuple[Any, ...], ssl.SSLContext] = {}
 
@@ -179,7 +179,7 @@ def certificates_read_once() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def device() -> str:
-    """Where tests marked `gpu` run networks: `$HYBRID_TEST_DEVICE`, else `cuda`."""
+    """Device on which tests marked `gpu` run networks: `$HYBRID_TEST_DEVICE`, else `cuda`."""
     import torch
 
     value = os.environ.get("HYBRID_TEST_DEVICE") or "cuda"
@@ -190,7 +190,7 @@ def device() -> str:
 
 @pytest.fixture(scope="session")
 def card(device: str) -> str:
-    """The device of a test that only a GPU can pass or fail."""
+    """Device for a test whose outcome only a GPU decides."""
     if not device.startswith("cuda"):
         pytest.skip(f"a CUDA device alone can show it: uv run pytest -m gpu (HYBRID_TEST_DEVICE is {device})")
     return device
@@ -210,14 +210,14 @@ def shared_data() -> Path:
 
 @pytest.fixture(scope="session")
 def drawings(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where generated questions lie that are drawn once for all processes of the tests; to be read only."""
+    """Folder of generated questions that are drawn once for all test processes; read-only."""
     base = tmp_path_factory.getbasetemp()
     return (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "drawings"
 
 
 @pytest.fixture(scope="session")
 def folders(drawings: Path) -> Callable[..., Path]:
-    """A folder with generated questions of every task of a benchmark, one of each unless told; to be read only."""
+    """Return a folder with generated questions for every task of a benchmark, one per task by default; read-only."""
 
     def folder(name: str, per_task: int = 1) -> Path:
         benchmark = load("hybrid.benchmarks", name)
@@ -228,7 +228,7 @@ def folders(drawings: Path) -> Callable[..., Path]:
 
 @pytest.fixture(scope="session", autouse=True)
 def home_of_fixtures(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """A home for what fixtures of a module or of the session make, which is never the user's."""
+    """Home for what fixtures of a module or of the session make, separate from the user's."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HYBRID_HOME", str(tmp_path_factory.mktemp("home")))
         yield
@@ -236,7 +236,7 @@ def home_of_fixtures(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]
 
 @pytest.fixture(scope="session", autouse=True)
 def one_process() -> Iterator[None]:
-    """Commands that a test runs in its own process read data there, whether or not it has other threads."""
+    """Commands that a test runs in its own process read data in that process, whether or not it has other threads."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("hybrid.running.forked.can_fork", lambda: False)
         yield
@@ -244,7 +244,7 @@ def one_process() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def drawn_once(drawings: Path) -> Iterator[None]:
-    """Generated questions of `--data sample` are drawn once for all tests; each home gets a copy."""
+    """Questions of `--data sample` are generated once for all tests; each home gets a copy."""
 
     def copied(benchmark: Benchmark, root: Path, *request: Any) -> Path:
         if not type(benchmark).__module__.startswith("hybrid.benchmarks."):
@@ -267,7 +267,7 @@ def store(tmp_path: Path) -> ImageStore:
 
 @pytest.fixture
 def service(tmp_path: Path, store: ImageStore) -> Iterator[CachedTools]:
-    """The tools without weights, in threads of this process, with a cache of findings."""
+    """The weight-free tools, in threads of this process, with a cache of tool outputs."""
     item = CachedTools(store, FindingCache(tmp_path / "findings", store), ServiceOptions("classical", threads=1))
     yield item
     item.close()
@@ -275,7 +275,7 @@ def service(tmp_path: Path, store: ImageStore) -> Iterator[CachedTools]:
 
 @pytest.fixture(autouse=True)
 def hybrid_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty `$HYBRID_HOME`, so that no test reads or leaves findings of another."""
+    """An empty `$HYBRID_HOME`, so that tests share no tool outputs."""
     home = tmp_path / "hybrid-home"
     monkeypatch.setenv("HYBRID_HOME", str(home))
     return home
@@ -283,7 +283,7 @@ def hybrid_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture(scope="session")
 def large_runs(tmp_path_factory: pytest.TempPathFactory) -> Callable[[int], Path]:
-    """By number of questions a folder with a made-up run and the home that it was made with; to be read only."""
+    """Return, by number of questions, a folder with a synthetic run and the home that it was made with; read-only."""
 
     @functools.cache
     def write_large_run(count: int) -> Path:
@@ -300,7 +300,7 @@ def large_runs(tmp_path_factory: pytest.TempPathFactory) -> Callable[[int], Path
 
 @pytest.fixture
 def large_run(large_runs: Callable[[int], Path], hybrid_home: Path, tmp_path: Path) -> Callable[[int], Path]:
-    """By number of questions a copy of that run, with its home, that the test may damage."""
+    """Return, by number of questions, a copy of that run with its home, which the test may damage."""
 
     def copied(count: int) -> Path:
         shutil.copytree(large_runs(count) / "home", hybrid_home)
@@ -311,7 +311,7 @@ def large_run(large_runs: Callable[[int], Path], hybrid_home: Path, tmp_path: Pa
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Models whose failed calls are tried again, or given up, without the pauses of a server that has to recover."""
+    """Models whose failed calls are retried without the pauses that a real server needs."""
     limits = CircuitLimits(pause_s=0.001, unmet_s=0.0)
     monkeypatch.setattr("hybrid.models.caller.Backoff", functools.partial(Backoff, base_s=0.001))
     monkeypatch.setattr("hybrid.models.caller.Circuit", lambda name, _: Circuit(name, limits))
@@ -319,7 +319,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(autouse=True)
 def no_secret_of_another_test(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Secrets that a test registers are taken out of the texts of that test alone."""
+    """Secrets that a test registers are redacted in that test only."""
     secrets._environment()
     monkeypatch.setattr(secrets, "_forms", secrets._forms)
 
@@ -332,25 +332,25 @@ def fakes() -> Any:
 
 @pytest.fixture(scope="session")
 def synthetic_runs() -> Any:
-    """The module `tests/synthetic_runs.py`: runs on disk whose answers are drawn by a seed."""
+    """The module `tests/synthetic_runs.py`: runs on disk with seeded random answers."""
     return importlib.import_module("tests.synthetic_runs")
 
 
 @pytest.fixture(scope="session")
 def command_lines() -> Any:
-    """The module `tests/command_lines.py`: the command lines of a document, and what of them there is not."""
+    """The module `tests/command_lines.py`: the command lines of a document, and those that do not exist."""
     return importlib.import_module("tests.command_lines")
 
 
 @pytest.fixture(scope="session")
 def forbidden_words() -> Any:
-    """The module `tests/forbidden_words.py`: what no text that a model reads may hold."""
+    """The module `tests/forbidden_words.py`: words that no text for a model may contain."""
     return importlib.import_module("tests.forbidden_words")
 
 
 @pytest.fixture(scope="session")
 def servers() -> Any:
-    """The module `tests/servers.py`: servers that are started as a user starts them."""
+    """The module `tests/servers.py`: servers that are started as a user would start them."""
     return importlib.import_module("tests.servers")
 
 
@@ -362,7 +362,7 @@ def hub_servers() -> Any:
 
 @pytest.fixture
 def hub(hub_servers: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Any]:
-    """A hub that huggingface_hub asks, which read its environment when it was imported; its cache is empty."""
+    """A hub for huggingface_hub, which read its environment when it was imported; its cache is empty."""
     with hub_servers.serving() as server:
         from huggingface_hub import constants
 

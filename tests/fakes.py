@@ -1,4 +1,4 @@
-"""Real implementations fed by a queue, and builders of small data; tests get this module as the fixture `fakes`.
+"""Real implementations that read from a queue, and builders of small data; tests use the fixture `fakes`.
 
 Nothing here patches anything: a `QueueModel` is a `ChatModel`, a
 `QueueTools` a `CallTool`, and the BLINK folders are parquet files in the official layout.
@@ -38,7 +38,7 @@ TaskRow = dict[str, Any]
 
 
 class Scripted:
-    """The parts of a model that is in this process; what it says is `chat` of the class above."""
+    """The parts of a model in this process; its replies come from `chat` of the class above."""
 
     name: str
 
@@ -54,7 +54,7 @@ class Scripted:
 
 @dataclass
 class QueueModel(Scripted):
-    """Says the queued replies in order and keeps what it was asked: a text, a message, or an exception to raise."""
+    """Returns the queued replies in order and records its requests: a text, a message, or an exception to raise."""
 
     replies: list[str | AssistantMessage | Exception]
     name: str = "queue:model"
@@ -78,13 +78,13 @@ class QueueModel(Scripted):
 
 
 def message_with_usage(text: str, input_tokens: int, output_tokens: int, reasoning: int = 0) -> AssistantMessage:
-    """A message with the provider's own token counts."""
+    """Return a message with the provider's token counts."""
     return AssistantMessage(text, usage=TokenUsage(input_tokens, output_tokens, reasoning))
 
 
 @dataclass
 class WatchedModel:
-    """Another model, with a list of the questions it was asked and some that fail before they reach it."""
+    """Wraps a model, records the questions that it is asked, and fails some before they reach it."""
 
     inner: ChatModel
     failing: dict[str, Exception] = field(default_factory=dict)
@@ -116,7 +116,7 @@ class WatchedModel:
 
 @dataclass
 class QueueTools:
-    """A kit's tools that return queued findings, or raise queued errors, and keep the calls."""
+    """Tools of a solver context that return queued outputs, or raise queued errors, and record the calls."""
 
     findings: list[Finding | Exception]
     calls: list[tuple[str, tuple[str, ...], Mapping[str, Json]]] = field(default_factory=list)
@@ -131,7 +131,7 @@ class QueueTools:
 
 @dataclass
 class ContextModel:
-    """A kit's model over a `QueueModel`, without a session around it."""
+    """Return a context's model over a `QueueModel`, without a session."""
 
     inner: QueueModel
 
@@ -147,7 +147,7 @@ def context_of(
     seed: int = 0,
     prior_accuracy: PriorAccuracy | None = None,
 ) -> SolverContext:
-    """A kit for one ask of a solver, its model and tools fed by queues."""
+    """Return the context for one ask of a solver, with model and tools fed by queues."""
     return SolverContext(
         model=ContextModel(QueueModel(list(replies))),
         tool=QueueTools(list(findings)),
@@ -167,7 +167,7 @@ def context_of(
 
 @dataclass
 class Clock:
-    """A clock that stands still until somebody lets time pass."""
+    """A clock that only moves when a test advances it."""
 
     now: float = 0.0
 
@@ -186,7 +186,7 @@ class NumberArgs(Args):
 
 @dataclass
 class CountingBackend:
-    """Says the mean grey of the first image and the number it was given; keeps the sizes of its batches.
+    """Returns the mean grey of the first image and its number argument; records its batch sizes.
 
     Number 13 cannot be answered, 14 is a defect, 15 waits until `gate` opens.
     """
@@ -198,9 +198,9 @@ class CountingBackend:
     gate: threading.Event = field(default_factory=threading.Event)
     draw: bool = False
     confidence: float = 0.75
-    # How many findings of each batch are not given.
+    # Number of outputs that are missing from each batch.
     lose: int = 0
-    # Called once a batch: lets time pass, or waits.
+    # Called once per batch: advances the clock, or waits.
     takes: Callable[[], object] = lambda: None
 
     def setup(self, device: str, weights: str | None) -> None:
@@ -241,7 +241,7 @@ def counter(
     needs: tuple[Need, ...] = (),
     fallback: CountingBackend | None = None,
 ) -> Tool:
-    """A tool around `backend`; with `fallback` it has a weight-free backend besides."""
+    """Return a tool with `backend`; with `fallback` it also has a weight-free backend."""
     cards = [BackendCard(kind, "1", lambda: backend, "counts", weights=weights, batch=batch)]
     if fallback is not None:
         cards.append(BackendCard("classical", "7", lambda: fallback, "counts without weights"))
@@ -254,22 +254,22 @@ def pixels(seed: int, size: tuple[int, int] = (24, 20)) -> Pixels:
 
 
 def encoded(array: Pixels, kind: str = "PNG") -> bytes:
-    """The bytes of an image file."""
+    """Return the bytes of an image file."""
     return saved(Image.fromarray(array), kind)
 
 
 def stored(store: ImageStore, seed: int, size: tuple[int, int] = (24, 20)) -> StoredImage:
-    """A small picture in the store."""
+    """Store a small picture."""
     return store.put_pixels(pixels(seed, size))
 
 
 def refs(store: ImageStore, *seeds: int, size: tuple[int, int] = (24, 20)) -> tuple[ImageRef, ...]:
-    """Small pictures in the store, named img:1, img:2, ..."""
+    """Store small pictures named img:1, img:2, ..."""
     return tuple(ImageRef(f"img:{place}", stored(store, seed, size)) for place, seed in enumerate(seeds, 1))
 
 
 def puzzle(seed: int, side: int = 96) -> tuple[Pixels, Pixels, Pixels]:
-    """A picture whose lower-right quarter is black, the quarter that fits, and one that does not."""
+    """Return a picture with a black lower-right quarter, the quarter that fits, and one that does not."""
     y, x = np.mgrid[0:side, 0:side]
     rng = np.random.default_rng(seed)
     waves = rng.uniform(0.03, 0.2, (3, 2))
@@ -285,7 +285,7 @@ def puzzle(seed: int, side: int = 96) -> tuple[Pixels, Pixels, Pixels]:
 
 
 def jigsaw_row(number: int, answer: str = "(A)", split: str = "val") -> TaskRow:
-    """A row of BLINK's Jigsaw that the jigsaw tool can solve; the fitting piece stands where `answer` says."""
+    """Return a row of BLINK's Jigsaw that the jigsaw tool can solve; `answer` is the position of the fitting piece."""
     holed, right, wrong = puzzle(number)
     second, third = (right, wrong) if answer != "(B)" else (wrong, right)
     return {
@@ -301,7 +301,7 @@ def jigsaw_row(number: int, answer: str = "(A)", split: str = "val") -> TaskRow:
 
 
 def spatial_row(number: int, answer: str = "(A)", split: str = "val") -> TaskRow:
-    """A row of BLINK's Spatial_Relation, for which no specialist has a rule."""
+    """Return a row of BLINK's Spatial_Relation, for which no specialist has a rule."""
     return {
         "idx": f"{split}_Spatial_Relation_{number}",
         "prompt": f"Is the cat {number} on the mat?\nSelect from the following choices.\n(A) yes\n(B) no",
@@ -312,7 +312,7 @@ def spatial_row(number: int, answer: str = "(A)", split: str = "val") -> TaskRow
 
 
 def write_parquet(path: Path, rows: Sequence[TaskRow]) -> Path:
-    """A parquet file in BLINK's official columns."""
+    """Write a parquet file with BLINK's official columns."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -329,12 +329,12 @@ def _cell(name: str, value: Any) -> Any:
 
 
 def write_task(folder: Path, task: str, rows: Sequence[TaskRow], split: str = "val") -> Path:
-    """One task of BLINK's layout in `folder`."""
+    """Write one task in BLINK's layout to `folder`."""
     return write_parquet(folder / task / f"{split}-00000-of-00001.parquet", rows)
 
 
 def blink_folder(folder: Path, jigsaws: int = 3, spatials: int = 3) -> Path:
-    """BLINK data of two tasks; the answers alternate between (A) and (B)."""
+    """Write BLINK data of two tasks; the answers alternate between (A) and (B)."""
     for task, row, count in (("Jigsaw", jigsaw_row, jigsaws), ("Spatial_Relation", spatial_row, spatials)):
         if count:
             write_task(folder, task, [row(n, "(A)" if n % 2 else "(B)") for n in range(1, count + 1)])
@@ -342,7 +342,7 @@ def blink_folder(folder: Path, jigsaws: int = 3, spatials: int = 3) -> Path:
 
 
 def recordings(folder: Path, replies: Mapping[str, str]) -> Path:
-    """A folder for `replay:DIR` with one reply for each question id."""
+    """Write a folder for `replay:DIR` with one reply per question id."""
     folder.mkdir(parents=True, exist_ok=True)
     lines = [json.dumps({"id": identity, "ask": 0, "call": 0, "text": text}) for identity, text in replies.items()]
     (folder / "calls.jsonl").write_text("\n".join(lines) + "\n")
@@ -350,14 +350,14 @@ def recordings(folder: Path, replies: Mapping[str, str]) -> Path:
 
 
 def blink_replies(jigsaws: int = 3, spatials: int = 3, text: str = "Answer: (A)") -> dict[str, str]:
-    """The same reply to every question of `blink_folder`."""
+    """Write the same reply to every question of `blink_folder`."""
     ids = [f"val_Jigsaw_{n}" for n in range(1, jigsaws + 1)]
     ids += [f"val_Spatial_Relation_{n}" for n in range(1, spatials + 1)]
     return dict.fromkeys(ids, text)
 
 
 def question(identity: str, **changes: Any) -> Question:
-    """A question of two choices without images, changed where wanted."""
+    """Return a question with two choices and no images, with the given fields replaced."""
     facts: dict[str, Any] = {
         "id": identity,
         "task": "Task",
@@ -375,7 +375,7 @@ Reader = Callable[[Path], list[dict[str, Any]]]
 
 
 def lines(path: Path) -> list[dict[str, Any]]:
-    """The records of a file of JSON lines."""
+    """Return the records of a JSON Lines file."""
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
@@ -387,7 +387,7 @@ def resources(
     price: Price | None = None,
     **changes: Any,
 ) -> AskSetup:
-    """The resources of a run's asks; `changes` are fields of them or of the configuration."""
+    """Return the resources of a run's asks; `changes` are fields of them or of the configuration."""
     by_name = {name: changes.pop(name) for name in [*changes] if name in AskSetup.__dataclass_fields__}
     captioner_settings = ModelSettings(price=changes.pop("caption_price", None))
     settings = ModelSettings(temperature=None, price=price)

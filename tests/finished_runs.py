@@ -1,4 +1,4 @@
-"""The command line as a user has it: the program's own `main`, in this process."""
+"""The command line as a user calls it: the program's own `main`, in this process."""
 
 import json
 import sys
@@ -21,12 +21,12 @@ class Ended:
 
     @property
     def report(self) -> dict[str, Any]:
-        """The object that `--json` printed for its only solver."""
+        """Return the object that `--json` printed for its only solver."""
         (solver,) = json.loads(self.out)["solvers"].values()
         return dict(solver)
 
 
-# What the fixture `command` is, and what it is called with.
+# Type of the fixture `command`, with its arguments.
 Command = Callable[..., Ended]
 Words = tuple[str, ...]
 
@@ -34,7 +34,7 @@ Words = tuple[str, ...]
 def run_command(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *words: object, code: int | None = None
 ) -> Ended:
-    """Runs `hybrid` with these words to its end, and fails where that has another exit code than the given one."""
+    """Run `hybrid` with these words to its end; fail if the exit code is not the given one."""
     monkeypatch.setattr(sys, "argv", ["hybrid", *map(str, words)])
     capsys.readouterr()
     with pytest.raises(SystemExit) as exited:
@@ -43,6 +43,6 @@ def run_command(
     exit_code = exited.value.code
     finished = Ended(exit_code if isinstance(exit_code, int) else 0 if exit_code is None else 1, out, err)
     assert code in (None, finished.code), finished
-    # What is refused is said on stderr alone.
+    # Refusals are printed to stderr only.
     assert code != 2 or not out, finished
     return finished

@@ -1,13 +1,13 @@
-"""Python for tests that run many commands: each in a process of its own that has loaded what takes long.
+"""Python for tests that run many commands: each runs in a fork of a process that has loaded slow imports.
 
     python tests/forked.py FOLDER                                # serves until its input ends, then removes FOLDER
-    python tests/forked.py FOLDER/project -m hybrid tools list   # what `python -m hybrid tools list` does, from here
-    python tests/forked.py FOLDER/libraries FILE WORD            # what `python FILE WORD` does
+    python tests/forked.py FOLDER/project -m hybrid tools list   # the same as `python -m hybrid tools list`
+    python tests/forked.py FOLDER/libraries FILE WORD            # the same as `python FILE WORD`
 
 Loading takes longer than most commands. The server loads once and forks for every command, which gets the words, the
-working directory, the environment and the streams of who asks. One of `libraries` has torch, transformers and
-LangGraph, and nothing of the project: its code comes from where `PYTHONPATH` says, and is read anew. One of `project`
-has the modules of this checkout, too, which neither read the environment nor start threads when they are loaded.
+working directory, the environment and the streams of the caller. `libraries` has torch, transformers and LangGraph,
+and no module of the project: its code comes from `PYTHONPATH` and is imported again. `project` also has the modules
+of this checkout, which neither read the environment nor start threads when they are loaded.
 """
 
 import atexit
@@ -26,7 +26,7 @@ import threading
 from contextlib import suppress
 
 STREAMS = (0, 1, 2)
-# Of transformers, for the demonstration model: to take one is to import its module.
+# Modules of transformers for the demonstration model: accessing one imports it.
 MODEL = (
     "AutoModelForImageTextToText AutoProcessor CLIPVisionModel LlamaModel LlavaForConditionalGeneration LlavaProcessor"
 )
@@ -35,7 +35,7 @@ MODELS = "hybrid.models.chat_completions hybrid.models.embedded hybrid.models.pr
 
 
 def ask(path: str, words: list[str]) -> int:
-    """Run a command in a process of the server, which is killed when this one ends before it; its exit code."""
+    """Run a command in a forked process, which is killed if this one ends first; return its exit code."""
     with socket.socket(socket.AF_UNIX) as server:
         server.connect(path)
         socket.send_fds(server, [b"!"], STREAMS)
@@ -44,7 +44,7 @@ def ask(path: str, words: list[str]) -> int:
 
 
 def load_libraries() -> None:
-    """Import what takes seconds."""
+    """Import the slow libraries."""
     import langgraph.graph
     import pytest
     import torch
@@ -59,7 +59,7 @@ def load_libraries() -> None:
 
 
 def load_project() -> None:
-    """Import the modules of the project that commands look for by name, and what these import."""
+    """Import the modules of the project that commands look up by name, and their imports."""
     sys.path[0] = os.path.dirname(sys.path[0])
     for room in map(importlib.import_module, f"{ROOMS} {MODELS}".split()):
         for module in pkgutil.iter_modules(room.__path__, f"{room.__name__}."):
@@ -67,7 +67,7 @@ def load_project() -> None:
 
 
 def serve(folder: str) -> None:
-    """Load, and fork for each command; returns in the process of a command alone, ready to run it."""
+    """Load, and fork for each command; returns only in a command's process, ready to run it."""
     load_libraries()
     name = "libraries"
     if os.fork() == 0:
@@ -108,14 +108,14 @@ def serve(folder: str) -> None:
 
 
 def become(streams: list[int], words: list[str], folder: str, environment: dict[str, str]) -> None:
-    """Take over the streams, words, folder and environment of who asks."""
+    """Take over the streams, words, folder and environment of the caller."""
     for stream, current in zip(streams, STREAMS, strict=True):
         os.dup2(stream, current)
         os.close(stream)
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(environment)
-    # In the place of the folder of this file: the working folder, or that of the file, then PYTHONPATH.
+    # In place of this file's folder: the working directory or the script's folder, then PYTHONPATH.
     first = folder if words[0] == "-m" else os.path.dirname(os.path.abspath(words[0]))
     sys.path[:1] = [first, *filter(None, environment.get("PYTHONPATH", "").split(os.pathsep))]
     sys.argv = words
@@ -135,7 +135,7 @@ except SystemExit as ended:
     if isinstance(ended.code, str):
         raise
     code = ended.code or 0
-# As at the end of any process, but for taking apart what was loaded, which takes longer than most commands.
+# Exit as any process does, but without freeing loaded modules, which takes longer than most commands.
 threading._shutdown()
 atexit._run_exitfuncs()
 sys.stdout.flush()

@@ -1,11 +1,11 @@
-"""A server that speaks the part of the hub's protocol that fetching data sets and weights needs. See `hub_server`.
+"""A server that speaks the part of the hub's protocol that downloading data sets and weights needs. See `hub_server`.
 
     with serving() as hub:
         sha = hub.commit("owner/name", folder)      # HF_ENDPOINT=hub.url
 
-The info of a data set or a model with its commit, the list of its files in pages, and `resolve` with the headers of the
-hub: large files are a redirection to another address that answers ranges. A gated one is listed for everybody and given
-to the tokens in `readers` alone. `faults` is a queue: each takes the place of one answer with a file's content.
+It serves the info of a data set or model with its commit, its file list in pages, and `resolve` with the hub's
+headers: large files redirect to another address that answers ranges. A gated repository is listed for everyone and
+given to the tokens in `readers` only. `faults` is a queue: each one replaces a response with a file's content.
 """
 
 import asyncio
@@ -19,9 +19,9 @@ from pathlib import Path
 
 from aiohttp import web
 
-# Files in one answer of a list; the hub's own are longer, and followed in the same way.
+# Files per page of a list; the real hub's pages are longer and are followed in the same way.
 PAGE = 3
-# Endings of files that the hub keeps as LFS files.
+# Suffixes of files that the hub stores with LFS.
 LARGE = (".parquet", ".jpg", ".png", ".safetensors")
 
 
@@ -34,7 +34,7 @@ class Commit:
 @dataclass
 class DataSet:
     commits: list[Commit] = field(default_factory=list)
-    # Tokens that have access; None for everybody.
+    # Tokens that have access; None means everyone.
     readers: frozenset[str] | None = None
 
     def at(self, revision: str) -> Commit | None:
@@ -46,17 +46,17 @@ class DataSet:
 @dataclass
 class HubServer:
     url: str = ""
-    # Data sets and models, by their ids; none of one has the id of the other.
+    # Data sets and models by id; no data set has the id of a model.
     sets: dict[str, DataSet] = field(default_factory=dict)
-    # `cut` ends the connection in the middle of the content; a number is an error of that status.
+    # `cut` ends the connection in the middle of the content; a number is an HTTP error of that status.
     faults: deque[str] = field(default_factory=deque)
-    # Whether every answer is a 503.
+    # Whether every response is a 503.
     down: bool = False
     # Method, path and range, in order.
     requests: list[str] = field(default_factory=list)
 
     def commit(self, name: str, folder: Path, readers: frozenset[str] | None = None) -> str:
-        """The folder as the data set's newest commit; its sha."""
+        """Publish the folder as the data set's newest commit; return its sha."""
         files = {
             path.relative_to(folder).as_posix(): path.read_bytes()
             for path in sorted(folder.rglob("*"))
@@ -71,7 +71,7 @@ class HubServer:
 
     @property
     def contents(self) -> list[str]:
-        """The files whose content was asked for, and the ranges."""
+        """Return the files whose content was requested, with the ranges."""
         lines = [line.removeprefix("GET ") for line in self.requests if line.startswith("GET ")]
         return [line for line in lines if line.startswith("/cdn/") or "/resolve/" in line]
 
@@ -91,7 +91,7 @@ class HubServer:
         return app
 
     def _find_commit(self, request: web.Request) -> tuple[str, DataSet, Commit]:
-        """The data set and commit of a request; an answer of the hub's kind is raised where there is none."""
+        """Return data set and commit of a request; raise an HTTP error like the hub's if they do not exist."""
         name = f"{request.match_info['owner']}/{request.match_info['name']}"
         token = request.headers.get("Authorization", "").removeprefix("Bearer ")
         if token == "revoked":  # noqa: S105 - what a test sends
@@ -135,7 +135,7 @@ class HubServer:
         content = commit.files[path]
         if path.endswith(LARGE):
             headers |= {"X-Linked-Etag": f'"{_oid(content)}"', "X-Linked-Size": str(len(content))}
-            # Another host, as the hub's is: a redirection within one is followed before the headers are read.
+            # Another host, as with the real hub: a redirection on one host is followed before the headers are read.
             elsewhere = self.url.replace("127.0.0.1", "localhost")
             return web.Response(status=302, headers={**headers, "Location": f"{elsewhere}/cdn/{_oid(content)}/{path}"})
         return await self._send(request, content, headers)
@@ -183,7 +183,7 @@ def _entry(path: str, content: bytes) -> dict[str, object]:
 
 @contextmanager
 def serving() -> Iterator[HubServer]:
-    """A hub without data sets, on a free port of this machine, in a thread of its own."""
+    """A hub without data sets, on a free port of this machine, in its own thread."""
     hub, loop, ready = HubServer(), asyncio.new_event_loop(), threading.Event()
     event: asyncio.Event = asyncio.Event()
 

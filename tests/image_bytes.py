@@ -7,7 +7,7 @@ from PIL import Image
 
 
 def saved(picture: Image.Image, kind: str = "PNG", **options: Any) -> bytes:
-    """The bytes of an image file, with options of Pillow's `save`."""
+    """Return the bytes of an image file, with options of Pillow's `save`."""
     buffer = io.BytesIO()
     picture.save(buffer, kind, **options)
     return buffer.getvalue()

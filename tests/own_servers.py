@@ -1,9 +1,9 @@
-"""A program that behaves as the servers that `vllm:` and the like start, for tests of starting and ending.
+"""A program that behaves like the servers that `vllm:` and others start, for tests of starting and stopping.
 
     write_program(folder)            # a script: set HYBRID_VLLM to it
 
-It takes `--port` and the name of the model, starts a process of its own as vLLM does, says on `/health` that it loads
-and then that it is ready, and answers chat completions. Its log names its arguments and the processes.
+It takes `--port` and the name of the model, starts a child process as vLLM does, reports on `/health` that it is
+loading and then ready, and answers chat completions. Its log names its arguments and the processes.
 """
 
 import sys
@@ -61,7 +61,7 @@ ThreadingHTTPServer(("127.0.0.1", port), Handler).serve_forever()
 
 
 def write_program(folder: Path, name: str = "vllm") -> Path:
-    """Write the program, which can be run; returns its path."""
+    """Write the executable program; return its path."""
     path = folder / name
     path.write_text(SCRIPT.format(python=sys.executable))
     path.chmod(0o755)
@@ -69,11 +69,11 @@ def write_program(folder: Path, name: str = "vllm") -> Path:
 
 
 def processes(log: Path) -> list[int]:
-    """The ids of the processes that the log of a server names."""
+    """Return the process ids in the log of a server."""
     lines = [line.split() for line in log.read_text().splitlines()]
     return [int(word) for line in lines if line[:1] == ["processes"] for word in line[1:]]
 
 
 def starts(log: Path) -> int:
-    """How often a server was started with this log."""
+    """Return how often a server was started with this log."""
     return sum(line.startswith("arguments ") for line in log.read_text().splitlines())

@@ -1,4 +1,4 @@
-"""Runs of one tool and one solver against a server that treats pictures in a way of its own."""
+"""Runs of one tool and one solver with a server that handles pictures in its own way."""
 
 import json
 from pathlib import Path
@@ -12,7 +12,7 @@ from hybrid.log.attempts import read_attempts
 
 
 def run(server: PictureServer, folder: Path, *, model: str = "openai:k", **options: Any) -> dict[str, Any]:
-    """Ask one question of the controller with `crop`; returns the manifest."""
+    """Ask one question with the controller and `crop`; return the manifest."""
     settings = ModelSettings(base_url=server.url, retries=0, **options.pop("settings", {}))
     values: dict[str, Any] = {
         "tasks": ("Spatial_Relation",),

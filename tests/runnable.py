@@ -1,18 +1,18 @@
-"""Runs the pages of the documentation as a reader would: in a fresh folder, from top to bottom. See CONTRIBUTING.md.
+"""Runs the pages of the documentation as a reader would: in an empty folder, from top to bottom. See CONTRIBUTING.md.
 
     page = Page.read("docs/data.md")
     said = follow(page, folder, Setting())          # what every command printed
 
-What a block is, its fence says:
+The fence of a block says what it is:
 
-    bash     commands that are run; a block `text` right below one shows what they print
-    sh       commands that are not run, as they need a key, a GPU, the network or hours: that they exist is checked
+    bash     commands that are run; a block `text` right below shows their output
+    sh       commands that are not run because they need a key, a GPU, the network or hours; they must exist
     python   run in the order of the page, in one namespace
     other    read only
 
-A line that is nothing but a path in backticks writes the block below it to that file; "`FILE`, in `NAME`" adds it as
-the first lines of the table NAME there. `<!-- exit code 2 -->` above a block says how its commands end, and
-`<!-- needs MODULE -->` that it is run where that module is installed.
+A line that is only a path in backticks writes the block below it to that file; "`FILE`, in `NAME`" adds it as
+the first lines of the table NAME there. `<!-- exit code 2 -->` above a block gives the exit code of its commands, and
+`<!-- needs MODULE -->` runs it only if that module is installed.
 """
 
 from __future__ import annotations
@@ -53,16 +53,16 @@ class Block:
 
     language: str
     text: str
-    # Of the page, counted from 1, where its fence stands.
+    # Line of the page, from 1, with its fence.
     line: int
-    # Where its text is written.
+    # File that its text is written to.
     file: str | None = None
-    # The table of that file whose first lines it becomes.
+    # Table of that file whose first lines it becomes.
     table: str | None = None
     exit_code: int = 0
-    # The module without which it is not run.
+    # Module that it needs.
     needs: str | None = None
-    # The output of its commands, as the page shows it.
+    # Output of its commands as the page shows it.
     shown: str | None = None
 
 
@@ -76,7 +76,7 @@ class Page:
 
     @classmethod
     def read(cls, name: str) -> Page:
-        """The page of that path, seen from the checkout."""
+        """Read the page at that path, relative to the checkout."""
         text = (ROOT / name).read_text()
         return cls(name, text, tuple(_blocks(text)))
 
@@ -92,18 +92,18 @@ class Page:
 
 @dataclass(frozen=True)
 class Setting:
-    """The surroundings of a page when it is followed, besides the program and an empty folder."""
+    """The environment of a page when it is followed, besides the program and an empty folder."""
 
     environment: Mapping[str, str] = field(default_factory=dict)
-    # Words of the page, and what stands there instead: the address of a server that a test started.
+    # Words of the page, and their replacements: the address of a server that a test started.
     replace: Mapping[str, str] = field(default_factory=dict)
-    # The folder is a copy of the checkout, whose code answers.
+    # The folder is a copy of the checkout, whose code runs.
     checkout: bool = False
 
 
 @dataclass(frozen=True)
 class Said:
-    """A command and all that it printed."""
+    """A command and its complete output."""
 
     command: str
     output: str
@@ -111,16 +111,16 @@ class Said:
 
 
 def commands(text: str) -> list[str]:
-    """The commands of a block, one each: continued lines joined, comments left out."""
+    """Return the commands of a block: continued lines joined, comments left out."""
     joined = re.sub(r"\\\n\s*", "", text)
     without = (re.sub(r"(^|\s)#\s.*$", "", line).strip() for line in joined.splitlines())
     return [line for line in without if line]
 
 
 def follow(page: Page, folder: Path, setting: Setting) -> list[Said]:
-    """Write the files of a page and run its commands in `folder`; what each said.
+    """Write the files of a page and run its commands in `folder`; return the output of each.
 
-    A command that ends otherwise than the page says, or does not print what it shows, is an assertion that fails.
+    A command with another exit code or output than the page says is a failed assertion.
     """
     environment = _environment(folder, setting)
     results = []
@@ -146,15 +146,15 @@ def follow(page: Page, folder: Path, setting: Setting) -> list[Said]:
 
 
 def importable(module: str | None) -> bool:
-    """Whether a module that a block needs is installed."""
+    """Return whether a module that a block needs is installed."""
     try:
         return module is None or importlib.util.find_spec(module) is not None
-    except ModuleNotFoundError:  # Of the package that it would lie in.
+    except ModuleNotFoundError:  # Of the package that would contain it.
         return False
 
 
 def write(block: Block, folder: Path, *, new: bool) -> str:
-    """Write a block that has a file, one that is not there yet where it must be new; or its lines into its table.
+    """Write a block that has a file, which must not exist if it is a new one; or its lines into its table.
 
     The name of the file.
     """
@@ -173,10 +173,10 @@ def write(block: Block, folder: Path, *, new: bool) -> str:
 
 
 def missing(text: str, output: str) -> str | None:
-    """The first shown line that was not printed where it should be; None where all were.
+    """Return the first shown line that was not printed at its position; None if all were.
 
-    Lines are looked for in order. `...` in a line is any text, `...` alone any lines, and as much white space as one
-    likes may stand where some does: how wide a column is depends on what else is in it.
+    Lines must occur in order. `...` in a line is any text, `...` alone any lines, and white space may have any
+    length, because the width of a column depends on its other cells.
     """
     printed = output.splitlines()
     at = 0
@@ -203,7 +203,7 @@ def run_python(block: Block, names: dict[str, Any], folder: Path, location: str)
 
 
 def copy_of_the_checkout(to: Path) -> None:
-    """The files that git knows, as they are now, with their compiled forms, which hold where the times are the same."""
+    """Copy the files that git tracks as they are now, with their compiled forms, which need equal times."""
     stdout = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     for name in filter(None, stdout.split("\0")):
         if (ROOT / name).is_file():
@@ -237,13 +237,13 @@ def _blocks(text: str) -> Iterator[Block]:
 
 
 def forked(loaded: str = "project") -> list[str]:
-    """How a Python of `tests/forked.py` is started, instead of an own one."""
+    """Return how a Python of `tests/forked.py` is started in place of a new one."""
     return [sys.executable, "-I", "-S", str(ROOT / "tests" / "forked.py"), str(_server() / loaded)]
 
 
 @cache
 def _server() -> Path:
-    """Where `tests/forked.py` listens: one for all processes of the tests, which ends with the last of them."""
+    """Folder in which `tests/forked.py` listens: one for all test processes, which ends with the last of them."""
     folder = Path(tempfile.gettempdir(), f"hybrid-{os.environ.get('PYTEST_XDIST_TESTRUNUID', os.getpid())}")
     folder.mkdir(exist_ok=True)
     stored = folder / "held"
@@ -261,18 +261,18 @@ def _server() -> Path:
         os.close(read)
         assert forks.stdout is not None
         assert [forks.stdout.readline() for _ in range(2)] == [b"ready\n"] * 2
-    # A process that holds the pipe for ever does not hold the tests.
+    # A process that holds the pipe open does not block the tests.
     atexit.register(forks.communicate, timeout=END_S)
     atexit.register(os.close, stream)
     return folder
 
 
 def _environment(folder: Path, setting: Setting) -> dict[str, str]:
-    """Of the commands: the program first on the path, a home of its own, no settings of the machine."""
+    """Return the environment of the commands: the program first on the path, a separate home, no other settings."""
     programs = folder / ".programs"
     programs.mkdir(exist_ok=True)
     start = shlex.join(forked("libraries" if setting.checkout else "project"))
-    # What is loaded before pytest is a warning, and in a checkout warnings are errors.
+    # A module loaded before pytest is a warning, and in a checkout warnings are errors.
     tests = shlex.quote(sys.executable) if setting.checkout else start
     for name, words in (("hybrid", f"{start} -m hybrid"), ("pytest", f"{tests} -m pytest"), ("python", start)):
         program = programs / name
@@ -308,7 +308,7 @@ def _run(line: str, code: int, folder: Path, environment: dict[str, str], settin
         timeout=500,
         stdin=subprocess.DEVNULL,
     )
-    # Errors first: they are shown as they come, and a result is printed when all is done.
+    # Errors first: they are shown immediately, and a result is printed at the end.
     output = f"{result.stderr}\n{result.stdout}"
     for word, instead in setting.replace.items():
         output = output.replace(instead, word)

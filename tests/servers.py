@@ -1,9 +1,9 @@
-"""Servers of tests: on a thread, with answers of their own, or as a user starts one, ended with what it started.
+"""Servers of tests: on a thread, with custom answers, or started as a user would, stopped with their child processes.
 
     with listening(LocalServer(Handler)) as server:      # a subclass of `JsonHandler`
         url = server.url
 
-Those that are processes of their own are `running` and `serving`.
+Those in separate processes are `running` and `serving`.
 """
 
 import json
@@ -25,7 +25,7 @@ class JsonHandler(BaseHTTPRequestHandler):
     """Reads and answers requests in JSON, keeps connections open, and prints nothing."""
 
     protocol_version = "HTTP/1.1"
-    # The head and the body go out in two writes: the second would wait 40 ms for the client's word on the first.
+    # The head and the body are two writes: the second would wait 40 ms for the client's acknowledgement of the first.
     disable_nagle_algorithm = True
 
     def log_message(self, *_: object) -> None:
@@ -36,10 +36,10 @@ class JsonHandler(BaseHTTPRequestHandler):
 
     @abstractmethod
     def posted(self, body: bytes) -> None:
-        """Answer a request that sent this."""
+        """Answer a request with this body."""
 
     def answer(self, message: object, status: int = 200, headers: Mapping[str, str] | None = None) -> None:
-        """Say bytes as they are, or anything else as JSON; its length is said unless `headers` do."""
+        """Send bytes unchanged, or anything else as JSON; with its length, unless `headers` have one."""
         data = message if isinstance(message, bytes) else json.dumps(message).encode()
         self.send_response(status)
         options = {"content-type": "application/json", "content-length": str(len(data)), **(headers or {})}
@@ -64,7 +64,7 @@ class LocalServer(ThreadingHTTPServer):
         return f"http://127.0.0.1:{self.server_port}"
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that gave up before the answer came is what some tests are about."""
+        """Some tests are about a client that disconnects before the answer."""
         if not isinstance(sys.exc_info()[1], ConnectionError):
             super().handle_error(request, client_address)
 
@@ -74,9 +74,9 @@ Listener = TypeVar("Listener", bound=ThreadingHTTPServer)
 
 @contextmanager
 def listening(server: Listener) -> Iterator[Listener]:
-    """The server while it answers, on a thread."""
+    """Run the server on a thread inside the block."""
     with server:
-        # How soon a server on a thread sees that it is to end.
+        # How soon a server on a thread notices that it should stop.
         thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
         thread.start()
         try:
@@ -88,14 +88,14 @@ def listening(server: Listener) -> Iterator[Listener]:
 
 @contextmanager
 def running(command: Sequence[str], health: str, folder: Path, environment: Mapping[str, str]) -> Iterator[None]:
-    """A server in `folder`, where its log lies, from when its address `health` answers."""
+    """Start a server in `folder`, which has its log, and wait until its address `health` answers."""
     with started(Server(command, health, folder / "log", environment, 600)):
         yield
 
 
 @contextmanager
 def serving(checkpoint: Path | str, folder: Path) -> Iterator[str]:
-    """Address of `transformers serve` with a checkpoint, offline, with `folder` for its own."""
+    """Return the address of `transformers serve` with a checkpoint, offline, with `folder` as its home."""
     (folder / "hub").mkdir()
     port = free_port()
     command = [*forked("libraries"), str(Path(sys.executable).with_name("transformers")), "serve", str(checkpoint)]
@@ -107,7 +107,7 @@ def serving(checkpoint: Path | str, folder: Path) -> Iterator[str]:
 
 @contextmanager
 def provider(key: str, model: str) -> Iterator[str]:
-    """Address of a server that asks for a key, knows one model, and refuses as OpenAI does; it always answers A."""
+    """Address of a server that requires a key, has one model, and refuses as OpenAI does; it always answers A."""
     message = {"role": "assistant", "content": "Answer: (A)"}
     reply = {"model": model, "choices": [{"index": 0, "message": message, "finish_reason": "stop"}]}
 

@@ -1,8 +1,8 @@
-"""Growth of work with the size of its input, told without a clock that a busy machine could move.
+"""Growth of work with the size of its input, measured without a clock that a busy machine could affect.
 
 with Steps(limit=10_000) as steps:          # calls of Python and of C functions
     read(text)
-assert_grows_linearly(read, text_of_size)   # for patterns, whose steps nobody counts
+assert_grows_linearly(read, text_of_size)   # for patterns, whose steps cannot be counted
 """
 
 import sys
@@ -11,19 +11,19 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any, Self
 
-# A square grows 64-fold from one size to the other, a linear reader 8-fold: half-way between, in factors, is 22.
+# A quadratic reader grows 64-fold between the sizes, a linear one 8-fold: the geometric mean is 22.
 GROWTH, MOST_GROWTH = 8, 24
 TRIES = 5
-# Shorter measurements say nothing: a clock of the processor moves in steps.
+# Shorter measurements are useless: the clock of the processor moves in steps.
 LEAST_S = 0.002
 
 
 class TooManyStepsError(AssertionError):
-    """Work went on past its limit of steps."""
+    """Work exceeded its limit of steps."""
 
 
 class Steps:
-    """Counts the calls of functions in its block, in this thread; past `limit` the work ends with an error."""
+    """Counts the function calls of its block in this thread; beyond `limit` the work ends with an error."""
 
     def __init__(self, limit: int) -> None:
         self.limit, self.count = limit, 0
@@ -47,7 +47,7 @@ class Steps:
 def assert_grows_linearly(work: Callable[[str], object], text_of: Callable[[int], str], size: int) -> None:
     """Work on a text of `size` characters takes at most `MOST_GROWTH` times the processor time of an eighth of it.
 
-    One try of `TRIES` is enough: what else the machine does only ever adds time. Both sizes are measured in turns.
+    One of `TRIES` is enough: other work on the machine only adds time. Both sizes are measured in turns.
     """
     small, large = text_of(size // GROWTH), text_of(size)
     least_small = least_large = float("inf")

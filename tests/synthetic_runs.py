@@ -1,15 +1,15 @@
-"""Runs on disk whose answers are drawn by a seed: what a comparison needs, without a model, a tool or an image.
+"""Runs on disk with seeded random answers: all that a comparison needs, without a model, a tool or an image.
 
     made = synthetic_runs.write(tmp_path, "blink", size=40, seed=3)
     made.real        # controller, mllm and specialist
     made.blank       # the controller with blank tools
-    made.shuffled    # the controller with findings about other questions
+    made.shuffled    # the controller with outputs about other questions
 
 Everything is written as `hybrid run` writes it: manifest, questions, attempts. The controller of the
-real run mostly adopts what the specialist found, the one with blank tools mostly answers as the MLLM alone. The
-specialist abstains on some questions, the MLLM's reply cannot be read now and then, and `failed` questions were not
-finished. Tools mostly say what the specialist's rules read; some questions are answered without a call, after a call of
-another tool, or after one that ended in a fault. With `samples` the MLLM's reply was voted on.
+real run mostly adopts the specialist's answer, the one with blank tools mostly answers as the MLLM alone. The
+specialist abstains on some questions, some replies of the MLLM cannot be read, and `failed` questions were not
+finished. Tools mostly return what the specialist's rules read; some questions are answered without a call, after a call
+of another tool, or after one that ended in a fault. With `samples` the MLLM's reply was voted on.
 """
 
 import json
@@ -40,20 +40,20 @@ from hybrid.log.attempts import Unfinished
 from hybrid.log.folder import RunFolder
 from hybrid.scoring.score import Scored
 
-# Answers a question; None where it is not finished.
+# Answers a question; None if it is not finished.
 Solver = Callable[[Question], Reply | None]
 
 MODEL = "made:up"
 ABSTAINS, UNREADABLE, REFUSED = 0.15, 0.04, 0.1
-# A reply that no parser reads.
+# A reply that no parser can read.
 UNREAD = "I cannot tell."
 ALONE, SPECIALIST = {"Counting": 0.7, "Jigsaw": 0.5}, {"Counting": 0.5, "Jigsaw": 0.95}
-# How often a finding decides the controller's answer, and how often being offered tools changes it.
+# How often a tool output decides the controller's answer, and how often offering tools changes it.
 ADOPTED, MOVED = 0.8, 0.15
-# By route the tool that the specialist's rule asks.
+# By route, the tool of the specialist's rule.
 TOOLS = {"Counting": "detection", "Jigsaw": "jigsaw", "Relative_Depth": "depth", "yes_no": "detection"}
 THING = "cup"
-# By answer how many things detection counts: choices state numbers, and a thing is there or not.
+# By answer, how many things detection counts: choices are numbers, or a thing is present or not.
 COUNTS = {"(A)": 1, "(B)": 2, "(C)": 3, "(D)": 4, "yes": 1, "no": 0}
 
 
@@ -85,15 +85,15 @@ def write(
     """Write the three runs.
 
     Args:
-        folder: where the runs are written, `BENCHMARK`, `BENCHMARK-blank` and `BENCHMARK-shuffled`.
+        folder: parent of the runs `BENCHMARK`, `BENCHMARK-blank` and `BENCHMARK-shuffled`.
         benchmark: `blink`, with `size` questions in each of three tasks, or `mvp_bench`, with `size` pairs of pictures
             and two yes/no questions about each.
         size: see there.
-        seed: of everything that is drawn.
-        failed: so many of the questions were not finished by the controller of the real run.
-        repeats: how often the MLLM alone was asked all, as `mllm`, `mllm@2`, ...
-        samples: so many samples of each reply of the MLLM alone were voted on.
-        model: the word of the MLLM.
+        seed: of everything that is random.
+        failed: number of questions that the controller of the real run did not finish.
+        repeats: how often the MLLM alone was asked everything, as `mllm`, `mllm@2`, ...
+        samples: number of samples of each reply of the MLLM alone that were voted on.
+        model: the name of the MLLM.
         unreadable: the share of replies of the MLLM alone that cannot be read.
     """
     rng = random.Random(seed)
@@ -115,18 +115,18 @@ def write(
 
 @dataclass(frozen=True)
 class Drawn:
-    """Drawn of each question, by its id: answers of the MLLM and of the tools, and how the solvers use them."""
+    """Random values of each question, by its id: answers of the MLLM and of the tools, and how the solvers use them."""
 
     questions: tuple[Question, ...]
     seed: int
     samples: int
-    # The MLLM's answers, of each repetition.
+    # The MLLM's answers, by repetition.
     alone: Sequence[Mapping[str, str]]
     found: Mapping[str, str]
-    # Findings about other questions.
+    # Outputs about other questions.
     other: Mapping[str, str]
     adopts: Mapping[str, bool]
-    # The MLLM's answers where it is offered tools.
+    # The MLLM's answers when it is offered tools.
     moved: Mapping[str, str]
     silent: frozenset[str]
     unread: frozenset[str]
@@ -141,7 +141,7 @@ class Drawn:
         samples: int,
         unreadable: float,
     ) -> "Drawn":
-        """Draw all of it, always in this order."""
+        """Draw everything, always in this order."""
         alone, result, other = ({q.id: _draw_answer(q, of, rng) for q in questions} for of in (ALONE, SPECIALIST, {}))
         values = [
             {q.id: alone[q.id] if rng.random() < 0.8 else _draw_answer(q, ALONE, rng) for q in questions}
@@ -155,7 +155,7 @@ class Drawn:
         return cls(questions, seed, samples, [alone, *values[1:]], result, other, adopts, moved, silent, unread)
 
     def mllm(self, number: int) -> Solver:
-        """The MLLM alone, asked for this time."""
+        """Return the MLLM's reply in this repetition."""
 
         def ask(q: Question) -> Reply:
             answer = self.alone[number][q.id]
@@ -175,7 +175,7 @@ class Drawn:
         return Reply(f"Answer: {answer}", usage=Usage(tool_calls=1), steps=steps)
 
     def controller(self, findings: Mapping[str, str] | None, names: Collection[str] = ()) -> Solver:
-        """The MLLM with tools that find this, or nothing; some questions are not finished."""
+        """Return the MLLM's reply with tools that return this or nothing; some questions are not finished."""
 
         def ask(q: Question) -> Reply | None:
             if q.id in names:
@@ -200,7 +200,7 @@ def write_run(
     model: str = MODEL,
     show: str | None = None,
 ) -> RunFolder:
-    """A run of these solvers, asked in this order; `show` is the form of findings, where it is recorded."""
+    """Write a run of these solvers, asked in this order; `show` is the form of tool outputs, if it is recorded."""
 
     def attempts(ask: Solver) -> Iterator[Attempt | Unfinished]:
         for second, question in enumerate(questions):
@@ -224,10 +224,10 @@ def from_letters(
     *,
     puzzles: bool = False,
 ) -> RunFolder:
-    """A run of BLINK with a letter for each answer, by solver and task: `{"mllm": {"Jigsaw": "rwauf"}}`.
+    """Write a run of BLINK with a letter for each answer, by solver and task: `{"mllm": {"Jigsaw": "rwauf"}}`.
 
-    `r` is right, `w` wrong, `a` abstained, `u` unreadable, `f` not finished; the question `val_Jigsaw_2` is Jigsaw's
-    second. Every question has two choices. `costing` adds to each solver's reply what it cost. Of `puzzles` the choices
+    `r` is right, `w` wrong, `a` abstained, `u` unreadable, `f` not finished; the question `val_Jigsaw_2` is the second
+    of Jigsaw. Every question has two choices. `costing` adds its cost to each solver's reply. The choices of `puzzles`
     are pieces, which the rule of the puzzle tool reads.
     """
     tasks = next(iter(said_by.values()))
@@ -266,7 +266,7 @@ def calling(solver: str, question: Question, reply: Reply) -> Reply:
 
 
 def answering(scored: Scored, letters: str) -> Scored:
-    """A scored solver of `from_letters` as if it had answered so, in the order of its questions: no file is written."""
+    """Return a scored solver of `from_letters`, in the order of its questions: no file is written."""
     mapping: Mapping[UnansweredRule, float] = {"guess": 0.5, "wrong": 0.0}
     read = {
         "r": (Outcome.ANSWERED, "A", 1.0),
@@ -287,7 +287,7 @@ def answering(scored: Scored, letters: str) -> Scored:
 
 
 def reply_with_usage(text: str, *steps: Step) -> Reply:
-    """A reply with what it cost: a call for each step of a model and of a tool."""
+    """Return a reply with its cost: a call for each step of a model and of a tool."""
     models, tools = (sum(step.kind == kind for step in steps) for kind in ("model", "tool"))
     total = sum(step.fault in (Fault.TIMEOUT, Fault.TOOL_ERROR) for step in steps)
     usage = Usage(models, tools, 100 * models, 10 * models, seconds=0.25, tool_faults=total)
@@ -295,7 +295,7 @@ def reply_with_usage(text: str, *steps: Step) -> Reply:
 
 
 def _blink(size: int) -> Iterator[Question]:
-    """Tasks of two and of four choices; the right letter goes round."""
+    """Return tasks of two and of four choices; the right letter cycles."""
     for task, count in (("Counting", 4), ("Jigsaw", 2), ("Relative_Depth", 2)):
         for number in range(1, size + 1):
             letter = "ABCD"[number % count]
@@ -308,7 +308,7 @@ def _blink(size: int) -> Iterator[Question]:
 
 
 def _mvp_bench(size: int) -> Iterator[Question]:
-    """Pairs of a natural and a manipulated picture, two yes/no questions about both, of a low and a high level."""
+    """Return pairs of a natural and a manipulated picture, with two yes/no questions, of a low and a high level."""
     row = 0
     for pair in range(size):
         for place, level in enumerate(("low", "high")):
@@ -342,7 +342,7 @@ def _prompt(question: Question) -> Prompt:
 
 
 def _draw_answer(question: Question, chances: Mapping[str, float], rng: random.Random) -> str:
-    """The right answer with the chance of its task (0.65 where none is given), else a wrong one."""
+    """Draw the right answer with the probability of its task (0.65 by default), else a wrong one."""
     right = str(question.target)
     others = (
         ["yes", "no"] if question.kind is Kind.YES_NO else [f"({letter})" for letter in "ABCD"[: len(question.choices)]]
@@ -357,7 +357,7 @@ def _model(text: str, *, is_called: bool = False) -> Step:
 
 
 def _calls(question: Question, finding: str | None, rng: random.Random) -> tuple[Step, ...]:
-    """Mostly the one call that the rule would make, and each way in which that goes otherwise."""
+    """Draw mostly the one call that the rule would make, and sometimes each deviation."""
     right = _tool(question, finding)
     return rng.choices(
         (
@@ -373,7 +373,7 @@ def _calls(question: Question, finding: str | None, rng: random.Random) -> tuple
 
 
 def _tool(question: Question, answer: str | None) -> Step:
-    """A finding from which the specialist's rule makes this answer; a blank one says nothing."""
+    """Return an output from which the specialist's rule derives this answer; a blank one says nothing."""
     tool = TOOLS[question.route]
     args, data = _asked_and_found(tool, None if answer is None else COUNTS[answer])
     images: list[Json] = [ref.name for ref in _prompt(question).parts if isinstance(ref, ImageRef)]
@@ -382,7 +382,7 @@ def _tool(question: Question, answer: str | None) -> Step:
 
 
 def _asked_and_found(tool: str, count: int | None) -> tuple[dict[str, Json], dict[str, Json]]:
-    """Arguments and data of a call; places count from 1, None is nothing found."""
+    """Return arguments and data of a call; positions count from 1, None is nothing found."""
     if tool == "detection":
         return {"names": [THING]}, {"counts": {} if count is None else {THING: count}}
     if tool == "depth":
@@ -391,7 +391,7 @@ def _asked_and_found(tool: str, count: int | None) -> tuple[dict[str, Json], dic
 
 
 def _other(seconds: float) -> Step:
-    """A call of a tool that no rule asks."""
+    """Return a call of a tool that no rule uses."""
     data: dict[str, Json] = {"images": ["img:1"], "args": {}, "data": {"best": 0, "nearer": "A"}, "confidence": 0.5}
     return Step("tool", "crop", "a part", seconds, data={**data, "backend": "classical", "version": "made-up-1"})
 
@@ -401,7 +401,7 @@ def _failed(question: Question, fault: Fault, seconds: float) -> Step:
 
 
 def _voted(question: Question, text: str, samples: int, rng: random.Random) -> Reply:
-    """A reply that most of the readable samples gave, as `hybrid run --setting samples=K` writes it."""
+    """Return a reply that most of the readable samples gave, as `hybrid run --setting samples=K` writes it."""
     wrong = f"Answer: {_draw_answer(question, {question.task: 0.3}, rng)}"
     others = rng.choices((text, wrong, UNREAD), (0.5, 0.3, 0.2), k=samples)
     most = samples // 2 + 1

@@ -1,7 +1,7 @@
 """Rows of a parametrized test, read from the file of tables beside it: `test_x.tsv` for `test_x.py`.
 
-A table begins with `[name]` and a line of argument names. A cell is JSON where it can be read as such, else the text
-that stands there; an array is a tuple unless a list is asked for. A line that begins with `# ` tells the reason of the
+A table begins with `[name]` and a line of argument names. A cell is JSON if it can be parsed as such, else the text
+itself; an array is a tuple unless a list is requested. A line that begins with `# ` gives the reason of the
 next row.
 """
 
@@ -19,7 +19,7 @@ from typing import Any
 def _tables(file: Path) -> dict[str, list[list[str]]]:
     results: dict[str, list[list[str]]] = {}
     rows: list[list[str]] = []
-    # The interpreter and the folder of the tests, wherever they lie.
+    # The interpreter and the folder of the tests.
     text = file.read_text(encoding="utf-8").replace("{PYTHON}", sys.executable)
     for line in text.replace("{TESTS}", Path(__file__).parent.as_posix()).split("\n"):
         if line.startswith("[") and line.endswith("]") and "\t" not in line:
@@ -44,9 +44,9 @@ def _cell(text: str, arrays: Callable[[Iterable[Any]], Any]) -> Any:
 def cases(
     file: str, name: str, arrays: Callable[[Iterable[Any]], Any] = tuple, **types: Callable[..., Any]
 ) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
-    """Argument names and rows, for `pytest.mark.parametrize(*cases(__file__, "test_name", kind=Kind))`.
+    """Return argument names and rows, for `pytest.mark.parametrize(*cases(__file__, "test_name", kind=Kind))`.
 
-    Of the columns named in `types`, what is not null becomes a value of that type: a dataclass gets an array's items.
+    In the columns named in `types`, values other than null become that type: a dataclass gets an array's items.
     """
     names, *rows = _tables(Path(file).with_suffix(".tsv"))[name]
 
@@ -61,7 +61,7 @@ def cases(
 
 
 def every(file: str) -> list[tuple[str, dict[str, Any]]]:
-    """The rows of all tables beside a test, each with its table's name and by the names of its columns."""
+    """Return the rows of all tables next to a test, each with its table's name and by the names of its columns."""
     return [
         (table, dict(zip(names, row, strict=True)))
         for table in _tables(Path(file).with_suffix(".tsv"))
@@ -71,7 +71,7 @@ def every(file: str) -> list[tuple[str, dict[str, Any]]]:
 
 
 def stored(file: str, name: str) -> Any:
-    """One value of the JSON or TOML file beside a test: `test_x.json` or `test_x.toml` for `test_x.py`."""
+    """Return one value of the JSON or TOML file next to a test: `test_x.json` or `test_x.toml` for `test_x.py`."""
     toml = Path(file).with_suffix(".toml")
     read = tomllib.loads if toml.exists() else json.loads
     return read((toml if toml.exists() else toml.with_suffix(".json")).read_text(encoding="utf-8"))[name]

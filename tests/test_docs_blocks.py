@@ -1,10 +1,10 @@
 """Every block of the documentation that is marked as runnable, run: README.md, CONTRIBUTING.md and docs/.
 
-    uv run pytest tests/test_docs_blocks.py              # what holds of every block
+    uv run pytest tests/test_docs_blocks.py              # properties of every block
     uv run pytest -m "" tests/test_docs_blocks.py        # all pages followed, too
 
-`tests/runnable.py` says which blocks are run and how. What a page is given besides an empty folder
-stands in test_docs_blocks.toml.
+`tests/runnable.py` says which blocks are run and how. What a page needs besides an empty folder
+is in test_docs_blocks.toml.
 """
 
 import importlib.util
@@ -44,14 +44,14 @@ from tests.runnable import (
 from tests.tables import cases
 
 NAMES = [str(path.relative_to(ROOT)) for path in PAGES]
-# The address of a model's server, as the pages have it.
+# The address of a model's server on the pages.
 WRITTEN_AT = "http://127.0.0.1:8000/v1"
 CHECKPOINT = ROOT / "hybrid" / "models" / "embedded" / "checkpoint"
 
 
 @dataclass
 class Place:
-    """Where a page is followed, and what the tests can put there."""
+    """Environment in which a page is followed, and what the tests can add."""
 
     folder: Path
     servers: Any
@@ -66,19 +66,19 @@ def nothing(place: Place) -> Setting:
 
 
 def a_local_server(place: Place) -> Setting:
-    """The demonstration model behind `transformers serve`, which knows it as ./model."""
+    """The demonstration model behind `transformers serve`, under the name ./model."""
     folder = place.folder.parent / "served"
     shutil.copytree(CHECKPOINT, folder / "model")
     return Setting(replace={WRITTEN_AT: place.stack.enter_context(place.servers.serving("./model", folder))})
 
 
 def a_provider(place: Place) -> Setting:
-    """A server that asks for a key and knows gpt-4o, found where OpenAI's is."""
+    """A server that requires a key and has gpt-4o, in place of OpenAI's."""
     return Setting({"OPENAI_BASE_URL": place.stack.enter_context(place.servers.provider("YOUR_KEY", "gpt-4o"))})
 
 
 def a_checkout(*prefix: str) -> Callable[[Place], Setting]:
-    """A copy of the checkout in which the files of other pages were written and their Python was run."""
+    """A copy of the checkout with the files of other pages and the results of their Python."""
 
     def page_setting(place: Place) -> Setting:
         copy_of_the_checkout(place.folder)
@@ -95,14 +95,14 @@ def a_checkout(*prefix: str) -> Callable[[Place], Setting]:
 
 @dataclass(frozen=True)
 class Given:
-    """The setting of a page, and the texts that its commands must print."""
+    """Return the setting of a page, and the texts that its commands must print."""
 
     place: Callable[[Place], Setting] = nothing
-    # How each command of the page begins, in order, and a word of what it prints; empty where the page shows it.
+    # Beginning of each command of the page, in order, and a word of its output; empty if the page shows it.
     said: tuple[tuple[str, str], ...] = ()
     # Modules without which the page is not followed.
     needs: tuple[str, ...] = ()
-    # A check of the folder in the end.
+    # A final check of the folder.
     after: tuple[Callable[[Path], None], ...] = field(default=())
 
 
@@ -117,7 +117,7 @@ def formatted(folder: Path) -> None:
 
 
 def said_in(copy: Path, *command: str) -> str:
-    """The output of a command in a copy of the checkout."""
+    """Return the output of a command in a copy of the checkout."""
     environment = {**os.environ, "PYTHONPATH": str(copy), "HYBRID_HOME": str(copy / "home")}
     result = subprocess.run(
         [sys.executable, "-m", *command], cwd=copy, env=environment, capture_output=True, text=True, check=False
@@ -127,7 +127,7 @@ def said_in(copy: Path, *command: str) -> str:
 
 
 def the_one_line_is_a_rule(copy: Path) -> None:
-    """docs/in-the-tree.md: the rule of its tool is one of that copy."""
+    """docs/in-the-tree.md: the rule of its tool belongs to that copy."""
     (copy / "asked_rule.py").write_text(
         "import tools.rules as r; from hybrid.solving.rules import table; "
         "print(r.__file__, table().rules['IQ_Test'].tools[0])",
@@ -149,7 +149,7 @@ def a_new_tool_lies_where_the_page_says(copy: Path) -> None:
 
 
 def only_these_are_touched(copy: Path) -> None:
-    """docs/in-the-tree.md: nothing outside of the folders that it says."""
+    """docs/in-the-tree.md: it writes nothing outside of the named folders."""
     del copy
     blocks = [block for block in Page.read("docs/in-the-tree.md").blocks if block.file]
     touched = {block.file if block.table else str(Path(str(block.file)).parent) for block in blocks}
@@ -157,7 +157,7 @@ def only_these_are_touched(copy: Path) -> None:
 
 
 def every_export_is_there(folder: Path) -> None:
-    """docs/exchange.md: each `hybrid export` left what its -o names."""
+    """docs/exchange.md: each `hybrid export` wrote the file of its -o."""
     blocks = [block for block in Page.read("docs/exchange.md").of(RUN) if not block.needs or SERVED_BY[block.needs]]
     lines = [shlex.split(line) for block in blocks for line in commands(block.text)]
     exports = [words for words in lines if words[1] == "export"]
@@ -193,7 +193,7 @@ def _read_setting(row: Mapping[str, Any]) -> Given:
 GIVEN: Mapping[str, Given] = {
     name: _read_setting(row) for name, row in tomllib.loads(Path(__file__).with_suffix(".toml").read_text()).items()
 }
-# Pages whose Python is run by a test of its own, which also checks what comes out.
+# Pages whose Python is run by a separate test, which also checks the results.
 ELSEWHERE = {
     "docs/agents.md": "tests/hybrid/integrations/test_agents_page.py",
     "docs/python.md": "tests/hybrid/test_interface.py",
@@ -203,12 +203,12 @@ ELSEWHERE = {
 
 
 def page_setting(name: str) -> Given:
-    """The setting of a page; an empty folder if nothing is said."""
+    """Return the setting of a page; an empty folder by default."""
     return GIVEN.get(name, Given())
 
 
 def is_followed(name: str) -> bool:
-    """Whether a page has something to run here."""
+    """Return whether a page has something to run here."""
     return name not in ELSEWHERE and any(Page.read(name).of(language) for language in (RUN, "python"))
 
 
@@ -273,7 +273,7 @@ def test_every_block_says_what_it_is(name: str) -> None:
 
 @pytest.mark.parametrize("name", [name for name in NAMES if Page.read(name).of(NOT_RUN) or Page.read(name).of(RUN)])
 def test_every_test_that_a_command_names_exists(name: str) -> None:
-    """tests/test_documents.py knows the commands and options."""
+    """tests/test_documents.py checks the commands and options."""
     page = Page.read(name)
     texts = {str(block.file) for page in map(Page.read, NAMES) for block in page.blocks}
     for block in (*page.of(NOT_RUN), *page.of(RUN)):

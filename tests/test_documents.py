@@ -1,4 +1,4 @@
-"""Commands, options, measurements, files and anchors that the documentation names are there."""
+"""Commands, options, measurements, files and anchors that the documentation names exist."""
 
 import importlib.util
 import re
@@ -14,7 +14,7 @@ PAGES = (
     *sorted((ROOT / "docs").rglob("*.md")),
     *MEASUREMENTS,
 )
-# At most, as `wc -w` counts.
+# At most this many, as `wc -w` counts.
 WORDS = {"README.md": 1_500, "CONTRIBUTING.md": 600}
 LINK = re.compile(r"\]\((?!\w+:)([^)#\s]*)(?:#([^)\s]+))?\)")
 
@@ -81,7 +81,7 @@ def test_links_lead_somewhere(page: Path, command_lines: Any) -> None:
     wrong = []
     for path, anchor in LINK.findall(command_lines.prose(page.read_text())):
         target = (page.parent / path).resolve() if path else page
-        # Pages below it are made from code: tests/test_site.py looks into them.
+        # Pages below it are generated from code: tests/test_site.py checks them.
         if name_of(target).startswith("docs/reference/"):
             continue
         if not target.exists() or (anchor and anchor not in anchors(target)):
@@ -101,7 +101,7 @@ def test_a_row_has_as_many_cells_as_its_header(page: Path) -> None:
 
 
 def anchors(page: Path) -> set[str]:
-    """Of its headings, as GitHub and the site make them."""
+    """Return the anchors of its headings, as GitHub and the site make them."""
     heads = re.findall(r"^#+ (.+)$", re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", head.lower()).strip().replace(" ", "-") for head in heads}
 
@@ -126,7 +126,7 @@ def test_the_families_that_are_said_to_load_are_those_that_do() -> None:
     rows = [line.strip("|").split("|") for line in page.splitlines() if line.startswith("| `")]
     by_row = {tool: set(re.findall(r"`([^`]+)`", row[1])) for row in rows for tool in re.findall(r"`(\w+)`", row[0])}
     assert {tool: by_row[tool] for tool in loads} == {tool: set(families) for tool, families in loads.items()}
-    # What the library has one day is to be loaded, and not to stand in the last column.
+    # If a library supports it one day, the row must be loaded and not stay in the last column.
     spec = importlib.util.find_spec("transformers")
     library = {path.name for path in Path(str(spec and spec.origin)).with_name("models").iterdir()}
     absent = [name.strip() for row in rows for name in row[2].split(",") if name.strip()]

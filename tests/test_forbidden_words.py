@@ -1,4 +1,4 @@
-"""Nothing that a model reads names a benchmark, its data, what was counted on it, or how this project is made."""
+"""No text for a model names a benchmark, its data, results on it, or how this project is made."""
 
 import json
 import tomllib
@@ -62,8 +62,8 @@ def test_what_a_solver_says(forbidden_words: Any, name: str) -> None:
     assert [result for text in _texts(dict(load_solver(name).texts)) for result in forbidden_words.unfit(text)] == []
 
 
-# No model reads a training's numbers, the words of options, what `hybrid new` writes, the card of a benchmark, kinds
-# of plug-ins, strokes of letters, columns of tables, the schema of our server or what servers say.
+# No model reads a training's numbers, the words of options, the output of `hybrid new`, the card of a benchmark, kinds
+# of plug-ins, strokes of letters, columns of tables, the schema of our server or messages of servers.
 UNREAD = {
     *("training", "config", "cli", "templates", "card.toml", "columns.toml", "server.toml"),
     *("kinds.toml", "drawing.toml", "failures.toml", "terms.toml"),
@@ -73,7 +73,7 @@ PROMPTS = sorted(path for path in (ROOT / "hybrid").rglob("*.toml") if not UNREA
 
 @pytest.mark.parametrize("path", PROMPTS, ids=lambda p: p.relative_to(ROOT / "hybrid").as_posix())
 def test_what_our_prompts_say(forbidden_words: Any, path: Path) -> None:
-    # Where a style comes from is told to people.
+    # The origin of a style is only shown to people.
     read = {key: value for key, value in tomllib.loads(path.read_text()).items() if key != "source"}
     texts = list(_texts(read))
     assert texts

@@ -1,4 +1,4 @@
-"""The rooms: imports point one way, names belong to us, and nothing heavy loads for `--help`."""
+"""The packages: imports go one way, names are ours, and nothing heavy loads for `--help`."""
 
 import ast
 import importlib.metadata
@@ -24,13 +24,13 @@ ROOMS = ("hybrid", "tools", "graphs", "baselines", "training")
 EVERYTHING = frozenset(
     ("stats", "answers", "marks", "samples", "serving", "models", "solving", "benchmarks", "running")
 )
-# The packages that each room may import besides itself and the shared ones.
+# The packages that each one may import besides itself and the shared ones.
 MAY_IMPORT: Mapping[str, frozenset[str]] = {
-    # The packages of hybrid by what they may use of each other; "hybrid" is its root, which uses what does the work.
+    # The packages of hybrid by what they may import; "hybrid" is its root, which uses the packages that do the work.
     "hybrid": frozenset(),
     "core": frozenset(),
     "plugins": frozenset(),
-    # The public names of the seams.
+    # The public names of the plug-in interfaces.
     "solver": frozenset({"solving", "serving"}),
     "benchmark": frozenset({"answers", "benchmarks"}),
     "config": frozenset(),
@@ -50,24 +50,24 @@ MAY_IMPORT: Mapping[str, frozenset[str]] = {
     "engines": frozenset({"running", "benchmarks", "models", "serving", "solving"}),
     "scoring": EVERYTHING - {"marks", "samples"},
     "report": frozenset({"scoring", "stats", "benchmarks", "answers", "solving", "serving", "models"}),
-    # What a model was shown is made again by the code that made it in the run.
+    # The code of the run reconstructs what a model was shown.
     "exporting": frozenset({"scoring", "stats", "benchmarks", "answers", "models", "serving", "solving"}),
     "interface": frozenset({"answers", "serving"}),
     "integrations": frozenset({"interface", "models", "serving"}),
     "cli": EVERYTHING | {"engines", "scoring", "report", "exporting", "interface", "integrations", "tools"},
-    # The specialists alone are asked with the context of a solver; no other tool knows of solvers.
+    # Only the specialists are called with a solver's context; no other tool knows of solvers.
     "tools": frozenset({"marks", "samples", "serving"}),
     "tools.rules": frozenset({"tools", "solving"}),
     "graphs": frozenset({"tools", "tools.rules", "solving", "serving", "models", "answers", "benchmarks"}),
     "baselines": frozenset({"tools", "tools.rules", "solving", "answers"}),
-    # They become files of other repositories, which use what they like.
+    # They become files of other repositories and may import anything.
     "templates": EVERYTHING | {"scoring", "solver", "benchmark"},
-    # How the model that ships was made: runs of the project are what it learnt from.
+    # How the shipped model was trained: on runs of the project.
     "training": frozenset({"models", "benchmarks", "running", "serving", "solving", "samples"}),
 }
-# What every package may use: shared types, plug-ins, options, files of a run, output for people, the seam of a tool.
+# Shared by every package: types, plug-ins, options, files of a run, output for people, the interface of a tool.
 SHARED = frozenset({"hybrid", "core", "plugins", "config", "display", "log", "tool"})
-# Files that import a module by a name that is made at run time.
+# Files that import a module by a name that is computed at run time.
 BY_STRING = ("hybrid/plugins/registry.py",)
 MAX_FUNCTION_LINES = 50
 HEAVY = ("torch", "transformers", "langchain", "langgraph", "cv2", "numpy", "pyarrow", "PIL", "pydantic")
@@ -82,7 +82,7 @@ def parsed(path: Path) -> ast.Module:
 
 
 def statements(node: ast.AST) -> Iterator[ast.AST]:
-    """The statements in it at any depth: expressions, which are most of a file, are passed over."""
+    """Return all statements at any depth; expressions, which are most of a file, are skipped."""
     for child in ast.iter_child_nodes(node):
         if not isinstance(child, ast.expr):
             yield child
@@ -91,16 +91,16 @@ def statements(node: ast.AST) -> Iterator[ast.AST]:
 
 @dataclass(frozen=True)
 class Import:
-    """That a module names another one in an import statement, at any depth and for types too, and what it takes."""
+    """An import statement of a module for another one, at any depth and for types too, and the imported name."""
 
     importer: str
     module: str
-    # A name taken out of the module; None for the module itself.
+    # A name imported from the module; None for the module itself.
     taken: str | None = None
 
 
 class Tree:
-    """The modules below some folders, by dotted name, and what they import of each other."""
+    """Return the modules below some folders, by dotted name, and their imports of each other."""
 
     def __init__(self, root: Path) -> None:
         self.paths = {
@@ -125,7 +125,7 @@ class Tree:
                         yield Import(module, base, alias.name)
 
     def room(self, module: str) -> str:
-        """The room of a module: a key of `MAY_IMPORT`."""
+        """Return the package of a module: a key of `MAY_IMPORT`."""
         first, second = (*module.split("."), "")[:2]
         if first == "hybrid":
             package = self.paths.get(f"hybrid.{second}", Path())
@@ -137,7 +137,7 @@ class Tree:
 
 
 def against_the_rooms(tree: Tree) -> list[str]:
-    """Imports that `MAY_IMPORT` does not allow."""
+    """Return imports that `MAY_IMPORT` does not allow."""
     return sorted(
         {
             f"{result.importer} imports {result.module}"
@@ -152,7 +152,7 @@ def against_the_rooms(tree: Tree) -> list[str]:
 
 
 def cycles(tree: Tree) -> list[list[str]]:
-    """Sets of modules that import each other in a circle: the strongly connected components (Tarjan 1972)."""
+    """Return sets of modules that import each other in a circle: the strongly connected components (Tarjan 1972)."""
     graph: dict[str, set[str]] = {module: set() for module in tree.paths}
     for result in tree.imports:
         graph[result.importer].add(result.module)
@@ -181,11 +181,11 @@ def cycles(tree: Tree) -> list[list[str]]:
 
 
 def imported_by_string(tree: Tree) -> list[str]:
-    """Calls that import a module of ours, or one whose name is made at run time."""
+    """Return calls that import a module of ours, or one whose name is computed at run time."""
     return [
         f"{module}: {ast.unparse(node)}"
         for module, path in tree.paths.items()
-        # Few files hold these words, and reading their trees takes long.
+        # Few files contain these words, and parsing them takes long.
         if not path.as_posix().endswith(BY_STRING) and re.search("import_module|__import__", path.read_text())
         for node in ast.walk(parsed(path))
         if isinstance(node, ast.Call)
@@ -197,7 +197,7 @@ def imported_by_string(tree: Tree) -> list[str]:
 
 
 def from_outside(tree: Tree) -> list[str]:
-    """Imports of a module or a name with a leading underscore from outside of its folder; `_shared` counts as one."""
+    """Return imports from outside of a folder of names with a leading underscore; `_shared` counts as one."""
     results = []
     for item in tree.imports:
         parts = [*item.module.split("."), *([item.taken] if item.taken else [])]
@@ -213,7 +213,7 @@ def from_outside(tree: Tree) -> list[str]:
 
 
 def used_by_one_alone(tree: Tree) -> list[str]:
-    """Modules of a `_shared` folder that fewer than two of its neighbours use, directly or through the folder."""
+    """Return modules of a `_shared` folder that fewer than two neighbours use, directly or through the folder."""
     results = []
     for module, path in tree.paths.items():
         if path.parent.name != "_shared" or path.name == "__init__.py":
@@ -233,7 +233,7 @@ def used_by_one_alone(tree: Tree) -> list[str]:
 
 
 def too_long(tree: Tree) -> list[str]:
-    """Functions of more than `MAX_FUNCTION_LINES`, docstring included."""
+    """Return functions of more than `MAX_FUNCTION_LINES`, docstring included."""
     long = []
     for module, path in tree.paths.items():
         for node in statements(parsed(path)):
@@ -245,7 +245,7 @@ def too_long(tree: Tree) -> list[str]:
 
 
 def past_entry_point(tree: Tree) -> list[str]:
-    """Imports of a module that an entry point of ours names from outside of its folder."""
+    """Return imports of a module that an entry point of ours names from outside of its folder."""
     groups = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["entry-points"].values()
     plugins = {value.partition(":")[0] for group in groups for value in group.values()}
     return sorted(
@@ -283,14 +283,14 @@ def test_the_house_is_in_order(guard: Callable[[Tree], list[Any]], checkout: Tre
 
 def test_the_rooms_of_the_map_are_those_there_are_and_point_one_way(checkout: Tree) -> None:
     assert {checkout.room(module) for module in checkout.paths} == set(MAY_IMPORT)
-    # Raises CycleError where two rooms may import each other.
+    # Raises CycleError if two packages may import each other.
     assert set(TopologicalSorter(MAY_IMPORT).static_order()) == set(MAY_IMPORT)
 
 
-# The files of a tree that no guard minds.
+# The files of a tree that no guard objects to.
 CLEAN: Mapping[str, str] = stored(__file__, "clean")
 LONG = "def f():\n" + "    a = 1\n" * 50
-# What a guard says of the clean tree with one file of another text.
+# Return a guard's messages about the clean tree with one file replaced.
 ARGUMENTS, BROKEN = cases(__file__, "test_a_guard_sees", guard={guard.__name__: guard for guard in GUARDS}.__getitem__)
 
 
@@ -310,7 +310,7 @@ def test_the_guards_let_an_orderly_tree_pass(tmp_path: Path) -> None:
 
 
 def foreign_owners(owners: dict[str, list[str]]) -> list[str]:
-    """Distributions besides ours that install one of our top-level names."""
+    """Return other distributions that install one of our top-level names."""
     return sorted({f"{dist} owns {name}" for name in ROOMS for dist in owners.get(name, []) if dist != OURS})
 
 
@@ -355,7 +355,7 @@ def test_no_init_hides_a_module_under_a_name_it_exports() -> None:
 
 
 def modules_loaded_by(*command: str) -> set[str]:
-    """The imports of a command, from Python's own record."""
+    """Return the imports of a command, from Python's own record."""
     result = subprocess.run(
         [sys.executable, "-X", "importtime", "-m", *command], capture_output=True, text=True, check=True, timeout=300
     )

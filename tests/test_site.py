@@ -1,4 +1,4 @@
-"""The documentation as a site: it builds without a warning, every link leads somewhere, and it asks no other host.
+"""The documentation as a site: it builds without a warning, every link is valid, and it contacts no other host.
 
 Skipped without the group `docs`; what a browser shows needs playwright and chromium as well.
 """
@@ -31,15 +31,15 @@ from tests.servers import LocalServer, listening
 
 ROOT = Path(__file__).resolve().parents[1]
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium")
-# By tag the attribute whose address a browser opens by itself; of <link> every one but `canonical`.
+# By tag, the attribute whose address a browser loads by itself; for <link> all relations except `canonical`.
 LOADED = dict.fromkeys(("script", "img", "iframe", "source", "video", "audio", "embed"), "src")
-# Only what hangs is to fail: beside busy processes a page may take longer than the default of 30 s.
+# Only a hanging page should fail: next to busy processes a page may take longer than the default of 30 s.
 HANGS_MS = 300_000
 SIZES = ({"width": 1280, "height": 900}, {"width": 390, "height": 844})
 
 
 class Parsed(HTMLParser):
-    """The anchors of a page, the links of its text, and what a browser loads for it."""
+    """Collects the anchors of a page, the links of its text, and what a browser loads for it."""
 
     def __init__(self, path: Path) -> None:
         super().__init__()
@@ -255,13 +255,13 @@ def test_nothing_is_asked_of_another_host(pages: dict[Path, Parsed], built: Path
         match for text in styles for match in re.findall(r"(?:url\(|@import )\s*['\"]?((?:https?:)?//[^)'\"]+)", text)
     ]
     assert fetched == []
-    # The theme fetches the program that draws these where a page has one.
+    # The theme loads the program that draws these if a page has one.
     assert [path.name for path, page in pages.items() if 'class="mermaid"' in path.read_text()] == []
 
 
 @pytest.fixture(scope="module")
 def address(built: Path) -> Iterator[str]:
-    """The site behind a server: a search asks a worker, which pages from disk may not start."""
+    """The site behind a server: the search needs a worker, which pages from disk may not start."""
 
     class Quiet(http.server.SimpleHTTPRequestHandler):
         def log_message(self, *args: Any) -> None:
@@ -278,7 +278,7 @@ def browser() -> Iterator[Any]:
         pytest.skip("no chromium: apt install chromium, or name one in CHROMIUM")
     from playwright.sync_api import sync_playwright
 
-    # Closed with this file: its loop would be the running one of every asyncio test after it.
+    # Closed with this file: otherwise its loop would be the running one of all later asyncio tests.
     with sync_playwright() as playwright:
         arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
         started = playwright.chromium.launch(executable_path=CHROMIUM, args=arguments)
@@ -317,7 +317,7 @@ def test_search_finds_mcnemar(browser: Any, address: str) -> None:
     with browser.new_context(viewport=SIZES[0]) as context, context.new_page() as page:
         page.set_default_timeout(HANGS_MS)
         page.goto(f"{address}index.html")
-        # What is typed before the search is ready is not looked for.
+        # Text typed before the search is ready is not searched for.
         expect(page.locator(".md-search-result__meta")).to_have_text("Type to start searching", timeout=HANGS_MS)
         page.get_by_role("textbox", name="Search").press_sequentially("McNemar")
         result = page.locator(".md-search-result__link")
@@ -325,7 +325,7 @@ def test_search_finds_mcnemar(browser: Any, address: str) -> None:
         assert any("statistics.html" in (link.get_attribute("href") or "") for link in result.all())
 
 
-# Where code has a table for the reference, the code itself agrees with it.
+# If code has a table for the reference, the code itself agrees with it.
 
 
 def test_every_variable_of_the_environment_is_listed() -> None:
@@ -335,7 +335,7 @@ def test_every_variable_of_the_environment_is_listed() -> None:
             if path != ROOT / "hybrid" / "config" / "environment.py":
                 read |= set(re.findall(r"(?<![A-Z_])HYBRID_[A-Z_]*[A-Z]", path.read_text()))
     values = {variable.name for variable in VARIABLES}
-    # Of a variable with the name of a benchmark in it the code has the beginning, and an example.
+    # For a variable with the name of a benchmark in it, the code has the prefix, and an example.
     assert read - {"HYBRID_DATA", "HYBRID_DATA_BLINK"} == values
 
 
@@ -343,7 +343,7 @@ def test_every_exit_code_is_listed() -> None:
     texts = [path.read_text() for path in (ROOT / "hybrid" / "cli").glob("*.py")]
     numbers = {int(code) for text in texts for code in re.findall(r"^ +return (\d+)(?: if .*)?$", text, re.MULTILINE)}
     numbers |= {int(code) for text in texts for code in re.findall(r"\breturn .* else (\d+)$", text, re.MULTILINE)}
-    # Those of signals are computed, and 141 is given by the stream whose reader has gone.
+    # Those of signals are computed, and 141 is set by the stream whose reader has left.
     assert numbers == set(EXIT_CODES) - {129, 141, 143}
     assert "141" in (main.__doc__ or "")
 

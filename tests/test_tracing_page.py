@@ -1,4 +1,4 @@
-"""docs/tracing.md: its attributes are those that are told, and its program reads what is written."""
+"""docs/tracing.md: its attributes are those that are recorded, and its program reads the written file."""
 
 import re
 from functools import partial

@@ -36,16 +36,16 @@ def tool_source(
     backend: str = '"classical", "1", Backend, "Is for tests."',
     images: tuple[int, int] = (1, 1),
 ) -> str:
-    """A module with a `TOOL` of that name.
+    """Return a module with a `TOOL` of that name.
 
     Args:
         name: of the tool.
         run: the body of the backend's `run`, which is given `requests`.
         args: fields of its arguments.
-        head: what the module begins with.
+        head: the first lines of the module.
         setup: the body of the backend's `setup`, which is given `device` and `weights`.
         backend: arguments of its `BackendCard`; `Backend` is the class.
-        images: fewest and most of a call.
+        images: fewest and most images of a call.
     """
     bodies = {"args": indent(args, " " * 4), "setup": indent(setup, " " * 8), "run": indent(run, " " * 8)}
     return MODULE.format(name=name, head=head, backend=backend, images=images, **bodies)

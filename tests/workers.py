@@ -1,9 +1,9 @@
-"""Worker processes of tools for tests: forked by a process that has loaded what each of them loads, which takes longer.
+"""Worker processes of tools for tests: forked by a process that has loaded their common imports, which take longer.
 
     python -P tests/workers.py FD               # the server, which ends with the other side of the socket FD
-    process = start(sock, environment)  # for `hybrid/serving/worker_process.py`, in the process of the tests
+    process = start(sock, environment)  # for `hybrid/serving/worker_process.py`, in the test process
 
-A worker gets the environment, the working directory and stderr of who asks, and has loaded no tool before.
+A worker gets the environment, the working directory and stderr of the caller, and has loaded no tool before.
 """
 
 import atexit
@@ -49,7 +49,7 @@ class ForkedWorker:
 
 @functools.cache
 def server() -> socket.socket:
-    """The socket of the server of this process."""
+    """Return the socket of this process's server."""
     actual, reference = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     words = [sys.executable, "-P", __file__, str(reference.fileno())]
     quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
@@ -61,7 +61,7 @@ def server() -> socket.socket:
 
 
 def start(sock: socket.socket, environment: dict[str, str]) -> ForkedWorker:
-    """A worker at one end of a socket pair."""
+    """Fork a worker at one end of a socket pair."""
     request = server()
     sys.audit("os.fork")
     actual, reference = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -87,13 +87,13 @@ def serve(request: socket.socket) -> None:
             _watch(about, *fds)
         for fd in fds:
             os.close(fd)
-        # The one that watched the worker before has ended with it.
+        # The process that watched the worker before has ended with it.
         while os.waitpid(-1, os.WNOHANG)[0]:
             pass
 
 
 def _watch(about: bytes, sock: int, ends: int, err: int) -> None:
-    """Fork the worker; say its number and, when it has ended, how."""
+    """Fork the worker; send its process id and, when it has ended, its exit status."""
     from hybrid.serving.worker_process import end_with_parent
 
     end_with_parent()

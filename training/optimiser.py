@@ -12,7 +12,7 @@ from typing import Any, Final
 import torch
 from timm.optim.muon import zeropower_via_newtonschulz
 
-# The highest, of both.
+# The highest learning rate of both optimisers.
 RATE: Final = 3e-3
 # Steps until it is reached.
 WARMUP: Final = 60

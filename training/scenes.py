@@ -28,7 +28,7 @@ MAX_ALIKE: Final = 6
 # Stands where a conversation names its benchmark.
 SCENES: Final = "scenes"
 QUESTION: Final = "What is there to see?"
-# How far the wall stands behind things on the ground, where there is one.
+# Distance of the wall, if there is one, behind things on the ground.
 WALL_M: Final = (9.0, 12.0)
 # Of each kind, the first number of its key: no generator of questions begins so with training seeds.
 KEYS: Final[dict[View, int]] = {"ground": 71, "prominence": 72}

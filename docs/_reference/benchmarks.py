@@ -106,7 +106,7 @@ def _sections(card: BenchmarkCard) -> Iterator[str]:
 
 
 def anchor(card: BenchmarkCard) -> str:
-    """Of the benchmark's section on the page of metrics."""
+    """Return the title of the benchmark's section on the page of metrics."""
     return re.sub(r"[^a-z0-9]+", "-", card.short_title.lower()).strip("-")
 
 

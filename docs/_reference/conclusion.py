@@ -1,4 +1,4 @@
-"""The cases of a conclusion as a page: when each sentence is said, and its words."""
+"""The cases of a conclusion as a page: the condition of each sentence, and its words."""
 
 from __future__ import annotations
 

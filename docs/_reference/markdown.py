@@ -14,7 +14,7 @@ _COMMAND = re.compile(r"(?:hybrid|uv run|python -m) ")
 
 @dataclass(frozen=True)
 class Page:
-    """A generated page: where it lies below docs/, its title in the navigation, and its Markdown."""
+    """A generated page: its path below docs/, its title in the navigation, and its Markdown."""
 
     path: str
     title: str
@@ -22,7 +22,7 @@ class Page:
 
 
 def escaped(text: str) -> str:
-    """The text so that Markdown shows it as it is; what stands between backticks stays code."""
+    """Return the text escaped for Markdown; text between backticks stays code."""
     parts = text.split("`")
     if len(parts) % 2 == 0:
         parts = [text]
@@ -43,7 +43,7 @@ def _bare(text: str) -> str:
 
 
 def code(text: str) -> str:
-    """The text as inline code, whatever it holds."""
+    """Return the text as inline code, whatever it contains."""
     shown = _SPECIAL.sub(lambda found: f"&#{ord(found[0])};", text.replace("&", "&amp;"))
     return f"<code>{shown}</code>"
 
@@ -69,7 +69,7 @@ def definitions(entries: Iterable[tuple[str, Sequence[str]]]) -> str:
 
 
 def prose(doc: str) -> str:
-    """A docstring or help text as Markdown: paragraphs, and verbatim those that click must not wrap."""
+    """Convert a docstring or help text to Markdown: paragraphs, and verbatim those that click must not wrap."""
     return "\n\n".join(
         _paragraph(part) for part in re.split(r"\n\s*\n", cleandoc(doc).partition("\f")[0]) if part.strip()
     )

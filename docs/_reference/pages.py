@@ -1,4 +1,4 @@
-"""Every generated page, and where it stands in the navigation."""
+"""Return every generated page with its position in the navigation."""
 
 from __future__ import annotations
 

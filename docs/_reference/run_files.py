@@ -1,4 +1,4 @@
-"""The page of the files of a run: where they lie, and the fields of each record, from the types that are written."""
+"""The page of the files of a run: their paths, and the fields of each record, from the types that are written."""
 
 from __future__ import annotations
 

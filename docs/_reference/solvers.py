@@ -76,7 +76,7 @@ def _node(name: str) -> str:
 
 
 def _way(source: str, target: str) -> str:
-    """An arrow from the edge of one node to that of another; ways there and back lie side by side."""
+    """Draw an arrow from the edge of one node to the edge of another; two directions are drawn side by side."""
     (x0, y0), (x1, y1) = _middle(source), _middle(target)
     if source == target:
         x = x0 + WIDTH / 2

@@ -9,7 +9,7 @@ from hybrid.models.providers import PROVIDERS
 
 
 def environment() -> tuple[Page, ...]:
-    """Variables of the project, and those that hold the keys and addresses of providers."""
+    """Return variables of the project, and those with the keys and addresses of providers."""
     variables = table(("variable", "what it says"), [(code(one.name), escaped(one.about)) for one in VARIABLES])
     providers = table(
         ("`--model`", "key", "address"),

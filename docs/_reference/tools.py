@@ -67,13 +67,13 @@ def _sections(tool: Tool) -> Iterator[str]:
 
 
 def _arguments(tool: Tool) -> Iterator[tuple[str, ...]]:
-    """A row for each field; those of an object inside below it, with its name before theirs."""
+    """Return a row for each field; fields of a nested object follow it, prefixed with its name."""
     schema = tool.args.model_json_schema()
     yield from _fields(schema, schema.get("$defs", {}), "")
 
 
 def _output(tool: Tool) -> Iterator[tuple[str, ...]]:
-    """A row for each value of the tool's data; those of an object inside below it, with its name before theirs."""
+    """Return a row for each value of the tool's data; fields of a nested object follow it, prefixed with its name."""
     schema = tool.output or {}
     return _values(schema, schema, "")
 
@@ -99,7 +99,7 @@ def _fields(schema: Mapping[str, Any], known: Mapping[str, Any], before: str) ->
 
 
 def _kind(node: Mapping[str, Any], known: Mapping[str, Any]) -> tuple[str, Mapping[str, Any] | None]:
-    """The type in words, and the object that it is or holds."""
+    """Return the type in words, and the object that it is or contains."""
     if "$ref" in node:
         return _kind(known[node["$ref"].rpartition("/")[2]], known)
     if "enum" in node or "const" in node:

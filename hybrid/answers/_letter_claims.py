@@ -1,6 +1,6 @@
 """The claim rules of `hybrid.answers.letters`, for prose; each takes a reply and gives a label or None.
 
-They run where no explicit rule decides and the reply does not decline.
+They run if no explicit rule decides and the reply does not decline.
 """
 
 import re
@@ -88,7 +88,7 @@ CONCLUSION: Final = re.compile(
 
 
 def claim(reply: LetterReply, sentence: str) -> str | None:
-    """The one choice that a sentence says fits, its asides and contrasting clauses left out; None where it denies."""
+    """Return the only choice that a sentence claims to fit, without asides and contrasts; None if it denies it."""
     # `A is closer? No.`
     if sentence.endswith("?") and sentence != reply.text:
         return None
@@ -154,7 +154,7 @@ def closing_claim(reply: LetterReply) -> str | None:
 
 
 def only_mark(reply: LetterReply) -> str | None:
-    """The reply has one bracketed letter and no other, and not in a negated sentence."""
+    """Whether the reply has one bracketed letter and no other, and not in a negated sentence."""
     letters = reply.bracketed(reply.text)
     is_question = reply.text.endswith("?")
     negated = any(

@@ -1,6 +1,6 @@
 """The clause rules of `hybrid.answers.letters`, for short replies that set the choices against each other.
 
-They run where no explicit rule decides; each takes a reply and gives a label or None.
+They run if no explicit rule decides; each takes a reply and returns a label or None.
 """
 
 import re
@@ -26,7 +26,7 @@ def verdicts(reply: LetterReply) -> str | None:
     verdict = rf"(?i:({_FOR})|({_AGAINST})|\w+)(?=\s?(?:[.,;!\n]|and\b|$)|(?<=[✓✔✅✗✘❌]))"
     pattern = rf"{label(reply.letters)}(?:\s?[:=–—-]\s?|\sis\s|(?<=[)\]])\s){verdict}"
     matches = list(re.finditer(pattern, reply.text))
-    # Where "no" is a choice, `A: no` may give its text; `(A) wrong, (B) right` does not.
+    # If "no" is a choice, `A: no` may give its text; `(A) wrong, (B) right` does not.
     if {form for form, _ in reply.forms} & _VERDICT_WORDS & {(m[3] or m[4] or "").casefold() for m in matches}:
         return None
     stated = [(m[1] or m[2], m[3] is not None, m[4] is not None) for m in matches]
@@ -69,7 +69,7 @@ _DOUBTS: Final = re.compile(
     r"(?i)\b(?:maybe|perhaps|might|could|may|either|unclear|unsure|torn|depends?|can't|cannot|hard|both|neither|or|if"
     r"|all|everything|anything|any)\b|%"
 )
-# `though A is possible`, `D second`: what comes beside or behind the choice.
+# `though A is possible`, `D second`: asides next to or after the choice.
 _BESIDE: Final = re.compile(
     r"(?i)^(?:but|though|although|while|even though|and)\s.*\b(?:is|could be|may be|might be|seems|comes)\s"
     r"(?:also\s|still\s)?(?:possible|plausible|close|a possibility|second)\b|\b(?:second|third|runner-up)[.!]?$"
@@ -87,11 +87,11 @@ _FILLER: Final = (
 def remaining(reply: LetterReply) -> str | None:  # noqa: C901, PLR0912 - one pass over the clauses
     """The one choice that a clause gives, the others denied or only offered: `Not A; B`, `A or B? B`.
 
-    A clause gives a choice where it says nothing else, or claims it next to a clause that denies or offers others.
+    A clause gives a choice if it says nothing else, or claims it next to a clause that denies or offers others.
     """
     if len(reply.text) > TERSE or len(re.findall(r"\w+", reply.text)) < 2:
         return None
-    # Where "no" is a choice, a clause that gives it and one that denies look alike: only letters are told apart.
+    # If "no" is a choice, a clause that gives it looks like one that denies: only letters are distinguished.
     if any(_DENIES.search(form) for form, _ in reply.forms):
         if _with_own_text(reply):
             return None
@@ -130,7 +130,7 @@ def remaining(reply: LetterReply) -> str | None:  # noqa: C901, PLR0912 - one pa
 
 
 def _with_own_text(reply: LetterReply) -> bool:
-    """Whether a letter stands before the text of its own choice, as in a list of the options: `(A) no`."""
+    """Return whether a letter is followed by the text of its own choice, as in a list of the options: `(A) no`."""
     labels = re.finditer(label(reply.letters), reply.text)
     starts = ((group(match), reply.choice_at_start(reply.text[match.end() :].lstrip(" .:)-"))) for match in labels)
     return any(start is not None and start[0] == name for name, start in starts)
@@ -145,7 +145,7 @@ def _clauses(text: str) -> list[str]:
 
 
 def _bare(reply: LetterReply, clause: str) -> bool:
-    """Whether a clause that names one choice holds nothing else."""
+    """Return whether a clause that names one choice contains nothing else."""
     rest = re.sub(rf"(?:{NOUN}\s)?{label(reply.letters)}", " ", clause)
     texts = set()
     for form, name in reply.forms:
@@ -174,7 +174,7 @@ def stated_choice(reply: LetterReply) -> str | None:
 
 
 def denied_comparison(reply: LetterReply) -> str | None:
-    """Of two choices that say one thing of two, the other: `A is not closer than B` where `B is closer` is offered."""
+    """Return the opposite of a denied comparison: for `A is not closer than B`, the offered choice `B is closer`."""
     compared = r"(.{1,60}?)\s(is|are|was|were)(?:\snot|n't)\s(.{1,40}?)\sthan\s(.{1,60}?)[.!]?"
     match = re.fullmatch(compared, reply.text.casefold())
     forms = dict(reply.forms)
@@ -185,7 +185,7 @@ def denied_comparison(reply: LetterReply) -> str | None:
 
 
 def concluding_letter(reply: LetterReply) -> str | None:
-    """The reply ends by concluding a letter alone, whatever choices it names before: `The dog is larger, so A.`."""
+    """Whether the reply ends with a letter as its conclusion, whatever it names before: `The dog is larger, so A.`."""
     *before, clause = SO.split(reply.sentences[-1])
     conclusion = CONCLUSION.match(clause)
     if not (before or conclusion) or clause.endswith("?"):

@@ -1,7 +1,7 @@
 """The reason rule of `hybrid.answers.letters`: a letter and why, as in `Option A, because the dog is larger`.
 
 Which letter is given is a matter of letters alone: a choice's text inside of the reason, `B because no dog is there`
-where "no" is a choice, names nothing.
+if "no" is a choice, names nothing.
 """
 
 import re
@@ -58,7 +58,7 @@ _CONTRASTED: Final = r",?\s(?i:(?:and\s)?(?:not|rather than|instead of|as oppose
 _NO: Final = r"(?i:(?:(?:hm+|well|oh|nah)\b[,.\s]{1,2})?(?:no|nope|wrong|incorrect)\b)"
 _YES: Final = r"(?i:(?:yes|yeah|yep|correct|right|exactly|indeed)\b)"
 _ASKING: Final = r"(?i:(?:is it|(?:could|can|might|would) it be|what about|how about|maybe|perhaps)\s)?"
-# Nouns that may name what the question is about instead of an option: `Point A? Yes, because ...` to "Is A closer?".
+# Nouns that may name the subject of the question instead of an option: `Point A? Yes, because ...` to "Is A closer?".
 _THING: Final = re.compile(r"(?i)\b(?:point|box|picture|image|figure)\s\w\s?\?")
 _CAUSE: Final = re.compile(rf"(?i)\b(?:{_CLAUSE}|{_PHRASE})\b")
 
@@ -103,7 +103,7 @@ def _reason_patterns(letters: str) -> _Patterns:
 
 
 def reasoned_letter(reply: LetterReply) -> str | None:
-    """The reply begins with a letter and says why: `A because it is nearer`, `Choice A, since ...`, `B - it is red`.
+    """Whether the reply begins with a letter and a reason: `A because it is nearer`, `Choice A, since ...`.
 
     Others may be turned down before it: `Option A? No, option B because it is nearer`, `(A) is wrong. (B), as ...`.
     """
@@ -131,7 +131,7 @@ def _skip_rejected(reply: LetterReply) -> tuple[LetterReply, frozenset[str], boo
     Last, whether the next label may be turned down by the same verb: `A is wrong, B because it is too dark`.
     """
     patterns, text, rejected, is_elliptic = _reason_patterns(reply.letters), reply.text, set[str](), False
-    # Where "yes" or "no" is a choice, these answer what is asked of a point or box.
+    # If "yes" or "no" is a choice, these answer a question about a point or box.
     if _THING.search(text) and {"yes", "no"} & {form for form, _ in reply.forms}:
         return reply, frozenset(), False
     while (match := patterns.rejection.match(text)) is not None:
@@ -163,7 +163,7 @@ def _is_subject(reply: LetterReply, match: re.Match[str], first: str) -> bool:
 
 
 def _explains(reply: LetterReply, match: re.Match[str], tail: str) -> bool:
-    """Whether what stands behind a dash, bracket or colon is a reason; a lone letter with a colon heads an analysis."""
+    """Return whether the text after a dash, bracket or colon is a reason; a letter with a colon heads an analysis."""
     clause = re.split(r"[.;!?\n]", tail, maxsplit=1)[0]
     headed = match["colon"] is not None and match[2] is None
     if match["dash"] == ",":
@@ -179,7 +179,7 @@ def _explains(reply: LetterReply, match: re.Match[str], tail: str) -> bool:
 
 
 def _claimed_later(reply: LetterReply, name: str, tail: str) -> bool:
-    """Whether a turn or a later sentence claims another letter: `A as it is near. But B is better`."""
+    """Return whether a later clause or sentence claims another letter: `A as it is near. But B is better`."""
     letters = reply.by_letter
     first, *later = re.split(r"(?<=[.;!?])\s|\n", tail)
     pieces = [*_TURN.split(first)[1:], *(piece for sentence in later for piece in _TURN.split(sentence))]

@@ -19,7 +19,7 @@ AFTER_A: Final = (
     r"|might|may|could|must|cannot|can't|perhaps|vs|more|best|fits|fails|wins|looks|shows|lies|sits|stands|contains"
     r"|depicts|lacks|encloses|continues|completes|belongs|remains)"
 )
-# Behind these a lone "A" is a label whatever follows: `option A shows ...`.
+# After these a lone "A" is a label whatever follows: `option A shows ...`.
 BEFORE_A: Final = r"(?:(?<=[Oo]ption )|(?<=[Cc]hoice )|(?<=[Pp]oint )|(?<=[Bb]ox )|(?<=[Ll]etter ))"
 # Words after a lone "I" that show it is a label and not the speaker.
 AFTER_I: Final = r"(?:is|has|because|since|and|or|appears|seems|matches|corresponds|fits)"
@@ -77,7 +77,7 @@ class LetterReply:
     @cached_property
     def _choice(self) -> re.Pattern[str] | None:
         forms = [re.escape(form) for form, _ in self.forms if len(form) >= PROSE_LENGTH]
-        # Beside a slash a short one is meant too: `red/green`.
+        # Next to a slash a short one is meant too: `red/green`.
         short = "|".join(re.escape(form) for form, _ in self.forms if len(form) < PROSE_LENGTH)
         forms += [rf"(?:{short})(?=\s?/\s?\w)", rf"(?:(?<=/)|(?<=/\s))(?:{short})"] if short else []
         return re.compile(rf"(?<!\w)(?:{'|'.join(forms)})(?!\w)") if forms else None
@@ -97,7 +97,7 @@ class LetterReply:
         return replace(self, choices=("",) * len(self.choices))
 
     def text_of(self, name: str) -> str:
-        """The text of the choice called `name`, in lower case; empty where it was not offered or is not known."""
+        """Return the text of the choice called `name`, in lower case; empty if it was not offered or is unknown."""
         return self.choices[self.letters.index(name)].casefold() if name in self.offered else ""
 
     def asks(self, name: str) -> bool:
@@ -155,9 +155,9 @@ def read(text: str, choices: tuple[str, ...], letters: str) -> LetterReply:
 
 @lru_cache(maxsize=64)
 def _small(letters: str) -> re.Pattern[str]:
-    """Small letters that are announced, and those offered beside them: `the answer is d.`, `answer: b or c`.
+    """Lower-case letters that are announced, and those offered next to them: `the answer is d.`, `answer: b or c`.
 
-    Letters that are words too (an article, `e` and `o` for "and" and "or", `i`, `y`) only where a clause ends.
+    Letters that are also words (an article, `e` and `o` for "and" and "or", `i`, `y`) count only where a clause ends.
     """
     words = "aeiouy"
     plain, end = "".join(set(letters.lower()) - set(words)), r"(?=\s?(?:[.,;:!)\n]|$))"

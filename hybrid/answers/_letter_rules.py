@@ -19,7 +19,7 @@ Rules = tuple[Rule, ...]
 # A whole reply, or the text behind an option letter, counts as short up to here.
 SHORT_REPLY: Final = 60
 SHORT_OPTION: Final = 40
-# How far behind a label its alternatives are looked for, and how long the text of a listed option can be.
+# Distance after a label within which alternatives are searched, and maximum length of a listed option's text.
 LOOK_AHEAD: Final = 400
 LIST_GAP: Final = 120
 _SHARE: Final = r"[0-9]{1,3}(?:\.[0-9]{1,6})?\s?%"
@@ -51,7 +51,7 @@ def largest_share(reply: LetterReply) -> str | None:
     name, end = rf"[(\[]?\b([{re.escape(reply.letters)}])\b[)\]]?", 0
     # A bare 0.8 may be a score or a depth.
     likely = rf"\b(?:P|Pr|prob(?:ability)?)(?:\sof)?\s?{name}\s?[=:≈~]\s?([01]?\.[0-9]{{1,6}}|[01])"
-    # `A has 30% opacity` is no share of the choices.
+    # `A has 30% opacity` is not a share of the choices.
     share_first = (
         rf"{name}(?:\s(?:is|has|at|with|about))?[\s:=≈~(|–-]{{0,4}}({_SHARE})(?!\s(?!and\b|likely|chance|sure)[a-z])"
     )
@@ -81,7 +81,7 @@ def ticked(reply: LetterReply) -> str | None:
     with_tick = [line for line in reply.lines if _TICK.search(line)]
     if len(with_tick) != 1 or len(reply.lines) < 2 or _CROSS.search(with_tick[0]):
         return None
-    # `✅ edges of A checked` is no option, and prose behind the list says it itself.
+    # `✅ edges of A checked` is not an option, and prose after the list repeats it.
     option = _TICK.sub("", with_tick[0]).strip("-•|[] ")
     later_lines = reply.lines[reply.lines.index(with_tick[0]) + 1 :]
     if not _labelled(reply, option) or any(
@@ -107,8 +107,8 @@ def only_choice(reply: LetterReply) -> str | None:
 _TURNED_DOWN: Final = re.compile(
     r"(?i)(?:is |was )?(?:no|not|false|incorrect|wrong|✗|✘|❌)(?=\s*(?:[.,;!]|$))|(?:is|was)(?:n't| not)\b"
 )
-# These turn an option down only where the text behind them names another letter: `(A) cannot be right, so (B)`, where
-# `(D) cannot be determined` may be the text of an option that is not known.
+# These reject an option only if the text after them names another letter: `(A) cannot be right, so (B)`, because
+# `(D) cannot be determined` may be the text of an unknown option.
 REJECTED: Final = (
     r"(?:(?:both|all|each)\s)?"
     r"(?:(?:(?:is|was|are|were|(?:can|could|should|must|may)(?: safely)? be|(?:has|have) been|gets?)\s"
@@ -131,7 +131,7 @@ _ASKED: Final = re.compile(
 def _turned_down(reply: LetterReply, name: str, rest: str) -> bool:
     """Whether the text behind a label turns it down, `(A) is incorrect`, `D: no`, and is not that option's own text.
 
-    So does one that asks for it, `(A)? No`, or gives its share beside others', `A: 50%, B: 50%`.
+    So does one that questions it, `(A)? No`, or gives its share next to others', `A: 50%, B: 50%`.
     """
     shared = re.match(rf"\W*{_SHARE}[\s\w]{{0,20}}[,;|]", rest) and reply.find_labels(rest) - {name}
     # `(C)? Yes, but the answer is (D)`
@@ -208,7 +208,7 @@ def _announcement(letters: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
     return re.compile(announced), re.compile(other)
 
 
-# A list of options gives bare texts: what says something of an option is no list.
+# A list of options has bare texts: a statement about an option is not a list.
 _SAYS: Final = re.compile(
     r"(?i)\b(?:is|are|was|were|be|has|have|does|do|can|would|seems?|appears?|shows?|because|since|as|while|whereas|not|but"
     r"|than|or|and|if|so)\b|[.!?]\s+[a-z]"
@@ -315,7 +315,7 @@ def opening_choice(reply: LetterReply) -> str | None:
     start = reply.choice_at_start(reply.text[:200])
     if start is None or not re.match(r"[.,;:!](?![0-9])|\n", reply.text[start[1] :]):
         return None
-    # A letter is a letter even where another option has it as its text: `B, as it is nearer`.
+    # A letter is a letter even if another option has it as its text: `B, as it is nearer`.
     if reply.text[: start[1]] in set(reply.offered) - {start[0]}:
         return None
     # `Right. The camera moved left.`
@@ -343,7 +343,7 @@ def opening_letter(reply: LetterReply) -> str | None:
     return group(match) if _line_starts(reply) == {group(match)} else None
 
 
-# By the whole reply, by its end or what it announces, by its beginning. A letter with its reason goes before a choice's
+# By the whole reply, by its end or announcement, by its beginning. A letter with its reason precedes a choice's
 # text that is announced, as `it is red` in `B because it is red`.
 _WHOLE: Final[Rules] = (only_letter, only_choice, largest_share, ticked)
 _OPENING: Final[Rules] = (opening_option, lone_option, opening_choice, opening_letter)

@@ -77,7 +77,7 @@ class Ratio:
     by: str = ""
     # Separate metrics, by their word in the name, and the scores of each.
     cases: Mapping[str, Groups] = field(default_factory=dict)
-    # The groups whose scores are right or wrong as one: they are multiplied, and a failed one excludes them all.
+    # Groups whose scores count as one: they are multiplied, and a failed one excludes them all.
     unit: tuple[str, ...] = ()
     # Smallest and largest number of scores of a unit; 0 for any number.
     rows: tuple[int, int] = (1, 0)

@@ -154,7 +154,7 @@ def _stop_servers() -> None:
 
 
 def _load_keys() -> None:
-    """Read the keys of `.env`; if it cannot be read, say so and go on without them."""
+    """Read the keys of `.env`; if it cannot be read, print a note and continue without them."""
     from hybrid.models.env_file import load_keys
 
     try:

@@ -5,7 +5,7 @@
 @tables_option
 def command(run, tables): ...
 
-An option of one command stands above that command. Those of `hybrid run` are fields of `hybrid.config`.
+An option of one command is defined above that command. Those of `hybrid run` are fields of `hybrid.config`.
 """
 
 from __future__ import annotations

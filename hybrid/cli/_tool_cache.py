@@ -30,7 +30,7 @@ def cache(context: click.Context) -> int:
 
 @cache.command("show")
 def show_cache() -> int:
-    """Print where the cache lies and how much it holds."""
+    """Print the path and the size of the cache."""
     from hybrid.serving.cache import size
 
     findings = open_cache()

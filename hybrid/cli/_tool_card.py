@@ -102,7 +102,7 @@ def _values(
         about = f": {value['description']}" if "description" in value else ""
         yield from fact(name, f"{describe_kind(value, root)}{unit}{sometimes}{about}", indent)
         inner = inner_object(value, root)
-        # An object may hold others of its own kind.
+        # An object may contain others of its own kind.
         if inner is not None and inner not in (node, *above):
             yield from _values(inner, root, indent + "    ", (node, *above))
 
@@ -201,7 +201,7 @@ def _weights(tool: Tool, backend: BackendCard) -> str:
 
 
 def _here(tool: Tool, backend: BackendCard) -> str:
-    """Say whether the default weights on this machine can be loaded."""
+    """Print whether the default weights on this machine can be loaded."""
     # This downloads nothing.
     from hybrid.core.errors import WeightsError
     from hybrid.plugins.weights import missing_library, weights_of

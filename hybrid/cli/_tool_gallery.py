@@ -110,7 +110,7 @@ def gallery(
 
 
 def choose(args_by_tool: Mapping[str, str]) -> tuple[list[Chosen], list[str]]:
-    """Return the tools to run, and lines that say which are left out and why.
+    """Return the tools to run, and lines about those that are left out and why.
 
     Raises:
         UsageError: arguments for a tool that does not exist, that are not a JSON object, or that the tool rejects.

@@ -107,20 +107,20 @@ def import_weights(
 
 
 def refuse_existing(out: Path) -> None:
-    """Raise `UsageError` where the folder holds anything already, or is a file."""
+    """Raise `UsageError` if the folder contains anything, or is a file."""
     if out.is_file() or (out.is_dir() and any(out.iterdir())):
         raise UsageError(f"{out} already exists: name a new folder")
 
 
 def read_tensors(file: Path, key: str | None = None) -> tuple[dict[str, Any], list[str]]:
-    """The tensors of a checkpoint by name, and the names of what else lies beside them.
+    """Return the tensors of a checkpoint by name, and the names of its other entries.
 
     Args:
         file: a checkpoint of `torch.save`, or a .safetensors file.
-        key: the entry that holds the tensors; None for the usual names.
+        key: the entry with the tensors; None for the usual names.
 
     Raises:
-        WeightsError: the file is none, holds code, or no tensors.
+        WeightsError: the file is not a checkpoint, contains code, or has no tensors.
     """
     content = _load(file)
     if key is not None:

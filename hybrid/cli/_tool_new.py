@@ -50,7 +50,7 @@ def new(name: str, folder: Path | None, *, learned: bool, module: bool) -> int:
         raise UsageError("--module says which network: add --learned")
     tools_folder = Path(folders("tools")[0])
     path = folder
-    # A folder laid out like the project has its tools in `tools/`, and those beside it are not looked for.
+    # A folder laid out like the project has its tools in `tools/`, and those next to it are not searched.
     if folder is not None and any((folder / kind.folder).is_dir() for kind in KINDS):
         folder /= TOOLS
     option = "" if path is None else f" --path {shlex.quote(str(path))}"

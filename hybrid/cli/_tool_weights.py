@@ -115,7 +115,7 @@ def check_learned(tool: Tool, weights: Mapping[str, str], device: str) -> None:
 
 
 def _print_empty(tool: Tool, empty: Sequence[EmptyAnswer]) -> None:
-    """Print what a tool says about pictures without an answer: a line for each, and one for all that is no fault."""
+    """Print a tool's output for pictures without an answer: a line for each, and one for all without a fault."""
     # Without `claims` it is unknown whether an answer is wrong: a count of 0 is right for a blank picture.
     answered = [reply for reply in empty if reply.claim] if tool.claims is None else []
     for reply in empty:

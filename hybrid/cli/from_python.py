@@ -50,14 +50,14 @@ from hybrid.serving.described import ProcessDescriber
 from hybrid.solving.solver import Solver
 from hybrid.tool import Tool
 
-# The options of a run, then those of the command that say how answers are counted.
+# The options of a run, then those of the command that control how answers are counted.
 FIELDS: Final = {
     **{field.option.key: field for field in option_fields(RunConfig)},
     **{key: COMMAND_FIELDS[key] for key in ("path", "unanswered", "allow_failed")},
 }
-# Options whose name in Python differs from that of the command line.
+# Options whose name in Python differs from the command line.
 RENAMED: Final = {"solver": "solvers"}
-# The keywords of `hybrid.run`; what a command prints is not among them.
+# The keywords of `hybrid.run`, without options that only control printing.
 KEYWORDS: Final[Mapping[str, OptionField]] = {
     RENAMED.get(key, key): field
     for key, field in {**FIELDS, **COMMAND_FIELDS}.items()
@@ -79,10 +79,10 @@ def run(
     `hybrid.tool.Tool`.
 
     Returns:
-        The scores of the solvers that were asked; of none where the answers are hidden.
+        The scores of the solvers that were asked; none if the answers are hidden.
 
     Raises:
-        UsageError: an option that is not there or does not fit, or a folder that holds another run.
+        UsageError: an option that does not exist or is unsuitable, or a folder that contains another run.
         DataError: the data cannot be used.
 
     Args:
@@ -98,7 +98,7 @@ def run(
 def _run(
     benchmark: str | RunConfig | None, questions: Sequence[Question] | None, options: Mapping[str, Any]
 ) -> ScoreReport:
-    """As `run`, with the words of the command in errors."""
+    """Like `run`, with the words of the command in errors."""
     load_keys()
     if questions is not None:
         if benchmark is not None:
@@ -148,7 +148,7 @@ def _asked(config: RunConfig, check: Callable[[ResolvedRun], None] = lambda _: N
     """Ask the open questions, unless `check` raises; return the run."""
     if config.objects.tools:
         # Tools then run in this process, and outputs are not cached: the code of a tool object may have no file, so
-        # that its cached outputs could not be told apart from those of other code.
+        # that its cached outputs could not be distinguished from those of other code.
         config = replace(config, service=replace(config.service, isolated=False), cache=False)
     opener = opener_of(config)
     with Bars(quiet=is_quiet()) as bars:
@@ -277,7 +277,7 @@ def resolve(benchmark: str, options: Mapping[str, object]) -> tuple[dict[str, An
             values[key] = _read(field, items, source)
         if key in overrides:
             values[key] = _merge(field, values[key], overrides[key])
-        # A flag that is off is recorded only where it overrides a file.
+        # A flag that is off is recorded only if it overrides a file.
         is_off = field.is_flag and not items and values[key] == field.default
         if field.option.kept and (items or key in overrides) and not is_off:
             recorded[field.option.long] = as_written(field, values[key])
@@ -353,7 +353,7 @@ def _signature() -> Signature:
 def _hint(field: OptionField) -> str:
     """Return the types of a keyword, as an annotation."""
     if field.is_pairs:
-        # Of the weights for the only tool that loads some, the tool may be left out.
+        # The tool may be omitted in the weights of the only tool that loads some.
         return "str | Mapping[str, Json]" if field.is_keyless else "Mapping[str, Json]"
     if field.words:
         kind = f"Literal[{', '.join(map(repr, field.words))}]"

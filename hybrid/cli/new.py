@@ -112,7 +112,7 @@ def recipe(name: str, folder: Path) -> int:
 
 
 def _benchmark_folder(name: str, folder: Path) -> Path:
-    """The folder of benchmarks in `folder`. Raises `UsageError` where the new one or tools there would not be found."""
+    """Return the folder of benchmarks in `folder`. Raises `UsageError` if new plug-ins there would not be found."""
     place = folder / "benchmarks"
     if name in own_names("hybrid.benchmarks"):
         raise UsageError(f"{name} is a benchmark of the project, which would be used instead; choose another name")

@@ -1,6 +1,6 @@
 """The options of `hybrid run` and `hybrid.run` that are not part of a run's configuration.
 
-They say where options come from, how answers are counted, and how much is printed; other commands share some of them.
+They control where options come from, how answers are counted, and how much is printed; other commands share some.
 """
 
 from __future__ import annotations

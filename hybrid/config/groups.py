@@ -226,7 +226,7 @@ def parse_model_args(items: Sequence[str]) -> ModelSettings:
 
 
 def model_settings_of(arguments: Mapping[str, str]) -> ModelSettings:
-    """As `parse_model_args`, for texts by key."""
+    """Like `parse_model_args`, for texts by key."""
     values: dict[str, Json] = {}
     for key, text in arguments.items():
         try:

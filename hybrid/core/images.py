@@ -17,12 +17,14 @@ from collections.abc import Mapping
 from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import asdict, dataclass
+from itertools import product
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from hybrid.core.errors import DataError, needed_by
 from hybrid.core.files import read_small, write_atomic
+from hybrid.core.slow_images import slow_structure
 from hybrid.core.types import MAX_PIXELS, SHA256, StoredImage
 
 if TYPE_CHECKING:
@@ -60,6 +62,8 @@ JPEG_QUALITY = 95
 # Longest side of a JPEG.
 JPEG_SIDE_PX = 65_500
 EXIF_ORIENTATION = 0x0112
+# Tags of a TIFF: width and height of its tiles.
+TIFF_TILE_SIDES = (322, 323)
 # Orientations that rotate or mirror; 1 is upright, and other values are ignored.
 TURNED = range(2, 9)
 # Orientations that swap width and height.
@@ -218,7 +222,7 @@ def _described(data: bytes, sha256: str, source: str, *, decodes: bool) -> tuple
         if words is None or any(word in data for word in words):
             # Before loading: Pillow rotates a TIFF on load and drops the tag.
             orientation = picture.getexif().get(EXIF_ORIENTATION)
-            # The size of a TIFF is that after this turn, but for an orientation that only its XMP has.
+            # The size of a TIFF already includes the rotation, unless only its XMP has the orientation.
             by_tag = form == "TIFF" and EXIF_ORIENTATION in getattr(picture, "tag_v2", {})
             on_its_side = orientation in ON_ITS_SIDE and not by_tag
         if not decodes:
@@ -300,30 +304,65 @@ def to_rgb(picture: Image.Image) -> Image.Image:
     Raises:
         DataError: 32-bit values that are negative, or above 65535.
     """
-    import numpy as np
-    from PIL import Image
-
     if picture.mode in ("I;16", "I;16B", "I;16L", *WITHOUT_RANGE):
-        values = np.nan_to_num(np.asarray(picture, dtype=np.float64), posinf=np.inf, neginf=-np.inf)
-        least, most = float(values.min(initial=0.0)), float(values.max(initial=0.0))
-        # The value of white.
-        top = 65535.0
-        if picture.mode in WITHOUT_RANGE:
-            if least < 0 or most > top:
-                raise DataError(
-                    f"its 32-bit values go from {least:g} to {most:g}, which is none of 0..1, 0..255 and 0..65535"
-                )
-            if most <= 255.0:
-                top = 1.0 if picture.mode == "F" and most <= 1.0 else 255.0
-        grey = np.clip(np.rint(values * (255.0 / top)), 0, 255).astype(np.uint8)
-        return Image.fromarray(grey).convert("RGB")
+        return _deep_grey_to_rgb(picture)
     if picture.mode in ("RGBA", "LA", "PA", "La", "RGBa") or "transparency" in picture.info:
-        rgba = picture.convert("RGBA")
-        ground = Image.new("RGBA", rgba.size, (255, 255, 255, 255))
-        return Image.alpha_composite(ground, rgba).convert("RGB")
+        return _blend_over_white(picture)
     return picture if picture.mode == "RGB" else picture.convert("RGB")
 
 
+def _deep_grey_to_rgb(picture: Image.Image) -> Image.Image:
+    import numpy as np
+    from PIL import Image
+
+    values = np.asarray(picture)
+    pieces = np.array_split(values.reshape(-1), max(1, -(-values.size // PIECE_PX)))
+    # The value of white.
+    top = 65535.0
+    if picture.mode in WITHOUT_RANGE:
+        extremes = [extreme for piece in pieces for extreme in _extremes(piece)]
+        least, most = min(extremes), max(extremes)
+        if least < 0 or most > top:
+            raise DataError(
+                f"its 32-bit values go from {least:g} to {most:g}, which is none of 0..1, 0..255 and 0..65535"
+            )
+        if most <= 255.0:
+            top = 1.0 if picture.mode == "F" and most <= 1.0 else 255.0
+    grey = np.concatenate(
+        [np.clip(np.rint(_finite(piece) * (255.0 / top)), 0, 255).astype(np.uint8) for piece in pieces]
+    )
+    return Image.fromarray(grey.reshape(values.shape)).convert("RGB")
+
+
+def _finite(values: Any) -> Any:
+    """Return values as float64, with 0 for NaN."""
+    import numpy as np
+
+    return np.nan_to_num(values.astype(np.float64), posinf=np.inf, neginf=-np.inf)
+
+
+def _extremes(values: Any) -> tuple[float, float]:
+    """Return the least and the greatest of 0 and these values."""
+    finite = _finite(values)
+    return float(finite.min(initial=0.0)), float(finite.max(initial=0.0))
+
+
+def _blend_over_white(picture: Image.Image) -> Image.Image:
+    from PIL import Image
+
+    blended = Image.new("RGB", picture.size)
+    columns = min(picture.width, PIECE_PX)
+    rows = max(1, PIECE_PX // columns)
+    for top, left in product(range(0, picture.height, rows), range(0, picture.width, columns)):
+        box = (left, top, min(left + columns, picture.width), min(top + rows, picture.height))
+        rgba = picture.crop(box).convert("RGBA")
+        ground = Image.new("RGBA", rgba.size, (255, 255, 255, 255))
+        blended.paste(Image.alpha_composite(ground, rgba).convert("RGB"), (left, top))
+    return blended
+
+
+# Pixels converted at a time: a picture at the limit of pixels takes 1.3 GB instead of 3.
+PIECE_PX = 2**22
 # Modes of 32 bits: the file does not say which value is white.
 WITHOUT_RANGE = ("I", "F")
 
@@ -331,6 +370,8 @@ WITHOUT_RANGE = ("I", "F")
 def _open(data: bytes, source: str) -> Image.Image:
     from PIL import Image
 
+    if reason := slow_structure(data):
+        raise DataError(f"{source}: {reason}")
     # Pillow's own limit warns or raises in a way that is not thread-safe; the limit below fails before decoding.
     Image.MAX_IMAGE_PIXELS = None
     try:
@@ -344,9 +385,17 @@ def _open(data: bytes, source: str) -> Image.Image:
             f"{source}: these {len(data)} bytes are not an image that can be read "
             f"({type(error).__name__}; formats: {', '.join(FORMATS)})"
         ) from error
-    if picture.width * picture.height > MAX_PIXELS:
-        raise DataError(f"{source}: {picture.width} x {picture.height} pixels exceed the limit of {MAX_PIXELS:,}")
+    for width, height in (picture.size, _tile_size(picture)):
+        if width * height > MAX_PIXELS:
+            raise DataError(f"{source}: {width} x {height} pixels exceed the limit of {MAX_PIXELS:,}")
     return picture
+
+
+def _tile_size(picture: Image.Image) -> tuple[int, int]:
+    """Return the width and height of a TIFF's tiles, which may exceed the picture; 0 without tiles."""
+    tags = getattr(picture, "tag_v2", {})
+    width, height = (tags.get(tag) for tag in TIFF_TILE_SIDES)
+    return (width, height) if isinstance(width, int) and isinstance(height, int) else (0, 0)
 
 
 @dataclass(frozen=True)

@@ -82,7 +82,7 @@ class Outcome(StrEnum):
 
     @property
     def failed(self) -> bool:
-        """Whether there was no answer, so that the row says nothing about the solver."""
+        """Return whether there was no answer, so that the row says nothing about the solver."""
         return self in (Outcome.NOT_RECORDED, Outcome.OUTAGE, Outcome.BROKEN)
 
 
@@ -177,7 +177,7 @@ class Prompt:
     route: str = ""
     # Images for tools in addition to those shown, such as the halves of a double picture.
     derived: tuple[ImageRef, ...] = ()
-    # As of `Question`.
+    # See `Question`.
     task_route: str = ""
     fallback_route: str = ""
 

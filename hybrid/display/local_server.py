@@ -1,4 +1,4 @@
-"""A server of pages to this machine alone: which requests it takes, and what stands in every response.
+"""A server of pages for this machine only: the requests that it accepts, and the headers of every response.
 
     class Handler(LocalHandler):
         def do_GET(self):

@@ -1,9 +1,9 @@
-"""The page of `hybrid tools try`: drop a picture, set the arguments, see what the tool says.
+"""The page of `hybrid tools try`: drop a picture, set the arguments, and see the tool's output.
 
     with ToolProcess(setup) as process, ToolPage(process, photos, words) as server:
         server.serve_forever()                     # http://127.0.0.1:PORT/
 
-GET /tool.json describes the tool; POST /photos keeps the bytes of a picture; POST /call runs the tool. What was sent is
+GET /tool.json describes the tool; POST /photos stores the bytes of a picture; POST /call runs the tool. Uploads are
 kept in a temporary folder until the server ends. docs/security.md says who can reach it.
 """
 
@@ -21,6 +21,8 @@ from threading import Lock
 from typing import Any
 from urllib.parse import urlsplit
 
+from hybrid.core.images import FORMATS
+from hybrid.core.slow_images import slow_structure
 from hybrid.core.types import Json
 from hybrid.display.local_server import LocalHandler, LocalServer
 from hybrid.integrations.tool_process import ToolProcess
@@ -65,7 +67,7 @@ class ToolPage(LocalServer):
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def keep(self, data: bytes) -> int:
-        """Keep a picture, and return its number."""
+        """Store a picture, and return its number."""
         with self._lock:
             number = len(self._photos)
             path = self._folder / f"photo-{number}"
@@ -88,7 +90,7 @@ class ToolPage(LocalServer):
         return {**{key: value for key, value in about.items() if key != "files"}, "photos": outside}
 
     def call(self, numbers: Sequence[int], args: Mapping[str, Json]) -> dict[str, Any]:
-        """Run the tool on pictures, and say how to make the same call elsewhere. Raises `IndexError`."""
+        """Run the tool on pictures, and return the same call in other forms. Raises `IndexError`."""
         photos = [self.photo(number) for number in numbers]
         answer = self.process.call(photos, args)
         names = [
@@ -167,15 +169,22 @@ class _Handler(LocalHandler):
         return HTTPStatus.REQUEST_ENTITY_TOO_LARGE if int(length) > most else None
 
     def _send_photo(self, name: str) -> None:
-        from PIL import Image
-
         try:
             data = self.server.photo(int(name)).read_bytes()
-            with Image.open(io.BytesIO(data)) as image:
-                media_type = image.get_format_mimetype() or ""
+            media_type = _media_type(data)
         except (ValueError, IndexError, OSError):
             media_type = ""
         if media_type.startswith("image/"):
             self.respond(HTTPStatus.OK, media_type, data)
         else:
             self.respond(HTTPStatus.NOT_FOUND)
+
+
+def _media_type(data: bytes) -> str:
+    """Return the media type of an image file, or "" if it is slow to open. Raises `OSError` if it is not an image."""
+    from PIL import Image
+
+    if slow_structure(data):
+        return ""
+    with Image.open(io.BytesIO(data), formats=FORMATS) as image:
+        return image.get_format_mimetype() or ""

@@ -1,4 +1,4 @@
-"""A tool in a process of its own that starts anew whenever the tool's files change (`hybrid tools try`).
+"""A tool in a separate process that restarts whenever the tool's files change (`hybrid tools try`).
 
     with ToolProcess(ToolProcessOptions("depth")) as process:
         process.describe()["schema"]                                  # of its arguments
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from hybrid.serving.service import CachedTools
     from hybrid.tool import Tool
 
-# What a tool consists of: a change of such a file starts its process anew.
+# Files of a tool: a change of one of them restarts its process.
 SUFFIXES = (".py", ".toml")
 # The state of a tool's files: path, modification time and size of each.
 Stamp = tuple[tuple[str, int, int], ...]
@@ -40,7 +40,7 @@ Stamp = tuple[tuple[str, int, int], ...]
 
 @dataclass(frozen=True)
 class ToolProcessOptions:
-    """Which tool runs, and how; `folders` are those of plug-ins by package."""
+    """Which tool runs, and how; `folders` are the folders of plug-ins by package."""
 
     name: str
     backend: Literal["auto", "learned", "classical"] = "auto"
@@ -71,7 +71,7 @@ class ToolProcess:
     def describe(self) -> dict[str, Any]:
         """Describe the tool as its files are now: name, schemas, number of images; `error` if it cannot be loaded.
 
-        `starts` counts how often its process has started, which it does after each change.
+        `starts` counts how often its process has started, once more after each change.
         """
         with self._lock:
             return self._current()
@@ -138,7 +138,7 @@ def _read(process: subprocess.Popen[str]) -> dict[str, Any]:
 
 
 def stamp_of(files: Sequence[str]) -> Stamp:
-    """Return the state of files; of those that are gone, none."""
+    """Return the state of files, without those that no longer exist."""
     stamps = []
     for name in files:
         try:
@@ -150,7 +150,7 @@ def stamp_of(files: Sequence[str]) -> Stamp:
 
 
 def files_of(module_name: str) -> list[str]:
-    """Return the files of a tool, which is not imported: those of its folder, or its module and the card beside it."""
+    """Return the files of a tool, which is not imported: those of its folder, or its module and the card next to it."""
     spec = find_spec(module_name)
     assert spec is not None  # noqa: S101 - the tool has been loaded
     path = Path(spec.origin or "")
@@ -213,7 +213,7 @@ def _write(out: IO[str], answer: Mapping[str, Any]) -> None:
 
 
 def main() -> None:
-    """Serve the other end of stdin and stdout. What a tool prints goes to stderr, not between the answers."""
+    """Serve the other end of stdin and stdout. Prints of a tool go to stderr, not between the answers."""
     setup = ToolProcessOptions(**json.loads(sys.argv[1]))
     with os.fdopen(os.dup(1), "w", encoding="utf-8") as out:
         os.dup2(2, 1)

@@ -43,7 +43,7 @@ ImageInput: TypeAlias = "str | Path | bytes | Image.Image | Pixels"
 
 @dataclass(frozen=True)
 class FailedCall:
-    """A picture of `RunnableTool.map` about which the tool said nothing; it is false."""
+    """A picture of `RunnableTool.map` for which the tool gave no output; it is false."""
 
     # Counted from 0.
     place: int
@@ -117,9 +117,9 @@ class RunnableTool:
         Args:
             images: in the order in which the tool takes them.
             backend: which code may answer.
-            weights: folder or hub id for the learned backend; a mapping by tool, where it asks others.
+            weights: folder or hub id for the learned backend; a mapping by tool if it needs others.
             device: `cpu`, `mps`, `cuda` or `cuda:N,cuda:M`.
-            seed: for tools that draw lots.
+            seed: for tools that use random numbers.
             args: the tool's own arguments, as `hybrid tools show NAME` lists them.
 
         Raises:
@@ -147,7 +147,7 @@ class RunnableTool:
         seed: int = 0,
         **args: Json,
     ) -> Iterator[ShownFinding | FailedCall]:
-        """Run the tool on many pictures, which are read as they are needed, and yield what it says in their order.
+        """Run the tool on many pictures, which are read on demand, and yield its outputs in their order.
 
         A learned backend answers several at a time, as it does in a run. What fails yields a `FailedCall`, which is
         false: `[output for output in outputs if output]` leaves failures out.
@@ -155,7 +155,7 @@ class RunnableTool:
         Args:
             pictures: one for each call, or a list or tuple of several.
             batch: pictures that a backend may take at a time; twice as many are under way.
-            progress: whether to show a bar on stderr where that is a terminal.
+            progress: whether to show a bar on stderr if that is a terminal.
             backend: as of `run`.
             weights: as of `run`.
             device: as of `run`.
@@ -217,7 +217,7 @@ class RunnableTool:
     async def _call(
         self, service: CachedTools, images: Sequence[ImageInput], args: Mapping[str, Json], seed: int
     ) -> ShownFinding:
-        # In a thread: images are decoded, and other calls go on meanwhile.
+        # In a thread: images are decoded while other calls continue.
         stored = [await asyncio.to_thread(stored_image, service.store, image) for image in images]
         refs = [ImageRef(f"img:{place}", image) for place, image in enumerate(stored, 1)]
         finding = await service.call(self.tool, self.tool.parse(args), refs, seed)
@@ -243,7 +243,7 @@ def show_finding(finding: Finding, store: ImageStore, notes: Sequence[str]) -> S
 
 
 def stored_image(store: ImageStore, image: ImageInput) -> StoredImage:
-    """The image in the store. Raises `DataError` for what is none."""
+    """Return the image in the store. Raises `DataError` for other objects."""
     if isinstance(image, bytes):
         return store.put(image, "the image")
     if isinstance(image, str | Path):
@@ -258,7 +258,7 @@ def stored_image(store: ImageStore, image: ImageInput) -> StoredImage:
 
 @contextmanager
 def _loop_in_thread() -> Iterator[asyncio.AbstractEventLoop]:
-    """An event loop that turns in a thread of its own; what is still under way in the end is cancelled."""
+    """An event loop in its own thread; work in progress at the end is cancelled."""
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, name="calls of a tool", daemon=True)
     thread.start()
@@ -279,7 +279,7 @@ def _loop_in_thread() -> Iterator[asyncio.AbstractEventLoop]:
 
 
 def wait_for(work: Coroutine[Any, Any, R]) -> R:
-    """The result of some work; where an event loop already runs (a notebook), it runs in a thread of its own."""
+    """Run some work and return its result; if an event loop already runs (in a notebook), use a separate thread."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:

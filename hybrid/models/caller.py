@@ -50,7 +50,7 @@ log = logging.getLogger(__name__)
 
 MOMENT_S = 1.0  # Seconds for which a call that has used up its retries waits, at most, for news of the others.
 
-# Bytes of a request beside its texts and pictures: schemas of tools, names, JSON.
+# Bytes of a request besides its texts and pictures: schemas of tools, names, JSON.
 AROUND_BYTES = 40_000
 
 # The remedy if a server fails at calls that it cannot parse: without declared tools it has nothing to parse.
@@ -60,7 +60,7 @@ FAILS_ANYWAY = f"; without tools it fails too. If calls that it cannot parse are
 
 LONG_REPLY = 100_000  # Bytes of a logged reply that is read off the event loop.
 
-# Keeps the bytes of a reply, in any thread: a kill of the process after the return does not lose them.
+# Saves the bytes of a reply, from any thread; a kill of the process after the return does not lose them.
 Keep = Callable[[bytes], None]
 
 
@@ -85,13 +85,13 @@ class ChatClient(ModelFacts, Protocol[Body]):
         """The request of arranged messages, with `tools` offered. Called in any thread."""
 
     async def send(self, request: ChatRequest[Body], keep: Keep) -> AssistantMessage:
-        """Send once and read the reply, whose bytes `keep` gets as soon as they are there and known to be readable.
+        """Send once and read the reply; `keep` gets its bytes as soon as they are complete and known to be readable.
 
         Raises what its package raises, `StatusError` or `UnreadableReplyError` (see `read_failure`).
         """
 
     def read(self, reply: bytes, call: CallKey) -> AssistantMessage:
-        """The message in bytes that `keep` got. Raises `UnreadableReplyError`."""
+        """Return the message in bytes that `keep` got. Raises `UnreadableReplyError`."""
 
 
 @dataclass(slots=True)
@@ -106,7 +106,7 @@ class _Tries(Generic[Body]):
     charged: int = 0  # Failures that count against `settings.retries`.
     broken_off: list[str] = field(default_factory=list)
     wordless: int = 0  # 500s in a row without a reason, to the request with its tools.
-    picture_failures: int = 0  # 500s in a row of which a new picture may be the reason.
+    picture_failures: int = 0  # Consecutive 500s that a new picture may have caused.
     plain_sent: bool = False
     plain_reply: AssistantMessage | None = None
     failed: FailedRequest | None = None  # The last failure of the request with its tools, and its exception.
@@ -122,7 +122,7 @@ class _Tries(Generic[Body]):
         return self.make_plain is not None and not self.plain_sent and is_due
 
     def is_malformed_call(self) -> bool:
-        """Whether the server answers without tools, and has failed at the request with them as often as it is sent."""
+        """Return whether the server answers without tools, after failing at the request with them in all attempts."""
         return self.plain_reply is not None and (self.wordless > 1 or (self.wordless == 1 and self.last))
 
 
@@ -153,7 +153,7 @@ class Caller(Generic[Body]):
         self._parser_noted = False
 
     def adopt(self, settings: ModelSettings) -> None:
-        """Go on with what the probe of a run has found: where pictures of tools go, and the switch for thinking."""
+        """Use the results of a run's probe: where pictures of tools go, and the switch for thinking."""
         self._settings = settings
         if isinstance(self.client, AdoptsSettings):
             self.client.adopt(settings)
@@ -168,7 +168,7 @@ class Caller(Generic[Body]):
         return self.client.connection()
 
     def listen(self, log: ReplyLog) -> None:
-        """Keep every reply in the log from now on, and send no request whose reply it holds."""
+        """From now on, keep every reply in the log, and send no request whose reply it contains."""
         self._log = log
 
     async def chat(self, messages: Sequence[Message], tools: Sequence[Tool], call: CallKey) -> AssistantMessage:
@@ -199,7 +199,7 @@ class Caller(Generic[Body]):
     ) -> ChatRequest[Body]:
         if all(self.client.images.is_in_memory(ref.image) for ref in images_of(arranged)):
             return self.client.request(arranged, tools, call)
-        # Off the loop: a conversion or a large file would hold up every other call in flight.
+        # Off the loop: a conversion or a large file would block every other call in flight.
         return await asyncio.to_thread(self.client.request, arranged, tools, call)
 
     async def _find_logged(self, request: ChatRequest[Body]) -> AssistantMessage | None:
@@ -207,7 +207,7 @@ class Caller(Generic[Body]):
         data = self._log.find_reply(request.call, request.sha256) if self._log is not None else None
         if data is None:
             return None
-        # Only readable replies are kept: where one is not, the log is damaged, and the model is asked again.
+        # Only readable replies are kept: if one is unreadable, the log is damaged, and the request is sent again.
         with suppress(UnreadableReplyError):
             if len(data) <= LONG_REPLY:
                 reply = self.client.read(data, request.call)
@@ -220,7 +220,7 @@ class Caller(Generic[Body]):
         settings, limits = self._settings, self._picture_limits
         inside = settings.results_inside or settings.tool_pictures == "inside"
         most = limits.most_pictures
-        # Pictures of tools have been made to fit; those of the question go out as they are.
+        # Pictures of tools have been made to fit; those of the question are sent unchanged.
         longest = max((max(ref.image.width, ref.image.height) for ref in images_of(messages)), default=0)
         if limits.many and longest > limits.most_side_of_many:
             most = min(limits.many, most or limits.many)
@@ -236,7 +236,7 @@ class Caller(Generic[Body]):
 
     def _keep(self, request: ChatRequest[Body], reply: bytes) -> None:
         if self._log is not None:
-            # A full disk is no reason to throw a paid reply away: writing the answer will meet and report it.
+            # A full disk is no reason to discard a paid reply: writing the answer will fail and report it.
             with suppress(OSError):
                 self._log.keep(request.call, request.sha256, reply)
 
@@ -273,7 +273,7 @@ class Caller(Generic[Body]):
             answer = await self._send(tries.request)
         except ModelRefused:
             raise
-        # Every client has exceptions of its own; one that is not about the provider is raised again.
+        # Every client has its own exceptions; one that is not about the provider is raised again.
         except Exception as error:
             failed = read_failure(error)
             if failed.kind is Failure.BUG:
@@ -284,7 +284,7 @@ class Caller(Generic[Body]):
             self._note_failure(tries, turn, failed, error)
             return self._malformed_call(tries) if tries.is_malformed_call() else None
         self._circuit.worked(turn)
-        # A client that sent it more than once says so.
+        # A client that sent it more than once reports that.
         tries.sent += (answer.attempts or 1) - 1
         return replace(answer, broken_off=tuple(tries.broken_off)) if tries.broken_off else answer
 
@@ -336,7 +336,7 @@ class Caller(Generic[Body]):
         return outage
 
     async def _try_without_tools(self, tries: _Tries[Body], turn: Permit) -> AssistantMessage | None:
-        """Send the request without its tools: a malformed call if that is answered, None if it says nothing."""
+        """Send the request without its tools: a malformed call if that is answered, None if it proves nothing."""
         assert tries.make_plain is not None  # noqa: S101 - `wants_plain`
         tries.plain_sent = True
         try:
@@ -393,7 +393,7 @@ class Caller(Generic[Body]):
 
 
 def _reply_for(failed: FailedRequest) -> AssistantMessage | None:
-    """The reply that an error response stands for: a refusal of the provider, or a call that it cannot read.
+    """Return the reply that an error response stands for: a refusal of the provider, or a call that it cannot read.
 
     None for any other failure. An error response carries no tokens that are charged.
     """

@@ -30,7 +30,7 @@ _NAME = re.compile(
 _PLACEHOLDERS = frozenset(
     {"ollama", "openai", "lm-studio", "not-needed", "not-used", "no-key", "no-key-required", "placeholder", "unused"}
 )
-# A token by its form: long, of letters and digits, neither words nor the name of a model.
+# A token by its form: long, of letters and digits, but not words or the name of a model.
 _TOKEN = re.compile(r"(?=[^A-Za-z]*[A-Za-z])(?=[^0-9]*[0-9])[A-Za-z0-9_.~+=%-]{20,}")
 
 

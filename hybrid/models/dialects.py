@@ -196,7 +196,7 @@ class _Reading:
             closing = _PAIRS.get(self._text[begin - 1 : begin])
             in_marks = closing is not None and self._text.startswith(closing, after)
             is_example = not row.sure and _at("example").search(self._text, max(at, begin - 200), begin)
-            # It may also be repeated from what the model was given to read.
+            # It may also be repeated from the model's input.
             if in_marks or is_example or _at("ignored").sub("", self._text[start:end]) in self._earlier_text:
                 insort(self._hidden, (begin, after))
                 at = after

@@ -32,7 +32,7 @@ _loaded: set[str] = set()
 
 @dataclass(frozen=True)
 class Key:
-    """The name of a variable with a key, whose it is, and where it was found; empty if nowhere."""
+    """The name of a variable with a key, its provider, and where it was found; empty if nowhere."""
 
     variable: str
     provider: str

@@ -30,9 +30,9 @@ class Failure(Enum):
     """The kinds of failure, by what can be done about them."""
 
     RETRY = "retry"  # Time-outs, connection errors, 408, 409, 425, 429, 5xx and replies that cannot be read.
-    KEY = "key"  # 401, a wrong key: holds for every question as long as the account is what it is.
+    KEY = "key"  # 401, a wrong key: affects every question until the account changes.
     ACCOUNT = "account"  # No credit or quota is left, whatever the status: no call of any question can succeed.
-    CALL = "call"  # The server cannot read the call that its model wrote: a fault of the model, asked once.
+    CALL = "call"  # The server cannot read the call that its model wrote: a fault of the model, requested once.
     CONFIGURATION = "configuration"  # A model that is not there, an option that it does not take.
     ADDRESS = "address"  # Something answers, and it has no model behind this path.
     # It points to another address. None is followed: question and images would go there, and its reply would count.
@@ -50,15 +50,15 @@ class FailedRequest:
 
     kind: Failure
     text: str  # One line: the type of the exception, its message and the body of the response; secrets redacted.
-    status: int | None = None  # HTTP status, where the server answered.
+    status: int | None = None  # HTTP status, if the server answered.
     retry_after_s: float | None = None  # Seconds that the server asks to be left alone for.
-    reached: bool = True  # False where no connection was made, so that nothing about the question can be the reason.
+    reached: bool = True  # False if no connection was made, so that the question cannot be the reason.
     # Whether an HTML page came without an error status: this address may not be a model's at all.
     is_page: bool = False
 
 
 class StatusError(Exception):
-    """A server answered with an HTTP status of 300 or above; `body` is JSON where it is JSON, else text."""
+    """A server answered with an HTTP status of 300 or above; `body` is JSON if it can be parsed, else text."""
 
     def __init__(self, status_code: int, body: Any, retry_after: str | None = None) -> None:
         super().__init__(f"status {status_code}")
@@ -78,7 +78,7 @@ def redirected(status_code: int, url: str, location: str | None) -> StatusError:
 
 
 class UnreadableReplyError(ValueError):
-    """The server answered 200 with a body that is no reply; `error` is what it reports in its place."""
+    """The server answered 200 with a body that is not a reply; `error` is the error that it reports instead."""
 
     def __init__(self, text: str, error: Any = None) -> None:
         super().__init__(text)
@@ -111,14 +111,14 @@ def reported_error(body: Mapping[str, Any]) -> Any:
     if isinstance(errors := body.get("errors"), list) and errors and not body.get("choices"):
         return errors[0]
     words = next((body[name] for name in ("message", "msg", "detail") if isinstance(body.get(name), str)), None)
-    # Gateways and DashScope put the parts of an error beside each other.
+    # Gateways and DashScope put the parts of an error next to each other.
     if words and not body.get("choices") and (body.get("code") or "success" in body or body.get("type") == "error"):
         return {"code": body.get("code"), "message": words}
     return None
 
 
 TABLES: Mapping[str, Any] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
-# Advice on rejections that hold for every question.
+# Advice on rejections that affect every question.
 CHECK = {Failure(kind): advice for kind, advice in TABLES["check"].items()}
 _PAGE = re.compile(r"<(?:!doctype html|html)\b", re.IGNORECASE)
 MAX_LENGTH = 20_000  # Characters of an error that are looked at: a server may answer with megabytes.
@@ -214,7 +214,7 @@ def _kind(error: BaseException, chain: Sequence[BaseException], status: int | No
             return Failure(rule["kind"])
     if "unexpected keyword argument" in str(error)[:MAX_LENGTH]:
         return Failure.CONFIGURATION
-    # A 200 whose JSON has another shape than the client expects ends in one of these, by where it looks first.
+    # A 200 whose JSON has another shape than the client expects ends in one of these, depending on its first access.
     unreadable = isinstance(error, ValueError | TypeError | KeyError | IndexError | AttributeError)
     is_connection_error = any(isinstance(link, TimeoutError | ConnectionError) for link in chain)
     is_listed_error = any(kind.__name__ in TABLES["connection_errors"] for link in chain for kind in type(link).__mro__)
@@ -222,7 +222,7 @@ def _kind(error: BaseException, chain: Sequence[BaseException], status: int | No
 
 
 def summary(error: BaseException, limit: int = 300) -> str:
-    """One line about an exception: its type, its message and, where the message lacks it, the body of the response.
+    """Describe an exception in one line: its type, its message and, if the message lacks it, the response's body.
 
     Secrets are redacted before the text is cut to `limit` characters, so that no half of one is left.
     """
@@ -236,11 +236,11 @@ def summary(error: BaseException, limit: int = 300) -> str:
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
-# Kinds of failure that say nothing of a picture, whatever their status.
+# Kinds of failure that are unrelated to a picture, whatever their status.
 NOT_ABOUT_PICTURES: Final = frozenset(
     {Failure.KEY, Failure.ACCOUNT, Failure.POLICY, Failure.CALL, Failure.TOOLS, Failure.BUG}
 )
-# Statuses by which servers refuse what is in a request, whatever words they use.
+# Statuses by which servers refuse the content of a request, whatever words they use.
 ABOUT_THE_REQUEST: Final = frozenset({400, 413, 415, 422})
 _PICTURE: Final = re.compile(TABLES["picture"], re.IGNORECASE)
 
@@ -281,7 +281,7 @@ def _gives_reason(text: str) -> bool:
 
 
 def _reasons(body: Any) -> Iterator[str]:
-    """The texts in the body of an error that may say why, without those that name a type, a place or a time."""
+    """Return the texts of an error's body that may give a reason, without those for a type, a position or a time."""
     values = [body]
     while values:
         value = values.pop()

@@ -159,7 +159,7 @@ def with_calls(
         return reply
     used = reply.usage
     if tools and used is not None and reply.finish_reason == "stop" and not without_thoughts(reply.text).strip():
-        # Empty but for thoughts, it ended by itself: did it take more tokens than it has letters?
+        # Empty except for thoughts, and it ended normally: did it take more tokens than it has letters?
         thought = used.reasoning_tokens or len(reply.reasoning)
         if used.output_tokens > len(reply.text) + thought + MAX_MARKS:
             return replace(reply, unreadable=UnreadableCall("unknown", "", DROPPED))

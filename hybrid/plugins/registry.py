@@ -170,7 +170,7 @@ def add_search_path(places: Sequence[Path], option: str) -> None:
 
 
 def add_path(path: str | Path | Sequence[str | Path]) -> None:
-    """As `add_search_path`, for the argument `path` of a function. Raises `UsageError`."""
+    """Like `add_search_path`, for the argument `path` of a function. Raises `UsageError`."""
     places = [path] if isinstance(path, str | Path) else path
     add_search_path([Path(place) for place in places], "path=")
 
@@ -223,7 +223,7 @@ def _held_by(root: Path) -> tuple[tuple[str, str], ...]:
 
 
 def flat_tools(root: Path) -> list[str]:
-    """Return the tools that lie in a folder itself, which are not found once it has folders by kind."""
+    """Return the tools directly in a folder, which are not found once it has folders by kind."""
     return sorted(_stems([str(root)])) if _held_by(root) == ((TOOLS, str(root)),) else []
 
 

@@ -17,7 +17,7 @@ def weights_by_tool(values: Iterable[str], tools: Sequence[Tool]) -> dict[str, s
 
     Args:
         values: `DIR_OR_ID`, for the only one of the tools that loads weights, or `TOOL=DIR_OR_ID`.
-        tools: those that the command runs.
+        tools: the tools that the command runs.
 
     Raises:
         UsageError: it is not clear which tool loads them, a tool does not exist or is named twice.
@@ -32,7 +32,7 @@ def weights_by_tool(values: Iterable[str], tools: Sequence[Tool]) -> dict[str, s
 
 
 def weights_from_python(weights: str | Path | Mapping[str, str | Path] | None, tools: Sequence[Tool]) -> dict[str, str]:
-    """As `weights_by_tool`, for a source, or a mapping from the names of tools to sources."""
+    """Like `weights_by_tool`, for a source, or a mapping from the names of tools to sources."""
     if weights is None:
         return {}
     if isinstance(weights, str | Path):
@@ -44,7 +44,7 @@ def _parse(value: str, tools: Sequence[Tool]) -> tuple[str, str]:
     name, equals, source = value.partition("=")
     # The path of a folder may have an equals sign.
     if equals and not Path(value).expanduser().is_dir():
-        # Those that Python handed in are not among the names.
+        # Tools passed in from Python are not among the names.
         tool_names = {*names(TOOLS), *(tool.card.name for tool in tools)}
         if name not in tool_names:
             available = ", ".join(sorted(tool_names))
@@ -65,7 +65,7 @@ def _parse(value: str, tools: Sequence[Tool]) -> tuple[str, str]:
 
 
 def tools_named(tool_names: Iterable[str]) -> list[Tool]:
-    """The tools of these names that can be loaded: of the others the command itself says why not."""
+    """Return those of the tools that can be loaded; the command itself reports why others cannot."""
     tools: list[Tool] = []
     for name in tool_names:
         try:

@@ -42,7 +42,7 @@ class PlacesOfQuestion:
         return "; ".join(parts[:MOST_MARKS]) + more
 
     def marks(self, image: StoredImage) -> tuple[Mark, ...]:
-        """Return the marks of a picture: what is to be seen, then where calls looked."""
+        """Return the marks of a picture: first the annotated places, then where calls looked."""
         marks = [
             Mark("annotated", "has to be seen", _numbers(target.place))
             for target in self._targets

@@ -96,7 +96,7 @@ class Mark:
 
     kind: Literal[
         "annotated", "covering", "elsewhere"
-    ]  # What is to be seen; a call's region that covers it, or does not
+    ]  # An annotated place; a call's region that covers it, or does not
     label: str
     place: tuple[float, ...]
 

@@ -36,14 +36,14 @@ def sample_size(card: BenchmarkCard, tasks: int, limit: int | None) -> int:
 
 
 def mark_subfolders(folder: Path) -> None:
-    """Copy the mark of generated questions beside each of their files, so that a part that is copied keeps it."""
+    """Copy the mark of generated questions next to each of their files, so that a copied part keeps it."""
     mark = (folder / MARKER).read_bytes()
     for subfolder in {path.parent for path in folder.rglob("*") if path.is_file()} - {folder}:
         write_atomic(subfolder / MARKER, mark)
 
 
 def has_mark(path: Path) -> bool:
-    """Whether a data folder, or a folder in it, or the folder of a data file holds generated questions."""
+    """Return whether a data folder, a folder in it, or the folder of a data file contains generated questions."""
     if path.is_dir():
         return next(path.rglob(MARKER), None) is not None
     return (path.parent / MARKER).is_file()

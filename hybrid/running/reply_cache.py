@@ -30,7 +30,7 @@ class ReplyCache:
 
     Args:
         folder: where the entries are; made when the first one is kept.
-        model: what `describe_model` says of the model.
+        model: the result of `describe_model`.
     """
 
     def __init__(self, folder: Path, model: str) -> None:

@@ -110,7 +110,7 @@ class ResolvedRun:
 
 
 def prepare(config: RunConfig, *, dry: bool = False, forks: bool = False) -> ResolvedRun:
-    """As `_prepare`, with the rules of tools in the order of `--tools`."""
+    """Like `_prepare`, with the rules of tools in the order of `--tools`."""
     with rules_in_order(config.tools, config.objects.tools.values()):
         return _prepare(config, dry=dry, forks=forks)
 
@@ -164,7 +164,7 @@ def _prepare(config: RunConfig, *, dry: bool, forks: bool) -> ResolvedRun:
 
 
 def _routes(benchmark: Benchmark, source: Source) -> frozenset[str] | None:
-    """The routes of a run's questions, None where they are not known: tools for other routes are not wanted.
+    """Return the routes of a run's questions, None if unknown: tools for other routes are not needed.
 
     A task under which only the project has a rule counts for none (`RuleTable.rules_for`).
     """

@@ -59,7 +59,7 @@ async def until_signal(work: Coroutine[Any, Any, T], grace_s: float = GRACE_S) -
     assert task is not None  # noqa: S101 - a coroutine runs in one
     loop = asyncio.get_running_loop()
     handlers = {number: signal.getsignal(number) for number in SIGNALS}
-    # `nohup` starts a program with SIGHUP ignored: it is to go on when its terminal is closed.
+    # `nohup` starts a program with SIGHUP ignored: it should continue when its terminal is closed.
     if handlers[signal.SIGHUP] is signal.SIG_IGN:
         del handlers[signal.SIGHUP]
     caught: list[signal.Signals] = []
@@ -102,7 +102,7 @@ async def until_signal(work: Coroutine[Any, Any, T], grace_s: float = GRACE_S) -
 
 
 def _tell_waiting(number: signal.Signals, grace_s: float, more: str = "") -> None:
-    """Say what the run waits for, if anything."""
+    """Print what the run waits for, if anything."""
     if requests_out.count:
         replies = "1 reply" if requests_out.count == 1 else f"{requests_out.count} replies"
         tell(f"{number.name}: waiting up to {grace_s:g} s for {replies} in flight, already paid for{more}")

@@ -418,7 +418,7 @@ def _facts(run: ResolvedRun, name: str, solver: Solver) -> dict[str, Json]:
     # Recorded only if it differs from the default, so that default runs keep their facts.
     if solver.needs_model and (solver.images or run.config.images) == "concat" and joint != OUR_JOINT:
         facts["joint"] = {"gap_px": joint.gap_px, "rgb": list(joint.rgb), "at": joint.at}
-    # Only where there are some: those without them keep the facts that they had before the option existed.
+    # Only if there are some: runs without them keep the facts from before the option existed.
     if order := [tool for tool in run.tools.rule_order if tool in tools]:
         facts["rule_order"] = list(order)
     if unchecked := [tool for tool in run.tools.unchecked(run.config.service) if tool in tools]:

@@ -80,12 +80,12 @@ class ToolsInUse:
     foreign: ForeignTools = field(default_factory=ForeignTools)
     # Reasons why tools that would be offered cannot be imported.
     left_out: tuple[str, ...] = ()
-    # Rules of tools from outside that are asked before the project's or never, the tools whose rules are missing, and
+    # Rules of external tools that are used before the project's or never, the tools whose rules are missing, and
     # libraries that weight-free backends need and that are not installed.
     notes: tuple[str, ...] = ()
     # The tools passed in by Python code, called or not.
     objects: Mapping[str, Tool] = field(default_factory=dict)
-    # The tools from outside whose rules share a route, in the order in which they are asked.
+    # External tools whose rules share a route, in the order in which they are used.
     rule_order: tuple[str, ...] = ()
 
     @property
@@ -253,7 +253,7 @@ def tools_in_use(
     answer = {name: backend for name, backend in backends.items() if name in called_names}
     menu = tuple(tools[name] for name in offered_tools)
     notes, order = [without] if without else [], tuple[str, ...]()
-    # The table imports all tools, so it is made only for solvers that ask rules.
+    # The table imports all tools, so it is made only for solvers that use rules.
     if any(required.values()):
         rules = table()
         notes, order = [*rules.notes_for(routes), *notes], rules.order_of(routes)

@@ -16,9 +16,9 @@ from hybrid.scoring.table import Floats
 
 
 def call_share(comparison: Comparison, hybrid: Scored, ids: Iterable[str], *, repeated: bool = True) -> Floats:
-    """Of each question the share of repetitions in which a tool answered a call; a call that failed is no call.
+    """Return for each question the share of repetitions in which a tool answered a call; failed calls do not count.
 
-    Without `repeated` the first repetition alone is read. nan where no repetition has a readable trace.
+    Without `repeated` only the first repetition is read. nan if no repetition has a readable trace.
     """
     repetitions = comparison.repetitions(hybrid) if repeated else (hybrid,)
     verdicts = [heard(scored) for scored in repetitions]

@@ -104,7 +104,7 @@ class Guesser:
 
     Args:
         benchmark: the benchmark whose dialogue and scorer are used.
-        options: how replies are read, and what an ask without an answer (a free text) is worth.
+        options: how replies are read, and the value of an ask without an answer (a free text).
         draws: number of draws where outcomes cannot be listed.
     """
 

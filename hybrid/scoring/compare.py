@@ -86,7 +86,7 @@ class Comparison:
 
     @property
     def grouping(self) -> str:
-        """Name of a group of questions: that of `--by`, else `task`."""
+        """Return the name of a group of questions: the value of `--by`, else `task`."""
         return self.options.by or "task"
 
     @cached_property

@@ -47,7 +47,7 @@ NAMES: Final[Mapping[str, Sequence[str]]] = {
 MAX_BYTES: Final = 500_000_000
 # The longest fixation, and the longest path, in ms: above it `t` is a time of the clock.
 MAX_MS: Final = 600_000.0
-# Between these lies the median of a file's durations in ms; people's is about 250.
+# The median of a file's durations in ms is between these; it is about 250 for people.
 MEDIAN_MS: Final = (20.0, 10_000.0)
 
 
@@ -66,7 +66,7 @@ class RecordedPath:
 class Fixations:
     """What was read: the paths, the file of each picture by its relative path, and what was skipped and why.
 
-    `notes` say which paths were read without order, and why.
+    `notes` name paths that were read without order, and why.
     """
 
     paths: list[RecordedPath] = field(default_factory=list)
@@ -125,7 +125,7 @@ class _Reader:
         return x / width, y / height
 
     def skip(self, error: Exception) -> None:
-        """Note what is left out."""
+        """Add a note about skipped data."""
         self.found.skipped.append(str(error))
 
     def table(self, path: Path) -> None:
@@ -173,7 +173,7 @@ class _Reader:
                 path_key = relative, cells["subject"]
             except DataError as error:
                 self.skip(error)
-                # A row of the same viewing costs only itself; that of another picture or viewer ends the path.
+                # An invalid row of the same viewing costs only itself; one of another picture or viewer ends the path.
                 if self._relative(cells["picture"]) in ("", key[0]) and path_key[1] == key[1]:
                     continue
             if path_key != key:
@@ -190,7 +190,7 @@ class _Reader:
             except StopIteration:
                 return
             except csv.Error as error:
-                # The number of a `DictReader` is that of the last row that could be read.
+                # The number of a `DictReader` belongs to the last row that could be read.
                 self.skip(DataError(f"{name}:{rows.reader.line_num}: cannot be read ({error})"))
 
     def _relative(self, name: str) -> str:
@@ -209,7 +209,7 @@ class _Reader:
         return relative, (*self.share(relative, x, y, location), t)
 
     def _with_durations(self, paths: Sequence[RecordedPath], name: str) -> list[RecordedPath]:
-        """Return the paths of a file, without order where their times cannot be durations in ms; a note says so."""
+        """Return the paths of a file, without order if their times cannot be durations in ms; a note says so."""
         times = [t for path in paths if path.ordered for t in path.points[:, 2].tolist()]
         median = statistics.median(times) if times else MEDIAN_MS[0]
         if not MEDIAN_MS[0] <= median <= MEDIAN_MS[1]:
@@ -266,7 +266,7 @@ class _Reader:
                 a, b = (_number(value, row_name) for value in numbers[:2])
                 points.append((*self.share(relative, a, b, row_name), _duration(numbers[2], f"{row_name}: t")))
             except DataError as error:
-                # A fixation beside the picture costs only itself.
+                # A fixation outside of the picture costs only itself.
                 self.skip(error)
         if not points:
             raise DataError(f"{location}: no fixation is inside its picture")
@@ -347,7 +347,7 @@ def _read_file(reader: _Reader, path: Path) -> None:
 
             try:
                 values = loadmat(path, variable_names=["fixLocs"]).get("fixLocs")
-            # The reader raises whatever a damaged file leads it to.
+            # The reader may raise any exception on a damaged file.
             except Exception as error:
                 raise DataError(f"{path.name}: cannot be read ({error})") from error
             if values is None:
@@ -356,6 +356,6 @@ def _read_file(reader: _Reader, path: Path) -> None:
         case _:
             from hybrid.core.images import decode
 
-            # JPEG leaves traces around a fixation: only what is bright is one.
+            # JPEG leaves traces around a fixation: only bright pixels count.
             pixels = decode(read_image_file(path, path.name), path.name)
             reader.matrix(path, path.stem[: -len(POINTS)], pixels.max(axis=2) > 127)

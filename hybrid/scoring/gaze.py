@@ -46,7 +46,7 @@ UNIFORM: Final = (0.01, 0.1, 0.5, 1.0)
 # MultiMatch is defined from three fixations on.
 LEAST_FIXATIONS: Final = 3
 MAP_METRICS: Final = ("NSS", "AUC-Judd", "shuffled AUC", "CC", "KL", "SIM", "information gain")
-# The others are at most 1, and not below 0 for points inside of the picture.
+# The others are at most 1, and at least 0 for points inside of the picture.
 UNBOUNDED: Final = ("NSS", "CC", "KL", "information gain")
 MULTIMATCH: Final = tuple(f"MultiMatch {name}" for name in ("shape", "direction", "length", "position", "duration"))
 PATH_METRICS: Final = (*MULTIMATCH, "string edit", "ScanMatch", "sequence score")
@@ -54,7 +54,7 @@ PATH_METRICS: Final = (*MULTIMATCH, "string edit", "ScanMatch", "sequence score"
 
 @dataclass(frozen=True)
 class GazeRow:
-    """A metric over pictures: the tool's mean with its 95 % interval, and what it is compared with."""
+    """A metric over pictures: the tool's mean with its 95 % interval, and its reference values."""
 
     metric: str
     value: float | None
@@ -63,7 +63,7 @@ class GazeRow:
     pictures: int
     # A map without contrast; of paths, the path predicted for another picture.
     chance: float | None
-    # Of paths, each viewer next to the others of the picture; None without two viewers of one picture.
+    # For paths, each viewer compared with the others of the picture; None without two viewers of one picture.
     people: float | None = None
     # Number of pictures with two viewers or more, the only ones of `people`.
     people_pictures: int = 0
@@ -71,7 +71,7 @@ class GazeRow:
 
 @dataclass
 class GazeScores:
-    """The rows of a tool, how many pictures and paths they are of, and what was skipped.
+    """The rows of a tool, their numbers of pictures and paths, and skipped data.
 
     `frames` has the number of pictures by size, "WIDTHxHEIGHT" in pixels, in which MultiMatch compared paths.
     """
@@ -86,7 +86,7 @@ class GazeScores:
 
 
 def measure_maps(fixations: Fixations, predict: MapOf, limit: int | None = None) -> GazeScores:
-    """Measure saliency maps. A picture for which none can be made costs only itself.
+    """Measure saliency maps. A picture without a map costs only itself.
 
     Raises `UsageError` if none of the pictures can be used.
     """
@@ -114,7 +114,7 @@ def measure_maps(fixations: Fixations, predict: MapOf, limit: int | None = None)
 
 
 def _fault(name: str, error: Exception) -> str:
-    """Return what a picture was skipped for; the error of a plug-in's code says little without its type."""
+    """Return why a picture was skipped; the error of a plug-in's code needs its type to be clear."""
     return f"{name}: {error}" if isinstance(error, HybridError) else f"{name}: {type(error).__name__}: {error}"
 
 
@@ -176,7 +176,7 @@ class OtherFixations:
 
 
 class CentreBias:
-    """Where people look on other pictures: the baseline of information gain, of each picture without its own fixations.
+    """Where people look on other pictures: the baseline of information gain, without the picture's own fixations.
 
     Blur and share of the uniform distribution are those of `BLURS` and `UNIFORM` under which fixations on one picture
     are most likely given the others. The uniform distribution is among them, so that a map without contrast gains
@@ -347,7 +347,7 @@ def _row(metric: str, pairs: Sequence[tuple[float, float]], names: Sequence[str]
 
 
 def as_json(measured: GazeScores) -> dict[str, Json]:
-    """Return all numbers, and what was skipped."""
+    """Return all numbers, and the skipped data."""
     return {
         "pictures": measured.pictures,
         "paths": measured.paths,

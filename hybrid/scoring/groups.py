@@ -138,7 +138,7 @@ class ComparisonGroup:
 
     @property
     def parts(self) -> tuple[Scored, ...]:
-        """The MLLM alone and the specialists alone, as far as present."""
+        """The MLLM alone and the specialists alone, if present."""
         return tuple(solver for solver in (self.alone, self.specialist) if solver is not None)
 
 

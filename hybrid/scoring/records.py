@@ -154,7 +154,7 @@ class Row:
             return [
                 getattr(exchange, part).text for exchange in (() if self.attempt is None else self.attempt.exchanges)
             ]
-        # The remaining columns are counted by the usage, under the same name but for one.
+        # The usage counts the remaining columns under the same names, with one exception.
         field = {"call_seconds": "seconds"}.get(name, name)
         if self.usage is None or (field in COST_FIELDS and not self.usage.is_complete):
             return None
@@ -225,7 +225,7 @@ COLUMNS = tuple(
     for match in _ITEM.finditer(__doc__ or "")
 )
 PARQUET = tuple(column for column in COLUMNS if column.form != "table")
-# What a notebook shows of a table: the first questions, and of each solver these columns.
+# Columns that a notebook shows of a table: the first questions, and these for each solver.
 SHOWN_QUESTIONS = 10
 SHOWN_COLUMNS = ("solver", "answer", "outcome", "correct", "tools", "cost_usd")
 TABLE = tuple(column for column in COLUMNS if column.form != "parquet")

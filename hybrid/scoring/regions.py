@@ -1,6 +1,6 @@
-"""Where tool calls looked: their regions in pixels of a question's pictures, and whether these cover what is annotated.
+"""Where tool calls looked: their regions in pixels of a question's pictures, and whether these cover annotations.
 
-    annotated(question)                       # what has to be seen: the column `evidence`, or a box or point as answer
+    annotated(question)                       # the column `evidence`, or a box or point as answer
     looks_of(question, attempt)               # each call with a region, in order
 
 **Region of a call.** The boxes (`x0`, `y0`, `x1`, `y1`) and points (`x`, `y`) of its arguments: in every tool's schema
@@ -27,7 +27,7 @@ from typing import Any, Final
 from hybrid.core.types import AnnotatedPlace, Attempt, Box, ImageRef, Kind, Point, Question, StoredImage
 from hybrid.scoring.traces import TracedCall, calls_of
 
-# Share of the annotated box that a region has to hold.
+# Share of the annotated box that a region must contain.
 HALF: Final = 0.5
 # Share of the picture above which the boxes of a call single out no place.
 WHOLE: Final = 0.5
@@ -51,7 +51,7 @@ class LookedRegion:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """The regions of one call, all of which are in pictures of the question."""
+    """The regions of one call, all in pictures of the question."""
 
     tool: str
     regions: tuple[LookedRegion, ...]
@@ -71,7 +71,7 @@ class Target:
 
 
 def annotated(question: Question) -> tuple[Target, ...]:
-    """Return what has to be seen: the annotation, else a right answer that is a box or point in a single picture."""
+    """Return the annotated places, else a right answer that is a box or point in a single picture."""
     targets, places = [], question.evidence or _answer_place(question)
     for annotation in places:
         if 1 <= annotation.image <= len(question.images):
@@ -105,7 +105,7 @@ def covers(place: Place, target: Target) -> bool:
         return _holds(place, annotated_place.x, annotated_place.y)
     shared = max(0.0, min(place.x1, annotated_place.x1) - max(place.x0, annotated_place.x0))
     shared *= max(0.0, min(place.y1, annotated_place.y1) - max(place.y0, annotated_place.y0))
-    # Half of the area is at least half of each side, and so holds the centre.
+    # Half of the area is at least half of each side, and so includes the centre.
     return shared >= HALF * area(annotated_place)
 
 
@@ -197,11 +197,11 @@ def _place_of(numbers: Any) -> Place | None:
 
 
 def _in_original(ref: ImageRef, place: Place, refs: Mapping[str, ImageRef]) -> LookedRegion | None:
-    """Return a place of an image in pixels of the image that it was made from; None if that is unknown."""
+    """Return a position in an image in pixels of its parent image; None if that is unknown."""
     for _ in range(DEPTH):
         parent = refs.get(ref.parent or "")
         if parent is None:
-            # A box may reach over the border; what lies outside shows nothing.
+            # A box may extend over the border; the part outside shows nothing.
             return _clipped(ref.image, place)
         box = ref.box
         if box is None and (ref.image.width, ref.image.height) != (parent.image.width, parent.image.height):

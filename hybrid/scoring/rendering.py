@@ -1,8 +1,8 @@
 """Rows of the result table as tables for people, csv for spreadsheets and JSON for programs.
 
-    for made in results(found):
-        tables_of(found, made)
-    as_csv(found, results(found))
+    for section_results in results(comparison):
+        tables_of(comparison, section_results)
+    as_csv(comparison, results(comparison))
 
 A table has a line for each combination of solvers, metric and group, and a column for each quantity; if it would be
 too wide or mostly empty, it has a line for each number instead. This module knows no section by name; `Section` holds

@@ -94,7 +94,7 @@ class Result:
 
     @property
     def excludes_zero(self) -> bool:
-        """Whether the interval lies on one side of 0; False without an interval."""
+        """Return whether the interval is on one side of 0; False without an interval."""
         return self.low is not None and self.high is not None and (self.low > 0 or self.high < 0)
 
 

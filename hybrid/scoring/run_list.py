@@ -59,7 +59,7 @@ class RunFilter:
 
 @dataclass(frozen=True)
 class SolverSummary:
-    """One solver of a run; numbers that are not known are None."""
+    """One solver of a run; unknown numbers are None."""
 
     solver: str
     # Number of questions that it finished.
@@ -168,7 +168,7 @@ class RunList(Report):
 
 @dataclass(frozen=True, repr=False)
 class RunDetails(Report):
-    """One run: what was asked, of whom, and what came of it."""
+    """One run: its questions, its model, and its results."""
 
     run: ListedRun
     manifest: Mapping[str, Any]

@@ -247,5 +247,5 @@ def metrics_of(benchmark: Benchmark, questions: AnyQuestions, scores: Sequence[S
 
 
 def summary(benchmark: Benchmark, questions: AnyQuestions, scores: Sequence[Score]) -> tuple[Metric, ...]:
-    """Return the benchmark's metrics, plus those of rotations if there are any; failed questions are missing."""
+    """Return whether its model was asked in batches, so that its seconds are not latencies."""
     return (*benchmark.summarise(scores), *rotation_metrics(questions, scores))

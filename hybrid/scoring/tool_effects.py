@@ -48,7 +48,7 @@ class ToolEffect:
 
     @property
     def why_untested(self) -> str:
-        """Why nothing is tested; empty where it is."""
+        """Return why nothing is tested; empty if something is."""
         reason = self.shared.untested(self.metrics)
         return "" if reason is None else UNTESTED[reason]
 

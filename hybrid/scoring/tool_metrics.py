@@ -40,7 +40,7 @@ class ToolMetrics:
     wrong: int = 0
     # Questions to which its output came to no answer.
     abstained: int = 0
-    # Questions of which that is not known: no rule reads its output, or answers are graded.
+    # Questions for which that is unknown: no rule reads its output, or answers are graded.
     unknown: int = 0
 
 

@@ -63,7 +63,7 @@ class CoordinateSystem:
     ) -> dict[str, Json]:
         """Return the arguments with every point and box in pixels of the original image.
 
-        A number is across or down according to its field's name, also in frames with y first. Coordinates belong to the
+        A field's name decides if its number is x or y, also in frames with y first. Coordinates belong to the
         first image of the call, or to the one that the point's own `image` (from 1) names. Values that are not numbers
         are left for the tool's own validation, and unknown images for the call.
 

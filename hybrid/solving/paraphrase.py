@@ -2,8 +2,8 @@
 
     paraphrased(finding, tool.wording, given)      # `--tool-output paraphrased`
 
-Whether a gain hangs on how tools say what they found, and not on what they found, is answered by a run that differs in
-the words alone. A phrase never holds a digit, and texts of the call and of the data (names, labels, what was read) are
+Whether a gain depends on a tool's wording, and not on its findings, is answered by a run that differs in
+the words alone. A phrase never contains a digit, and texts of the call and of the data (names, labels, read texts) are
 left as they are, so that both wordings carry the same numbers and names. Data and pictures stay: rules read the same.
 An output may hold no phrase, or repeat its whole sentence in its data: then it stays as it is, its version begins with
 `UNCHANGED`, and a conclusion about words counts such outputs.
@@ -57,7 +57,7 @@ def paraphrased(finding: Finding, wording: Wording, arguments: Mapping[str, Any]
 
 
 def _marked(finding: Finding) -> Finding:
-    """Mark an output that stays as it is; one without a text says nothing in any words."""
+    """Mark an output that stays unchanged; one without a text has no wording."""
     return replace(finding, version=f"{UNCHANGED}{finding.version}") if finding.text.strip() else finding
 
 

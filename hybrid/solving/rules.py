@@ -32,7 +32,7 @@ class RuleEntry:
     owner: str = ""
 
     def resolve(self, prompt: Prompt) -> tuple[str, Rule]:
-        """The rule for what a prompt asks, and the route that its answers are counted under.
+        """Return the rule for a prompt, and the route that its answers are counted under.
 
         Where the rule goes by the text, the route also names what the text asks: "by_text/depth". So `hybrid calibrate`
         and the arbiter do not mix questions of several kinds.
@@ -45,11 +45,11 @@ class RuleEntry:
 
 @dataclass(frozen=True)
 class RuleTable:
-    """The rules of the project and those of tools from outside, by route."""
+    """The rules of the project and of external tools, by route."""
 
     # The project's, one per route.
     rules: Mapping[str, Rule]
-    # By route and tool, in the order in which they are asked.
+    # By route and tool, in the order in which they are used.
     outside: Mapping[str, Mapping[str, Rule]] = field(default_factory=dict)
     # Tools that could not be imported, so that their rules are missing.
     notes: tuple[str, ...] = ()
@@ -81,7 +81,7 @@ class RuleTable:
         return prompt.route
 
     def tools_for(self, prompt: Prompt) -> frozenset[str]:
-        """The tools that the rules for what a prompt asks may call."""
+        """Return the tools that the rules for a prompt may call."""
         return frozenset(tool for entry in self.rules_for(prompt) for tool in entry.resolve(prompt)[1].tools)
 
     def tools_asked(self, routes: Collection[str] | None = None) -> frozenset[str]:
@@ -123,7 +123,7 @@ def _is_among(route: str, routes: Collection[str] | None) -> bool:
 
 @dataclass(frozen=True)
 class RuleOrder:
-    """The tools whose rules a run asks first: those that it names, and those that Python handed in."""
+    """The tools whose rules a run uses first: those that it names, and those passed in from Python."""
 
     named: tuple[str, ...] = ()
     objects: tuple[Tool, ...] = ()
@@ -135,7 +135,7 @@ _ORDER: ContextVar[RuleOrder] = ContextVar("the order of the rules of tools from
 
 @contextmanager
 def rules_in_order(named: Collection[str], objects: Collection[Tool] = ()) -> Iterator[None]:
-    """Within the body, ask the rules of these tools first and in this order, those of tool objects among them."""
+    """Within the body, use the rules of these tools first and in this order, including those of tool objects."""
     token = _ORDER.set(RuleOrder(tuple(named), tuple(objects)))
     try:
         yield

@@ -132,7 +132,7 @@ def value_of(rows: Rows, combination: Combine) -> float | None:
 
 @dataclass(frozen=True)
 class StratumScale:
-    """What turns the moments of a cluster into those of the value: one entry per stratum, 0 without a denominator.
+    """Factors that turn the moments of a cluster into those of the value: one per stratum, 0 without a denominator.
 
     `second` and `third` are the sums of squares and cubes of the clusters' weights in the value, `freedom` the degrees
     of freedom of the stratum's variance (at least 1).
@@ -172,7 +172,7 @@ class StratumScale:
 
 @dataclass(frozen=True)
 class LinearLayout:
-    """All of a metric's linear form that depends on strata and denominators only, and not on numerators.
+    """The part of a metric's linear form that depends only on strata and denominators, not on numerators.
 
     `sizes` (Kish's effective number of clusters) and `squares` (the number that the variance rests on, (sum of
     squares)^2 / sum of fourth powers) have one entry per stratum with a denominator, `weights` (their sum is 1),
@@ -186,7 +186,7 @@ class LinearLayout:
     below: float
     # Whether the stratum has only this cluster.
     lonely: NDArray[np.bool_]
-    # What turns a residual into its part of the distance between value and truth, corrected for leverage.
+    # Factor that turns a residual into its part of the distance between value and truth, corrected for leverage.
     factor: Floats
     sizes: Floats
     squares: Floats

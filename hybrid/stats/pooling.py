@@ -85,7 +85,7 @@ def _scatter(y: Floats, variance: Floats, tau2: float) -> float:
 
 
 def _between(y: Floats, variance: Floats) -> float:
-    """The variance between models at which the weighted scatter is k - 1; 0 where it is below that already."""
+    """Return the variance between models at which the weighted scatter is k - 1; 0 if it is already smaller."""
     expected = len(y) - 1
     if expected == 0 or _scatter(y, variance, 0.0) <= expected:
         return 0.0

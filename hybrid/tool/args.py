@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, JsonValue, model_validator
 
-# `json_schema_extra` of an argument that is taken and not offered to a model: it can say the same in another way.
+# `json_schema_extra` of an argument that is accepted and not offered to a model, as another form of the same.
 UNTOLD: dict[str, JsonValue] = {"told": False}
 
 
@@ -19,10 +19,10 @@ class Args(BaseModel):
 
 
 def args_of_schema(schema: Mapping[str, Any], fit: Callable[[Any], Any]) -> type[Args]:
-    """A type of arguments without fields of its own, which holds whatever `fit` makes of those that are given.
+    """A type of arguments without fields of its own, which contains the result of `fit` for the given ones.
 
     Args:
-        schema: the JSON schema that the type says it has.
+        schema: the JSON schema of the type.
         fit: raises `ValueError` for arguments that are not taken.
     """
 

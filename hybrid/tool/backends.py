@@ -23,7 +23,7 @@ class Versioned(Protocol):
 
     @property
     def version(self) -> str:
-        """As `depth_anything@0123456789ab`."""
+        """Return a name such as `depth_anything@0123456789ab`."""
 
 
 M = TypeVar("M", bound=Versioned)
@@ -48,18 +48,18 @@ class WeightFree(ABC, Generic[A]):
 class Learned(Stages[A, P, R], Generic[A, P, R, M]):
     """A backend in stages around a network that `setup` loads.
 
-    A class of a tool with a card file has `load` as an attribute, and `told` from the card. Another one passes all four
+    A class of a tool with a card file has `load` as an attribute, and `told` from the card. Other classes pass all four
     to `__init__`.
 
     Args:
         tool: its name, for errors.
         code: version of the tool's own code.
         load: makes the network from weights (a directory or hub id) and a device.
-        weights: what is loaded where no weights are named; none where a package brings them.
+        weights: weights that are loaded if none are named; none if a package provides them.
     """
 
     load: Callable[[str, str], M]
-    # As `tool`, `code` and `weights`; set by `tool_card`.
+    # See `tool`, `code` and `weights`; set by `tool_card`.
     told: tuple[str, str, str | None]
 
     def __init__(

@@ -28,7 +28,7 @@ A_co = TypeVar("A_co", bound="Args", covariant=True)
 
 @dataclass(frozen=True)
 class Request(Generic[A_co]):
-    """One call. `needs` holds the findings of the tools this one names in its card, by tool name."""
+    """One call. `needs` has the outputs of the tools that this one names in its card, by tool name."""
 
     images: tuple[Pixels, ...]
     args: A_co
@@ -39,10 +39,10 @@ class Request(Generic[A_co]):
 
 @dataclass(frozen=True)
 class Picture:
-    """A picture a tool made. Without `box` it is an overlay the size of input `of`; with it a derived image.
+    """A picture that a tool made. Without `box` it is an overlay the size of input `of`; with it a derived image.
 
     `of` counts inputs from 0; `box` is in pixels of that input; `scale` is pixels here per pixel there. An overlay
-    given as a function is drawn only where a model or a person looks at it.
+    given as a function is drawn only if a model or a person looks at it.
     """
 
     made: Pixels | Callable[[], Pixels]
@@ -52,7 +52,7 @@ class Picture:
 
     @cached_property
     def pixels(self) -> Pixels:
-        """Shape (H, W, 3), values 0..255; drawn now where a function was given."""
+        """Return the image, shape (H, W, 3), values 0..255; drawn now if a function was given."""
         return self.made() if callable(self.made) else self.made
 
 
@@ -104,7 +104,7 @@ class Stages(ABC, Generic[A, P, R]):
 
     @abstractmethod
     def setup(self, device: str, weights: str | None) -> None:
-        """As `Backend.setup`."""
+        """See `Backend.setup`."""
 
     @property
     def networks(self) -> Sequence[Network]:
@@ -126,7 +126,7 @@ class Stages(ABC, Generic[A, P, R]):
 
     @abstractmethod
     def finish(self, request: Request[A], prepared: P, output: R) -> Evidence:
-        """The evidence of one request. Raises `ToolError` where the output is none."""
+        """Return the evidence of one request. Raises `ToolError` if there is no output."""
 
     def run(self, requests: Sequence[Request[A]]) -> list[Evidence]:
         """One evidence a request, in order. Raises `ToolError` as the stages do."""
@@ -168,7 +168,7 @@ class Provenance:
     # The hub id, or the Python package that brings them.
     weights: str
     licence: str
-    # Collections of images, as `hybrid.tool.image_sets` names them; empty where they were not published.
+    # Collections of images, as `hybrid.tool.image_sets` names them; empty if they were not published.
     trained_on: tuple[str, ...]
     non_commercial: bool = False
 
@@ -182,16 +182,16 @@ class ReducedPrecision:
     """
 
     dtype: Literal["bfloat16", "float16"]
-    # Questions of which a decision changed, of `questions`.
+    # Questions with a changed decision, out of `questions`.
     changed: int
     questions: int
-    # The largest difference of a measured number in `data`, in its own unit, where no decision changed.
+    # The largest difference of a measured number in `data`, in its own unit, if no decision changed.
     largest: float
     # The field of `data` with that difference.
     of: str
-    # As `Provenance.weights` where they were trained.
+    # `Provenance.weights` if they were trained.
     weights: str
-    # Whether the weights were trained. What random ones decide says little about what trained ones would.
+    # Whether the weights were trained. Decisions of random weights say little about trained ones.
     trained: bool = False
     device: str = "cpu"
     # The largest difference of that number that is of no consequence.
@@ -199,7 +199,7 @@ class ReducedPrecision:
 
     @property
     def harmless(self) -> bool:
-        """Whether trained weights changed no decision, and numbers within what is tolerated.
+        """Return whether trained weights changed no decision, and numbers only within the tolerance.
 
         `--tool-dtype auto` takes it on CUDA with these weights.
         """
@@ -233,16 +233,16 @@ class BackendCard(_Tuples):
     batch: int = 1
     # Largest difference of a number in `data` between a batched and a single run.
     learned_tolerance: float = 0.0
-    # Tools that this backend alone needs, besides those of the card. A learned backend without weights of its own
-    # answers where those that it needs have theirs.
+    # Tools that only this backend needs, besides those of the card. A learned backend without its own weights
+    # works if the tools that it needs have theirs.
     needs: tuple[Need, ...] = ()
-    # Python package that brings weights of its own: it answers where none are named and it is installed.
+    # Python package with its own weights: used if none are named and it is installed.
     package: str | None = None
-    # Package, as it is imported, without which a weight-free backend does not answer.
+    # Import name of the package that a weight-free backend requires.
     library: str | None = None
     # Measured changes of answers in fewer bits than float32.
     reduced: tuple[ReducedPrecision, ...] = ()
-    # The pictures that `reliability` was counted on, never those of a benchmark, and the command that counts them.
+    # The pictures on which `reliability` was measured, never those of a benchmark, and the command that measures it.
     counted_on: str = ""
 
 
@@ -266,7 +266,7 @@ class Card(_Tuples):
     uses_seed: bool = True
 
     def backend(self, name: BackendName) -> BackendCard | None:
-        """The backend of that name, or None where the tool has none."""
+        """Return the backend of that name, or None if the tool has none."""
         return next((card for card in self.backends if card.name == name), None)
 
 
@@ -283,7 +283,7 @@ class CheckCase:
     # The fault of an output of `Stages.compute`, None where it is right; asked before `wrong` where a backend has
     # stages: an answer may be right although much of what it rests on is not.
     output: Callable[[Any], str | None] | None = None
-    # As of `Request`.
+    # See `Request`.
     needs: Mapping[str, tuple[Finding, ...]] = field(default_factory=dict)
 
 
@@ -300,7 +300,7 @@ class CheckSeries:
 
 @dataclass(frozen=True)
 class KnownAnswer:
-    """One check of loaded weights, made when it is asked for: any sound backend must pass it, a flipped sign not.
+    """One check of loaded weights, run on request: a sound backend must pass it, and a flipped sign must not.
 
     One that belongs to a `series` may be missed as long as enough others of that series are right.
     """
@@ -344,11 +344,11 @@ class Tool(_Tuples):
     # what reaches the network is compared with what the picture should become. None: the arguments of the known
     # answers, or none at all, with the picture in the place of every image.
     probe: Callable[[Pixels], CheckCase] | None = None
-    # What it states; None: whatever it says with a confidence above a half.
+    # Claims of an output; None: any output with a confidence above a half is a claim.
     claims: Claims | None = None
     # By route of a question how this tool answers it without an MLLM.
     rules: Mapping[str, Rule] = field(default_factory=dict, hash=False)
-    # JSON schema of the `data` of its outputs (`hybrid.tool.outputs.schema_of`); None where it declares none.
+    # JSON schema of the `data` of its outputs (`hybrid.tool.outputs.schema_of`); None if it declares none.
     output: Mapping[str, Json] | None = field(default=None, hash=False)
     # A second fixed wording of its texts: phrases without digits, each with what replaces it
     # (`hybrid/solving/paraphrase.py`). Without one the tool cannot be offered with `--tool-output paraphrased`.
@@ -367,16 +367,16 @@ class Tool(_Tuples):
                 raise TypeError(f'wording: {pair!r:.80}: write ("phrase", "other phrase"), two texts without digits')
 
     def backend(self, name: BackendName) -> BackendCard | None:
-        """The backend of that name, or None where the tool has none."""
+        """Return the backend of that name, or None if the tool has none."""
         return self.card.backend(name)
 
     @property
     def looked_into(self) -> bool:
-        """Whether weights new to this home are asked known answers before they answer."""
+        """Return whether weights that are new to this home must pass known answers first."""
         return bool(self.checks)
 
     def parse(self, args: Mapping[str, Json]) -> Args:
-        """Typed arguments. Raises `ToolError` that says, for each wrong one, what was expected."""
+        """Return typed arguments. Raises `ToolError` that says, for each wrong one, what was expected."""
         from pydantic import ValidationError
 
         try:

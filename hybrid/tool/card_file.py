@@ -38,12 +38,12 @@ def tool_card(module: str, *code: Callable[..., Any]) -> Card:
 
 
 def card_file(module: Path) -> Path:
-    """Where the card of the tool in that file lies, if it is data."""
+    """Return the path of the card of the tool in that file, if it is data."""
     return module.with_name("card.toml") if module.name == "__init__.py" else module.with_suffix(".toml")
 
 
 def card_alone(module: Path) -> Card | None:
-    """The card of a tool that is not imported, with `elsewhere` for its code; None where it is no data of its own.
+    """Return the card of a tool that is not imported, with `elsewhere` for its code; None if it has no data of its own.
 
     Raises:
         DataError: as `tool_card`.
@@ -71,5 +71,5 @@ class CodeElsewhere(dict[str, Any]):
 
 
 def elsewhere(*_: object) -> NoReturn:
-    """Stands for code that cannot be called here."""
+    """Stands for code that cannot be called in this process."""
     raise RuntimeError("the code of this tool is in the worker process of the tools alone")

@@ -48,7 +48,7 @@ class Checkpoint:
         return f"{self.model_type}@{self.sha256[:12]}"
 
     def process(self, **inputs: Any) -> Any:
-        """The processor's tensors of images (and words), made on the host.
+        """Return the processor's tensors of images (and words), made on the host.
 
         On a GPU torchvision rounds other pixels of a resized picture than on the host, and what the network reads of
         it would be another answer by some thousandths.
@@ -72,7 +72,7 @@ def load_verified(
     Args:
         auto_class: name of the transformers class, e.g. "AutoModelForDepthEstimation".
         weights: a directory in transformers' layout, or a hub id ("owner/name").
-        device: where the model is put, e.g. "cpu", "cuda:0".
+        device: device of the model, e.g. "cpu", "cuda:0".
         processor_class: name of the transformers class of the processor.
         model_types: families that the caller can read; none given means any.
         harmless: parts of the names of tensors that the file holds, the model has no place for and the caller knows of.
@@ -94,13 +94,13 @@ def load_verified(
 
 
 def load_module(model: Any, weights: str, *, device: str = "cpu", download: bool = False) -> Checkpoint:
-    """Load and verify a torch module of one's own, with the image processor that lies next to its weights.
+    """Load and verify a user's torch module, with the image processor that is next to its weights.
 
     Args:
         model: the module, built with any weights: all are replaced.
         weights: a directory, or a hub id, with `.safetensors` files of tensors named as in its `state_dict`, and a
             `preprocessor_config.json` in transformers' form: how the network was trained to see pictures.
-        device: where the model is put, e.g. "cpu", "cuda:0".
+        device: device of the model, e.g. "cpu", "cuda:0".
         download: whether a hub id that is not on disk may be fetched.
 
     Raises:
@@ -161,7 +161,7 @@ def content_hash(folder: Path) -> str:
 
 
 def model_type_of(folder: Path, weights: str, allowed: Sequence[str]) -> str:
-    """The family that config.json names. Raises `WeightsError` where it is none of `allowed`, if any are given."""
+    """Return the family that config.json names. Raises `WeightsError` if it is not in `allowed`, if that is given."""
     try:
         model_type = json.loads((folder / "config.json").read_text("utf-8"))["model_type"]
     except (ValueError, KeyError, TypeError) as error:
@@ -239,7 +239,7 @@ def _load(auto: str, processor: str, folder: Path, weights: str, harmless: Seque
             dtype="float32",
         )
         refuse_unfit(weights, info, harmless)
-        # Left open, a processor with custom code would be asked for at the terminal.
+        # Without an explicit answer, a processor with custom code would ask at the terminal.
         loader = getattr(transformers, processor)
         return model, loader.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
     except WeightsError:
@@ -268,7 +268,7 @@ def put_tensors(model: Any, tensors: Mapping[str, Any], location: str) -> None:
     """
     expected = model.state_dict()
     info = {
-        # A count of batches is no weight: old files lack it, and torch starts it at 0.
+        # A count of batches is not a weight: old files lack it, and torch starts it at 0.
         "missing_keys": [name for name in expected.keys() - tensors.keys() if not name.endswith("num_batches_tracked")],
         "unexpected_keys": tensors.keys() - expected.keys(),
         "mismatched_keys": [

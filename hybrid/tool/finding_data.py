@@ -17,7 +17,7 @@ def rows_of(finding: Finding, key: str) -> list[Mapping[str, Json]]:
 
 
 def box_of(row: Mapping[str, Json]) -> Box | None:
-    """The box under `box_px` of an object in a finding's data, or None where it holds no four numbers."""
+    """Return the box under `box_px` of an object in an output's data, or None if it does not contain four numbers."""
     value = row.get("box_px")
     if not isinstance(value, Sequence) or isinstance(value, str) or len(value) != 4:
         return None

@@ -43,10 +43,10 @@ class FunctionRule:
 def answer_with(
     value: object, prompt: Prompt, ctx: RuleContext, tool_name: str, finding: Finding
 ) -> SpecialistAnswer | None:
-    """The answer that a value is: of a choice its text, else as it is written; None with a note in the trace.
+    """Return the answer for a value: the text of a choice, else the value as text; None with a note in the trace.
 
     Raises:
-        TypeError: the value is no text, number or truth value.
+        TypeError: the value is not a text, number or boolean.
     """
     if value is None:
         return None

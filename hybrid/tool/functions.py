@@ -60,7 +60,7 @@ class FunctionBackend:
 
 
 class _MakeBackend:
-    """Makes the backend; `__wrapped__` is the function, whose code counts as that of the tool."""
+    """Makes the backend; `__wrapped__` is the function, whose code counts as the tool's code."""
 
     def __init__(self, plan: CallPlan) -> None:
         self._plan = plan
@@ -73,7 +73,7 @@ class _MakeBackend:
 
 @dataclass(frozen=True)
 class FunctionTool(Tool):
-    """A `Tool` that was made of a function, which it still is: calling it calls the function."""
+    """A `Tool` made from a function, which can still be called as one."""
 
     source: Callable[..., Any] = field(default=lambda: None, compare=False)
     output_type: type[ToolOutput] = field(default=ToolOutput, compare=False)
@@ -110,9 +110,9 @@ class FunctionTool(Tool):
         """Add a known answer: the decorated function returns an image, several, or a whole `CheckCase`.
 
         Args:
-            pose: the decorated function, where the decorator has no arguments.
+            pose: the decorated function, if the decorator has no arguments.
             expect: by key the expected value, or a function that tells whether a value is right.
-            within: how far a number may be from the expected one.
+            within: tolerance of a number.
             outputs: by name of a needed tool its output about the image, or one for each image.
             args: the tool's arguments.
         """
@@ -132,10 +132,10 @@ class FunctionTool(Tool):
 
         It returns the answer: the text or the letter of a choice, True or False, a number, or None to pass the
         question on. The tool is called once, on all images of the prompt. A rule of several calls
-        (`hybrid.tool.rules.asks`) is added as it is.
+        (`hybrid.tool.rules.asks`) is added unchanged.
 
         Args:
-            routes: tasks of a benchmark, or of one's own questions.
+            routes: tasks of a benchmark, or of the user's own questions.
             args: makes the tool's arguments of a prompt, or None where its wording does not give them.
         """
         if not routes or not all(isinstance(route, str) for route in routes):
@@ -177,12 +177,12 @@ def tool(
         function: nothing; the decorator is written with its arguments.
         limits: where it fails, for the model that reads its output; required.
         name: of the tool; the function's.
-        summary: what it says, for the model; the docstring's first line.
+        summary: description for the model; by default the docstring's first line.
         version: of its code; a hash of it.
         measured: measurements, for people.
         backend: how it works, for people; the docstring's second paragraph.
-        library: package, as it is imported, without which it does not answer.
-        claims: what it states of its pictures (`hybrid.tool.Claims`).
+        library: import name of a package that it requires.
+        claims: what it claims about its pictures (`hybrid.tool.Claims`).
         probe: as of `hybrid.tool.Tool`.
         reliability: as of `hybrid.tool.BackendCard`, with `counted_on`.
         counted_on: the pictures that `reliability` was counted on.

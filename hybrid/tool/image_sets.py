@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 FACTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
-# Collection -> those that it takes images from.
+# Collection -> collections that it takes images from.
 DRAWN_FROM: Final[Mapping[str, list[str]]] = FACTS["drawn_from"]
 # Collections out of the web, or never listed: any published picture may be among theirs; this was not checked.
 CRAWLED: Final = frozenset[str](FACTS["crawled"])
@@ -33,7 +33,7 @@ def origins(name: str) -> frozenset[str]:
 
 
 def shared(name: str, other: str) -> frozenset[str]:
-    """The collections from which both take images, each itself included; empty where they share none that is known."""
+    """Return the collections from which both take images, each itself included; empty if they share no known one."""
     return origins(name) & origins(other)
 
 
@@ -43,7 +43,7 @@ def is_known(name: str) -> bool:
 
 
 def crawled(names: Collection[str]) -> tuple[str, ...]:
-    """Those of the collections that are crawls or draw on one."""
+    """Return those of the collections that are crawls or draw on one."""
     return tuple(name for name in names if origins(name) & CRAWLED)
 
 

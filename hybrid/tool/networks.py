@@ -1,7 +1,7 @@
 """The networks that a backend has loaded, and how pictures must reach them: what checks of weights look at.
 
     with collecting() as networks:              # `hybrid.tool.backends.Learned.setup` does this
-        model = DepthModel(weights, "cpu")      # whatever loads a network says so: `announce(Network(...))`
+        model = DepthModel(weights, "cpu")      # code that loads a network announces it: `announce(Network(...))`
 
 `load_verified` of `hybrid/tool/checkpoint.py` says so for every checkpoint of transformers, with what the
 checkpoint's own processor does to a picture. Code that loads weights in another way says it with `announce` and gives
@@ -37,14 +37,14 @@ class Network:
     small parts of them (a reader of lines): nothing is compared there.
     """
 
-    # As errors say it: the weights, and the part of them where they have several.
+    # Name for errors: the weights, and their part if they have several.
     name: str
     module: Any
     wants: Callable[[], PictureInput] | None = None
 
 
 def in_float32(module: Any) -> None:
-    """Let a part of a network compute in float32 whatever the precision of the rest (`hybrid/serving/precision.py`).
+    """Make a part of a network compute in float32 whatever the precision of the rest (`hybrid/serving/precision.py`).
 
     For what reads small differences: points of a depth map, places of key points.
     """
@@ -93,7 +93,7 @@ _COLLECTED: ContextVar[list[Network] | None] = ContextVar("collected_networks", 
 
 @contextmanager
 def collecting() -> Iterator[list[Network]]:
-    """The networks that are loaded inside, in the order in which they said so."""
+    """Collect the networks that are loaded inside, in the order of their announcements."""
     networks: list[Network] = []
     token = _COLLECTED.set(networks)
     try:
@@ -103,6 +103,6 @@ def collecting() -> Iterator[list[Network]]:
 
 
 def announce(network: Network) -> None:
-    """Say that a network was loaded; ignored outside of `collecting`."""
+    """Announce that a network was loaded; ignored outside of `collecting`."""
     if (networks := _COLLECTED.get()) is not None:
         networks.append(network)

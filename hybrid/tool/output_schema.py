@@ -9,7 +9,7 @@ from typing import Any
 from hybrid.core.errors import did_you_mean
 from hybrid.core.types import Json
 
-# By the end of a value's name what it is counted in.
+# Unit of a value by the suffix of its name.
 UNITS: Mapping[str, str] = {
     "_px": "pixels",
     "_0_1": "0 to 1",
@@ -31,7 +31,7 @@ def describe_kind(node: Mapping[str, Any], root: Mapping[str, Any]) -> str:
     """The type of a value of the schema `root` in words: "list of numbers", "string or null"."""
     if "$ref" in node:
         definition = resolve(node, root)
-        # A type that holds itself has no end: it keeps its name.
+        # A recursive type has no end: it keeps its name.
         plain = {"enum", "const", "properties"} & {*definition}
         return describe_kind(definition, root) if plain else str(node["$ref"]).rpartition("/")[2]
     if "enum" in node:
@@ -110,7 +110,7 @@ def _object_mismatch(
 
 
 def _mismatch(value: Any, node: Mapping[str, Any], root: Mapping[str, Any], path: str) -> str | None:
-    """How a value differs from a node; None if it does not. What the node does not say is not checked."""
+    """Return how a value differs from a node; None if it does not. Properties without a schema are not checked."""
     node = resolve(node, root)
     if "anyOf" in node:
         return _choice_mismatch(value, [resolve(other, root) for other in node["anyOf"]], node, root, path)

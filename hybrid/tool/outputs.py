@@ -81,7 +81,7 @@ class ToolOutput:
 
     @classmethod
     def schema(cls) -> dict[str, Json] | None:
-        """JSON schema of the values; None where the class names none."""
+        """Return the JSON schema of the values; None if the class names none."""
         return model_schema(model) if (model := _model(cls)) is not None else None
 
     @classmethod

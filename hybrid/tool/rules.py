@@ -49,7 +49,7 @@ class SpecialistAnswer:
     finding: Finding
     # The place of the choice, from 0, if the prompt offers choices.
     choice: int | None = None
-    # Probability, 0..1, that the answer is right; None: that of the finding.
+    # Probability, 0..1, that the answer is right; None: the confidence of the tool output.
     sure: float | None = None
     # Whether the reliability on the tool's card applies to this answer. It does not where the card counts another
     # statement, or counts generated pictures while the answer is about where people look.
@@ -57,7 +57,7 @@ class SpecialistAnswer:
 
     @property
     def letter(self) -> str | None:
-        """The letter of the choice; None where the answer is none."""
+        """Return the letter of the choice; None if the answer is not a choice."""
         return None if self.choice is None else LETTERS[self.choice]
 
     @property
@@ -121,9 +121,9 @@ def asks(*tools: str) -> Callable[[Callable[[Prompt, RuleContext], Awaitable[Spe
 class RuleByText:
     """A rule for prompts of any kind: it hands each on to the rule for what its text asks."""
 
-    # By name of what is asked.
+    # By name of the recognised question.
     rules: Mapping[str, Rule]
-    # The name of what a prompt asks, or None with the reason why that is not clear.
+    # The name of the recognised question, or None with the reason why it is unclear.
     name_of: Callable[[Prompt], tuple[str | None, str]]
 
     @property
@@ -132,7 +132,7 @@ class RuleByText:
         return tuple(dict.fromkeys(tool for rule in self.rules.values() for tool in rule.tools))
 
     async def __call__(self, prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
-        """The answer to what is asked; None, with the reason in the trace, where that is not clear."""
+        """Return the recognised question; None, with the reason in the trace, if it is unclear."""
         name, reason = self.name_of(prompt)
         if name is None:
             ctx.rule("not clear", reason)
@@ -146,7 +146,7 @@ def image_names(prompt: Prompt) -> list[str]:
 
 
 async def ask_tool(ctx: RuleContext, tool: str, image: str, args: Mapping[str, Json]) -> Finding | None:
-    """One tool's finding about one image, or None without a backend, for rules that can go on without it."""
+    """Return one tool's output about one image, or None without a backend, for rules that can continue without it."""
     try:
         return await ctx.tool(tool, [image], args)
     except NoBackend as error:
@@ -157,7 +157,7 @@ async def ask_tool(ctx: RuleContext, tool: str, image: str, args: Mapping[str, J
 def choose(
     place: int | None, tool: str, finding: Finding, *, sure: float | None = None, on_card: bool = False
 ) -> SpecialistAnswer:
-    """The specialists' choice at `place`, counted from 0. Raises `Abstained` where it is None."""
+    """Return the specialists' choice at `place`, counted from 0. Raises `Abstained` if it is None."""
     if place is None:
         raise Abstained
     return SpecialistAnswer(f"Answer: ({LETTERS[place]})", tool, finding, place, sure, on_card)

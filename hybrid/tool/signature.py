@@ -131,7 +131,7 @@ def read_docstring(function: Callable[..., Any]) -> tuple[str, str, dict[str, st
 
 def type_hints_of(function: Callable[..., Any]) -> dict[str, Any]:
     """The types of the parameters. Raises `TypeError` for one that cannot be read."""
-    # Those of a notebook's cell or of a test may be local.
+    # Names in a notebook's cell or a test may be local.
     names = {**inspect.getclosurevars(function).nonlocals}
     try:
         return get_type_hints(function, localns=names, include_extras=True)
@@ -193,7 +193,7 @@ def read_signature(
 
 
 def _always(args: Mapping[str, Json]) -> Callable[[Any], Mapping[str, Json]]:
-    """The arguments of a needed tool, whatever the own ones are."""
+    """Return the arguments of a needed tool, whatever the tool's own arguments are."""
     return lambda _: args
 
 
@@ -220,7 +220,7 @@ def _is_special(hint: Any) -> bool:
 
 
 def _bounds(extras: Sequence[Any]) -> tuple[int, int]:
-    """The fewest and most images of a list, as pydantic's `Field` says."""
+    """Return the fewest and most images of a list, from pydantic's `Field`."""
     facts = [fact for extra in extras for fact in (extra, *getattr(extra, "metadata", ()))]
     fewest = next((fact.min_length for fact in facts if getattr(fact, "min_length", None) is not None), 1)
     most = next((fact.max_length for fact in facts if getattr(fact, "max_length", None) is not None), MOST_IMAGES)
@@ -298,7 +298,7 @@ def _type_name(hint: Any) -> str:
 
 
 def _image_hint(parameter: str, hint: Any) -> str:
-    """The parameter as it is written for an image, a list of images, or an image that may be left out."""
+    """Return the parameter as written for an image, a list of images, or an optional image."""
     may_be_none = get_origin(hint) in (Union, UnionType) and NoneType in get_args(hint)
     inner = next(part for part in get_args(hint) if part is not NoneType) if may_be_none else hint
     inner = get_args(inner)[0] if get_origin(inner) is Annotated else inner

@@ -1,4 +1,4 @@
-"""Solvers to compare with: the model's own words, the specialist's rule, and a seeded guess of every form."""
+"""Baselines: the model with the same prompt and no tools, the specialist's rule, and a seeded guess for every kind."""
 
 import random
 from dataclasses import replace

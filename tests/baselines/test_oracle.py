@@ -1,4 +1,4 @@
-"""The oracle control through whole runs: with perfect tools the specialist is right wherever its rule asks one."""
+"""The oracle control in full runs: with perfect tools the specialist is right wherever its rule calls one."""
 
 import asyncio
 from collections.abc import Callable
@@ -20,7 +20,7 @@ from hybrid.scoring.score import Scored
 def run_solver(
     benchmark: str, solver: str, data: Path, folder: Path, model: ChatModel | None = None, **changes: object
 ) -> Scored:
-    """Generated questions, answered with perfect tools; a specialist asks no model."""
+    """Answer generated questions with perfect tools; a specialist calls no model."""
     config = RunConfig(
         benchmark,
         (solver,),
@@ -46,10 +46,10 @@ def test_with_perfect_tools_the_specialist_is_right(
     result = run_solver(benchmark, "specialist", folders(benchmark), tmp_path)
     assert "tool output oracle" in result.labels
     answered = [score for score in result.scores if score.outcome is Outcome.ANSWERED]
-    # A scanpath is compared with people's paths: right and wrong are no words for it.
+    # A scanpath is compared with human paths, so it is neither right nor wrong.
     assert {score.id: score.correct for score in answered if score.correct not in (1.0, None)} == {}
     silent = {score.task for score in result.scores if score.outcome is not Outcome.ANSWERED}
-    # Tasks in which a rule may call no tool, by benchmark: it has none, or cannot read the wording of the question.
+    # By benchmark, tasks in which no rule calls a tool: there is no rule, or it cannot parse the question's wording.
     assert silent <= {"mvp_bench": {"cross", "yes_no"}}.get(benchmark, set())
     assert len({score.task for score in answered}) == len({score.task for score in result.scores}) - ("cross" in silent)
 
@@ -59,7 +59,7 @@ def test_a_perfect_tool_knows_what_is_to_be_seen(mode: str, folders: Callable[[s
     result = run_solver("actiview", "specialist", folders("actiview"), tmp_path, settings={"mode": mode})
     assert {score.id: score.correct for score in result.scores if score.correct != 1.0} == {}
     metrics = {metric.name: metric.value for metric in result.metrics}
-    # The paper counts the views that were shown from 0.
+    # The paper counts the views shown from 0.
     by_metric = {name: value for name, value in metrics.items() if name != "recall_shift_paper"}
     recalls = [value for name, value in by_metric.items() if "recall" in name and value is not None]
     assert recalls

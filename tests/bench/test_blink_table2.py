@@ -1,4 +1,4 @@
-"""Table 2 next to a run: the published cells, where they lie, and the weight-free run on the published items."""
+"""Table 2 next to a run: the published cells, their source, and the weight-free run on the published items."""
 
 from argparse import Namespace
 from dataclasses import replace

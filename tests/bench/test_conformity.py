@@ -1,4 +1,4 @@
-"""Behaviours of servers end in a call that runs or in a typed fault; a selection here, all of them with `system`."""
+"""Each server behaviour ends in a call that runs or in a typed fault; all behaviours are tested with `-m system`."""
 
 import re
 from pathlib import Path
@@ -9,11 +9,11 @@ from bench._scripted_server import Behaviour, Scripted, Wanted, behaviours
 from bench.conformity import Kind, main, measured
 from tests.tables import cases
 
-# One of so many stands for the others where each push runs.
+# The default selection tests every n-th behaviour.
 EVERY = 9
 ALL = behaviours()
 FAST = ALL[::EVERY]
-# Google's client warns of a finish reason that it does not know.
+# Google's client warns about an unknown finish reason.
 pytestmark = pytest.mark.filterwarnings("ignore:.* is not a valid FinishReason:UserWarning")
 PAGE = Path(__file__).parents[2] / "bench" / "results" / "conformity.md"
 

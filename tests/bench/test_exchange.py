@@ -1,4 +1,4 @@
-"""The table of what other programs read in exports: the page holds the committed results, and no score changed."""
+"""The table of programs that read the exports: the page contains the committed results, and no score changed."""
 
 import json
 from pathlib import Path

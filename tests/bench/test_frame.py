@@ -1,4 +1,4 @@
-"""The command line of benches: each option has its line of help, and its value says how it is read."""
+"""The command line of the benches: each option has a help text, and its placeholder shows how the value is parsed."""
 
 import ast
 from pathlib import Path
@@ -11,13 +11,13 @@ FILES = sorted((Path(__file__).parents[2] / "bench").rglob("*.py"))
 
 
 def bench_texts() -> set[str]:
-    """Every text of the benches."""
+    """Return every string of the benches' sources."""
     nodes = (node for path in FILES for node in ast.walk(ast.parse(path.read_text())))
     return {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
 
 
 def flags() -> set[str]:
-    """Every key of a mapping there that is written like an option."""
+    """Return every key of a mapping that is written like an option."""
     nodes = (node for path in FILES for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Dict))
     keys = {key.value for node in nodes for key in node.keys if isinstance(key, ast.Constant)}
     values = {str(key).removesuffix("...").split()[-1] for key in keys if str(key).startswith("-")}
@@ -25,7 +25,7 @@ def flags() -> set[str]:
 
 
 def test_every_option_has_a_line_of_help_and_every_line_an_option() -> None:
-    # Those of other programs: pytest, `hybrid`, a server.
+    # Options of other programs: pytest, `hybrid`, a server.
     assert flags() - set(HELP) == set()
     names = {text.removesuffix("...").removeprefix("--") for text in bench_texts() if text}
     names |= {text.split()[-1].removeprefix("--") for text in bench_texts() if text.startswith("-o ")}

@@ -1,4 +1,4 @@
-"""What was measured on a GPU: the steps add to one file, and the page has its tables from that file alone."""
+"""Measurements on a GPU: the steps append to one file, and the page's tables are made from that file alone."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The script that mutates the parts that decide numbers: its subjects are there, and it reads what mutmut counts."""
+"""The script that mutates the code that decides numbers: its targets exist, and it parses mutmut's counts."""
 
 import tomllib
 from pathlib import Path
@@ -24,7 +24,7 @@ def test_of_a_sample_the_share_has_an_interval() -> None:
 
 
 def arguments(name: str) -> list[str]:
-    """How mutmut calls pytest for a subject."""
+    """Return how mutmut calls pytest for a target."""
     names: list[str] = tomllib.loads(mutants.configuration(mutants.SUBJECTS[name]))["tool"]["mutmut"][
         "pytest_add_cli_args"
     ]

@@ -1,4 +1,4 @@
-"""The measurement of `ocr`: rendered lines are the same every time, and errors are counted as Levenshtein does."""
+"""The measurement of `ocr`: rendered lines are reproducible, and errors are counted by Levenshtein distance."""
 
 import numpy as np
 from hypothesis import given

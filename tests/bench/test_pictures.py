@@ -1,4 +1,4 @@
-"""The pictures of the documents: each is made by `python -m bench.pictures`, small, and shown somewhere."""
+"""Pictures of the documentation: each is made by `python -m bench.pictures`, is small, and is used on a page."""
 
 import os
 import re
@@ -17,7 +17,7 @@ CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium")
 
 
 def linked_pictures() -> dict[Path, Path]:
-    """Every picture that a page shows, and one page that shows it."""
+    """Return every picture that a page shows, with one page that shows it."""
     links = [(page, link) for page in PAGES for link in SHOWN.findall(page.read_text())]
     return {(page.parent / link).resolve(): page for page, link in links if not link.startswith("http")}
 
@@ -60,7 +60,7 @@ def test_the_command_makes_the_one_of_recorded_answers(tmp_path: Path, shared_da
 
 
 def _check_same_size(folder: Path, names: list[str]) -> None:
-    """They have the size of those that are committed, a few pixels of other fonts apart."""
+    """They have the size of the committed ones, up to a few pixels because of other fonts."""
     for name in names:
         with Image.open(folder / name) as item, Image.open(FOLDER / name) as other:
             assert item.width == other.width

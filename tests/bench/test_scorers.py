@@ -1,4 +1,4 @@
-"""The page of what other programs read: it holds the committed results, and what is read here is read again."""
+"""The page of formats that other programs read: it has the committed results, and its own rows can be reproduced."""
 
 import json
 from typing import Any

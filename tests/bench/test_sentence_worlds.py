@@ -1,4 +1,4 @@
-"""Every world of the bench holds in a few draws, and would notice what it is about."""
+"""Each simulated case of the bench holds in a few draws, and the bench would detect a violation."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from bench import _review_worlds as review
 from bench import _sentence_worlds as worlds
 from hybrid.scoring.sections import effects
 
-# Of the interval some draws are false by design.
+# Some draws of the interval are false by design.
 KNOWN = {**worlds.WORLDS, **review.REVIEW_WORLDS}
 EXACT = [name for name in KNOWN if "5 %" not in name]
 

@@ -1,4 +1,4 @@
-"""What conclusions assert of drawn runs is read from their words; the difference with 80 % power is found so often."""
+"""Claims of conclusions on simulated runs are parsed from their text; differences at 80 % power are found as often."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The taught network behind real servers: `uv run pytest -m slow tests/bench/test_servers.py`, minutes each."""
+"""The trained network behind real servers: `uv run pytest -m slow tests/bench/test_servers.py`, minutes per server."""
 
 import json
 from pathlib import Path

@@ -47,7 +47,7 @@ def test_lines_of_code_are_those_with_a_token_that_is_no_import_docstring_or_com
     assert counts.code == 2 + 1 + 1 + (2 + 1 + 4) + 4
     assert counts.comments == 2
     assert (counts.functions, counts.private, counts.dataclasses) == (4, 1, 1)
-    # __init__ has no body, `_one` one line (its comment stands before), `two` three, `inner` one.
+    # __init__ has no body, `_one` has one line (its comment is above it), `two` has three, `inner` one.
     assert counts.of_bodies == 0 + 1 + 3 + 1
 
 

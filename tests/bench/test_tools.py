@@ -1,4 +1,4 @@
-"""The table of the tools and that of throughput: every tool has a row, a wrong answer counts, passes are counted."""
+"""The tables of tools and of throughput: every tool has a row, a wrong answer counts, and passes are counted."""
 
 import argparse
 from collections.abc import Mapping
@@ -69,7 +69,7 @@ def test_options_that_make_no_sense_are_refused(words: list[str]) -> None:
 @pytest.mark.system
 def test_throughput_is_measured_side_by_side_and_passes_are_counted() -> None:
     measurement = bench._throughput.measure("dinov2_base", bench._throughput.Load(("dinov2_base",), "cpu", False, 9, 1))
-    # Two images a request; eight requests a batch.
+    # Two images per request; eight requests per batch.
     assert sorted(measurement.passes, reverse=True)[0] == 16
     assert sum(measurement.passes) == 18
     assert measurement.bare > measurement.service > 0

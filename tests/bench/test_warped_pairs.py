@@ -1,4 +1,4 @@
-"""Warped pairs: the truth for every pixel, what covers what, the way of the camera, and the light."""
+"""Warped pairs: ground truth for every pixel, occlusion, camera motion and light."""
 
 import io
 
@@ -26,7 +26,7 @@ SCENE = render(
 
 
 def smooth() -> np.ndarray:
-    """Soft colours: what lands half a pixel off is hardly another colour."""
+    """Smooth colours: a position that is half a pixel off has almost the same colour."""
     small = np.random.default_rng(2).integers(40, 216, (9, 12, 3)).astype(np.uint8)
     return np.asarray(cv2.resize(small, SIZE, interpolation=cv2.INTER_CUBIC), np.uint8)
 
@@ -78,7 +78,7 @@ def test_photographs_of_a_table_are_those_of_a_folder_in_one_order(tmp_path) -> 
 
 
 def counting(version: str, names: list[str]) -> Matcher:
-    """A matcher that notes how often it is asked."""
+    """A matcher that counts its calls."""
 
     def match(views: tuple[MatchView, MatchView]) -> Matches:
         names.append(version)

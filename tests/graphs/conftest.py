@@ -1,4 +1,4 @@
-"""Fixtures for the graphs: an OpenAI-compatible server that is fed by a queue, and an ask on the true path to it."""
+"""Fixtures for the graphs: an OpenAI-compatible server that reads from a queue, and an ask that uses it."""
 
 import asyncio
 import json
@@ -26,7 +26,7 @@ from hybrid.solving.session import Session
 from tests.fakes import resources
 from tests.servers import JsonHandler, LocalServer, listening
 
-# No ask of these tests may take longer, whatever the server does.
+# Limit for an ask of these tests, whatever the server does.
 HANGS_S = 240
 # Usage that the server reports for every reply.
 INPUT_TOKENS, OUTPUT_TOKENS = 100, 10
@@ -34,7 +34,7 @@ INPUT_TOKENS, OUTPUT_TOKENS = 100, 10
 
 @dataclass(frozen=True)
 class Raw:
-    """The server's reply byte for byte; `held` until the test ends, or `cut` off before its announced length."""
+    """The server's exact reply; `held` until the test ends, or `cut` before its announced length."""
 
     body: bytes
     status: int = 200
@@ -43,7 +43,7 @@ class Raw:
 
 
 def call(name: str, arguments: Mapping[str, Any] | str, identity: str = "c0") -> dict[str, Any]:
-    """A tool call as the API writes it; arguments that are text are sent as they stand."""
+    """Return a tool call as the API writes it; arguments that are strings are sent unchanged."""
     text = arguments if isinstance(arguments, str) else json.dumps(arguments)
     return {"id": identity, "type": "function", "function": {"name": name, "arguments": text}}
 
@@ -77,7 +77,7 @@ def says(
 
 
 class Adversary:
-    """A server on 127.0.0.1 that says what is queued, the last of it for ever, and keeps every request."""
+    """A server on 127.0.0.1 that returns queued replies, repeats the last one, and records every request."""
 
     def __init__(self) -> None:
         self.queue: list[Raw] = []
@@ -99,7 +99,7 @@ class Adversary:
         self.url = f"{self.server.url}/v1"
 
     def tool_texts(self, request: int = -1) -> list[str]:
-        """The texts of the tool messages of a request, in order."""
+        """Return the texts of a request's tool messages, in order."""
         return [m["content"] for m in self.requests[request]["messages"] if m["role"] == "tool"]
 
 
@@ -124,7 +124,7 @@ class Asker:
     session: Session | None = None
 
     async def __call__(self, *replies: Raw, solver: str = "controller", retries: int = 1, **changes: Any) -> Reply:
-        """One ask; `changes` are fields of `AskSetup`. Fails the test when it takes too long."""
+        """Run one ask; `changes` are fields of `AskSetup`. Fails the test if it takes too long."""
         self.adversary.queue = list(replies)
         settings = ModelSettings(base_url=self.adversary.url, retries=retries, timeout_s=HANGS_S)
         client = LangChainClient("openai:scripted", settings, self.service.store)
@@ -143,16 +143,16 @@ class Asker:
             await model.close()
 
     def scored(self, reply: Reply) -> Score:
-        """The verdict on the reply, by the benchmark's own scorer."""
+        """Return the verdict on the reply by the benchmark's own scorer."""
         blink: Benchmark = load("hybrid.benchmarks", "blink")
         return blink.score(self.question, (Exchange(self.prompt, reply),), ScoreOptions())
 
     def faults(self, reply: Reply) -> dict[Fault, int]:
-        """How often each fault stands in the steps."""
+        """Count each fault in the steps."""
         return dict(Counter(step.fault for step in reply.steps if step.fault))
 
     def exact(self, reply: Reply) -> None:
-        """Assert that what the reply says was used is what the server and the steps saw."""
+        """Assert that the usage of the reply equals what the server and the steps recorded."""
         usage, steps = reply.usage, Counter(step.kind for step in reply.steps)
         assert usage.model_calls == len(self.adversary.requests) == steps["model"]
         assert usage.tool_calls == steps["tool"]
@@ -160,7 +160,7 @@ class Asker:
         assert usage.output_tokens == OUTPUT_TOKENS * usage.model_calls
 
     def about(self, *pictures: Any, **changes: Any) -> "Asker":
-        """The question with other images, as arrays, and other fields."""
+        """Return the question with other images, as arrays, and other fields."""
         images = tuple(self.service.store.put_pixels(picture) for picture in pictures)
         question = replace(self.question, images=images, **changes)
         refs = tuple(ImageRef(f"img:{place}", image) for place, image in enumerate(images, 1))
@@ -179,7 +179,7 @@ def service(tmp_path: Path) -> Iterator[CachedTools]:
 
 @pytest.fixture
 def asker(adversary: Adversary, service: CachedTools, fakes: Any) -> Asker:
-    """A puzzle of three images that the jigsaw tool solves: the second image fits, which is (A)."""
+    """Return a puzzle of three images that the jigsaw tool solves: the second image fits, which is (A)."""
     question = fakes.question("q1", text="Which image fits?", task="Jigsaw", route="Jigsaw", target="(A)")
     empty = Prompt((question.text,), question.kind, question.choices)
     choices = ("the second image", "the third image")
@@ -194,11 +194,11 @@ def completion() -> Callable[..., Raw]:
 
 @pytest.fixture
 def tool_call() -> Callable[..., dict[str, Any]]:
-    """`tool_call(name, arguments, id)` as the API writes it."""
+    """`tool_call(name, arguments, id)` returns a tool call as the API writes it."""
     return call
 
 
 @pytest.fixture
 def raw() -> type[Raw]:
-    """Bytes that the server sends."""
+    """Return the bytes that the server sends."""
     return Raw

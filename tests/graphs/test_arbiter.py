@@ -1,4 +1,4 @@
-"""The arbiter's rule, branch by branch, with a model and tools that say what the test puts in their queues."""
+"""The arbiter's rule, branch by branch, with a model and tools that return queued replies."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -41,7 +41,7 @@ BELIEVED = Trust({("jigsaw", "classical", "Jigsaw"): Measurement(980, 1000)})
 
 
 BLINK, HVSBENCH = (load("hybrid.benchmarks", name).card.prior_accuracy for name in ("blink", "hvsbench"))
-# Of the routes of both benchmarks.
+# Routes of both benchmarks.
 PRIOR_ACCURACY = PriorAccuracy({**BLINK.accuracy, **HVSBENCH.accuracy}, HVSBENCH.guessed)
 
 
@@ -50,8 +50,8 @@ def finding(best: Json, confidence: float = 0.9, backend: str = "classical") -> 
 
 
 async def decided(fakes: Any, reply: Any, result: Any, trust: Trust, prompt: Prompt = JIGSAW) -> tuple[str, str, Any]:
-    """The answer, the rule that fired and what it wrote down."""
-    # An empty reply is asked for once more, and is empty again.
+    """Return the answer, the rule that decided and its note."""
+    # An empty reply is requested once more, and is empty again.
     ctx = fakes.context_of(prompt, [reply, reply], [result], trust, prior_accuracy=PRIOR_ACCURACY)
     answer = await SOLVER.ask(prompt, ctx)
     rules = [step for step in ctx.log.steps if step.kind == "rule"]
@@ -86,7 +86,7 @@ async def test_the_model_reads_the_plain_question_and_nothing_of_the_tool(fakes:
 
 
 async def test_where_neither_is_worth_a_guess_there_is_no_answer(fakes: Any) -> None:
-    """Of four options, a tool right in 1 % of cases and an MLLM in 5 %: a guess is right in 25 %."""
+    """With four options, a tool that is right in 1 % of cases and an MLLM in 5 %: a guess is right in 25 %."""
     prompt = replace(JIGSAW, choices=("w", "x", "y", "z"))
     low = Trust({ROUTE: Measurement(10, 1000, slope=0.0), (*MODEL, "Jigsaw"): Measurement(50, 1000)})
     text = Said("Answer: (A)", "jigsaw", finding(0), 0, None, on_card=True)
@@ -95,7 +95,7 @@ async def test_where_neither_is_worth_a_guess_there_is_no_answer(fakes: Any) -> 
         return ruling(of, trust, PRIOR_ACCURACY, Proposal(message), text).rule
 
     assert (rule(low, "(B)"), rule(low, "(A)")) == ("abstain", "agree")
-    # One of two options is right where they differ, and one that is worth more is no guess.
+    # With two options, one of two differing answers is right, and one with more weight is not a guess.
     assert rule(low, "(B)", JIGSAW) == "keep"
     assert rule(Trust({**low.measured, (*MODEL, "Jigsaw"): Measurement(300, 1000)}), "(B)") == "keep"
     ctx = fakes.context_of(prompt, ["(B)"], [finding(0)], low)
@@ -103,7 +103,7 @@ async def test_where_neither_is_worth_a_guess_there_is_no_answer(fakes: Any) -> 
 
 
 class Silent(ModelAndSpecialist):
-    """Never decides for either."""
+    """Never decides for either side."""
 
     async def decide(self, prompt: Prompt, ctx: Any, proposal: Proposal, specialist_answer: Said | None) -> None:
         del prompt, ctx, proposal, specialist_answer
@@ -121,17 +121,17 @@ ROUTE = ("jigsaw", "classical", "Jigsaw")
 def ruled(
     reply: str, best: int = 0, confidence: float = 0.9, trust: Trust | None = None, votes: float | None = None
 ) -> Any:
-    """The ruling between a reply and a specialist's choice at a place."""
+    """Return the decision between a reply and a specialist's choice."""
     specialist_answer = Said(f"Answer: ({'AB'[best]})", "jigsaw", finding(best, confidence), best, None, on_card=True)
     return ruling(JIGSAW, trust or Trust(), PRIOR_ACCURACY, Proposal(reply, votes), specialist_answer)
 
 
-# So many cases that nothing else counts.
+# So many cases that nothing else matters.
 MANY = 10**7
 
 
 def measured_trust(usually: float, slope: float, tool: float, right: int, n: int) -> Trust:
-    """A tool that was measured as so often right, and a model with a skill."""
+    """Return a tool with a measured accuracy, and a model with a skill."""
     of_tool = Measurement(tool * MANY, MANY, usually, slope)
     return Trust({ROUTE: of_tool, (*MODEL, "Jigsaw"): Measurement(right, n, usually, slope)})
 
@@ -164,7 +164,7 @@ def test_the_witness_who_is_more_likely_right_is_followed(
 
 @given(p=CHANCES, m=CHANCES)
 def test_in_expectation_no_less_than_the_better_of_two_calibrated_witnesses(p: float, m: float) -> None:
-    """Independent, of two choices, right with p and m: the share of right answers of the rule."""
+    """Return the rule's accuracy for independent answers to two choices that are right with p and m."""
     counts = {(*MODEL, "Jigsaw"): Measurement(m * MANY, MANY), ROUTE: Measurement(p * MANY, MANY, slope=0.0)}
     result = ruled("(B)", 0, 0.9, Trust(counts))
     values = (result.data["tool"]["worth"], result.data["mllm"]["worth"])
@@ -208,7 +208,7 @@ def test_other_letters_for_the_same_choices_change_nothing(
 
 @given(st.floats(0, 1), st.floats(-3, 3), st.floats(0, 3), CHANCES)
 def test_both_accuracies_are_computed_alike(said: float, usually: float, slope: float, right: float) -> None:
-    """A tool and a model with equal counts and claims are worth the same."""
+    """A tool and a model with equal counts and confidence have the same weight."""
     measurement = Measurement(right * MANY, MANY, usually, slope)
     trust = Trust({ROUTE: measurement, (*MODEL, "Jigsaw"): measurement})
     tool = trust.tool(ROUTE, AnswerConfidence(0.5, said))
@@ -221,7 +221,7 @@ def test_it_answers_recorded_models() -> None:
 
 @dataclass(frozen=True)
 class Losing(ToolCondition):
-    """Every tool call ends in the fault."""
+    """Every tool call ends in this fault."""
 
     fault: Fault = Fault.TIMEOUT
 

@@ -1,6 +1,6 @@
-"""Arguments of tool calls that a model writes: whatever they hold, a call is answered in words and the ask goes on.
+"""Arguments of tool calls written by a model: whatever they contain, the call gets a reply and the ask continues.
 
-The model can reach only images by name, and only those that the ask has shown.
+The model can reach images only by name, and only those that the ask has shown.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ from hybrid.solving.session import Session
 
 
 class ToldInText:
-    """A `ChatModel` around another that is shown tools as text."""
+    """A `ChatModel` that shows another model its tools as text."""
 
     def __init__(self, inner: Any) -> None:
         self._inner = inner
@@ -48,7 +48,7 @@ def nested(depth: int) -> Any:
 
 @pytest.fixture
 def ask(service: CachedTools, fakes: Any) -> Callable[..., tuple[Reply, Any]]:
-    """Put a question about one image to a controller with the tool `crop`; its reply, and the model asked."""
+    """Ask a controller with the tool `crop` about one image; return its reply and the model."""
     image = fakes.stored(service.store, 1)
 
     def run(*replies: Any, wrap: Any = None) -> tuple[Reply, Any]:

@@ -1,4 +1,4 @@
-"""The controller against a model that calls wrongly, over a real socket and with real tools: each call is answered."""
+"""The controller with a model that makes wrong calls, over a real socket with real tools: each call gets a reply."""
 
 import json
 from typing import Any
@@ -18,7 +18,7 @@ def box(x0: float, y0: float, x1: float, y1: float) -> dict[str, Any]:
 async def test_calls_that_run_side_by_side_are_told_and_named_in_their_order(
     asker: Any, completion: Any, tool_call: Any, fakes: Any
 ) -> None:
-    """The depth of the large picture takes longer than the crop that is asked for after it."""
+    """The depth of the large picture takes longer than the crop that is requested after it."""
     wide = asker.about(fakes.pixels(7, (900, 700)))
     points = {**WHOLE, "points": [{"x": 50, "y": 60}, {"x": 500, "y": 600}]}
     calls = [tool_call("depth", points, "slow"), tool_call("crop", box(0, 0, 20, 20), "fast")]

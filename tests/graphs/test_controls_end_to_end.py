@@ -1,7 +1,7 @@
-"""Controls through a whole run: perfect tools make a competent model right, empty or foreign ones add nothing.
+"""Controls in a full run: perfect tools make a competent model right, blank or shuffled ones add nothing.
 
 The questions are generated and their answers known; the model of these tests knows how each of three tools words its
-finding, and guesses where none says anything. Everything else is the true path: data on disk, plan, run, scores,
+output, and guesses if no tool gives one. The rest is the real path: data on disk, plan, run, scores,
 comparison.
 """
 
@@ -34,7 +34,7 @@ TASKS = {"Jigsaw": "jigsaw", "Multi-view_Reasoning": "motion", "Relative_Depth":
 PER_TASK = 6
 CUES = {"jigsaw": "corner", "motion": "lockwise", "depth": "closer"}
 MODES: tuple[ToolOutput, ...] = ("real", "blank", "shuffled", "oracle")
-# Findings of a perfect tool, and of jigsaw, depth and motion where they are sure.
+# Outputs of a perfect tool, and of jigsaw, depth and motion if they are certain.
 NAMES_A_CHOICE = (
     r"^The evidence favours \((\w)\)",
     r"^Image (\d) continues",
@@ -45,16 +45,16 @@ ORDINALS = {"2": "second", "3": "third"}
 
 
 def favoured(finding: str, choices: Mapping[str, str]) -> str | None:
-    """The letter of the choice that a finding names by letter, by place or in words."""
+    """Return the letter of the choice that a tool output names by letter, by index or in words."""
     match = next(filter(None, (re.search(pattern, finding, re.MULTILINE) for pattern in NAMES_A_CHOICE)), None)
     value = ORDINALS.get(match[1], match[1]) if match else None
     return next((letter for letter, text in choices.items() if value == letter or value in text.split()), None)
 
 
 class Competent(Scripted):
-    """Calls the tool that a question needs and follows what its finding favours; without that it guesses.
+    """Calls the tool that a question needs and follows its output; guesses without an output.
 
-    Guesses differ with the conversation, so that a controller without evidence is not the pure MLLM again.
+    Guesses differ with the conversation, so a controller without evidence does not just repeat the MLLM alone.
     """
 
     name = "scripted:competent"
@@ -75,7 +75,7 @@ class Competent(Scripted):
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, ResolvedRun]]:
-    """One run for each kind of tool output, on the same questions; real also with the pure MLLM."""
+    """One run per kind of tool output on the same questions; the real one also asks the MLLM alone."""
     folder = tmp_path_factory.mktemp("controls")
     write(folder / "data", tuple(TASKS), per_task=PER_TASK, seed=3)
     with pytest.MonkeyPatch.context() as patch:
@@ -110,7 +110,7 @@ def test_a_shuffled_finding_speaks_of_another_questions_images(runs: dict[str, R
 
 
 def steps(plan: ResolvedRun) -> list[dict[str, Any]]:
-    """The records of every tool call in the attempts."""
+    """Return the records of all tool calls in the attempts."""
     results = []
     for line in (plan.folder.path / "controller" / "attempts.jsonl").read_text().splitlines():
         attempt = json.loads(line)
@@ -125,7 +125,7 @@ def finding_texts(plan: ResolvedRun) -> dict[str, str]:
 
 @pytest.mark.system
 def test_a_control_never_writes_to_the_cache(runs: dict[str, ResolvedRun], tmp_path: Path) -> None:
-    """After all controls the real findings are answered from the cache, and they are the same."""
+    """After all controls the real outputs come from the cache unchanged."""
     previous = finding_texts(runs["real"])
     plan = prepare(replace(runs["real"].config, out=tmp_path / "again", solvers=("controller",), limit=6))
     plan = replace(plan, resources=replace(plan.resources, model=Competent()))

@@ -1,4 +1,4 @@
-"""Every solver that asks the MLLM treats an empty reply alike: asked once more with the same words, and noted."""
+"""Every solver that asks the MLLM handles an empty reply in the same way: one more identical request, and a note."""
 
 import asyncio
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ ASKING = tuple(name for name in solver_names() if load_solver(name).needs_model)
 
 @pytest.fixture
 def ask(service: CachedTools, fakes: Any) -> Any:
-    """Put one prompt to a solver whose model says what is queued, and give the reply and the model."""
+    """Give one prompt to a solver with a queued model; return the reply and the model."""
     image = fakes.stored(service.store, 1)
 
     def run(name: str, replies: Sequence[Any], limits: Limits | None = None) -> tuple[Reply, Any]:
@@ -60,7 +60,7 @@ def test_a_refusal_of_the_provider_is_not_asked_for_again(ask: Any, name: str) -
 
 
 def reply_ending(finish_reason: str | None = None, **row: Any) -> AssistantMessage:
-    """A reply with what its finish reason means."""
+    """Return a reply with the meaning of its finish reason."""
     reason, end = read_end("chat_completions", finish_reason)
     return AssistantMessage(finish_reason=reason, end=end, **row)
 

@@ -1,4 +1,4 @@
-"""When a graph is built and entered: no model waits for it, and an answer without tool calls does not need it."""
+"""When a graph is built and entered: models do not wait for it, and an answer without tool calls does not need it."""
 
 from dataclasses import replace
 from typing import Any
@@ -16,7 +16,7 @@ PROMPT = Prompt(("Which image fits?", *IMAGES), Kind.CHOICE, ("the second", "the
 
 
 def context_of(fakes: Any, replies: list[Any], findings: list[Any]) -> SolverContext:
-    """A kit with the tool `jigsaw` on its menu."""
+    """Return a context with the tool `jigsaw` on its menu."""
     ctx: SolverContext = fakes.context_of(PROMPT, replies, findings)
     return replace(ctx, tools_offered=(load("tools", "jigsaw"),))
 

@@ -1,4 +1,4 @@
-"""Unneeded packages are not imported: LangGraph by asking alone, LangChain by a server that speaks OpenAI's API."""
+"""Unneeded packages are not imported: only asking imports LangGraph; OpenAI-compatible servers need no LangChain."""
 
 import os
 import subprocess
@@ -13,7 +13,7 @@ LISTS = "print('loaded', sorted({'langgraph', 'langchain', 'langchain_core', 'op
 
 
 def loaded(code: str, home: Path) -> str:
-    """Which of these packages a fresh process has loaded when the code has run."""
+    """Return which of these packages a new process has loaded after running the code."""
     result = subprocess.run(
         [sys.executable, "-c", f"import sys\n{code}\n{LISTS}"],
         capture_output=True,

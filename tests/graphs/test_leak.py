@@ -1,4 +1,4 @@
-"""No model of a graph is told what a rule knows, nor which question is asked."""
+"""No model of a graph sees what a rule knows or which question is asked."""
 
 import json
 from collections.abc import Sequence
@@ -56,7 +56,7 @@ async def test_no_model_is_told_the_route_or_who_asks(tmp_path: Path, fakes: Any
 
 
 def requests(calls: Sequence[Any]) -> str:
-    """All that a model was given, the schemas of the offered tools included."""
+    """Return everything that a model received, including the schemas of the offered tools."""
     fields = [asdict(message) for messages, _, _ in calls for message in messages]
     rows = [
         (tool.card.name, tool.card.summary, tool.card.limits, tool.args.model_json_schema())

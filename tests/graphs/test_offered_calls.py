@@ -1,6 +1,6 @@
-"""A call of every tool, made of nothing but what the model is told of it, reaches the tool as it was meant.
+"""A call of every tool, built only from what the model is shown, reaches the tool unchanged.
 
-Written as a native call and as a block of text, through the controller; the tool's place is taken by a queue.
+It is written as a native call and as a block of text, through the controller; a queue replaces the tool.
 """
 
 from dataclasses import replace
@@ -41,12 +41,12 @@ async def test_a_call_as_it_is_told_reaches_the_tool(name: str, style: str, tmp_
     assert (reply.text, reply.outcome) == ("Answer: (A)", Outcome.ANSWERED)
     ((calls, options, args),) = ctx.tool.calls
     assert (calls, list(options)) == (name, values)
-    # Every coordinate and word of the call is still there once the tool's type has read it.
+    # Every coordinate and word of the call is still there after validation by the tool's type.
     assert holds(tool.parse(args).model_dump(mode="json"), WRITTEN[name])
 
 
 def holds(read: Any, text: Any) -> bool:
-    """Whether what was read has all that was written, and the same."""
+    """Return whether everything that was written was read, unchanged."""
     if isinstance(text, dict):
         return all(key in read and holds(read[key], value) for key, value in text.items())
     if isinstance(text, list):

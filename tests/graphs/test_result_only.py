@@ -1,4 +1,4 @@
-"""The result in the prompt and no loop: one call that shows the finding, and a plain ask where there is none."""
+"""Tool output in the prompt without a loop: one call that shows the output, and a plain ask without one."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ TOOLS = ("jigsaw",)
 
 
 def parts(request: dict[str, Any]) -> tuple[str, list[str]]:
-    """Texts and kinds of the parts of the one message that a request holds."""
+    """Return texts and kinds of the parts of a request's only message."""
     (message,) = request["messages"]
     assert message["role"] == "user"
     return "\n".join(part.get("text", "") for part in message["content"]), [part["type"] for part in message["content"]]

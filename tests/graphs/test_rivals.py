@@ -1,4 +1,4 @@
-"""The arbiter's rule next to simpler ones, out of fold, on simulated tools of which the truth is known."""
+"""The arbiter's rule next to simpler rules, out of fold, on simulated tools with known truth."""
 
 from statistics import mean
 

@@ -1,4 +1,4 @@
-"""`langgraph dev` with the project's langgraph.json, as Studio starts it: questions through its HTTP API.
+"""`langgraph dev` with the project's langgraph.json, as Studio starts it: questions are sent through its HTTP API.
 
 The model is the embedded one, the default: its weights load in the server.
 """
@@ -29,7 +29,7 @@ served = pytest.mark.skipif(not installed, reason="needs langgraph-cli[inmem]")
 
 @dataclass(frozen=True)
 class Puzzle:
-    """A generated jigsaw: its words, its two choices, its three pictures."""
+    """Return a generated jigsaw: its text, its two choices, its three pictures."""
 
     words: str
     choices: tuple[str, ...]
@@ -42,7 +42,7 @@ class Puzzle:
 
 @pytest.fixture(scope="module")
 def puzzle(tmp_path_factory: pytest.TempPathFactory) -> Puzzle:
-    """A puzzle that the model asks a tool about."""
+    """Return a puzzle for which the model calls a tool."""
     store = ImageStore(tmp_path_factory.mktemp("drawn"))
     mounted = mount(BENCHMARK, "sample", split=None, tasks=("Jigsaw",), settings={}, store=store, limit=1)
     (question,) = questions(BENCHMARK, mounted.source, 1)
@@ -54,10 +54,10 @@ def puzzle(tmp_path_factory: pytest.TempPathFactory) -> Puzzle:
 
 @pytest.fixture(scope="module")
 def studio(servers: Any, puzzle: Puzzle, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Address of the server once it answers; what it writes lies in a folder of its own."""
+    """Address of the server once it answers; it writes to its own folder."""
     work = tmp_path_factory.mktemp("studio")
     config = json.loads((ROOT / "langgraph.json").read_text())
-    # The same configuration from another folder: the server keeps its state beside the file that it is given.
+    # The same configuration from another folder: the server keeps its state beside the file.
     config["dependencies"] = [str(ROOT)]
     for served in config["graphs"].values():
         served["path"] = str(ROOT / served["path"])
@@ -88,7 +88,7 @@ def studio(servers: Any, puzzle: Puzzle, tmp_path_factory: pytest.TempPathFactor
 
 
 def fetch(studio: str, path: str, body: Any = None) -> Any:
-    """The server's answer to a GET, or to a POST of a body."""
+    """Return the server's response to a GET, or to a POST with a body."""
     data = None if body is None else json.dumps(body).encode()
     request = urllib.request.Request(f"{studio}{path}", data, {"content-type": "application/json"})  # noqa: S310
     with urllib.request.urlopen(request, timeout=600) as reply:  # noqa: S310
@@ -100,7 +100,7 @@ def url(image: bytes) -> str:
 
 
 def check_solved(results: Mapping[str, Any], puzzle: Puzzle) -> None:
-    """The jigsaw tool was called on the puzzle and the model has answered; both are drawn."""
+    """The jigsaw tool was called on the puzzle and the model has answered; both are displayed."""
     assert results["outcome"] == "answered"
     assert parse(results["answer"], Kind.CHOICE, puzzle.choices).value in ("A", "B")
     _, calling, result, text = results["messages"]
@@ -124,7 +124,7 @@ def test_paths_and_uploads_are_one_question_and_stay_in_the_chat(studio: str, pu
         return results
 
     check_solved(send_message([{"type": "text", "text": puzzle.text}, *images[1:]], "1.jpg"), puzzle)
-    # What comes next in the chat is about the same uploads.
+    # The next message of the chat is about the same uploads.
     second = send_message(puzzle.text, "1.jpg")
     check_solved({**second, "messages": second["messages"][4:]}, puzzle)
 

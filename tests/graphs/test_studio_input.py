@@ -1,4 +1,4 @@
-"""Input of Studio becomes a question, or is refused in words that name the field; the graph without a server."""
+"""Studio's input becomes a question, or an error names the field; the graph runs without a server."""
 
 import base64
 from collections.abc import Callable
@@ -16,14 +16,14 @@ Picture = Callable[[int], bytes]
 
 @pytest.fixture
 def picture(fakes: Any) -> Picture:
-    """A picture that is `n` pixels wide, as a file."""
+    """Return an image file that is `n` pixels wide."""
     pixels = fakes.puzzle(3)[0]
     return lambda n: encode(pixels[:, :n])
 
 
 @pytest.fixture
 def folder(tmp_path: Path, picture: Picture, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The allowed folder with a picture in it, another beside it, and a link that leads out."""
+    """The allowed folder with a picture in it, another picture beside it, and a link that leads outside."""
     from graphs._studio import FOLDER
 
     inside = tmp_path / "inside"
@@ -42,7 +42,7 @@ def human_state(*content: str | dict[str, Any], paths: tuple[str, ...] = ()) -> 
 
 
 def uploads(image: bytes) -> list[dict[str, Any]]:
-    """One upload in the forms in which clients write it."""
+    """Return one upload in the forms in which clients write it."""
     data = base64.b64encode(image).decode()
     url = f"data:image/png;base64,{data}"
     return [

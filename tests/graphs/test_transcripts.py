@@ -1,9 +1,9 @@
-"""One transcript for each kind of question, as the model reads it, kept as a golden file to be read by people.
+"""One transcript for each kind of question, as the model reads it, kept as a golden file for human readers.
 
     HYBRID_WRITE_GOLDEN=1 pytest tests/graphs/test_transcripts.py      rewrites tests/golden/transcripts/KIND.md
 
-Generated questions, weight-free tools, the controller, and a model that says what is queued for it: the words around
-the question are the project's own, and what they are like is judged by reading these files.
+It uses generated questions, weight-free tools, the controller, and a model with queued replies. The words around the
+question are the project's own; read these files to judge them.
 """
 
 import os
@@ -33,11 +33,11 @@ HEADINGS: Mapping[Role, str] = {"system": "system", "user": "human", "assistant"
 
 @dataclass(frozen=True)
 class Case:
-    """Which generated question holds an ask of the kind, and what the model does in each ask of its dialogue."""
+    """A generated question that contains an ask of the kind, and the model's action in each ask of its dialogue."""
 
     benchmark: str
     task: str
-    # The answers, one for each ask.
+    # The answers, one per ask.
     replies: tuple[str, ...]
     # The call before its answer.
     tool: str | None = None
@@ -73,7 +73,7 @@ def _place(ref: ImageRef) -> str:
 
 
 def message_lines(message: Message) -> list[str]:
-    """The parts of a message, one a line; images as the place where they stand."""
+    """Return the parts of a message, one per line, with a placeholder for each image."""
     lines = [part if isinstance(part, str) else _place(part.ref) for part in parts_of(message)]
     calls = message.calls if isinstance(message, AssistantMessage) else ()
     lines += [f"-> {call.name}({', '.join(f'{k}={v!r}' for k, v in call.args.items())})" for call in calls]
@@ -81,11 +81,11 @@ def message_lines(message: Message) -> list[str]:
 
 
 def render_transcript(kind: Kind, model: Any, ask: int) -> str:
-    """The transcript of an ask: its last call holds everything that was said before."""
+    """Return the transcript of an ask: its last call contains all earlier messages."""
     said_by_call = zip(model.calls, CASES[kind].queue(), strict=True)
     messages, reply = [(messages, reply) for (messages, _, call), reply in said_by_call if call.ask == ask][-1]
     blocks = [f"# {kind.value}"]
-    # As a provider gets it: pictures lifted out of tool messages, each after its name.
+    # As sent to a provider: pictures are moved out of tool messages, each after its name.
     for message in [*arrange(messages, KEEP_IMAGES), reply]:
         body = "\n".join(f"    {line}" if line else "" for part in message_lines(message) for line in part.split("\n"))
         blocks.append(f"## {HEADINGS[message.role]}\n\n{body}")
@@ -93,7 +93,7 @@ def render_transcript(kind: Kind, model: Any, ask: int) -> str:
 
 
 def planned(kind: Kind, folder: Path) -> ResolvedRun:
-    """A run of one generated question that holds an ask of the kind; nothing has been asked."""
+    """Return a run of one generated question that contains an ask of the kind, before anything is asked."""
     case = CASES[kind]
     load("hybrid.benchmarks", case.benchmark).generate(folder / "data", (case.task,), 1, 0)
     return prepare(
@@ -101,7 +101,7 @@ def planned(kind: Kind, folder: Path) -> ResolvedRun:
             case.benchmark,
             ("controller",),
             "openai:mock",
-            # Of a model that is opened and never asked: another one takes its place.
+            # For a model that is opened and never called: another one replaces it.
             model_settings=ModelSettings(base_url="http://127.0.0.1:9/v1"),
             data=str(folder / "data"),
             tasks=(case.task,),
@@ -114,7 +114,7 @@ def planned(kind: Kind, folder: Path) -> ResolvedRun:
 
 
 async def transcript(kind: Kind, folder: Path, fakes: Any) -> tuple[str, Exchange]:
-    """Put the question to the controller; its first ask of the kind."""
+    """Give the question to the controller; return its first ask of the kind."""
     plan, model = planned(kind, folder), fakes.QueueModel(CASES[kind].queue())
     question, *_ = plan.sound
     session = Session(question, load_solver("controller"), replace(plan.resources, model=model))
@@ -149,7 +149,7 @@ SENTENCES: Mapping[Kind, str] = {
     Kind.CONTINUE: r"(?P<answer>Yes|No), .+ has to be seen\.",
     Kind.VIEW_PLAN: r"What the question needs is in the parts (?P<answer>[\d, ]+)\.",
 }
-# The reply in the form asked for, where it is not "Answer: " and what the sentence names.
+# Replies in the required form, if it is not "Answer: " and the items of the sentence.
 FORMS: Mapping[Kind, str] = {
     Kind.CHOICE: "Answer: ({})",
     Kind.SCANPATH: "{}",
@@ -159,7 +159,7 @@ FORMS: Mapping[Kind, str] = {
 
 
 def reply_to(kind: Kind, sentence: str) -> str:
-    """The items named in the sentence, in the requested form."""
+    """Return the items that the sentence names, in the required form."""
     match = re.fullmatch(SENTENCES[kind], sentence)
     assert match is not None, sentence
     return FORMS.get(kind, "Answer: {}").format(match["answer"])
@@ -167,7 +167,7 @@ def reply_to(kind: Kind, sentence: str) -> str:
 
 @pytest.mark.parametrize("kind", CASES)
 async def test_what_a_perfect_tool_says_is_read_and_said_in_the_form_asked_for(kind: Kind, tmp_path: Path) -> None:
-    """Every ask of the dialogue is answered with what the benchmark's own sentence names, and scored as right."""
+    """Every ask of the dialogue is answered with the items of the benchmark's own sentence, and is scored as right."""
     plan = planned(kind, tmp_path)
     question, *_ = plan.sound
     kinds: list[Kind] = []
@@ -181,5 +181,5 @@ async def test_what_a_perfect_tool_says_is_read_and_said_in_the_form_asked_for(k
     score = plan.benchmark.score(question, exchanges, ScoreOptions())
     assert kind in kinds
     assert score.outcome is Outcome.ANSWERED
-    # A scanpath is compared with those of people and has no right or wrong.
+    # A scanpath is compared with human ones and is neither right nor wrong.
     assert score.correct == (None if kind is Kind.SCANPATH else 1.0)

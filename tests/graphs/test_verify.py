@@ -1,4 +1,4 @@
-"""Verify over a real socket: propose, look at the evidence once, decide; the same number of calls every time."""
+"""Verify over a real socket: propose, look at the evidence once, decide; always the same number of calls."""
 
 from typing import Any
 

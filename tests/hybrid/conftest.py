@@ -1,4 +1,4 @@
-"""Workers of tools are forked: each would else load the same libraries anew."""
+"""Fork the workers of tools: otherwise each would load the same libraries again."""
 
 from collections.abc import Iterator
 
@@ -12,7 +12,7 @@ STARTED = worker_process._started
 
 @pytest.fixture(scope="module", autouse=True)
 def forked_workers() -> Iterator[None]:
-    """A worker of tools that starts is a forked one, here and not in the rooms beside."""
+    """A worker of tools is forked, in the tests of this package only."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(worker_process, "_started", lambda sock: workers.start(sock, worker_process._environment()))
         yield
@@ -20,5 +20,5 @@ def forked_workers() -> Iterator[None]:
 
 @pytest.fixture
 def started_workers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Workers are processes of their own, as the program starts them."""
+    """Start workers as separate processes, as the program does."""
     monkeypatch.setattr(worker_process, "_started", STARTED)

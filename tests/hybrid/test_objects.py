@@ -1,4 +1,4 @@
-"""`hybrid.run` with objects in place of names: models, solvers and tools of the program that calls it."""
+"""`hybrid.run` with objects in place of names: models, solvers and tools of the calling program."""
 
 import json
 import linecache
@@ -37,7 +37,7 @@ class AlwaysA(Solver):
 
 
 class Counts(BaseChatModel):
-    """Calls the tool `counter` once, where it is offered, and answers with the first option."""
+    """Calls the tool `counter` once if it is offered, and answers with the first option."""
 
     offered: bool = False
 
@@ -96,7 +96,7 @@ class Mine(Solver):
         return Reply(f"({LETTER})")
 """
 PLACES = {
-    # What is run, and what is changed in it: another limit is the same code, another answer is not.
+    # The code that is run, and a change to it: another limit is the same code, another answer is not.
     "module": ({"mine.py": FILE, "helper.py": "LETTER = 'A'", "run.py": "from mine import Mine\n"}, "helper.py"),
     "script": ({"run.py": FILE, "helper.py": "LETTER = 'A'"}, "run.py"),
 }
@@ -124,7 +124,7 @@ def test_a_solver_of_other_code_does_not_continue_a_run(
 
     assert run_script(2).returncode == 0
     assert len(json.loads(Path("run/manifest.json").read_text())["solvers"]["mine"]["code"]) == 12
-    # The call is not the solver's code.
+    # The call is not part of the solver's code.
     (in_tmp_path / "run.py").write_text((in_tmp_path / "run.py").read_text() + "\n# the end\n")
     assert run_script(3).returncode == 0
     text = (in_tmp_path / changed).read_text()
@@ -136,7 +136,7 @@ def test_a_solver_of_other_code_does_not_continue_a_run(
 
 
 def cell(text: str, number: int, names: dict[str, Any]) -> None:
-    """Run a cell as IPython does: its lines are known under the name of a file that is not there."""
+    """Run a cell as IPython does: its lines are registered under the name of a file that does not exist."""
     name = f"ipykernel_1/{number}.py"
     linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
     exec(compile(text, name, "exec"), names)  # noqa: S102 - the test's own
@@ -153,7 +153,7 @@ def test_of_a_notebook_the_class_and_what_it_names_is_the_code(monkeypatch: pyte
         for place, item in enumerate((text + f"print = {number}\n", *{**cells, **change}.values())):
             cell(item, 10 * number + place, vars(main))
         codes.append(object_code(main.Mine))
-    # The rest of its cell and a secret are no code of it.
+    # The rest of its cell and a secret are not part of its code.
     assert codes[0] == codes[1]
     assert len({*codes}) == 3
 

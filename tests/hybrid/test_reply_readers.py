@@ -1,7 +1,7 @@
 """Whatever a model writes, each reader of replies ends within bounds on steps, values and characters.
 
-The texts are small: a bound that holds for hundreds of characters, step by step, holds for more. The limits are checked
-on values themselves, with aliases that are harmless.
+The texts are small: a bound that holds per step for hundreds of characters holds for more. The limits are tested
+on the values themselves, with harmless aliases.
 """
 
 import itertools
@@ -37,7 +37,7 @@ from tests.steps import Steps, TooManyStepsError, assert_grows_linearly
 
 CHOICES = ("left", "right", "the third image", "no")
 KEY = CallKey("q")
-# Twice what the least friendly text of a thousand takes.
+# Twice the number for the worst text of a thousand.
 STEPS_TO_COMPILE, STEPS_AT_LEAST, STEPS_A_CHARACTER = 5_000_000, 20_000, 400
 
 
@@ -80,7 +80,7 @@ def as_styled(text: str) -> Any:
     return [style._blocks(text) for style in styles_in_text()]
 
 
-# Each reader, and the errors that it may raise of a text.
+# Each reader, and the errors that it may raise for a text.
 READERS: dict[str, tuple[Callable[[str], Any], tuple[type[Exception], ...]]] = {
     "dialects": (lambda text: read(text, tools()), ()),
     "asked": (lambda text: read(text, tools(), is_text_protocol=True), ()),
@@ -109,7 +109,7 @@ pieces = st.sampled_from(WORDS.split()) | st.sampled_from(
     ["\n", " ", "\n- ", ": ", '{"name": "depth", "arguments": ', '{"choices": [{"message": ']
 )
 texts = st.lists(pieces, max_size=40).map("".join)
-# One opening again and again, and its closings: every nesting that a reader might follow.
+# One opening repeated, and its closings: every nesting that a reader might follow.
 OPENINGS = {
     "[": "]",
     "{": "}",
@@ -137,7 +137,7 @@ INPUT = "Action: depth\nAction Input:\n"
 
 
 def measure(value: Any, limit: int) -> tuple[int, int]:
-    """The values and characters in a value, an object that stands in it twice counted twice; up to a limit."""
+    """Count the values and characters in a value, repeated objects each time, up to a limit."""
     values = characters = 0
     open_values = [value]
     while open_values and max(values, characters) <= limit:
@@ -158,18 +158,18 @@ def measure(value: Any, limit: int) -> tuple[int, int]:
 
 def check(name: str, text: str) -> None:
     work, errors = READERS[name]
-    # Patterns are compiled the first time that they are needed, which takes more steps than a short text.
+    # Patterns are compiled on first use, which takes more steps than a short text.
     for steps in (STEPS_TO_COMPILE, STEPS_AT_LEAST + STEPS_A_CHARACTER * len(text)):
         with Steps(steps), suppress(*errors):
             result = work(text)
-            # JSON writes six characters for one, and a reply stands in its own message more than once.
+            # JSON writes six characters for one, and a reply occurs in its own message more than once.
             limit = 1_000 + 40 * len(text)
             assert max(measure(result, limit)) <= limit
 
 
 @pytest.mark.parametrize("name", READERS)
 def test_a_text_of_any_pieces_is_read_within_bounds(name: str) -> None:
-    # What is loaded once a process is no step of a text.
+    # Imports, which happen once per process, are not steps of a text.
     with suppress(*READERS[name][1]):
         READERS[name][0](WORDS)
 

@@ -1,4 +1,4 @@
-"""One picture for all: what a server decodes of what it is sent is what the tools are given, pixel by pixel."""
+"""One picture for all: servers decode the same pixels that the tools receive."""
 
 import base64
 import hashlib
@@ -39,7 +39,7 @@ def test_a_server_and_the_tools_are_shown_one_picture(tmp_path: Path, odd: Odd) 
     assert (image.sha256 == hashlib.sha256(data).hexdigest()) is odd.plain
     if (expected := seen(odd.seen)) is not None:
         assert np.abs(server - expected).mean() <= odd.off
-    # Again, and to another process, it is the same one; nothing is made twice.
+    # Storing it again, also in another process, gives the same one; nothing is converted twice.
     by_path = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*") if path.is_file()}
     assert ImageStore(tmp_path).put(data, "row 8") == image
     assert {path: path.stat().st_mtime_ns for path in by_path} == by_path
@@ -57,7 +57,7 @@ def test_a_made_picture_that_was_damaged_is_made_again(tmp_path: Path) -> None:
     assert store.put(data, "x") == image
 
 
-# What the file holds of a picture that a viewer turns to be upright.
+# Content of the file for a picture that a viewer rotates to be upright.
 HELD = {
     2: Image.Transpose.FLIP_LEFT_RIGHT,
     3: Image.Transpose.ROTATE_180,
@@ -70,7 +70,7 @@ HELD = {
 
 
 def turned_file(form: str, orientation: int) -> bytes:
-    """40 x 24, grey, its left quarter and upper half red; formats without an orientation hold it upright."""
+    """Return a 40 x 24 grey picture, left quarter and upper half red; formats without orientation hold it upright."""
     picture = Image.new("RGB", (40, 24), (120, 120, 120))
     picture.paste((220, 20, 20), (0, 0, 10, 12))
     if form in ("GIF", "BMP"):

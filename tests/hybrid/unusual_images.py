@@ -1,6 +1,6 @@
-"""Pictures as files hold them: odd modes, depths, turns, frames and chunks, all of one scene.
+"""Unusual image files: odd modes, depths, orientations, frames and chunks, all of one scene.
 
-for odd in ODD: odd.data()          # the file; `odd.seen` says which picture a person sees in it
+for odd in ODD: odd.data()          # the file; `odd.seen` is the picture that a person sees in it
 """
 
 import struct
@@ -31,7 +31,7 @@ def scene() -> Image.Image:
 
 
 def alpha() -> Image.Image:
-    """Transparent beside the middle, half transparent in a stripe."""
+    """Return an array that is transparent outside of the middle, and half transparent in a stripe."""
     mask = Image.new("L", (40, 24), 0)
     mask.paste(255, (4, 2, 36, 22))
     mask.paste(128, (18, 2, 22, 22))
@@ -39,7 +39,7 @@ def alpha() -> Image.Image:
 
 
 def seen(mode: Seen) -> npt.NDArray[np.int16] | None:
-    """The picture of a file as a person sees it; None where only that it is one picture counts."""
+    """The picture of a file as a person sees it; None if it only matters that all decode the same one."""
     colour, grey = scene(), scene().convert("L").convert("RGB")
     white = Image.new("RGB", colour.size, "white")
     pictures = {
@@ -54,7 +54,7 @@ def seen(mode: Seen) -> npt.NDArray[np.int16] | None:
 
 def rgba() -> Image.Image:
     picture = scene()
-    # Colour under full transparency is black, as drawing programs leave it.
+    # Colour under full transparency is black, as graphics programs write it.
     picture = Image.composite(picture, Image.new("RGB", picture.size), alpha().point(lambda value: 255 * (value > 0)))
     picture.putalpha(alpha())
     return picture
@@ -83,7 +83,7 @@ def chunk(kind: bytes, data: bytes) -> bytes:
 
 
 def png(values: npt.NDArray[Any], colour: int, bits: int, *prefix: bytes) -> bytes:
-    """A PNG of raw values (H, W[, C]) with these chunks before its data."""
+    """Return a PNG of raw values (H, W[, C]) with these chunks before its data."""
     values = values if values.ndim == 3 else values[..., None]
     height, width, _ = values.shape
     rows = values.astype(">u2" if bits == 16 else np.uint8)
@@ -102,7 +102,7 @@ def deep() -> npt.NDArray[np.uint16]:
 
 
 def oriented_picture(form: str, orientation: int, **options: Any) -> bytes:
-    """The scene lying as its EXIF orientation says: upright once a viewer has turned it."""
+    """Return the scene rotated so that a viewer with EXIF support shows it upright."""
     back = {
         2: Image.Transpose.FLIP_LEFT_RIGHT,
         3: Image.Transpose.ROTATE_180,
@@ -160,7 +160,7 @@ def srgb() -> bytes:
 
 
 def bmp_with_alpha() -> bytes:
-    """32 bits with the masks of a header of version 5: Windows' own alpha."""
+    """Return 32 bits with the masks of a version-5 header: Windows' own alpha."""
     values = np.asarray(rgba())[::-1, :, [2, 1, 0, 3]].tobytes()
     masks = struct.pack("<IIII", 0xFF0000, 0xFF00, 0xFF, 0xFF000000)
     header = struct.pack("<IiiHHIIiiII", 124, 40, 24, 1, 32, 3, len(values), 0, 0, 0, 0) + masks
@@ -180,13 +180,13 @@ def interlaced() -> bytes:
 
 @dataclass(frozen=True)
 class Odd:
-    """A file: what is seen in it, whether its own bytes are the picture for all, and how far it may lie from it."""
+    """A file: the picture seen in it, whether its bytes are used unchanged, and the tolerated difference."""
 
     name: str
     data: Callable[[], bytes]
     seen: Seen = "colours"
     plain: bool = False
-    # The greatest mean difference, of 255, to the picture seen.
+    # Greatest mean difference to the picture seen, out of 255.
     off: float = 1.0
 
 

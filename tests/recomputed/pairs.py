@@ -1,4 +1,4 @@
-"""The sections on pairs of solvers, and on a hybrid solver next to its parts, once more."""
+"""The sections on pairs of solvers, and on a hybrid solver next to its parts, recomputed."""
 
 import math
 from collections import Counter, defaultdict
@@ -38,7 +38,7 @@ def questions(runs: Runs) -> Iterator[JsonObject]:
 
 
 def differences(runs: Runs) -> list[JsonObject]:
-    """Every pair by every metric and within every task; the headline, other metrics and tasks are a family each."""
+    """Return every pair by every metric and within every task; headline, other metrics and tasks are a family each."""
     rows = [row for pair in runs.pairs for row in _differences(runs, pair)]
     head = HEADLINE[runs.benchmark]
     return with_holm(rows, lambda row: family(row, head))
@@ -54,7 +54,7 @@ CLAIMS = {
 
 
 def family(row: JsonObject, head: str) -> tuple[str, Hashable]:
-    """The claim that a difference belongs to; the tasks of a pair are a family of their own."""
+    """Return the claim that a difference belongs to; the tasks of a pair are a separate family."""
     if "group" in row:
         return "tasks of the pair", (row["a"], row["b"], row["quantity"], row.get("none"))
     if row["metric"] != head:
@@ -104,7 +104,7 @@ HELPED_HARMED = ((False, True), (True, False))
 
 
 def answered(runs: Runs) -> list[JsonObject]:
-    """A specialist's pairs on what it answers and on the rest; every pair on what both answer, and the two parts."""
+    """Return a specialist's pairs on what it answers and on the rest; every pair on what both answer, and the parts."""
     head, rows = HEADLINE[runs.benchmark], list[JsonObject]()
     for pair in runs.pairs:
         if SPECIALIST in pair:
@@ -144,7 +144,7 @@ def _some(
 
 
 def _split(runs: Runs, pair: tuple[str, str]) -> Iterator[JsonObject]:
-    """What both answered, where they did not answer all, and the parts of their difference."""
+    """Return questions that both answered, if they did not answer all, and the parts of their difference."""
     aligned_rows = aligned(runs, pair)
     rows = [row for row in aligned_rows if failed(row[0]) or not any(map(unanswered, row))]
     if len(aligned_rows) > len(rows) > sum(failed(row[0]) for row in rows):
@@ -155,7 +155,7 @@ def _split(runs: Runs, pair: tuple[str, str]) -> Iterator[JsonObject]:
 def _answering_parts(
     runs: Runs, pair: tuple[str, str], rows: Rows, rows_here: Rows, group: Mapping[str, str]
 ) -> Iterator[JsonObject]:
-    """The two parts of a difference: as if nobody had answered what one of the two left unanswered, and the rest."""
+    """Return the two parts of a difference: with questions that one left unanswered by both, and the rest."""
     head = HEADLINE[runs.benchmark]
     present = [row for row in rows_here if not failed(row[0])]
     if not any(unanswered(side) for row in present for side in row):
@@ -174,7 +174,7 @@ def _answering_parts(
 
 
 def _silenced(row: Sequence[JsonObject], own_part: JsonObject) -> JsonObject:
-    """A score as that of a solver that leaves the question unanswered, if one of the two does."""
+    """Return a score like that of a solver that leaves the question unanswered, if one of the two does."""
     silent = [entry for item in row for entry in item.get("again", [item]) if entry["answer"] is None]
     if failed(own_part) or not silent:
         return own_part
@@ -188,7 +188,7 @@ def _less(side: Side, part: Side) -> Side:
 
 
 def helped(runs: Runs) -> Iterator[JsonObject]:
-    """Every two verdicts that occur."""
+    """Return all pairs of verdicts that occur."""
     for a, b in runs.pairs:
         rows = [row for row in aligned(runs, (a, b)) if not failed(row[0])]
         ids: dict[str, list[str]] = defaultdict(list)
@@ -205,7 +205,7 @@ def _verdict(row: JsonObject) -> str:
 
 
 def noninferior(runs: Runs) -> Iterator[JsonObject]:
-    """The headline metric of the hybrid against each part, by the ends of the interval and a margin of 0.05."""
+    """Compare the headline metric of the hybrid with each part, by the interval's ends and a margin of 0.05."""
     margin, head = 0.05, HEADLINE[runs.benchmark]
     for against in (ALONE, SPECIALIST):
         rows = aligned(runs, (against, HYBRID))
@@ -223,7 +223,7 @@ def noninferior(runs: Runs) -> Iterator[JsonObject]:
 
 
 def gain(runs: Runs) -> list[JsonObject]:
-    """Parts on the questions of alone, blank and hybrid; the shuffled control on those of both controls."""
+    """Compute the parts on the questions of alone, blank and hybrid; the shuffled control on those of both controls."""
     parts = {"gain": (0, 2), "presence": (0, 1), "content": (1, 2)}
     rows = [
         *_parts(runs, (ALONE, BLANK, HYBRID), parts),
@@ -249,7 +249,7 @@ def _parts(runs: Runs, names: Sequence[str], parts: Mapping[str, tuple[int, int]
 
 
 def ceiling(runs: Runs) -> Iterator[JsonObject]:
-    """Right answers of the hybrid, its MLLM alone and its specialist."""
+    """Return right answers of the hybrid, its MLLM alone and its specialist."""
     aligned_rows = aligned(runs, (HYBRID, ALONE, SPECIALIST))
     for task, rows in {"": aligned_rows, **by_task(aligned_rows)}.items():
         pairs = [
@@ -296,7 +296,7 @@ def ceiling(runs: Runs) -> Iterator[JsonObject]:
 
 
 def agreement(runs: Runs) -> list[JsonObject]:
-    """Right and wrong of both solvers of every pair."""
+    """Count right and wrong of both solvers of every pair."""
     return with_holm([row for pair in runs.pairs for row in _agreement(runs, pair)], lambda row: ("all pairs", ()))
 
 
@@ -338,7 +338,7 @@ def _agreement(runs: Runs, pair: tuple[str, str]) -> Iterator[JsonObject]:
 
 
 def _exact(strata: Sequence[tuple[int, int, int]], count: int) -> float:
-    """The chance of all sums of shared mistakes that are no likelier than the one found, margins as they are."""
+    """Return the probability of all sums of shared mistakes at most as likely as the observed one, margins fixed."""
     chances = {0: 1.0}
     for a, b, n in strata:
         added: dict[int, float] = defaultdict(float)
@@ -367,7 +367,7 @@ def _by_clusters(
 
 
 def _kappa(pairs: Sequence[tuple[bool, bool]], clusters: Sequence[str]) -> tuple[float, list[float]]:
-    """Cohen's kappa, and its interval: half a question more in each cell, and how kappa moves with the cells."""
+    """Return Cohen's kappa and its interval, with half a question more in each cell, by the derivatives of kappa."""
     counts = Counter(pairs)
     cells = [(a, b) for a in (True, False) for b in (True, False)]
 

@@ -1,4 +1,4 @@
-"""The sections that answer a reviewer once more, by sums in plain Python."""
+"""The sections that answer a reviewer, recomputed by sums in plain Python."""
 
 from collections.abc import Iterator, Sequence
 
@@ -22,7 +22,7 @@ from tests.recomputed.sums import linear, loss_of, scatter, skewed, value
 from tests.recomputed.traces import calls, cases
 
 MARGIN = 0.05
-# By effect the solvers whose questions it is over, and the places of the two that differ.
+# By effect, the solvers whose questions it covers, and the positions of the two that differ.
 EFFECTS = {
     "gain": ((ALONE, HYBRID), (0, 1)),
     "effect of offering": ((ALONE, BLANK, HYBRID), (0, 1)),
@@ -31,7 +31,7 @@ EFFECTS = {
 
 
 def ninety(mode: str, a: Sequence[Cell], b: Sequence[Cell]) -> tuple[float, float]:
-    """The 90 % interval of a difference of shares."""
+    """Return the 90 % interval of a difference of shares."""
     from scipy.special import stdtrit
 
     around, output = scatter(mode, a, b), value(mode, b) - value(mode, a)
@@ -42,12 +42,12 @@ def ninety(mode: str, a: Sequence[Cell], b: Sequence[Cell]) -> tuple[float, floa
 
 
 def tost(mode: str, a: Sequence[Cell], b: Sequence[Cell], margin: float = MARGIN) -> float:
-    """The greater of both one-sided p values: of b worse by the margin, and of a worse by it."""
+    """Return the greater of both one-sided p values: that b is worse by the margin, and that a is worse by it."""
     return max(loss_of(margin, mode, a, b), loss_of(margin, mode, b, a))
 
 
 def effects_of(runs: Runs) -> Iterator[tuple[str, JsonObject, str | None, str, list[Cell], list[Cell]]]:
-    """Of each effect its name, the names of a row, why it is not tested, and the cells of both sides."""
+    """Return for each effect its name, the names of a row, why it is not tested, and the cells of both sides."""
     head = HEADLINE[runs.benchmark]
     for quantity, (names, places) in EFFECTS.items():
         rows = aligned(runs, names)
@@ -80,7 +80,7 @@ def equivalence(runs: Runs) -> list[JsonObject]:
 
 
 def selection(runs: Runs) -> list[JsonObject]:
-    """Calls by whether the MLLM alone is right, then outputs against blank tools by calls, over all and by task."""
+    """Compute calls by whether the MLLM alone is right, then outputs against blank tools by calls, also by task."""
     values = [*_calls_by_right(runs), *_by_calls(runs)]
     return with_holm(values, lambda row: (row["quantity"], "group" in row))
 
@@ -90,7 +90,7 @@ def _tasks(rows: Sequence[tuple[JsonObject, ...]]) -> dict[str, Sequence[tuple[J
 
 
 def _called(runs: Runs) -> dict[str, float]:
-    """By question 1 where a tool answered a call of the hybrid."""
+    """Return 1 by question if a tool answered a call of the hybrid."""
     return {
         name: float(any(call["fault"] is None for call in current)) for name, current in calls(runs, HYBRID).items()
     }
@@ -151,7 +151,7 @@ def _gated(
 
 
 def used(runs: Runs) -> list[JsonObject]:
-    """Right outputs where the MLLM alone is wrong: right with tools, and with blank tools. There is no oracle here."""
+    """Compute right outputs where the MLLM alone is wrong: right with tools, and with blank tools; no oracle."""
     results = []
     verdicts = {case.row["id"]: case for case in cases(runs)}
     for names in ((HYBRID, ALONE), (HYBRID, ALONE, BLANK)):
@@ -181,7 +181,7 @@ def used(runs: Runs) -> list[JsonObject]:
 
 
 def headroom(runs: Runs) -> Iterator[JsonObject]:
-    """The room above the MLLM alone; the least detectable sizes are simulated in test_conclusion_review.py."""
+    """Return the room above the MLLM alone; the least detectable sizes are simulated in test_conclusion_review.py."""
     for quantity, of, effect, mode, a, _ in effects_of(runs):
         if quantity == "gain":
             row = result("headroom", "room above the model alone", "fraction", None, **of)
@@ -192,7 +192,7 @@ def headroom(runs: Runs) -> Iterator[JsonObject]:
 
 
 def called(runs: Runs) -> list[JsonObject]:
-    """The specialist where the hybrid called a tool and where not, on the questions that the specialist answers."""
+    """Compare the specialist with and without a tool call of the hybrid, on the questions that it answers."""
     aligned_rows, with_call = aligned(runs, (SPECIALIST, HYBRID), repeated=False), _called(runs)
     claimed = {
         row["id"]: step["data"]["specialist_answer"]["confidence"]
@@ -234,7 +234,7 @@ def called(runs: Runs) -> list[JsonObject]:
 
 
 def _around(cells: Sequence[Cell]) -> tuple[float, float]:
-    """The interval of a mean of numbers; of numbers that are not below 0 neither is its end."""
+    """Return the interval of a mean; if no number is negative, its lower end is not negative either."""
     output = linear("ratio", cells)
     full = sum(share**2 for share in output.shares.values()) * output.unit
     low, high = skewed(output.shares.values(), full, output.unit, output.freedom).ends(value("ratio", cells))
@@ -242,18 +242,18 @@ def _around(cells: Sequence[Cell]) -> tuple[float, float]:
 
 
 def pooled(runs: Runs) -> Iterator[JsonObject]:
-    """The made-up runs are of one model: test_conclusion_review.py and tests/hybrid/stats/test_pooling.py."""
+    """The synthetic runs have one model: see test_conclusion_review.py and tests/hybrid/stats/test_pooling.py."""
     del runs
     return iter(())
 
 
 def price(runs: Runs) -> Iterator[JsonObject]:
-    """The made-up runs took no time, and their tokens no price: test_conclusion_review.py."""
+    """The synthetic runs took no time, and their tokens have no price: see test_conclusion_review.py."""
     del runs
     return iter(())
 
 
 def places(runs: Runs) -> Iterator[JsonObject]:
-    """No question of the made-up runs has an annotated place: tests/hybrid/scoring/sections/test_places.py."""
+    """No question of the synthetic runs has an annotated place: see tests/hybrid/scoring/sections/test_places.py."""
     del runs
     return iter(())

@@ -1,4 +1,4 @@
-"""Rows of the result table as the recomputation expects them, held against those of `hybrid compare --json`."""
+"""Rows of the result table as the recomputation expects them, compared with those of `hybrid compare --json`."""
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any
@@ -18,20 +18,20 @@ Rows = Sequence[tuple[JsonObject, ...]]
 
 
 def result(section: str, quantity: str, unit: str, number: float | None, **fields: Any) -> JsonObject:
-    """A row as JSON has it: no field that is empty, but every 0."""
+    """Return a row as JSON has it: without empty fields, but with every 0."""
     by_field = {name: field for name, field in fields.items() if field not in (None, "", [], ()) and field is not False}
     return {"section": section, "quantity": quantity, "unit": unit, "value": number, **by_field}
 
 
 def measured(row: JsonObject, side: Side) -> JsonObject:
-    """The row with value, n and interval of a metric."""
+    """Return the row with value, n and interval of a metric."""
     mode, cells = side
     low, high = interval(mode, cells)
     return {**row, "value": value(mode, cells), "n": len(cells), "low": low, "high": high}
 
 
 def compared(row: JsonObject, a: Side, b: Side, untested: str | None) -> JsonObject:
-    """The row with the difference b minus a, its n, and where it is tested interval and p value."""
+    """Return the row with the difference b minus a, its n, and if tested its interval and p value."""
     estimate = contrast(a[0], a[1], b[1])
     row = {**row, "value": estimate["difference"], "n": len(a[1])}
     if untested:
@@ -41,7 +41,7 @@ def compared(row: JsonObject, a: Side, b: Side, untested: str | None) -> JsonObj
 
 
 def withheld(full: Rows, part: Rows) -> str | None:
-    """Why nothing is tested. In these runs everybody has every question, so that a failed row is a lost one."""
+    """Return why nothing is tested. In these runs every solver has every question, so a failed row is a missing one."""
     if any(sum(failed(row[0]) for row in rows) > 0.01 * len(rows) for rows in (full, part)):
         return "failed"
     values = [row for row in part if not failed(row[0])]
@@ -50,7 +50,7 @@ def withheld(full: Rows, part: Rows) -> str | None:
 
 
 def gated(row: JsonObject, untested: str | None) -> JsonObject:
-    """The row without its interval where nothing is tested."""
+    """Return the row without its interval if nothing is tested."""
     if untested is None or "low" not in row:
         return row
     note = "; ".join(filter(None, (row.get("note"), UNTESTED[untested])))
@@ -58,7 +58,7 @@ def gated(row: JsonObject, untested: str | None) -> JsonObject:
 
 
 def with_holm(rows: Iterable[JsonObject], family: Callable[[JsonObject], tuple[str, Hashable]]) -> list[JsonObject]:
-    """The rows with p values adjusted among those of one family: its name, and what tells it from others."""
+    """Return rows with p values adjusted within one family: its name, and what distinguishes it."""
     ready = list(rows)
     for name in {family(row) for row in ready}:
         members = [row for row in ready if family(row) == name and "p" in row]
@@ -71,7 +71,7 @@ KEYS = ("quantity", "a", "b", "metric", "group", "none")
 
 
 def same_rows(runs: Runs, objects: Iterable[JsonObject], expected: Iterable[JsonObject]) -> None:
-    """Every row once, with the same fields and nothing else; each side with its model and run."""
+    """Assert that every row occurs once, with the same fields and no others; each side with its model and run."""
     output, requested = _keyed(objects), _keyed(map(_sided(runs), expected))
     assert set(output) == set(requested)
     for place, row in requested.items():

@@ -1,4 +1,4 @@
-"""The files of runs as they lie on disk, and what their rows say: no word of `hybrid.stats` or `hybrid.scoring` in it.
+"""The files of runs on disk, and the content of their rows, without `hybrid.stats` or `hybrid.scoring`.
 
 runs = read_runs("blink", solver_folders(made.paths))
 runs.scores["mllm"]["val_Jigsaw_1"]["correct"]
@@ -18,7 +18,7 @@ JsonObject = dict[str, Any]
 FAILED = {"not_recorded", "outage", "broken"}
 RULES = ("guess", "wrong")
 HEADLINE = {"blink": "accuracy_macro", "mvp_bench": "mAcc"}
-# Of the three made-up runs: what sets the names of their solvers apart.
+# Suffixes that distinguish the solver names of the three synthetic runs.
 SUFFIXES = ("", " [blank]", " [shuffled]")
 
 
@@ -32,36 +32,36 @@ class Cell(NamedTuple):
 
 
 class Runs(NamedTuple):
-    """The files of the runs as they lie on disk: scores by solver and id, questions by id."""
+    """The files of the runs on disk: scores by solver and id, questions by id."""
 
     benchmark: str
     scores: Mapping[str, Mapping[str, JsonObject]]
     questions: Mapping[str, JsonObject]
-    # By solver where its attempts and scores lie.
+    # By solver, the folder of its attempts and scores.
     folders: Mapping[str, Path]
-    # The worth of no answer: a guess, or nothing.
+    # Value of a missing answer: a guess, or nothing.
     rule: str = "wrong"
 
     @property
     def first(self) -> tuple[str, ...]:
-        """The solvers without their repetitions."""
+        """Return the solvers without their repetitions."""
         return tuple(name for name in self.scores if "@" not in name)
 
     @property
     def pairs(self) -> list[tuple[str, str]]:
-        """Every two solvers: baselines before others, a control before the run that it is of."""
+        """Return all pairs of solvers: baselines before others, a control before its run."""
         ordered = sorted(self.first, key=lambda name: (name.startswith("controller"), "[" not in name))
         return list(itertools.combinations(ordered, 2))
 
     def model(self, solver: str) -> str | None:
-        """The model that a solver asked."""
+        """Return the model that a solver asked."""
         if solver.startswith("specialist"):
             return None
         manifest = json.loads((self.folders[solver].parent / "manifest.json").read_text())
         return str(manifest["identity"]["model"]["model"])
 
     def attempts(self, solver: str) -> list[JsonObject]:
-        """A solver's finished questions, with the steps of each ask in its reply."""
+        """Return a solver's finished questions, with the steps of each ask in its reply."""
         finished = [row for row in lines(self.folders[solver] / "attempts.jsonl") if "exchanges" in row]
         for row in finished:
             for exchange, steps in zip(row["exchanges"], row["steps"], strict=True):
@@ -70,7 +70,7 @@ class Runs(NamedTuple):
 
 
 def solver_folders(paths: Sequence[Path]) -> dict[str, Path]:
-    """The folders of the solvers of three made-up runs, by the names that a comparison gives them."""
+    """Return the folders of the solvers of three synthetic runs, by the names that a comparison gives them."""
     return {
         f"{file.parent.name}{suffix}": file.parent
         for path, suffix in zip(paths, SUFFIXES, strict=True)
@@ -79,7 +79,7 @@ def solver_folders(paths: Sequence[Path]) -> dict[str, Path]:
 
 
 def read_runs(benchmark: str, folders: Mapping[str, Path], rule: str = "wrong") -> Runs:
-    """The files of solvers whose runs were scored."""
+    """Read the files of solvers whose runs were scored."""
     scores = {name: {row["id"]: row for row in lines(folder / "scores.jsonl")} for name, folder in folders.items()}
     first = next(iter(folders.values())).parent
     return Runs(benchmark, scores, {row["id"]: row for row in lines(first / "questions.jsonl")}, folders, rule)
@@ -97,7 +97,7 @@ def failed(row: JsonObject) -> bool:
 
 
 def credit(row: JsonObject, rule: str) -> float:
-    """The worth of an answer; no answer is worth a guess, as it was scored, or nothing; of repetitions the mean."""
+    """Return the value of an answer; a missing one is worth a guess, its score, or nothing; of repetitions the mean."""
     if "again" in row:
         return statistics.fmean(credit(item, rule) for item in row["again"])
     return float(row["correct"]) if row["answer"] is not None or rule == "guess" else 0.0
@@ -108,12 +108,12 @@ def right(row: JsonObject) -> bool:
 
 
 def unanswered(row: JsonObject) -> bool:
-    """Whether one of its repetitions has no readable answer."""
+    """Return whether one of its repetitions has no readable answer."""
     return any(item["answer"] is None for item in row.get("again", [row]))
 
 
 def rightness(row: JsonObject, rule: str) -> float:
-    """How right an answer is, where no answer is worth what the rule says; of repetitions the mean."""
+    """Return the correctness of an answer, with the rule's value for a missing one; of repetitions the mean."""
     return statistics.fmean(
         float(right(item)) if item["answer"] is not None else credit(item, rule) for item in row.get("again", [row])
     )
@@ -127,9 +127,9 @@ def unit(row: JsonObject) -> str:
 
 
 def metrics(benchmark: str, rows: Sequence[JsonObject], rule: str) -> dict[str, tuple[str, list[Cell]]]:
-    """Cells and way of combining of every metric of some rows; a unit with a failed row is missing.
+    """Return cells and way of combining for every metric of some rows; a unit with a failed row is missing.
 
-    Of repetitions each cell is the mean.
+    Each cell of repetitions is the mean.
     """
     if count := max((len(row["again"]) for row in rows if "again" in row), default=0):
         values = [
@@ -189,9 +189,9 @@ def accuracy(rows: Iterable[JsonObject], rule: str) -> list[Cell]:
 
 
 def aligned(runs: Runs, names: Sequence[str], *, repeated: bool = True) -> list[tuple[JsonObject, ...]]:
-    """The rows of these solvers by question; what one of them failed or lacks is failed for all.
+    """Return the rows of these solvers by question; a row that one of them failed or lacks is failed for all.
 
-    Where its repetitions are none of the names, a solver stands for all of them.
+    If its repetitions are not among the names, a solver stands for all of them.
     """
     ids = dict.fromkeys(itertools.chain.from_iterable(runs.scores[name] for name in names))
     rows = []
@@ -217,7 +217,7 @@ def column(rows: Iterable[tuple[JsonObject, ...]], place: int) -> list[JsonObjec
 
 
 def with_failed(rows: Iterable[JsonObject]) -> list[JsonObject]:
-    """Failed questions as questions without a readable answer."""
+    """Count failed questions as questions without a readable answer."""
     return [{**row, "outcome": "unparsed"} if failed(row) else row for row in rows]
 
 

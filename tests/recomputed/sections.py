@@ -1,4 +1,4 @@
-"""Every section of the result table, and what makes its rows once more."""
+"""Every section of the result table, with the function that recomputes its rows."""
 
 from collections.abc import Callable, Iterable, Mapping
 
@@ -9,7 +9,7 @@ from tests.recomputed.solvers import chance, cost, each_metric, models, outcomes
 from tests.recomputed.study import decomposition, effects, knowledge, tool_only, unchanged
 from tests.recomputed.traces import evidence, tool_use
 
-# By section its rows.
+# Rows by section.
 RECOMPUTED: Mapping[str, Callable[[Runs], Iterable[JsonObject]]] = {
     "metrics": each_metric,
     **{

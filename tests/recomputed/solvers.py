@@ -1,4 +1,4 @@
-"""The sections on single solvers once more: values, ends and cost, what a guess is worth, repetitions, votes."""
+"""The sections on single solvers, recomputed: values, ends and cost, value of a guess, repetitions, votes."""
 
 import math
 import re
@@ -33,17 +33,17 @@ BINS = {
 
 
 def answers(question: JsonObject) -> list[str]:
-    """All that can be answered to a question."""
+    """Return all possible answers to a question."""
     return list("ABCD"[: len(question["choices"])]) if question["choices"] else ["yes", "no"]
 
 
 def key(question: JsonObject) -> str:
-    """The right one of them."""
+    """Return the right one of them."""
     return str(question["target"]).strip("()")
 
 
 def each_metric(runs: Runs) -> Iterator[JsonObject]:
-    """Section `metrics`: every metric, and once more with failed questions as wrong."""
+    """Section `metrics`: every metric, and again with failed questions as wrong."""
     head = HEADLINE[runs.benchmark]
     for name, scores in runs.scores.items():
         rows = list(scores.values())
@@ -80,7 +80,7 @@ def tasks(runs: Runs) -> Iterator[JsonObject]:
 
 
 def models(runs: Runs) -> Iterator[JsonObject]:
-    """Nothing for one model; else a row for each solver that asked one, and each task."""
+    """Empty for one model; else a row for each solver that asked one, and each task."""
     asking = [name for name in runs.scores if runs.model(name) is not None]
     if len({runs.model(name) for name in asking}) < 2:
         return
@@ -95,7 +95,7 @@ def models(runs: Runs) -> Iterator[JsonObject]:
 
 
 def outcomes(runs: Runs) -> Iterator[JsonObject]:
-    """How questions ended, and the sums of what attempts say that they cost."""
+    """Count how questions ended, and sum the costs of attempts."""
     for name, scores in runs.scores.items():
         count, of = Counter(row["outcome"] for row in scores.values()), {"a": name, "n": len(scores)}
         for outcome in Outcome:
@@ -124,7 +124,7 @@ def outcomes(runs: Runs) -> Iterator[JsonObject]:
             ("tokens in", "tokens"): used["input_tokens"],
             ("tokens out", "tokens"): used["output_tokens"],
             ("busy", "seconds"): used["seconds"],
-            # Each attempt began a second after the one before, and took half of one.
+            # Each attempt began a second after the previous one, and took half a second.
             ("wall", "seconds"): sum(entry["seconds"] for entry in attempts),
             ("cost", "USD"): None,
         }
@@ -141,7 +141,7 @@ def _usage(attempts: Iterable[JsonObject]) -> Mapping[str, float]:
 
 
 def cost(runs: Runs) -> Iterator[JsonObject]:
-    """Tokens per question, as no price is known, next to the headline metric."""
+    """Return tokens per question, as no price is known, next to the headline metric."""
     head = HEADLINE[runs.benchmark]
     for name, scores in runs.scores.items():
         rows, used = list(scores.values()), _usage(runs.attempts(name))
@@ -153,7 +153,7 @@ def cost(runs: Runs) -> Iterator[JsonObject]:
 
 
 def chance(runs: Runs) -> Iterator[JsonObject]:
-    """The guess by trying every answer, and the best constant answer by counting keys."""
+    """Compute the guess by trying every answer, and the best constant answer by counting keys."""
     for task in sorted({row["task"] for row in runs.scores["mllm"].values()}):
         by_score = {
             name: [row for row in rows.values() if row["task"] == task and not failed(row)]
@@ -188,13 +188,13 @@ def _above(name: str, side: Side, weight: float, **of: str) -> JsonObject:
 
 
 def guess(runs: Runs, ids: Iterable[str]) -> float:
-    """The share of right ones among all answers, on average over questions."""
+    """Return the share of right ones among all answers, averaged over questions."""
     values = [runs.questions[identity] for identity in ids]
     return sum(sum(answer == key(q) for answer in answers(q)) / len(answers(q)) for q in values) / len(values)
 
 
 def spread(runs: Runs) -> Iterator[JsonObject]:
-    """Mean, standard deviation and Student's interval of the MLLM's repetitions, and whose verdict changed."""
+    """Return mean, standard deviation and Student's interval of the MLLM's repetitions, and whose verdict changed."""
     names = [name for name in runs.scores if name.startswith("mllm")]
     assert names == ["mllm", "mllm@2", "mllm@3"]
     aligned_rows = aligned(runs, names)
@@ -222,7 +222,7 @@ def spread(runs: Runs) -> Iterator[JsonObject]:
 
 
 def sampling(runs: Runs) -> Iterator[JsonObject]:
-    """Every sample read by a pattern and held against the key; shares of votes counted once more."""
+    """Read every sample with a pattern and compare it with the key; count shares of votes again."""
     for name in runs.scores:
         if name.startswith("mllm"):
             yield from _voted(runs, name)

@@ -1,4 +1,4 @@
-"""The sections of a study once more: the decomposition by events of each question, sets of questions by plain sets."""
+"""The sections of a study, recomputed: the decomposition by events of each question, and plain sets."""
 
 import itertools
 import math
@@ -14,7 +14,7 @@ from tests.recomputed.traces import calls
 
 HYBRID, ALONE, SPECIALIST = "controller", "mllm", "specialist"
 WRONG, RIGHT = "wrong alone", "right alone"
-# By part which questions it is of, whether a tool was called, and what they became with tools.
+# By part, the questions that it covers, whether a tool was called, and their outcome with tools.
 FACTORS = {
     "gain with a call": (WRONG, True, "right"),
     "gain without a call": (WRONG, False, "right"),
@@ -35,7 +35,7 @@ class Asked(NamedTuple):
     answered: bool
 
     def events(self) -> dict[str, float]:
-        """Of every named event how much of the question is in it."""
+        """Return for every named event how much of the question is in it."""
         up, down = max(self.hybrid - self.alone, 0), max(self.alone - self.hybrid, 0)
         payload = {"gain": self.hybrid - self.alone, "accuracy alone": self.alone}
         payload |= {"gain by answering": 0 if self.answered else up, "harm by no answer": 0 if self.answered else down}
@@ -61,7 +61,7 @@ def read_questions(runs: Runs) -> list[Asked]:
 
 
 def share(row: JsonObject, questions: Sequence[Asked], above: str, below: str = "", *, macro: bool) -> JsonObject:
-    """The row with a share of questions, or of an event in an event, and its interval; of no event, without a value.
+    """Return the row with a share of questions, or of an event within an event, and its interval if there are any.
 
     A ratio of two means over tasks is one of two sums in which each question weighs 1 / the size of its task.
     """
@@ -83,7 +83,7 @@ def share(row: JsonObject, questions: Sequence[Asked], above: str, below: str = 
 
 
 def decomposition(runs: Runs) -> Iterator[JsonObject]:
-    """Gain, parts and factors over all and by task; gain with a call and harm with a call by the tools called."""
+    """Compute gain, parts and factors over all and by task; gain and harm with a call by the tools called."""
     all_rows = read_questions(runs)
     total = sum(failed(row[0]) for row in aligned(runs, (ALONE, HYBRID)))
     notes = [f"left out: {total} that one of them failed"] * bool(total)
@@ -156,7 +156,7 @@ def _ids_with_event(questions: Sequence[Asked], part: str) -> list[str]:
 
 
 def tool_only(runs: Runs) -> Iterator[JsonObject]:
-    """Sets of right answers, with tools and without in any repetition of the MLLM alone."""
+    """Return sets of right answers, with tools and without in any repetition of the MLLM alone."""
     without = [ALONE, *sorted(name for name in runs.scores if name.startswith(f"{ALONE}@"))]
     aligned_rows = aligned(runs, (HYBRID, *without))
     total = sum(failed(row[0]) for row in aligned_rows)
@@ -195,7 +195,7 @@ def tool_only(runs: Runs) -> Iterator[JsonObject]:
 
 
 def _none(others: Sequence[float]) -> float:
-    """The chance that none of these is right."""
+    """Return the probability that none of these is right."""
     return math.prod(1 - other for other in others)
 
 
@@ -206,7 +206,7 @@ def _wilson(k: int, n: int) -> JsonObject:
     return {"low": low, "high": 1.0 if k == n else high}
 
 
-# By unit what an ask took; no made-up run has a price.
+# By unit, the cost of an ask; no synthetic run has a price.
 USAGE: Mapping[str, Callable[[JsonObject], float]] = {
     "seconds": lambda used: used["seconds"],
     "tokens": lambda used: used["input_tokens"] + used["output_tokens"],
@@ -214,7 +214,7 @@ USAGE: Mapping[str, Callable[[JsonObject], float]] = {
 
 
 def unchanged(runs: Runs) -> Iterator[JsonObject]:
-    """Equal answers where a tool was called, and in each unit what these questions took more with tools."""
+    """Count equal answers after a tool call, and in each unit the extra cost of these questions with tools."""
     of, all_rows = {"a": ALONE, "b": HYBRID}, calls(runs, HYBRID)
     aligned_rows = aligned(runs, (ALONE, HYBRID), repeated=False)
     total = sum(failed(row[0]) for row in aligned_rows)
@@ -266,7 +266,7 @@ def _saved(of: JsonObject, name: str, more: Mapping[str, float], skip: set[str])
 
 
 def knowledge(runs: Runs) -> Iterator[JsonObject]:
-    """How much of what only the specialist knows the hybrid takes over, and of what only the MLLM knows it loses."""
+    """Return how much of what only the specialist knows the hybrid takes over, and how much it loses of the MLLM's."""
     aligned_rows = aligned(runs, (HYBRID, ALONE, SPECIALIST))
     total = sum(failed(row[0]) for row in aligned_rows)
     for task, rows in itertools.chain([("", aligned_rows)], by_task(aligned_rows).items()):
@@ -291,6 +291,6 @@ def knowledge(runs: Runs) -> Iterator[JsonObject]:
 
 
 def effects(runs: Runs) -> Iterator[JsonObject]:
-    """The made-up runs have no cell of a study beside the controls: tests/hybrid/scoring/sections/test_effects.py."""
+    """The synthetic runs have no cell of a study except controls: see tests/hybrid/scoring/sections/test_effects.py."""
     del runs
     return iter(())

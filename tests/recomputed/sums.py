@@ -1,4 +1,4 @@
-"""Values, intervals and tests once more: sums in plain Python, Student's t and a root from SciPy."""
+"""Values, intervals and tests, recomputed: sums in plain Python, Student's t and a root from SciPy."""
 
 import math
 from collections import defaultdict
@@ -28,7 +28,7 @@ class Linear(NamedTuple):
     """Shares of the clusters in the error, the weight of an effective cluster, degrees of freedom, and the strata."""
 
     shares: dict[str, float]
-    # Of each stratum the parts of its clusters, their weights in the value, and its degrees of freedom.
+    # For each stratum, the parts of its clusters, their weights in the value, and its degrees of freedom.
     parts: dict[str, tuple[dict[str, float], list[float], float]]
     unit: float
     freedom: float
@@ -65,21 +65,21 @@ def linear(mode: str, cells: Sequence[Cell]) -> Linear:
 
 
 def t_quantile(freedom: float) -> float:
-    """The quantile of Student's t that 97.5 % lie below."""
+    """Return the 97.5 % quantile of Student's t."""
     from scipy.special import stdtrit  # scipy.stats takes three times as long to import
 
     return float(stdtrit(freedom, 0.975))
 
 
 def t_beyond(t: float, freedom: float) -> float:
-    """How likely Student's t is above `t`."""
+    """Return the probability of Student's t above `t`."""
     from scipy.special import stdtr
 
     return float(stdtr(freedom, -t))
 
 
 class Skewed(NamedTuple):
-    """How a value scatters by its clusters' shares, two differing clusters added."""
+    """Return the variance of a value by its clusters' shares, with two differing clusters added."""
 
     kept: float
     skew: float
@@ -92,7 +92,7 @@ class Skewed(NamedTuple):
         return [result - reach[0], result + reach[1]]
 
     def beyond(self, distance: float) -> float:
-        """How likely a value so far from the truth, or farther on that side, is."""
+        """Return the probability of a value at least this far from the truth on that side."""
         return t_beyond(abs(distance) / math.sqrt(self.kept + max(0.0, -self.skew * distance)), self.freedom)
 
 
@@ -110,7 +110,7 @@ def skewed(
 
 
 def pooling(of_a: Linear, of_b: Linear) -> tuple[float, float]:
-    """What the second and third moments gain when each stratum's moments count a cluster of those of all strata."""
+    """Return what the second and third moments gain when each stratum's moments include a cluster of all strata."""
     strata = []
     for name, (parts_a, weights_a, free_a) in of_a.parts.items():
         parts_b, weights_b, free_b = of_b.parts[name]
@@ -127,7 +127,7 @@ def pooling(of_a: Linear, of_b: Linear) -> tuple[float, float]:
 
 
 def scatter(mode: str, a: Sequence[Cell], b: Sequence[Cell]) -> Skewed:
-    """Of the difference b minus a over the same units."""
+    """Return the difference b minus a over the same units."""
     of_a, of_b = linear(mode, a), linear(mode, b)
     shares = [of_b.shares[name] - of_a.shares[name] for name in of_a.shares]
     share = max(of_a.unit, of_b.unit)
@@ -141,14 +141,14 @@ def contrast(mode: str, a: Sequence[Cell], b: Sequence[Cell]) -> JsonObject:
 
 
 def loss_of(margin: float, mode: str, a: Sequence[Cell], b: Sequence[Cell]) -> float:
-    """One-sided p of a true difference of minus the margin; a value on the other side of it is no evidence at all."""
+    """Return the one-sided p of a true difference of minus the margin; a value on the wrong side is no evidence."""
     distance = value(mode, b) - value(mode, a) + margin
     tail = scatter(mode, a, b).beyond(distance)
     return tail if distance > 0 else 1 - tail
 
 
 def interval(mode: str, cells: Sequence[Cell]) -> list[float]:
-    """Wilson's for single rows of 0 and 1, else the score interval of the weighted mean of the strata's shares."""
+    """Use Wilson's for single rows of 0 and 1, else the score interval of the weighted mean of the strata's shares."""
     alone = len({c.cluster for c in cells}) == len(cells)
     if alone and len(_strata(cells)) == 1 and all(c.above in (0, 1) and c.below == 1 for c in cells):
         n, p, z = len(cells), value(mode, cells), 1.959963984540054
@@ -166,9 +166,9 @@ def interval(mode: str, cells: Sequence[Cell]) -> list[float]:
 
 
 def fieller(cells: Sequence[Cell]) -> tuple[float, float] | None:
-    """The ratios r for which the clusters' `above - r below` have a sum that t does not tell from 0; None: unbounded.
+    """Return ratios r for which the clusters' `above - r below` sum to about 0, by t; None: unbounded.
 
-    Solved as a quadratic in r; without a positive leading term the set of these r is no interval.
+    Solved as a quadratic in r; without a positive leading term the set of these r is not an interval.
     """
     sums: dict[str, list[float]] = defaultdict(lambda: [0.0, 0.0])
     for cell in cells:
@@ -184,7 +184,7 @@ def fieller(cells: Sequence[Cell]) -> tuple[float, float] | None:
         return n / (n - 1) * sum((a - mean_one) * (b - mean_other) for a, b in zip(values, other, strict=True))
 
     t2 = t_quantile(n - 1) ** 2
-    # Two clusters of the size s that is typical, (s, s) and (0, s), add to the variances.
+    # Two clusters of the typical size s, (s, s) and (0, s), add to the variances.
     s2 = (sum(y * y for y in ys) / sum(map(abs, ys))) ** 2 if any(ys) else 0.0
     leading = sum(ys) ** 2 - t2 * (spread(ys, ys) + 2 * s2)
     middle = sum(xs) * sum(ys) - t2 * (spread(xs, ys) + s2)
@@ -197,14 +197,14 @@ def fieller(cells: Sequence[Cell]) -> tuple[float, float] | None:
 
 
 def _lower(strata: Sequence[tuple[float, float, float]], q: float) -> float:
-    """The lowest mean that a score test of the stratified shares does not reject, along the likeliest proportions."""
+    """Return the lowest mean that a score test of the stratified shares accepts, along the likeliest proportions."""
     from scipy.optimize import brentq
 
     if not any(r for r, _, _ in strata):
         return 0.0
 
     def restricted(pull: float) -> list[float]:
-        """The root in 0..1 of r - p = pull * w / size * p (1 - p), for each stratum."""
+        """Return the root in 0..1 of r - p = pull * w / size * p (1 - p), for each stratum."""
         results = []
         for r, w, size in strata:
             k = pull * w / size
@@ -218,7 +218,7 @@ def _lower(strata: Sequence[tuple[float, float, float]], q: float) -> float:
         spread = math.sqrt(sum(w * w / size * p * (1 - p) for p, (_, w, size) in zip(ps, strata, strict=True)))
         return mean - q * spread
 
-    # Where every stratum is all right, no proportion moves before a pull of its size.
+    # If every answer of a stratum is right, no proportion moves before a pull of its size.
     least = 1e-9 if any(r < 1 for r, _, _ in strata) else min(size / w for _, w, size in strata) * (1 + 1e-9)
     pull = float(brentq(excess, least, 1e9, xtol=1e-12, rtol=1e-14, maxiter=1000))
     return sum(w * p for p, (_, w, _) in zip(restricted(pull), strata, strict=True))

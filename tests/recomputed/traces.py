@@ -1,4 +1,4 @@
-"""The sections on tools once more: what the findings in an attempt come to by three plain rules, and calls counted."""
+"""The sections on tools, recomputed: the meaning of outputs in an attempt by three plain rules, and calls counted."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -8,7 +8,7 @@ from tests.recomputed.rows import gated, measured, result, withheld
 from tests.recomputed.runs import Cell, JsonObject, Runs, aligned, failed, rightness, unit
 from tests.recomputed.solvers import answers, key
 
-# By task the tool whose finding decides.
+# By task, the tool whose output decides.
 ASKED = {"Counting": "detection", "Jigsaw": "jigsaw", "Relative_Depth": "depth", "yes_no": "detection"}
 CLASS = {
     (False, "right", True): "correct adoption",
@@ -25,7 +25,7 @@ CALLERS = ("controller", "controller [blank]", "controller [shuffled]", "special
 
 
 def calls(runs: Runs, solver: str) -> dict[str, list[JsonObject]]:
-    """By id the tool calls of each question."""
+    """Return the tool calls of each question by id."""
     return {
         row["id"]: [step for item in row["exchanges"] for step in item["reply"]["steps"] if step["kind"] == "tool"]
         for row in runs.attempts(solver)
@@ -33,7 +33,7 @@ def calls(runs: Runs, solver: str) -> dict[str, list[JsonObject]]:
 
 
 def found_answer(question: JsonObject, objects: Sequence[JsonObject]) -> str | None:
-    """The answer that the last finding of the right tool gives; None without one."""
+    """Return the answer that the last output of the right tool gives; None without one."""
     useful = [call for call in objects if call["name"] == ASKED[question["task"]] and call["fault"] is None]
     if not useful:
         return None
@@ -49,7 +49,7 @@ def found_answer(question: JsonObject, objects: Sequence[JsonObject]) -> str | N
 
 
 class Case(NamedTuple):
-    """A question that both answered: MLLM alone right, the finding, hybrid right, its class, whether it was adopted."""
+    """A question that both answered: MLLM alone right, the output, hybrid right, its class, whether it was adopted."""
 
     row: JsonObject
     alone: bool
@@ -79,7 +79,7 @@ def cases(runs: Runs) -> list[Case]:
     return results
 
 
-# Over which cases, and which of them count.
+# Cases of each rate, and which of them count.
 RATES: Mapping[str, tuple[Callable[[Case], bool], Callable[[Case], bool]]] = {
     "adoption": (lambda c: not c.alone and c.finding == "right", lambda c: c.hybrid),
     "over-trust": (lambda c: c.alone and c.finding == "wrong", lambda c: not c.hybrid),
@@ -90,7 +90,7 @@ RATES: Mapping[str, tuple[Callable[[Case], bool], Callable[[Case], bool]]] = {
 
 
 def evidence(runs: Runs) -> Iterator[JsonObject]:
-    """Classes, rates, and what is in neither."""
+    """Return classes, rates, and the questions in neither."""
     payload = {"a": ALONE, "b": HYBRID}
     all_rows, aligned_rows = cases(runs), aligned(runs, (ALONE, HYBRID), repeated=False)
     for task in ("", *sorted({case.row["task"] for case in all_rows})):
@@ -121,7 +121,7 @@ def evidence(runs: Runs) -> Iterator[JsonObject]:
 
 
 def tool_use(runs: Runs) -> Iterator[JsonObject]:
-    """Calls, faults and right answers by solver, tool and task."""
+    """Return calls, faults and right answers by solver, tool and task."""
     for solver in CALLERS:
         called_name = calls(runs, solver)
         by_score = {

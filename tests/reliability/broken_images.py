@@ -1,7 +1,7 @@
-"""A corpus of images, sound and broken, each made here; `CORPUS` has for each the bytes and what a reader must say.
+"""A corpus of valid and broken images; `CORPUS` has for each the bytes and the expected result.
 
 case = CORPUS["truncated JPEG"]
-case.data, case.size           # a size of None: the image cannot be used, and costs its own question alone
+case.data, case.size           # size None: the image cannot be used, and costs only its own question
 """
 
 from __future__ import annotations
@@ -24,36 +24,36 @@ WIDE = (12, 8)
 
 @dataclass(frozen=True)
 class Case:
-    """An image file; `size` is width and height in pixels as a person sees it, None where it cannot be used."""
+    """An image file; `size` is width and height in pixels as a person sees it, None if it cannot be used."""
 
     make: Callable[[], bytes]
     size: tuple[int, int] | None
 
     @cached_property
     def data(self) -> bytes:
-        """Its bytes, made when first asked for: two of them take long to make."""
+        """Its bytes, made on first use: two of them take long."""
         return self.make()
 
 
 def picture(mode: str = "RGB", size: tuple[int, int] = WIDE) -> Image.Image:
-    """Noise that is the same every time."""
+    """Return reproducible noise."""
     noise = np.random.default_rng(7).integers(0, 256, (size[1], size[0], 3), dtype=np.uint8)
     return Image.fromarray(noise).convert(mode)
 
 
 def chunk(name: bytes, data: bytes) -> bytes:
-    """A chunk of a PNG file."""
+    """Return a chunk of a PNG file."""
     return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
 
 
 def png(width: int, height: int, rows: bytes, *extra: bytes) -> bytes:
-    """A PNG of 8-bit grey whose header says this size, whatever its rows hold; `extra` are chunks before them."""
+    """Return a PNG of 8-bit grey with this size in its header and any rows; `extra` are chunks before them."""
     header = chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0))
     return b"\x89PNG\r\n\x1a\n" + header + b"".join(extra) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
 
 
 def rotated(orientation: int) -> bytes:
-    """A JPEG whose EXIF says how a viewer turns it."""
+    """Return a JPEG with an EXIF orientation."""
     exif = Image.Exif()
     exif[0x0112] = orientation
     return saved(picture(), "JPEG", exif=exif)
@@ -65,7 +65,7 @@ def sixteen_bits() -> bytes:
 
 
 def palette() -> bytes:
-    """A PNG with a palette of which one entry is transparent."""
+    """Return a PNG with a palette that has one transparent entry."""
     return saved(picture("P"), "PNG", transparency=0)
 
 
@@ -75,12 +75,25 @@ def animated(kind: str) -> bytes:
 
 
 def not_a_number() -> bytes:
-    """A TIFF whose resolution is no number: a fraction of 0 / 0."""
+    """Return a TIFF whose resolution is 0 / 0."""
     return saved(picture(), "TIFF", resolution=72.0).replace(struct.pack("<II", 72, 1), struct.pack("<II", 0, 0))
 
 
+def many_scans(scans: int) -> bytes:
+    """Return a progressive JPEG whose first scan is repeated."""
+    data = saved(picture(), "JPEG", progressive=True)
+    first = data.index(b"\xff\xda")
+    scan = data[first : data.index(b"\xff", first + 20)]
+    return data[:first] + scan * scans + data[first + len(scan) :]
+
+
+def long_comment(size: int) -> bytes:
+    """Return a GIF with a comment of `size` bytes."""
+    return saved(picture(), "GIF", comment=b"A" * size)
+
+
 def profile() -> bytes:
-    """An embedded colour profile."""
+    """Return an embedded colour profile."""
     return ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
 
 
@@ -130,6 +143,8 @@ BROKEN: Final[Mapping[str, Case]] = {
     "bomb in a comment": Case(
         lambda: png(4, 4, b"\0" * 20, chunk(b"zTXt", b"note\0\0" + zlib.compress(b"A" * 80_000_000))), None
     ),
+    "JPEG of many scans": Case(lambda: many_scans(200), None),
+    "GIF with a long comment": Case(lambda: long_comment(1_100_000), None),
     "wrong checksum": Case(lambda: PNG[:60] + bytes([PNG[60] ^ 255]) + PNG[61:], None),
 }
 

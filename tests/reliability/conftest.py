@@ -1,4 +1,4 @@
-"""Fixtures of the reliability tests: questions on disk, `hybrid` in this process and as a process of its own."""
+"""Fixtures of the reliability tests: questions on disk, `hybrid` in this process and as a separate process."""
 
 import os
 import sys
@@ -20,7 +20,7 @@ from runs import Process
 
 @pytest.fixture(scope="session")
 def questions(tmp_path_factory: pytest.TempPathFactory, fakes: Any) -> Callable[[int], Path]:
-    """A BLINK folder with so many questions, made once."""
+    """Return a BLINK folder with this many questions, made once."""
     mapping: dict[int, Path] = {}
 
     def folder(count: int) -> Path:
@@ -35,7 +35,7 @@ def questions(tmp_path_factory: pytest.TempPathFactory, fakes: Any) -> Callable[
 
 @pytest.fixture(autouse=True)
 def a_plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No key and no proxy of the user who runs the tests."""
+    """Remove keys and proxies of the user who runs the tests."""
     for name in list(os.environ):
         if name.lower().endswith("_proxy") or name.startswith("OPENAI_"):
             monkeypatch.delenv(name)
@@ -49,7 +49,7 @@ def hybrid(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.fixture
 def process(tmp_path: Path) -> Iterator[Callable[..., Process]]:
-    """Starts `hybrid` with these words as a process; all are ended after the test."""
+    """Starts `hybrid` with these words as a process; all are stopped after the test."""
     started: list[Process] = []
 
     def start(names: list[str], **mode: Any) -> Process:

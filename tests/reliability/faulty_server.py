@@ -1,4 +1,4 @@
-"""An OpenAI-compatible server on 127.0.0.1 that fails as told, logs every request, and can be killed and restarted.
+"""An OpenAI-compatible server on 127.0.0.1 with planned faults; it logs every request, and can be killed and restarted.
 
     with FaultyServer(plan=seeded(0.05, FAULTS)) as server:
         ...                                     # POST {server.url}/chat/completions
@@ -7,9 +7,9 @@
         server.start()                          # the same port answers again
         server.seen                             # one `Seen` a request, in the order of their arrival
 
-A plan says of each request which fault it meets, or None. The question is told by the number in "Is the cat 17 on the
+A plan gives each request its fault, or None. The question is recognised by the number in "Is the cat 17 on the
 mat?" (`tests/fakes.py`, `spatial_row`). A request that offers tools and has no result yet gets one call, of `crop` or
-as `call` says; every other one gets an answer, "(A)" or "(B)" by the number of the question, so that a mix-up changes
+by `call`; every other one gets an answer, "(A)" or "(B)" by the number of the question, so that a mix-up changes
 a score.
 """
 
@@ -39,13 +39,13 @@ from bench._chat_server import (
 )
 
 QUESTION = re.compile(rb"Is the cat (\d+) on the mat")
-# How long a slow reply takes, beyond every timeout of these tests; it ends early where the client leaves.
+# Duration of a slow reply, beyond every timeout of these tests; it ends early if the client disconnects.
 SLOW_S = 30.0
 CROP = json.dumps({"images": ["img:1"], "box": {"x0": 2, "y0": 2, "x1": 12, "y1": 12}})
 
 
 class Fault(StrEnum):
-    """The fates of a request."""
+    """The outcomes of a request."""
 
     HTTP_500 = "500"
     OVERLOADED = "503"
@@ -65,7 +65,7 @@ class Fault(StrEnum):
     NOT_FOUND = "404"
 
 
-# Those that pass: the same request asked again may be answered.
+# Transient faults: the same request may be answered when it is sent again.
 FAULTS = (
     *(Fault.HTTP_500, Fault.RATE, Fault.RATE_WITH_WAIT, Fault.UNREADABLE, Fault.TRUNCATED, Fault.NOT_JSON_ARGUMENTS),
     *(Fault.NO_OBJECT_ARGUMENTS, Fault.EMPTY, Fault.SLOW, Fault.DROPPED),
@@ -88,19 +88,19 @@ ERRORS: Mapping[Fault, tuple[str, str]] = {
 
 @dataclass(frozen=True)
 class Request:
-    """One request: its question (-1 where it names none), how many came for it before, and what it carries."""
+    """One request: its question (-1 if it names none), how many came for it before, and its content."""
 
     question: int
     before: int
     tool_results: int
     offers_tools: bool
-    # How many requests came to the server before.
+    # Number of earlier requests to the server.
     number: int
 
 
 @dataclass(frozen=True)
 class Seen:
-    """A request as the log has it: what became of it and when it came, in seconds of `time.monotonic`."""
+    """A logged request: its outcome and its time, in seconds of `time.monotonic`."""
 
     request: Request
     fault: Fault | None
@@ -115,7 +115,7 @@ def healthy(_: Request) -> None:
 
 
 def seeded(share: float, faults: Sequence[Fault] = FAULTS, seed: int = 0) -> Plan:
-    """Each of the faults with that probability; the same for the same request of the same question."""
+    """Each fault with that probability; the same for the same request of the same question."""
 
     def plan(request: Request) -> Fault | None:
         place = int(random.Random(f"{seed}/{request.question}/{request.before}").random() / share)
@@ -125,16 +125,16 @@ def seeded(share: float, faults: Sequence[Fault] = FAULTS, seed: int = 0) -> Pla
 
 
 def only(faults: Mapping[int, Fault], then: Plan = healthy) -> Plan:
-    """These questions always meet their fault, the others what `then` says."""
+    """These questions always get their fault, the others the outcome of `then`."""
     return lambda request: faults.get(request.question) or then(request)
 
 
 def always(fault: Fault) -> Plan:
-    """Every request meets it."""
+    """Every request gets it."""
     return lambda _: fault
 
 
-# The tool and the text of the arguments that a question is answered with while tools are offered.
+# The tool and the arguments of the call for a question while tools are offered.
 CallOf = Callable[[int], tuple[str, str]]
 
 
@@ -144,7 +144,7 @@ def call_of_crop(_: int) -> tuple[str, str]:
 
 
 class FaultyServer:
-    """The server, in a thread of its own; `plan` may be replaced while it runs."""
+    """The server, in its own thread; `plan` may be replaced while it runs."""
 
     def __init__(self, plan: Plan = healthy, latency_s: float = 0.0, call: CallOf = call_of_crop) -> None:
         self.plan = plan
@@ -160,7 +160,7 @@ class FaultyServer:
 
     @property
     def url(self) -> str:
-        """The address that a client is given."""
+        """Address for a client."""
         return f"http://127.0.0.1:{self.port}/v1"
 
     def __enter__(self) -> Self:
@@ -173,7 +173,7 @@ class FaultyServer:
         self.stop()
 
     def start(self) -> None:
-        """Listen: on a free port the first time, on the same one from then on."""
+        """Listen: on a free port the first time, later on the same one."""
         ready = threading.Event()
         self._thread = threading.Thread(target=lambda: asyncio.run(self._serve(ready)), daemon=True)
         self._thread.start()
@@ -188,13 +188,13 @@ class FaultyServer:
         self._thread = None
 
     def wait_for(self, requests: int, seconds: float = 600.0) -> None:
-        """Return as soon as so many requests have come in all. Raises `AssertionError` after so many seconds."""
+        """Return as soon as this many requests have arrived in total. Raises `AssertionError` after `seconds`."""
         with self._changed:
             came = self._changed.wait_for(lambda: len(self.seen) >= requests, seconds)
         assert came, f"{len(self.seen)} of {requests} requests came within {seconds:g} s"
 
     def asked(self, since: int = 0) -> Counter[int]:
-        """How many requests came for each question, those before place `since` of the log left out."""
+        """Return how many requests came for each question, without those before position `since` of the log."""
         with self._changed:
             return Counter(seen.request.question for seen in self.seen[since:])
 
@@ -227,7 +227,7 @@ class FaultyServer:
             writer.close()
 
     async def _answer(self, head: bytes, body: bytes, writer: asyncio.StreamWriter) -> bool:
-        """Write the reply to one request; whether the connection goes on."""
+        """Write the reply to one request; return whether the connection continues."""
         if not head.startswith(b"POST"):
             writer.write(framed(json.dumps({"object": "list", "data": [{"id": "mock", "object": "model"}]}).encode()))
             return True
@@ -270,12 +270,12 @@ class FaultyServer:
 
 
 def answer_to(question: int) -> str:
-    """The server's answer in the end; right for two questions of three (`fakes.spatial_row` with answer "(A)")."""
+    """Return the server's final answer; right for two questions of three (`fakes.spatial_row` with answer "(A)")."""
     return "Answer: (B)" if question % 3 == 0 else "Answer: (A)"
 
 
 def response(request: Request, fault: Fault | None, call: CallOf) -> bytes:
-    """A whole response with the fault, or without one."""
+    """Return a complete response with the fault, or without one."""
     if fault is not None and fault in ERRORS:
         status, code = ERRORS[fault]
         options = {"error": {"message": f"{status}: as the test wants", "type": code, "code": code, "param": None}}

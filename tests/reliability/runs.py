@@ -1,4 +1,4 @@
-"""Runs of `hybrid` against a server of these tests: their words, their processes and their folders."""
+"""Runs of `hybrid` with a server of these tests: their command lines, processes and folders."""
 
 import json
 import os
@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-# No command of these tests takes so long: a process that does is killed and its test fails.
+# No command of these tests takes this long: a process that does is killed and its test fails.
 END_S = 600
-# The folder of so many questions.
+# Returns a folder with this many questions.
 Questions = Callable[[int], Path]
 MODEL = ("--model", "openai:mock")
 CONTROLLER = ("--solver", "controller", "--tools", "crop")
@@ -24,7 +24,7 @@ MLLM = ("--solver", "mllm")
 
 @dataclass(frozen=True)
 class Files:
-    """A run's folder as these tests look at it."""
+    """A run's folder as these tests read it."""
 
     path: Path
     solver: str
@@ -38,31 +38,31 @@ class Files:
         return (self.path / self.solver / "scores.jsonl").read_bytes()
 
     def finished(self) -> set[int]:
-        """Numbers of the finished questions: the whole lines of attempts.jsonl that hold an answer."""
+        """Return numbers of the finished questions: the complete lines of attempts.jsonl with an answer."""
         if not self.attempts.exists():
             return set()
         rows = map(json.loads, self.attempts.read_bytes().split(b"\n")[:-1])
         return {number_of(row["id"]) for row in rows if "exchanges" in row}
 
     def bytes(self) -> dict[str, bytes]:
-        """Everything in the folder but its lock."""
+        """Return every file in the folder except its lock."""
         files = (path for path in self.path.rglob("*") if path.is_file() and path.name != ".lock")
         return {str(path.relative_to(self.path)): path.read_bytes() for path in files}
 
 
 def number_of(identity: str) -> int:
-    """17 of `val_Spatial_Relation_17`."""
+    """Return 17 for `val_Spatial_Relation_17`."""
     return int(identity.rsplit("_", 1)[1])
 
 
 def words(data: Path, url: str, out: Path, *more: object) -> list[str]:
-    """The words of `hybrid run` against a server."""
+    """Return the words of `hybrid run` with a server."""
     values = ["run", "blink", "--data", data, *MODEL, "--base-url", url, "--backend", "classical", "--out", out, *more]
     return [str(word) for word in values]
 
 
 class Process:
-    """`hybrid` as a process of its own, in a group of its own, with its output in a file."""
+    """`hybrid` as a process in its own group, with its output in a file."""
 
     def __init__(
         self, log: Path, arguments: list[str], prefix: tuple[str, ...] = (), program: tuple[str, ...] = ("-m", "hybrid")
@@ -81,7 +81,7 @@ class Process:
             )
 
     def kill(self, number: signal.Signals = signal.SIGKILL) -> None:
-        """Send the process a signal; one that has ended gets none."""
+        """Send a signal to the process, unless it has ended."""
         if self._process.poll() is None:
             os.kill(self._process.pid, number)
 
@@ -91,7 +91,7 @@ class Process:
         return self._process.poll() is None
 
     def wait_for(self, words: str, seconds: float = END_S) -> None:
-        """Return when the process has said some words. Fails the test after so many seconds, or where it ends."""
+        """Return when the output contains these words. Fails the test after `seconds`, or if the process ends."""
         until = time.monotonic() + seconds
         while words not in self.said:
             if self._process.poll() is not None or time.monotonic() > until:
@@ -99,7 +99,7 @@ class Process:
             time.sleep(0.02)
 
     def end(self, seconds: float = END_S) -> int:
-        """Its exit code, negative for a signal. Kills what is left of its group after so many seconds, and fails."""
+        """Return its exit code, negative for a signal. After `seconds`, kills what is left of its group and fails."""
         try:
             return self._process.wait(seconds)
         except subprocess.TimeoutExpired:
@@ -108,7 +108,7 @@ class Process:
             self.sweep()
 
     def sweep(self) -> None:
-        """End whatever is left of the group."""
+        """Kill whatever is left of the group."""
         if self._process.poll() is None:
             os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait()

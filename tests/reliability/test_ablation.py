@@ -1,4 +1,4 @@
-"""A whole ablation against a server: what each run offers, how it goes on, and that nothing is asked twice."""
+"""A complete ablation with a server: what each run offers, how it is resumed, and that nothing is asked twice."""
 
 import json
 import signal
@@ -17,12 +17,12 @@ COUNT = 4
 TOOLS = ("crop", "jigsaw", "depth")
 RUNS = ("full", "none", "without-crop", "without-jigsaw", "without-depth")
 STOP_S = 60
-# Exit code: the server calls crop where it is left out as well, so that no tool runs there.
+# Exit code: the server also calls crop if it is left out, so no tool runs there.
 LEFT_OUT = 3
 
 
 def ablate_arguments(data: Path, url: str, out: Path, *more: object) -> list[str]:
-    """The words of `hybrid ablate`."""
+    """Return the words of `hybrid ablate`."""
     words = ["ablate", "blink", "--data", data, *MODEL, "--base-url", url, "--backend", "classical", "-o", out]
     return [str(word) for word in (*words, "--tools", ",".join(TOOLS), *more)]
 
@@ -54,10 +54,10 @@ def test_every_run_is_asked_once_with_its_own_menu(data: Path, tmp_path: Path, h
     tools_offered_by = {name: tuple(run["tools_offered"]) for name, run in report["runs"].items()}
     assert tools_offered_by["without-crop"] == ("jigsaw", "depth")
     assert {name: tuple(identity(out / name)["tools_offered"]) for name in tools_offered_by} == tools_offered_by
-    # Everything else of the runs is the same.
+    # Everything else in the runs is the same.
     others = [{**identity(out / name), "tools_offered": None} for name in tools_offered_by]
     assert all(other == others[0] for other in others)
-    # The server asks for crop wherever any tool is offered: two calls of the model, or one where none is.
+    # The server asks for crop if any tool is offered: two calls of the model, or one if none is.
     calls = {name: run["model_calls"] for name, run in report["runs"].items()}
     assert calls == {name: COUNT * (1 if name == "none" else 2) for name in tools_offered_by}
     assert count == sum(calls.values())
@@ -107,8 +107,8 @@ def test_a_budget_is_of_all_runs_together_and_the_same_command_goes_on(
         assert (result.code, result.out) == (3, "")
         assert "stopped with 4 questions open and 4 of 5 runs not started" in result.err
         server.seen.clear()
-        # The full menu takes 8 calls and none 4; of the third run one question (2 calls) is finished. Each asks first
-        # if the model sees, and where it offers tools if it calls them and sees their pictures: 3 + 1 + 3 calls.
+        # The full menu takes 8 calls and none 4; one question of the third run (2 calls) is finished. Each checks if
+        # the model sees, and if it offers tools, if it calls them and sees their pictures: 3 + 1 + 3 calls.
         result = hybrid(*ablate_arguments(data, server.url, out, "--run-max-calls", 21, "--concurrency", 1))
         assert (result.code, len(server.seen)) == (3, 14)
         assert "3 questions open and 2 of 5 runs not started: the budget of 21 model calls is spent" in result.err
@@ -137,7 +137,7 @@ def test_an_ablation_that_is_told_to_stop_goes_on_where_it_was(
         server.latency_s = 0.0
         assert hybrid(*words).code == LEFT_OUT
     open_questions = sum(COUNT - len(value) for value in previous.values())
-    # Of a question in flight what the model had said is known.
+    # The replies received for a question in flight are saved.
     assert 2 * open_questions - 1 <= len(server.seen) - mark <= 2 * open_questions
     assert [len(item) for item in finished(out).values()] == [COUNT] * 5
 

@@ -1,4 +1,4 @@
-"""Broken images and broken tables in every benchmark: each is handled or named, and none costs another question."""
+"""Broken images and broken tables in every benchmark: each is used or named, and none costs another question."""
 
 import json
 import math
@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from hybrid.benchmarks._shared import rows
 from hybrid.core.errors import DataError
 from hybrid.core.images import ImageStore
 from hybrid.core.types import BrokenQuestion, Question
@@ -25,7 +26,7 @@ NUMBERED = tuple(enumerate(NAMES))
 
 
 def read(name: str, folder: Path, store: ImageStore, **selected: str) -> dict[str, Question | BrokenQuestion]:
-    """Every question by id, after the fingerprint over the files that decide them."""
+    """Return every question by id, after computing the fingerprint of the files that define them."""
     benchmark = load("hybrid.benchmarks", name)
     source = mount(benchmark, str(folder), split=None, tasks=(), settings=selected, store=store).source
     fingerprint(benchmark.files(source), source.folder)
@@ -33,7 +34,7 @@ def read(name: str, folder: Path, store: ImageStore, **selected: str) -> dict[st
 
 
 def broken(results: dict[str, Question | BrokenQuestion]) -> dict[str, str]:
-    """Of the broken questions, why, by id; each on one line of bounded length."""
+    """Return reasons of the broken questions by id; each on one line of bounded length."""
     faults = {question.id: question.error for question in results.values() if isinstance(question, BrokenQuestion)}
     assert all("\n" not in fault and len(fault) < 1000 for fault in faults.values())
     return faults
@@ -97,7 +98,7 @@ def mvp_row(number: int) -> dict[str, Any]:
 
 
 def mvp_folder(folder: Path, pictures: Sequence[bytes]) -> Path:
-    """Yes/no questions, one a picture; without the rotations, which other tests have."""
+    """Write yes/no questions, one per picture; without the rotations, which other tests cover."""
     (folder / "Images" / "Single_Images").mkdir(parents=True)
     for number, data in enumerate(pictures):
         (folder / "Images" / "Single_Images" / f"{number}_s.jpg").write_bytes(data)
@@ -107,7 +108,7 @@ def mvp_folder(folder: Path, pictures: Sequence[bytes]) -> Path:
 
 
 def actiview_folder(folder: Path, pictures: Sequence[bytes]) -> Path:
-    """One question a picture, which is each of the seven of its row."""
+    """Write one question per picture, which is each of the seven of its row."""
     (folder / "asset").mkdir(parents=True)
     (folder / "images").mkdir()
     rows = []
@@ -135,7 +136,7 @@ def sap_folder(folder: Path, pictures: Sequence[bytes]) -> Path:
     return folder
 
 
-# For each benchmark the builder of a folder with one question a picture, their ids, and the settings to read it.
+# For each benchmark the builder of a folder with one question per picture, their ids, and the settings to read it.
 MADE: dict[str, tuple[Callable[[Path, Sequence[bytes]], Path], Callable[[int], str], dict[str, str]]] = {
     "blink": (blink_folder, lambda n: f"val_Counting_{n}", {}),
     "hvsbench": (hvs_folder, lambda n: f"Q2_{n}", {}),
@@ -181,6 +182,22 @@ def blink(tmp_path: Path) -> Path:
     return tmp_path / "data"
 
 
+def test_a_file_with_a_row_group_past_the_limit_costs_its_rows(
+    blink: Path, store: ImageStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = blink / "Counting" / "val-0.parquet"
+    table(path, [{**row, "prompt": "A" * 3000} for row in blink_rows("Counting", GOOD)])
+    metadata = pq.ParquetFile(path).metadata
+    largest = max(metadata.row_group(group).total_byte_size for group in range(metadata.num_row_groups))
+    assert len(sound(read("blink", blink, store))) == 12
+    monkeypatch.setattr(rows, "MAX_GROUP_BYTES", largest - 1)
+    results = read("blink", blink, store)
+    assert {identity.split("_")[1] for identity in sound(results)} == {"Spatial"}
+    assert [fault.partition("parquet ")[2] for fault in broken(results).values()] == [
+        f"has a row group of {largest:,} bytes; at most {largest - 1:,} are read: write it with fewer rows in a group"
+    ]
+
+
 def spoil_pages(path: Path, column: str, group: int) -> None:
     """Overwrite every page of a column in a row group (from 0)."""
     metadata = pq.ParquetFile(path).metadata.row_group(group)
@@ -211,7 +228,7 @@ def test_a_page_of_ids_that_does_not_decode_costs_its_rows(blink: Path, store: I
 
 
 def spoilt(kind: str, path: Path) -> None:
-    """One file of a benchmark made unusable."""
+    """Make one file of a benchmark unusable."""
     data = path.read_bytes()
     rows = pq.read_table(path)
     match kind:

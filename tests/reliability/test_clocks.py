@@ -1,4 +1,4 @@
-"""A wall clock that jumps forwards and backwards by up to a year at every look changes no answer and no count."""
+"""A wall clock that jumps by up to a year in either direction at every reading changes no answer and no count."""
 
 import itertools
 import json
@@ -19,7 +19,7 @@ JUMPS_D = (0, 1, -1, 365, -365, 30, -2)
 
 
 def jumping() -> Callable[[], float]:
-    """The wall clock, moved by other days at each look."""
+    """The wall clock, moved by a different number of days at each reading."""
     real, jumps = time.time, itertools.cycle(JUMPS_D)
     return lambda: real() + next(jumps) * DAY_S
 
@@ -33,7 +33,7 @@ def test_a_clock_that_jumps_moves_nothing(
     for name in ("whole", "jumped"):
         with FaultyServer() as server:
             hybrid(*words(questions(COUNT), server.url, tmp_path / name, *more), code=0)
-            # Two requests a question: no timer ran out and nothing was asked again.
+            # Two requests per question: no timer expired and nothing was asked again.
             assert len(server.seen) == 2 * COUNT
         monkeypatch.setattr(time, "time", lambda: next(looks) * 0 + clock())
     jumped = Files(tmp_path / "jumped", "controller")

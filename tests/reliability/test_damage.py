@@ -1,4 +1,4 @@
-"""A damaged folder is mended or refused by name; a disk that is full or read-only costs nothing that was there."""
+"""A damaged folder is repaired or refused by name; a full or read-only disk loses no existing data."""
 
 import ctypes
 import json
@@ -28,7 +28,7 @@ def server() -> Iterator[FaultyServer]:
 def run(
     server: FaultyServer, questions: Questions, hybrid: Command, tmp_path: Path
 ) -> tuple[Files, Callable[..., Ended]]:
-    """A finished run, and the command that continues it with some words more."""
+    """A finished run, and the command that continues it with additional options."""
     files = Files(tmp_path / "run", "mllm")
 
     def again(*more: str) -> Ended:
@@ -161,7 +161,7 @@ def test_a_clock_that_jumps_changes_no_answer(
     files, _ = run
     jumped = Files(tmp_path / "jumped", "mllm")
     real, hours = time.time, iter(range(10**9))
-    # Forward and back by a day at every look: nothing that a run decides may be taken from this clock.
+    # Forward and back by a day at every reading: no decision of a run may use this clock.
     time.time = lambda: real() + 86400 * (-1) ** next(hours)
     try:
         result = hybrid(*words(questions(COUNT), server.url, jumped.path, *MLLM, "--json"))
@@ -194,7 +194,7 @@ def test_a_full_disk_is_one_line_and_what_was_there_stays(
 
 
 def _questions_bytes(hybrid: Command, tmp_path: Path, names: list[str]) -> int:
-    """The size of the run's questions in its folder, in bytes."""
+    """Return the size of the run's questions in its folder, in bytes."""
     place = names.index("--out") + 1
     assert hybrid(*names[:place], tmp_path / "whole", *names[place + 1 :]).code == 0
     return (tmp_path / "whole" / "questions.jsonl").stat().st_size
@@ -202,7 +202,7 @@ def _questions_bytes(hybrid: Command, tmp_path: Path, names: list[str]) -> int:
 
 @contextmanager
 def as_anybody() -> Iterator[None]:
-    """Let permissions of files count for root as well, in this thread and those that it starts."""
+    """Apply permissions of files to root as well, in this thread and those that it starts."""
     if os.geteuid() != 0:
         yield
         return
@@ -225,7 +225,7 @@ def test_a_folder_that_is_read_only_can_be_scored_and_compared_and_is_not_contin
     files, second = run
     expected = hybrid("score", files.path, "--json").out
     other = shutil.copytree(files.path, tmp_path / "other")
-    # Neither a score nor a lock is there to be read: both would have to be written.
+    # There is neither a score nor a lock to read: both would have to be written.
     (files.path / "mllm" / "scores.json").unlink()
     lines = files.attempts.read_bytes().splitlines(keepends=True)
     folders = [path for path in (files.path, *files.path.rglob("*")) if path.is_dir()]

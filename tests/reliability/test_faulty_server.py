@@ -1,4 +1,4 @@
-"""Whatever the server does, every question ends answered or typed as failed, and no more is asked than makes sense."""
+"""Whatever the server does, every question is answered or marked as failed, and requests stay within bounds."""
 
 import asyncio
 import json
@@ -22,11 +22,11 @@ from tests.finished_runs import Command, Ended
 
 COUNT = 40
 IN_FLIGHT = "16"
-# How many requests follow a failed one, where no option says otherwise.
+# Number of retries of a failed request if no option changes it.
 RETRIES = 3
 PATIENT = ("--concurrency", IN_FLIGHT, "--json")
 DOWN_REQUESTS = 200
-# Longer than anything waits for here, however busy the machine is.
+# Longer than any wait here, however busy the machine is.
 PATIENCE_S = 600
 
 
@@ -53,7 +53,7 @@ def test_every_question_ends_answered_or_typed_as_failed(
 
 
 class Gate:
-    """A server that answers nothing before `count` requests wait for it at the same time."""
+    """A server that answers only after `count` requests wait at the same time."""
 
     def __init__(self, count: int) -> None:
         self.asked: Counter[int] = Counter()
@@ -61,7 +61,7 @@ class Gate:
         self._all_here = asyncio.Event()
 
     async def answer(self, _: bytes, body: bytes) -> bytes:
-        """The right answer to the question, once all are here."""
+        """Return the right answer to the question, once all requests have arrived."""
         if (seen := sight(body)) is not None:
             return seen
         (number,) = map(int, set(QUESTION.findall(body)))
@@ -77,9 +77,9 @@ class Gate:
 def test_a_thousand_requests_at_once_are_answered_each_once(
     descriptors: int | None, tmp_path: Path, questions: Questions, process: Callable[..., Process], hybrid: Command
 ) -> None:
-    """`descriptors` is the limit of open files at which the run starts, as many shells have one."""
+    """`descriptors` is the initial limit of open files of the run; many shells have one."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    # The server holds a thousand connections too.
+    # The server also holds a thousand connections.
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 4096), hard))
     count, run = 1000, Files(tmp_path / "run", "mllm")
     before = () if descriptors is None else ("prlimit", f"--nofile={descriptors}:{hard}")
@@ -96,16 +96,16 @@ def test_a_thousand_requests_at_once_are_answered_each_once(
     assert texts == {number: answer_to(number) for number in range(1, count + 1)}
 
 
-# Of the questions. Seven of the ten faults are tried again: 0.35 ** 4 of the calls, two a question, end without a
+# Of the questions. Seven of the ten faults are tried again: 0.35 ** 4 of the calls, two per question, end without a
 # reply: 3 %.
 LOST = 0.08
-# Of one question: a call of a tool, one asked again for its arguments, an answer, one asked again because it was
-# empty, each with its retries, and one in hand for a circuit that opened.
+# For one question: a call of a tool, one repeated for its arguments, an answer, one repeated because it was
+# empty, each with its retries, and one in progress for a circuit that opened.
 MAX_REQUESTS = 5 * (1 + RETRIES)
 
 
 def _check_the_numbers(result: Ended, run: Files, count: int) -> None:
-    """Both denominators, the outcomes, the exit code and the names of what failed."""
+    """Check both denominators, the outcomes, the exit code and the names of failures."""
     report, outcomes = result.report, result.report["outcomes"]
     failed = report["failed"]
     assert report["n"] == count
@@ -120,7 +120,7 @@ def _check_the_numbers(result: Ended, run: Files, count: int) -> None:
         number = int(score["id"].rsplit("_", 1)[1])
         if score["outcome"] == "answered":
             assert answer_to(number) == f"Answer: ({score['answer']})"
-    # A reply that is empty twice is no answer, which counts as wrong here.
+    # A reply that is empty twice is not an answer, which counts as wrong here.
     right = sum(score["correct"] for score in scores if score["outcome"] == "answered")
     assert report["metrics"]["accuracy_micro"] == pytest.approx(right / (count - failed))
     if failed:
@@ -130,7 +130,7 @@ def _check_the_numbers(result: Ended, run: Files, count: int) -> None:
 def test_questions_that_always_fail_cost_themselves_and_are_asked_with_longer_and_longer_pauses(
     tmp_path: Path, questions: Questions, hybrid: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # A tenth of the pauses that a run makes.
+    # A tenth of the pauses of a run.
     assert Backoff().base_s == 0.5
     monkeypatch.setattr("hybrid.models.caller.Backoff", partial(Backoff, base_s=0.05))
     run, failing = Files(tmp_path / "run", "mllm"), (5, 6)
@@ -143,7 +143,7 @@ def test_questions_that_always_fail_cost_themselves_and_are_asked_with_longer_an
         assert set(request.values()) == {1, 1 + RETRIES}
         pauses = [_pauses(server, number) for number in failing]
         for output in pauses:
-            # Each twice as long as the one before, and between half and one and a half times that.
+            # Each is twice as long as the previous one, times a factor between half and one and a half.
             assert all(pause >= least for pause, least in zip(output, (0.025, 0.05, 0.1), strict=True))
         for number in failing:
             assert f"failed: val_Spatial_Relation_{number} (mllm): " in result.err
@@ -153,7 +153,7 @@ def test_questions_that_always_fail_cost_themselves_and_are_asked_with_longer_an
 
 
 def _pauses(server: FaultyServer, number: int) -> list[float]:
-    """Seconds between the requests of a question; a busy machine makes them longer, never shorter than the pauses."""
+    """Return seconds between the requests of a question; a busy machine makes them longer, never shorter."""
     times = [seen.at for seen in server.seen if seen.request.question == number]
     return [after - previous for previous, after in pairwise(times)]
 
@@ -198,14 +198,14 @@ def test_an_empty_account_stops_at_once_and_keeps_what_is_answered(
         result = hybrid(*arguments, code=3)
         assert "the account is out of credit or quota: top it up" in result.err
         assert "Traceback" not in result.err
-        # Every other question is answered where the refused one does not end the run.
+        # Every other question is answered if the refused one does not end the run.
         assert len(server.asked()) < COUNT
         paid = {number for number in server.asked() if number != 3}
         server.plan, mark = only({}), len(server.seen)
         assert hybrid(*arguments).code == 0
     second = server.asked(mark)
     assert 3 in second
-    # What was in flight when the run ended may be asked again: one question besides the refused one.
+    # Requests in flight at the end of the run may be sent again: one question besides the refused one.
     assert len(paid & set(second)) <= 1
     assert sum(number >= 0 for number in paid | set(second)) == COUNT
 
@@ -253,7 +253,7 @@ def test_a_server_that_goes_away_and_comes_back_costs_no_question(
         def go_and_return() -> None:
             server.wait_for(count // 2)
             server.stop()
-            # Calls wait, and one has looked whether it is back.
+            # Calls wait, and one has checked whether it is back.
             tried_in_vain.wait(PATIENCE_S)
             time.sleep(away_s)
             server.start()
@@ -265,7 +265,7 @@ def test_a_server_that_goes_away_and_comes_back_costs_no_question(
     assert tried_in_vain.is_set()
     assert result.code == 0
     assert result.report["outcomes"] == {"answered": count}
-    # Each request in flight when it went is sent again, and those that look whether it is back are few.
+    # Each request in flight when it went down is sent again, and few check whether it is back.
     assert len(server.seen) <= 2 * count + 2 * int(IN_FLIGHT)
 
 

@@ -1,4 +1,4 @@
-"""A tool that hangs, crashes, exits or answers nonsense costs its own question at most, and never the run."""
+"""A tool that hangs, crashes, exits or returns nonsense costs at most its own question, and never the run."""
 
 import json
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from runs import Files, Process, Questions, number_of, words
 from tests.finished_runs import Command
 from tests.tool_source import tool_source
 
-# Running time of a question, after which a tool that hangs is given up: many times what a question takes on a busy
+# Time limit of a question, after which a hanging tool is stopped: many times what a question takes on a busy
 # machine, and less than the 30 s after which a silent worker is killed.
 BUDGET_S = "20"
 HEAD = """import ctypes
@@ -72,9 +72,9 @@ ONE_BY_ONE = (*WELL, *ENDING, *NONSENSE, "nan data", "surrogate", *WELL, "hang",
     ("does", "in_flight"),
     [
         (ONE_BY_ONE, 4),
-        # As many hang from the start as small machines have cores, all others in flight.
+        # As many hang from the start as small machines have cores, with all others in flight.
         pytest.param(("hang", "hang", *4 * WELL), 64, marks=pytest.mark.slow),
-        # It keeps the interpreter to itself, so that nothing else in its process moves.
+        # It holds the interpreter, so nothing else in its process runs.
         pytest.param((*WELL, "hold", *WELL), 4, marks=pytest.mark.slow),
     ],
 )

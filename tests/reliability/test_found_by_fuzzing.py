@@ -1,4 +1,4 @@
-"""Defects that fuzzing has found, each with the input that it found it with or a smaller one."""
+"""Defects found by fuzzing, each with its input or a smaller one."""
 
 from pathlib import Path
 

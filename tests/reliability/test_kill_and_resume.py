@@ -14,7 +14,7 @@ from runs import CONTROLLER, Files, Process, Questions, number_of, words
 from tests.finished_runs import Command
 
 IN_FLIGHT = 16
-# Longer than a worker takes between two requests, on a busy machine too.
+# Longer than a worker takes between two requests, even on a busy machine.
 STILL_S = 3.0
 
 
@@ -30,7 +30,7 @@ def test_a_killed_run_goes_on_as_if_nothing_had_been(
     ends: list[tuple[int, set[int]]] = []
     with FaultyServer(latency_s=0.02) as server:
         for place in range(kills):
-            # Two requests a question: the moments are spread over the run, each random within its part of it.
+            # Two requests per question: the kills are spread over the run, each at random within its part.
             moment = int(0.95 * 2 * count * (place + moments.random()) / kills)
             running = process(words(data, server.url, run.path, *values))
             server.wait_for(max(moment, len(server.seen) + 1))
@@ -41,7 +41,7 @@ def test_a_killed_run_goes_on_as_if_nothing_had_been(
     assert run.finished() == set(range(1, count + 1))
     for mark, finished in ends:
         assert not finished & set(server.asked(mark)), "a finished question was asked again"
-    # What was in flight at a kill is asked once more, and nothing else is.
+    # Requests in flight at a kill are sent once more, and no others.
     assert len(server.seen) <= 2 * count + kills * IN_FLIGHT
     assert run.scores == Files(tmp_path / "whole", "controller").scores
 
@@ -51,7 +51,7 @@ def test_a_killed_run_goes_on_as_if_nothing_had_been(
 def test_a_killed_run_of_ray_workers_asks_nothing_more_and_goes_on_here(
     tmp_path: Path, questions: Questions, hybrid: Command, process: Callable[..., Process]
 ) -> None:
-    """Its workers end with it: a request that nobody waits for would be paid."""
+    """Its workers end with it: a request without a receiver would still be paid."""
     pytest.importorskip("ray", reason="the extra `ray` is not installed")
     count, values = 60, (*CONTROLLER, "--concurrency", str(IN_FLIGHT))
     with FaultyServer() as server:
@@ -70,12 +70,12 @@ def test_a_killed_run_of_ray_workers_asks_nothing_more_and_goes_on_here(
         assert not finished & set(server.asked(request)), "a finished question was asked again"
     assert run.finished() == set(range(1, count + 1))
     assert run.scores == Files(tmp_path / "whole", "controller").scores
-    # What is in flight at a kill, and what workers hold ready for it.
+    # Requests in flight at a kill, and those that workers hold ready.
     assert len(server.seen) <= 2 * count + 2 * 2 * IN_FLIGHT
 
 
 def wait_until_still(server: FaultyServer) -> int:
-    """The number of requests when a second has passed without another one."""
+    """Return the number of requests after `STILL_S` seconds without a new one."""
     seen = -1
     while len(server.seen) != seen:
         seen = len(server.seen)
@@ -88,7 +88,7 @@ def wait_until_still(server: FaultyServer) -> int:
 def test_a_killed_run_of_weights_in_this_process_goes_on(
     tmp_path: Path, questions: Questions, process: Callable[..., Process]
 ) -> None:
-    """A model without a server: what it has finished is kept, each question once."""
+    """A model without a server: finished answers are kept, each question once."""
     pytest.importorskip("torch", reason="the extra `local` is not installed")
     from bench._tiny_qwen import teach
 
@@ -101,8 +101,8 @@ def test_a_killed_run_of_weights_in_this_process_goes_on(
         str(questions(count)),
         "--model",
         f"hf:{weights}",
-        "--model-arg",
-        "max_tokens=8",
+        "--max-tokens",
+        "8",
     ]
     values += ["--solver", "mllm", "--concurrency", "2", "--out"]
     killed, full = Files(tmp_path / "killed", "mllm"), Files(tmp_path / "whole", "mllm")

@@ -1,4 +1,4 @@
-"""A run that is told to stop says how it goes on, and one folder belongs to one process at a time."""
+"""A stopped run says how to resume it, and one folder belongs to one process at a time."""
 
 import json
 import re
@@ -48,7 +48,7 @@ def test_a_run_that_is_told_to_stop_keeps_what_it_has_and_says_how_to_go_on(
         hybrid(*arguments, code=0)
     assert run.finished() == set(range(1, COUNT + 1))
     assert not finished & set(server.asked(mark))
-    # Nothing is paid for twice: replies in flight were waited for, and kept.
+    # Nothing is paid for twice: replies in flight were awaited and saved.
     assert set(server.asked().values()) == {1}
     assert f"ended by {number.name}" in (run.path / "log.txt").read_text()
 

@@ -15,7 +15,7 @@ LINE = BREAKS.splitlines().index('        raise LookupError("no such shelf")') +
 
 @pytest.fixture(autouse=True)
 def tools_as_they_were(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Folders that a command looks in are known to it alone."""
+    """Only a command itself knows the folders that it searches."""
     import tools
 
     monkeypatch.setattr(tools, "__path__", list(tools.__path__))

@@ -1,4 +1,4 @@
-"""Tools come, go and change while a run is unfinished: only those that the run offers or uses keep it from going on."""
+"""Tools that are added, removed or changed during an unfinished run: only tools that it offers or uses stop it."""
 
 import os
 import shutil
@@ -20,7 +20,7 @@ return [Evidence(f"The image is {share:.0%} WORD.", {"share_0_1": share}, 1.0) f
 
 @dataclass(frozen=True)
 class Checkout:
-    """A copy of the checkout's tools beside the rest of it, a folder of own tools, and a run of both."""
+    """A copy of the checkout's tools with the rest of it, a folder of own tools, and a run of both."""
 
     path: Path
     own: Path
@@ -28,7 +28,7 @@ class Checkout:
     told: list[str]
 
     def ask(self, limit: int) -> "subprocess.CompletedProcess[str]":
-        """The command of the run, for so many questions, in a process that has read no tool yet."""
+        """Run the command for this many questions, in a process that has read no tool yet."""
         environment = {**os.environ, "PYTHONPATH": str(self.path)}
         return subprocess.run(
             [sys.executable, "-m", "hybrid", *self.told, "--limit", str(limit)],
@@ -47,7 +47,7 @@ def write(folder: Path, word: str, white: str = "255") -> None:
 
 @pytest.fixture
 def checkout(tmp_path: Path, questions: Questions) -> Iterator[Checkout]:
-    """Offered are crop, of the checkout, and brightness, from outside, which the model calls."""
+    """It offers crop, from the checkout, and brightness, from outside, which the model calls."""
     path, current = tmp_path / "checkout", tmp_path / "own"
     shutil.copytree(ROOT / "tools", path / "tools", ignore=shutil.ignore_patterns("__pycache__"))
     for room in ("hybrid", "graphs", "baselines"):
@@ -68,7 +68,7 @@ def test_only_tools_in_use_keep_a_run_from_going_on(checkout: Checkout) -> None:
     answered = (checkout.run.path / "controller" / "attempts.jsonl").read_text()
     assert "bright." in answered, "the tool from outside has answered"
 
-    # In the checkout and outside: tools come, change and go.
+    # In the checkout and outside: tools are added, changed and removed.
     write(checkout.own, "gray")
     (checkout.own / "darkness.py").write_text(
         tool_source("darkness", SHADE.replace("WORD", "dark").replace("255", "256"))

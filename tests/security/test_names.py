@@ -1,7 +1,7 @@
-"""A model reaches images by their names and nothing else: no path, no URL, whatever it writes wherever it may write.
+"""A model reaches images only by their names: no path and no URL, whatever it writes in any field.
 
-Python tells an audit hook of each file that is opened and each address that is connected to; a name that no sound code
-would ever open is planted in everything that a model, a data set or a tool's text may say.
+Python reports to an audit hook each file that is opened and each address that is connected to; a name that no correct
+code would open is planted in every text of a model, a data set or a tool.
 """
 
 import socket
@@ -45,7 +45,7 @@ _watching = [False]
 
 
 def _audit(event: str, arguments: tuple[Any, ...]) -> None:
-    # At the end of the interpreter the names of this module are gone.
+    # When the interpreter exits, the names of this module are gone.
     if not _watching or not _watching[0]:
         return
     if event in ("open", "socket.connect", "socket.getaddrinfo", "subprocess.Popen", "os.system", "exec"):
@@ -59,7 +59,7 @@ sys.addaudithook(_audit)
 
 @contextmanager
 def touched() -> Iterator[list[str]]:
-    """Files opened under the planted name, and connections and processes started."""
+    """Record opened files with the planted name, and started connections and processes."""
     _touched.clear()
     _watching[0] = True
     try:
@@ -107,7 +107,7 @@ ODD_TOOLS = (
 
 @pytest.mark.parametrize("name", [*HOSTILE, *ODD_TOOLS])
 def test_a_tool_has_no_other_name_than_its_own_and_nothing_else_is_imported(name: str) -> None:
-    names("tools")  # imports the package, whose files are looked through
+    names("tools")  # imports the package, whose files are searched
     values = set(sys.modules)
     with touched() as seen, pytest.raises(ToolError) as text:
         find_tool(name)
@@ -163,7 +163,7 @@ def test_what_a_tool_reads_in_a_picture_is_text(store: ImageStore, fakes: Any, t
 
 
 def test_a_reference_holds_no_path() -> None:
-    """A name stands for a hash, and a hash is no path (`tests/hybrid/serving/test_cache.py` has more)."""
+    """A name stands for a hash, and a hash is not a path (`tests/hybrid/serving/test_cache.py` has more)."""
     for text in HOSTILE:
         with pytest.raises(ValueError, match="is not the sha256"):
             ImageRef("img:1", StoredImage(text, 1, 1, "image/png"))

@@ -1,7 +1,7 @@
-"""Pages that we write show what others say as text, whatever it is, and let a browser run nothing.
+"""Pages that we write show foreign text as text and let a browser run nothing.
 
-Every field of the gallery that somebody else fills holds something hostile; what a browser makes of the page is read
-with the parser of the standard library.
+Every field of the gallery with foreign content holds a hostile text; the parser of the standard library shows
+what a browser makes of the page.
 """
 
 import base64
@@ -117,7 +117,7 @@ def test_the_policy_lets_nothing_run_and_nothing_load_from_elsewhere() -> None:
         "base-uri": "'none'",
         "form-action": "'none'",
     }
-    # A policy holds for what comes after it.
+    # A policy applies to what comes after it.
     assert text.index("Content-Security-Policy") < text.index("<style>")
     assert "style=" not in text
 
@@ -129,7 +129,7 @@ def test_names_of_files_are_text_and_never_names_of_files_of_ours(tmp_path: Path
     names = ["<script>alert(1)<script>.png", "\u202egnp.png", "a\nb.png", "-o.png", "' onerror='x.png", "bad\udcff.png"]
     for name in names:
         (folder / name).write_bytes(b"no image")
-    # The first of them is one, so that a picture of it is written.
+    # The first of them is an image, so that a picture of it is written.
     (folder / min(names)).write_bytes(fakes.encoded(fakes.pixels(1, (80, 60))))
     outside = tmp_path / "outside"
     outside.write_bytes(b"precious")

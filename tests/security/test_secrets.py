@@ -1,8 +1,8 @@
-"""No key is in anything that a run leaves behind or shows, however it was given and whatever the server does with it.
+"""No key is in any file or output of a run, however it was given and whatever the server does with it.
 
-A real run over a socket, as a user starts it. The server, which is also the proxy, gives back all that it was sent: in
-the bodies of errors, in replies, in headers. Then every file under the run folder and `HYBRID_HOME`, stdout and stderr
-are searched for each secret in each form.
+A real run over a socket, as a user starts it. The server, which is also the proxy, returns everything that it
+received: in the bodies of errors, in replies, in headers. Then every file under the run folder and `HYBRID_HOME`,
+stdout and stderr are searched for each secret in each form.
 """
 
 import base64
@@ -38,7 +38,7 @@ HEADER = "zq90-header-0123456789"
 
 @dataclass
 class Echo:
-    """A server and proxy on 127.0.0.1 that gives back what it was sent; `statuses` in turn, the last for ever."""
+    """A server and proxy on 127.0.0.1 that returns what it receives; `statuses` in turn, the last one repeatedly."""
 
     statuses: list[int]
     asked: list[str] = field(default_factory=list)
@@ -77,7 +77,7 @@ def echo() -> Iterator[Echo]:
 
 @dataclass(frozen=True)
 class Place:
-    """Where a run is made: its data, its folder, its environment."""
+    """Environment of a run: its data, its folder, its variables."""
 
     data: Path
     out: Path
@@ -125,7 +125,7 @@ def run(place: Place, *words: object, login: bool = False) -> "subprocess.Comple
 
 
 def forms(secret: str) -> list[str]:
-    """Forms of a secret that a person would look for, written by other means than those that redact."""
+    """Forms of a secret that a person would look for, computed by other means than the redaction."""
     basic = [base64.b64encode(f"{user}:{secret}".encode()).decode()[8:-4] for user in ("m", "me", "you", secret)]
     return [
         secret,
@@ -138,7 +138,7 @@ def forms(secret: str) -> list[str]:
 
 
 def left_behind(place: Place, *result: "subprocess.CompletedProcess[str]", **more: str) -> list[str]:
-    """One line for each secret in each file or stream that holds it."""
+    """Return one line for each secret in each file or stream that contains it."""
     texts = {f"{name} of command {number}": text for number, item in enumerate(result) for name, text in _streams(item)}
     for root in (place.out, Path(place.environment["HYBRID_HOME"])):
         for path in (path for path in root.rglob("*") if path.is_file()):
@@ -153,7 +153,7 @@ def left_behind(place: Place, *result: "subprocess.CompletedProcess[str]", **mor
 
 
 def nothing_in(names: list[str]) -> None:
-    """Fails with all that was found, one a line."""
+    """Fail with all secrets found, one per line."""
     assert not names, "\n".join(names)
 
 
@@ -163,10 +163,10 @@ def _streams(finished: "subprocess.CompletedProcess[str]") -> list[tuple[str, st
 
 def test_a_run_with_replies_and_errors_that_hold_every_key(place: Place, echo: Echo) -> None:
     echo.statuses[:] = [200, 500, 200, 400, 500, 500, 200]
-    # What it gives back of its tools looks like calls that it left in the text.
+    # The returned tools look like calls that were left in the text.
     result = run(place, "--solver", "mllm", "--solver", "controller", "--allow", "toolless", "--json")
     scored = hybrid(place, "score", place.out, "--json")
-    # Else there was nothing to be found.
+    # Otherwise there was nothing to find.
     sent = "".join(echo.asked)
     reached = {name for name, secret in SECRETS.items() if secret in sent or quote(secret, safe="") in sent}
     assert reached >= {"key of the environment", "path of the base URL", "extra_body", "default_query", "proxy"}
@@ -190,7 +190,7 @@ def test_a_dry_run_shows_no_key(place: Place) -> None:
 
 
 def test_a_header_is_refused_or_not_shown(place: Place, echo: Echo) -> None:
-    """`default_headers` may be refused, as secrets belong in the environment: not by printing what was given."""
+    """`default_headers` may be refused, as secrets belong in the environment: the message must not print its value."""
     words = ("--model-arg", "default_headers=" + json.dumps({"x-auth": HEADER}), "--solver", "mllm")
     result = run(place, *words)
     nothing_in(left_behind(place, result, header=HEADER))

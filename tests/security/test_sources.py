@@ -1,7 +1,7 @@
-"""No code of ours can run what data says: read from the source, file by file.
+"""No code of ours can run data: checked in the source, file by file.
 
-Unpickling, `eval`, YAML objects, a shell and code out of checkpoints are found by their calls, not by words, so that a
-new file with one of them fails here whatever it is named.
+Unpickling, `eval`, YAML objects, a shell and code from checkpoints are detected by their calls, not by words, so a
+new file with one of them fails here whatever its name is.
 """
 
 import ast
@@ -19,7 +19,7 @@ SHELLS = ("os.system", "os.popen", "subprocess.getoutput", "subprocess.getstatus
 
 
 def suspicious(source: str) -> list[str]:
-    """Places in a source that could run data, as `line: what`."""
+    """Return places in a source that could run data, as `line: what`."""
     rows: list[tuple[int, str]] = []
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import | ast.ImportFrom):
@@ -30,7 +30,7 @@ def suspicious(source: str) -> list[str]:
     return [f"{line}: {what}" for line, what in sorted(rows)]
 
 
-# Of YAML they make texts, lists and maps, whatever the data name.
+# From YAML they make texts, lists and maps, whatever the data name.
 TEXTS_ALONE = ("yaml.BaseLoader", "yaml.CBaseLoader if yaml.__with_libyaml__ else yaml.BaseLoader")
 
 
@@ -62,7 +62,7 @@ def _faults_of(call: ast.Call) -> list[str]:
     return wrong
 
 
-# The one place: a fork of this process, with which no other shares the socket, hands over what it read.
+# The only place: a fork of this process, the only other user of the socket, sends what it read.
 OWN_FORK = ("hybrid/running/forked.py", "import pickle")
 
 

@@ -1,4 +1,4 @@
-"""A folder of weights is data: nothing in it leads out of it or runs."""
+"""A folder of weights is data: nothing in it leads outside of it or runs."""
 
 import json
 import os
@@ -16,7 +16,7 @@ from tests.tables import cases
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A small safetensors file and a configuration."""
+    """Return a small safetensors file and a configuration."""
     import torch
     from safetensors.torch import save_file
 

@@ -1,4 +1,4 @@
-"""Tiny checkpoints with random weights in the real format, so that learned backends run their true path offline."""
+"""Tiny checkpoints with random weights in the real format, so that learned backends run their real path offline."""
 
 import functools
 from pathlib import Path
@@ -13,7 +13,7 @@ NETWORKS = frozenset({"depth_checkpoint", "things_checkpoint"})
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what asks for one of them `system`, but for the contract, which asks for it by backend."""
+    """Mark tests that use one of them `system`, except the contract, which selects it by backend."""
     for item in items:
         if item.path.name != "test_contract.py" and not NETWORKS.isdisjoint(getattr(item, "fixturenames", ())):
             item.add_marker("system")
@@ -34,5 +34,5 @@ def things_checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Checkpoints:
 
 @pytest.fixture(scope="session")
 def depth_checkpoint(things_checkpoint: Checkpoints) -> Checkpoints:
-    """As `things_checkpoint`, by family of depth networks."""
+    """Like `things_checkpoint`, by family of depth networks."""
     return things_checkpoint

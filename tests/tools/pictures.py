@@ -1,4 +1,4 @@
-"""Pictures for the tests of tools, and what the tool `markers` finds in them."""
+"""Pictures for the tests of tools, and the output of the tool `markers` for them."""
 
 from typing import Any
 
@@ -12,19 +12,19 @@ READ: dict[tuple[bytes, str], Finding] = {}
 
 
 def picture(height: int = 90, width: int = 120, seed: int = 0) -> Pixels:
-    """Noise of every colour, (height, width, 3)."""
+    """Return noise of every colour, (height, width, 3)."""
     return np.random.default_rng(seed).integers(0, 256, (height, width, 3)).astype(np.uint8)
 
 
 def scene(height: int = 90, width: int = 120, seed: int = 0) -> Pixels:
-    """Noise of every colour that is dark in its upper left quarter, so that the picture shows something."""
+    """Return noise of every colour that is dark in its upper left quarter, so that the picture shows something."""
     pixels = picture(height, width, seed)
     pixels[: height // 2, : width // 2] //= 4
     return pixels
 
 
 def markers(pixels: Pixels, **args: Any) -> Finding:
-    """The markers tool's finding, looked for once in a picture."""
+    """Return the markers tool's output, computed once per picture."""
     key = pixels.tobytes(), repr(args)
     if key not in READ:
         tool = load("tools", "markers")

@@ -1,4 +1,4 @@
-"""A run of the specialist, without weights unless they are given, from its configuration to its last question."""
+"""A run of the specialist, by default without weights, from its configuration to its last question."""
 
 import asyncio
 from pathlib import Path
@@ -10,7 +10,7 @@ from hybrid.running.run import ask_run
 
 
 def specialist_run(benchmark: str, folder: Path, **changes: Any) -> ResolvedRun:
-    """The run, asked to its end in a folder; `changes` are fields of `RunConfig`."""
+    """Return the run, asked to its end in a folder; `changes` are fields of `RunConfig`."""
     options = {"data": "sample", "service": ServiceOptions("classical"), "out": folder / "run", **changes}
     plan = prepare(RunConfig(benchmark, ("specialist",), **options))
     assert not asyncio.run(ask_run(plan, lambda *_: None))

@@ -1,4 +1,4 @@
-"""Attributes: what scores say, and SigLIP and CLIP through their processors."""
+"""Attributes: the text from scores, and SigLIP and CLIP through their processors."""
 
 import numpy as np
 import pytest

@@ -1,8 +1,8 @@
 """Numbers of the table "What networks are shown" in docs/specialists.md, row by row.
 
-test_authors_inputs.toml has a row for each network: the picture's size, what the network is shown, and how. A picture
-of noise, of which every change of size, padding, mean, deviation, interpolation or smoothing alters most pixels, goes
-through the tool's own preparation and through the steps of the row.
+test_authors_inputs.toml has a row for each network: the picture's size, the network's input, and how it is made. A
+picture of noise, in which every change of size, padding, mean, deviation, interpolation or smoothing alters most
+pixels, goes through the tool's own preparation and through the steps of the row.
 """
 
 import json
@@ -52,13 +52,13 @@ Levels = npt.NDArray[np.float64]
 
 
 def noise(height: int, width: int) -> Pixels:
-    """Cells of 2 px in random colours: bicubic, bilinear and unsmoothed scaling differ by tens of levels."""
+    """Return cells of 2 px in random colours: bicubic, bilinear and unsmoothed scaling differ by tens of levels."""
     small = np.random.default_rng(0).integers(20, 236, ((height + 1) // 2, (width + 1) // 2, 3))
     return small.repeat(2, axis=0).repeat(2, axis=1)[:height, :width].astype(np.uint8)
 
 
 def scaled(pixels: Levels, size: Sequence[int], method: str) -> Levels:
-    """An image (h, w, 3), 0..255, at `size` (H, W), channel by channel, without rounding between."""
+    """Return an image (h, w, 3), 0..255, at `size` (H, W), channel by channel, without intermediate rounding."""
     import torch
 
     height, width = size
@@ -84,7 +84,7 @@ def scaled(pixels: Levels, size: Sequence[int], method: str) -> Levels:
 
 
 def by_the_row(row: dict[str, Any], pixels: Pixels, seen: Sequence[int]) -> Levels:
-    """What the network is shown by the numbers of a row, (h, w, 3) in levels of 255."""
+    """Return the network's input by the numbers of a row, (h, w, 3) in levels of 255."""
     limit = row.get("limit", max(pixels.shape))
     factor = min(1.0, limit / max(pixels.shape[:2]))
     values = pixels.astype(np.float64)
@@ -117,7 +117,7 @@ Prepared = tuple[Any, Any, Callable[[], Any]]
 
 
 def prepared_by(tool: str, folder: Path, pixels: Pixels) -> Prepared:
-    """Of a tool: its model, the tensor (1, C, h, w) that it makes of a picture, and a call that runs the network."""
+    """A tool's model, the tensor (1, C, h, w) that it makes from a picture, and a call that runs the network."""
     if tool == "depth":
         depth = DepthModel(str(folder), "cpu")
         image = depth.prepare(pixels)
@@ -168,7 +168,7 @@ def with_processor(folder: Path, settings: dict[str, Any], target: Path) -> Path
 
 
 def shown_by(row: dict[str, Any], checkpoints: Checkpoints, pixels: Pixels, target: Path) -> Any:
-    """The tensor (1, C, h, w) that the tool of a row makes of a picture."""
+    """Return the tensor (1, C, h, w) that the tool of a row makes from a picture."""
     if row["tool"] == "aliked or disk":
         return local_input(pixels)
     if row["tool"] == "loftr":
@@ -194,7 +194,7 @@ def shown_by(row: dict[str, Any], checkpoints: Checkpoints, pixels: Pixels, targ
 
 
 def joined(values: Any, shape: Any, side: int) -> Any:
-    """A picture (1, 3, h, w) from its patches (1, n, side * side * 3), of which `shape` are rows and columns."""
+    """Return a picture (1, 3, h, w) from its patches (1, n, side * side * 3), of which `shape` are rows and columns."""
     rows, columns = (int(count) for count in shape)
     patches = values[0, : rows * columns].reshape(rows, columns, side, side, 3)
     return patches.permute(4, 0, 2, 1, 3).reshape(1, 3, rows * side, columns * side)
@@ -280,7 +280,7 @@ def test_extractors_keep_as_many_points_as_the_page_says():
 
 
 def row_of(name: str) -> str:
-    """The row of the page's table that begins with a name."""
+    """Return the row of the page's table that begins with a name."""
     section = PAGE.split("## What networks are shown")[1].split("\n## ")[0]
     rows = [line for line in section.splitlines() if line.startswith(f"| {name}")]
     assert len(rows) == 1, f"docs/specialists.md has {len(rows)} rows of {name}"
@@ -293,7 +293,7 @@ def test_the_page_states_the_numbers_of_a_row(name: str):
     _, _, _, our_rule, source = cells
     for stated in ROWS[name]["stated"]:
         assert stated in our_rule, (name, stated)
-    # A repository at a commit, or the words that nobody read it.
+    # A repository at a commit, or the statement that it was not read.
     assert re.search(r"[\w.-]+/[\w.-]+@[0-9a-f]{7} `", source) or "authors' code not read" in source
 
 

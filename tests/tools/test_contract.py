@@ -1,6 +1,6 @@
-"""The contract of every tool, over every file of `tools/`: weight-free backends, and learned ones on tiny checkpoints.
+"""The contract of every tool, for every file of `tools/`: weight-free backends, and learned ones on tiny checkpoints.
 
-What that is stands in `hybrid/serving/contract.py`, which `hybrid tools check NAME --contract` asks of tools elsewhere.
+`hybrid/serving/contract.py` defines it; `hybrid tools check NAME --contract` applies it to external tools.
 """
 
 import json
@@ -33,7 +33,7 @@ from tools.detection.models import Detection
 
 PLACES: tuple[dict[str, Json], ...] = stored(__file__, "PLACES")
 BOXES: tuple[dict[str, Json], ...] = stored(__file__, "BOXES")
-# Arguments of a plain call; a tool that is not named is called without any.
+# Arguments of a simple call; other tools are called without any.
 ASKED: Mapping[str, dict[str, Json]] = {
     "attributes": {"texts": ["a red ball", "a blue ball"]},
     "correspondence": {"point": PLACES[0], "candidates": PLACES},
@@ -80,7 +80,7 @@ def odd_images(stored: ImageStore) -> Mapping[str, StoredImage]:
 
 @pytest.fixture(scope="module")
 def weights(depth_checkpoint: Checkpoints, things_checkpoint: Checkpoints) -> Callable[[str], dict[str, str]]:
-    """The tiny checkpoints of one tool, with that of the detector where it needs one."""
+    """The tiny checkpoints of one tool, with the detector's if it needs one."""
 
     def get(name: str) -> dict[str, str]:
         if name == "depth":
@@ -94,7 +94,7 @@ def weights(depth_checkpoint: Checkpoints, things_checkpoint: Checkpoints) -> Ca
 
 
 class OneLook(CachedTools):
-    """Looks for marks in a picture once for all tools that need them; every other call computes."""
+    """Computes the marks of a picture once for all tools that need them; every other call computes."""
 
     found: ClassVar[dict[tuple[str, str], Finding]] = {}
 
@@ -113,7 +113,7 @@ class OneLook(CachedTools):
 def services(
     stored: ImageStore, weights: Callable[[str], dict[str, str]]
 ) -> Iterator[Callable[[str, str], CachedTools]]:
-    """One service a backend; no cache, so that every call computes."""
+    """Return one service per backend; no cache, so that every call computes."""
     mapping: dict[tuple[str, str], CachedTools] = {}
 
     def get(name: str, kind: str) -> CachedTools:
@@ -131,7 +131,7 @@ def services(
 
 @pytest.fixture(scope="module")
 def answers(services: Callable[[str, str], CachedTools], stored: ImageStore) -> Answers:
-    """The answer of a backend to arguments about images that suit the tool, asked for once."""
+    """Return the answer of a backend about images that suit the tool, computed once."""
     options: dict[str, Finding | ToolError] = {}
 
     async def get(name: str, kind: str, args: Mapping[str, Json]) -> Finding | ToolError:
@@ -147,7 +147,7 @@ def answers(services: Callable[[str, str], CachedTools], stored: ImageStore) -> 
 def draw_images(task: str) -> tuple[Pixels, ...]:
     """The images of a generated question, drawn once for all tests and at half their size, which costs a quarter."""
     images = item(task, 1, 5).images
-    # Half of a puzzle's pieces would no longer fit into half of its picture.
+    # At half the size, a puzzle's pieces would no longer fit half of its picture.
     return images if task == "Jigsaw" else tuple(image[::2, ::2].copy() for image in images)
 
 
@@ -162,7 +162,7 @@ def plain(stored: ImageStore, name: str) -> list[ImageRef]:
 async def ask(
     service: CachedTools, name: str, args: Mapping[str, Json], refs: list[ImageRef], about: str = "a plain image"
 ) -> Finding | ToolError:
-    """A finding or a clear refusal; anything that the service had to wrap fails the test."""
+    """Return an output or a clear refusal; an error that the service had to wrap fails the test."""
     tool: Tool = load("tools", name)
     result: Finding | ToolError
     try:
@@ -306,7 +306,7 @@ async def test_outputs_about_known_images_fit_their_schema(
             try:
                 finding = await service.call(tool, tool.parse(case.args), refs)
             except ToolError as error:
-                # A checkpoint may take no such request, as one for words takes no points.
+                # A checkpoint may not support such a request: one for words takes no points.
                 if error.fault is not Fault.BAD_ARGUMENTS:
                     raise
                 continue
@@ -333,7 +333,7 @@ def _semantic(match: semantic_correspondence.FeatureMatch | None) -> Evidence:
     return semantic_correspondence.report(request, pair, match, grid)
 
 
-# What tools make of the outputs of networks, without a network.
+# Functions of tools for the outputs of networks, without a network.
 LEARNED: Mapping[str, Callable[[], Sequence[Evidence]]] = {
     "detection": lambda: [detection.report(draw_images("Relative_Depth")[0], ("dog",), [], 0.3, ("cat",))],
     "forensics": lambda: [forensics.judge(scores, "") for scores in ((0.5, 0.5), (0.9,), (0.1,), (0.2, 0.7))],
@@ -379,7 +379,7 @@ def test_texts_about_known_answers_are_short(name: str, kind: str, things_checkp
         try:
             (evidence,) = backend.run([Request(case.images, tool.args.model_validate(case.args), case.needs)])
         except ToolError:
-            # A question in words, which this backend does not take.
+            # A question in words, which this backend does not support.
             continue
         asked += 1
         assert text_complaints(evidence.text) == [], check.name

@@ -1,4 +1,4 @@
-"""Correspondence: transfer of a point under known mappings, the choice among candidates, and what cannot be said."""
+"""Correspondence: transfer of a point under known mappings, the choice among candidates, and abstentions."""
 
 from functools import cache
 
@@ -45,7 +45,7 @@ Place = tuple[float, float]
 
 @cache
 def flat_pair(difficulty, answer: int, seed: int = 7) -> tuple[tuple[Pixels, Pixels], Place, Place]:
-    """Two views with marks: REF, and A to D; REF's place in the first and in the second."""
+    """Two views with marks: REF, and A to D; REF's position in the first and in the second."""
     rng = np.random.default_rng(seed)
     pair = warped_pair(rng, SCENE, "planar", difficulty)
     ref, (target_point, *others) = points_of(rng, pair)
@@ -208,7 +208,7 @@ def test_matches_that_do_not_agree_are_neither_drawn_nor_a_place() -> None:
         for x, y in spots:
             cv2.rectangle(pixels, (x - 15, y - 15), (x + 60, y + 20), (0,), -1)
         pixels[270:] = 0
-        # Nothing is drawn but the points asked for, their names, and the legend below.
+        # Only the requested points, their names, and the legend below are drawn.
         assert (picture.pixels[pixels > 0] == 128).all()
 
 

@@ -1,4 +1,4 @@
-"""Crop: exact regions, grids, sheets; where every crop came from."""
+"""Crop: exact regions, grids, sheets; and the origin of every crop."""
 
 import subprocess
 import sys

@@ -65,7 +65,7 @@ def test_arguments_of_another_form_are_refused(bad: dict):
 @pytest.mark.system
 @pytest.mark.shared_data
 def test_photographs_without_marks_have_no_points(shared_data: Path):
-    # Rings without a letter are seen on these.
+    # Rings without a letter are detected on these.
     values = {"val_Spatial_Relation_143", "val_Spatial_Relation_63", "val_Spatial_Relation_47"}
     rows = [
         row
@@ -195,7 +195,7 @@ def test_the_learned_backend_answers_through_the_real_processor(depth_checkpoint
 def test_metric_checkpoints_give_metres_and_nearness_falls_with_them(depth_checkpoint: Checkpoints, family: str):
     (result,) = started(depth_checkpoint(family)).run([Request((picture(80, 100, seed=8),), PAIR)])
     first, second = result.data["points"]
-    # An untrained network may see a plane: its depths then differ by less than nearness resolves.
+    # An untrained network may output a plane: its depths then differ by less than the resolution of nearness.
     assert (first["depth_m"] - second["depth_m"]) * (first["depth_0_1"] - second["depth_0_1"]) <= 0
     assert " m" in result.text.splitlines()[-1]
 
@@ -265,7 +265,7 @@ def test_published_items(shared_data: Path):
     rows = pq.read_table(shared_data / "blink" / "Relative_Depth" / "val-00000-of-00001.parquet").to_pylist()
     cv2.setNumThreads(1)
     points, results = 0.0, []
-    # The bench prints the number of all 62.
+    # The bench prints the number for all 62.
     for row in (rows := rows[::3]):
         result = ask_marked(decode(row["image_1"]["bytes"], row["idx"]))
         right = result.data["nearer"] == row["answer"][1]

@@ -1,4 +1,4 @@
-"""Depth networks: which of them predict metres, and where their maps lie on the picture."""
+"""Depth networks: which of them predict metres, and how their maps align with the picture."""
 
 import dataclasses
 import itertools
@@ -18,7 +18,7 @@ METRES = stored(__file__, "METRES")
 
 @pytest.mark.parametrize(("family", "metres"), METRES.items())
 def test_what_a_head_predicts_is_read_from_its_configuration(depth_checkpoint: Checkpoints, family: str, metres: bool):
-    """Larger is nearer in every map, so a head that predicts metres is turned.
+    """Larger is nearer in every map, so the output of a head that predicts metres is inverted.
 
     Inverse depth: Depth Anything V2 (`DepthAnythingV2.forward`), DPT whatever it was finetuned on (`DPTDepthModel` of
     isl-org/DPT has `invert` outside of the head). Metres: Depth Anything V2 metric (`max_depth * depth` in
@@ -95,7 +95,7 @@ def test_no_value_leaves_the_range_of_the_network_at_a_step(depth_checkpoint: Ch
 def test_a_map_is_enlarged_with_corners_or_edges_on_each_other_as_by_its_authors(
     depth_checkpoint: Checkpoints, family: str
 ):
-    """Corners on corners keeps the outermost steps of a ramp, edges on edges begins with half a step of the input."""
+    """Aligned corners keep the outermost steps of a ramp; aligned edges begin with half a step of the input."""
     model = DepthModel(str(depth_checkpoint(family)), "cpu")
     model._border = lambda side: 0  # type: ignore[method-assign]
     ramp = torch.arange(1.0, 5.0)[None, None].expand(1, 4, 4)
@@ -125,7 +125,7 @@ def test_depth_anything_sees_at_least_its_authors_size(
     """`Resize` with lower_bound in depth_anything_v2/util/transform.py of the authors."""
     assert lower_bound_size(size, (518, 518), 14) == seen
     model = DepthModel(str(depth_checkpoint("depth_anything")), "cpu")
-    # The tiny checkpoint sees 70 px where the real one sees 518.
+    # The tiny checkpoint's input is 70 px, the real one's 518.
     prepared = model.prepare(np.zeros((*size, 3), np.uint8))
     assert prepared.values.shape[-2:] == lower_bound_size(size, (70, 70), 14)
     assert min(prepared.values.shape[-2:]) >= 70

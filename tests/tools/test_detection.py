@@ -39,7 +39,7 @@ def test_boxes_lie_inside_of_the_image_best_first(rows: list[tuple[float, ...]])
         assert 0 <= value.box.y0 < value.box.y1 <= 480
 
 
-# Corners of a grid, so that many boxes are equal, lie within each other or share the overlap that decides.
+# Corners of a grid, so that many boxes are equal, nested or share the overlap that decides.
 CORNER = st.integers(0, 4)
 
 
@@ -126,7 +126,7 @@ def test_boxes_are_those_of_the_librarys_own_decoding(things_checkpoint: Checkpo
     inputs = loaded.processor(
         images=Image.fromarray(pixels), return_tensors="pt", **(prompts if family == "owlv2" else {})
     )
-    # The input itself is another one for two families: test_network_inputs.py.
+    # The input itself differs for two families: test_network_inputs.py.
     inputs = {**inputs, **detector.prepare(pixels, names).image}
     with torch.inference_mode():
         outputs = loaded.model(**inputs)

@@ -106,7 +106,7 @@ def test_community_forensics_has_two_sizes(tmp_path: Path, side: int, short: int
     config = {"model_size": "small", "input_size": side, "patch_size": 16, "freeze_backbone": False}
     (tmp_path / "config.json").write_text(json.dumps(config))
     plan = read_plan(tmp_path, "x")
-    # A ramp over the height: the rows that are cut off say how much of the short side was left.
+    # A ramp over the height: the rows that are cut off show how much of the short side was left.
     ramp = np.repeat(np.linspace(0, 255, short)[:, None], 2 * short, axis=1)
     first, last = prepare(np.stack([ramp] * 3, axis=2).astype(np.uint8), plan)[0, [0, -1], side // 2]
     mean, deviation = IMAGENET[0][0], IMAGENET[1][0]

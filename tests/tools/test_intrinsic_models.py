@@ -82,7 +82,7 @@ def test_tensors_of_another_shape_or_too_many_are_refused(copy: Path):
 
 
 def test_the_names_in_published_files_are_read(model: IntrinsicModel, copy: Path, scene: Pixels):
-    """Files on the hub were saved with older names of the VAE's attention and of the text encoder's tensors."""
+    """Files on the hub use older names of the VAE's attention and of the text encoder's tensors."""
     old = {"to_q": "query", "to_k": "key", "to_v": "value", "to_out.0": "proj_attn"}
 
     def older(key: str) -> str:

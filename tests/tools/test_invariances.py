@@ -1,8 +1,8 @@
-"""What changes of a picture change of an answer: for every tool with a backend that needs no weights.
+"""How changes of a picture change an answer, for every tool with a weight-free backend.
 
-`HOLDS` says of each tool what its answer means, `NOT_BY_NATURE` what a change alters by itself, with the reason: of
-that nothing is claimed. `attributes`, `detection`, `relation`, `localization` and `semantic_correspondence` answer with
-a network, or with what one found.
+`HOLDS` gives the meaning of each tool's answer, `NOT_BY_NATURE` the parts that a change alters by itself, with the
+reason: these are not tested. `attributes`, `detection`, `relation`, `localization` and `semantic_correspondence` need
+a network, or the output of one.
 """
 
 from collections.abc import Callable, Mapping
@@ -26,7 +26,7 @@ from hybrid.tool import Evidence, Pixels, Request
 
 @dataclass(frozen=True)
 class Change:
-    """A change of a picture, and where its points and boxes then lie: `by` times, `off` px further, or mirrored."""
+    """A change of a picture, and the new positions of its points and boxes: `by` times, moved `off` px, or mirrored."""
 
     make: Callable[[Pixels], Pixels]
     by: float = 1.0
@@ -53,12 +53,12 @@ CHANGES: Mapping[str, Change] = {
     "jpeg": Change(compressed(50)),
 }
 PLACE_PX = 4.0
-# How far a place may move, and how much of their union two boxes must share.
+# How far a position may move, and how much of their union two boxes must share.
 SHARE = 0.8
 
 
 class Asked(NamedTuple):
-    """A call whose answer is clear; of its arguments points {x, y} and boxes {x0, y0, x1, y1} move with a picture."""
+    """A call with a clear answer; its points {x, y} and boxes {x0, y0, x1, y1} move with the picture."""
 
     images: tuple[Pixels, ...]
     args: Mapping[str, Any] = {}
@@ -90,7 +90,7 @@ def views() -> tuple[Pixels, ...]:
 
 @cache
 def discs() -> Pixels:
-    """A large red disc and a small grey one on a calm ground."""
+    """Return a large red disc and a small grey one on a calm ground."""
     pixels = np.full((180, 240, 3), (150, 155, 150), np.uint8)
     pixels = cv2.add(pixels, np.random.default_rng(3).integers(0, 9, pixels.shape).astype(np.uint8))
     cv2.circle(pixels, (70, 90), 30, (200, 30, 30), -1, cv2.LINE_AA)
@@ -148,7 +148,7 @@ def box_of(corners: list[float], change: Change, width: int) -> list[float]:
     return [min(x0, x1), y0, max(x0, x1), y1]
 
 
-# What is to stay the same: an answer, or places and boxes in pixels of the first picture.
+# Values that must stay the same: an answer, or positions and boxes in pixels of the first picture.
 HOLDS: Mapping[str, Callable[[Any, Change, int], Any]] = {
     "correspondence": lambda data, *_: data["best"],
     "crop": lambda data, *at: box_of(data["crops"][0]["box_px"], *at),

@@ -19,14 +19,14 @@ from tools.jigsaw.checks import CHECKS
 
 
 def scene(seed: int, height: int, width: int) -> Pixels:
-    """A smooth coloured picture with fine texture."""
+    """Return a smooth coloured picture with fine texture."""
     rng = np.random.default_rng(seed)
     coarse = cv2.resize(rng.uniform(40, 215, (5, 6, 3)), (width, height), interpolation=cv2.INTER_CUBIC)
     return np.clip(coarse + rng.normal(0, 3, (height, width, 3)), 0, 255).astype(np.uint8)
 
 
 def puzzle(seed: int, height: int = 48, width: int = 64, count: int = 3, right: int = 1) -> tuple[Pixels, ...]:
-    """Reference with its lower-right quarter black, then `count` candidates; `right` (from 0) is the true one."""
+    """Return a reference with a black lower-right quarter, then `count` candidates; `right` (from 0) is true."""
     full = scene(seed, 2 * height, 2 * width)
     pieces = [scene(1000 + seed * 10 + n, height, width) for n in range(count)]
     pieces[right] = full[height:, width:].copy()

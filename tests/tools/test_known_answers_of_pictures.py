@@ -1,6 +1,6 @@
-"""Known answers fail what is wrong with a sound network: colours, statistics, places, scale, what belongs together.
+"""Known answers detect defects around a sound network: colours, statistics, positions, scale, pairing.
 
-Where trained weights cannot be had, a sound network is one that says what is true of the drawn picture.
+Trained weights are not available here, so a sound network is one that returns the truth about the drawn picture.
 """
 
 from collections.abc import Callable
@@ -32,7 +32,7 @@ Warp = Callable[[Pixels], Pixels]
 
 
 def moved(across: float = 0.0, down: float = 0.0, scale: float = 1.0) -> Warp:
-    """A picture or a map whose contents lie elsewhere, or at another scale."""
+    """Return a picture or a map whose contents are moved or scaled."""
     matrix = np.array([[scale, 0, across], [0, scale, down]])
 
     def warp(values: Pixels) -> Pixels:
@@ -61,12 +61,12 @@ misplaced = pytest.mark.parametrize(
 
 @lru_cache
 def check_case(tool: str, place: int) -> CheckCase:
-    """A question of a tool, made once."""
+    """Return a question of a tool, made once."""
     return load("tools", tool).checks[place].pose()
 
 
 def missed(tool: str, backend: Any, only: str = "") -> list[str]:
-    """Errors in the answers to the questions whose names hold some words."""
+    """Return errors in the answers to the questions whose names contain some words."""
     args = load("tools", tool).args
     values = [check_case(tool, place) for place, check in enumerate(load("tools", tool).checks) if only in check.name]
     answers = [item.wrong(backend.run([Request(item.images, args.model_validate(item.args))])[0]) for item in values]
@@ -74,7 +74,7 @@ def missed(tool: str, backend: Any, only: str = "") -> list[str]:
 
 
 def depth(warp: Warp) -> Rendered:
-    """The true depth of the scenes whose edges are asked about, as a map that may lie elsewhere."""
+    """Return the true depth of the scenes with edges, as a map that may be shifted."""
     backend = Rendered([depth_item(index) for index in (1, 8, 10)], warp)
     backend.setup("cpu", None)
     return backend
@@ -98,7 +98,7 @@ def test_inverse_depth_read_as_metres_fails():
 
 
 class Misplacing(GrabCut):
-    """The weight-free backend on pictures whose contents lie elsewhere."""
+    """The weight-free backend on pictures whose contents are moved."""
 
     def __init__(self, warp: Warp) -> None:
         self._warp = warp
@@ -114,7 +114,7 @@ def test_a_mask_that_lies_elsewhere_fails(warp: Warp):
 
 
 def signs(number: int, across: float = 0.0, larger: float = 1.0, about_itself: float = 1.0) -> str | None:
-    """Errors in the boxes of the signs of a scene, moved by pixels, scaled with the picture, or grown."""
+    """Return errors in the boxes of a scene's signs, moved by pixels, scaled with the picture, or enlarged."""
     _, scale, sample = SCENES[number]
     rows = []
     for box in street(scale, sample)[1]:
@@ -135,7 +135,7 @@ def test_signs_are_found_where_they_are_and_in_their_size(number: int):
 
 
 class TrueAlbedo:
-    """Instead of a network: the flat paints of the drawn pictures, which may lie elsewhere."""
+    """A replacement for a network: the flat colours of the drawn pictures, possibly moved."""
 
     version = "true"
 
@@ -166,7 +166,7 @@ def rapid() -> LearnedOcr:
 
 
 class Misreading:
-    """The package's reader, of which what is given to it or what it gives is changed."""
+    """The package's reader with a changed input or output."""
 
     version = "changed"
 
@@ -197,7 +197,7 @@ def shuffled(lines: list[TextLine]) -> list[TextLine]:
 
 @pytest.fixture(scope="module")
 def three_lines(rapid: LearnedOcr) -> list[TextLine]:
-    """Lines that the package reads on the page of three lines, which are right."""
+    """Return lines that the package reads on the page of three lines, which are right."""
     backend = LearnedOcr()
     read: list[list[TextLine]] = []
     backend._model = Misreading(rapid.model, lambda lines: read.append(lines) or lines)
@@ -206,7 +206,7 @@ def three_lines(rapid: LearnedOcr) -> list[TextLine]:
 
 
 class Remembering:
-    """Instead of a reader: gives the same lines for every picture."""
+    """A replacement for a reader: returns the same lines for every picture."""
 
     version = "remembered"
 
@@ -233,7 +233,7 @@ def test_lines_that_lie_elsewhere_fail(three_lines: list[TextLine], lines: Calla
 @pytest.mark.system
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_a_finder_of_lines_without_training_finds_no_word(rapid: LearnedOcr, seed: int):
-    """Its map of text is noise, whatever the picture; the reader behind it is the sound one."""
+    """Its map of text is noise for every picture; the reader after it is the sound one."""
     finder = rapid.model._engine.text_det
     sound = finder.session
     rng = np.random.default_rng(seed)
@@ -245,7 +245,7 @@ def test_a_finder_of_lines_without_training_finds_no_word(rapid: LearnedOcr, see
 
 
 def seen(tool: str, backend: Any) -> list[str]:
-    """Errors in the pictures that reach the networks of a backend; at least one is checked."""
+    """Return errors in the pictures that reach the networks of a backend; at least one is checked."""
     probe = run_probes(load("tools", tool), backend)
     assert probe
     return [str(item.wrong) for item in probe if item.wrong is not None]
@@ -254,7 +254,7 @@ def seen(tool: str, backend: Any) -> list[str]:
 @pytest.mark.system
 def test_rapidocr_gets_its_pictures_as_it_was_trained(rapid: LearnedOcr, monkeypatch: pytest.MonkeyPatch):
     assert seen("ocr", rapid) == []
-    # A mistake is told by the small chart alone.
+    # Only the small chart reveals a mistake.
     monkeypatch.setattr(input_check, "SIZES", input_check.SIZES[:1])
     backend = LearnedOcr()
     backend._networks = rapid.networks

@@ -51,7 +51,7 @@ def test_generated_boxes_are_found_with_their_letters() -> None:
 
 
 def box_errors(sample: Sequence[LabelledBox], marks: Marks) -> list[float]:
-    """Largest distance of a side for each drawn box, in pixels; infinite where it was not found in its colour."""
+    """Return the largest distance of a side for each drawn box, in pixels; infinite if its colour was not found."""
     mapping = {(mark.label, mark.color): mark.box_px for mark in marks.boxes}
     rows = [(mapping.get((item.label, item.color)), item.box) for item in sample]
     return [
@@ -208,7 +208,7 @@ def test_both_marks_of_real_depth_items(shared_data: Path) -> None:
         assert all(mark.confidence >= 0.75 for mark in (a, b)), row["idx"]
         remaining += a.x < b.x
         assert all(red_share(pixels, mark) >= 0.75 for mark in (a, b)), row["idx"]
-    # DIW's same-row pairs always have A on the left; the other pairs have it there half the time.
+    # DIW's same-row pairs always have A on the left; the other pairs half of the time.
     assert remaining >= len(rows) / 2
 
 
@@ -230,7 +230,7 @@ def test_photographs_without_marks_hold_none_that_is_sure(shared_data: Path) -> 
 
 
 def red_share(pixels: np.ndarray, mark: PointMark) -> float:
-    """Part of the visible circle of radius 5 px round a mark that is redder than green and blue."""
+    """Return the visible part of the circle of radius 5 px around a mark that is redder than green and blue."""
     angles = np.arange(24) * (2 * np.pi / 24)
     columns = np.rint(mark.x + 5 * np.cos(angles)).astype(int)
     rows = np.rint(mark.y + 5 * np.sin(angles)).astype(int)
@@ -247,7 +247,7 @@ def test_a_grey_ring_that_does_not_show_lies_from_its_letter_as_the_other_one_do
     by_label = {mark.label: mark for mark in marks_from(locate(pixels, MarkersArgs(labels=("A", "B"))).data).points}
     assert (by_label["B"].x, by_label["B"].y) == pytest.approx((180, 150), abs=1)
     assert UNSURE <= by_label["B"].confidence <= COMPANION < by_label["A"].confidence
-    # A letter below its ring, as there is no room above: the other one's is above.
+    # A letter below its ring, as there is no room above; the other letter is above.
     plain[0:60] = 76
     pixels = grey(draw_marks(plain, [Point(60, 80, "A"), Point(180, 16, "B")]))
     marks = marks_from(locate(pixels, MarkersArgs(labels=("A", "B"))).data).points
@@ -257,7 +257,7 @@ def test_a_grey_ring_that_does_not_show_lies_from_its_letter_as_the_other_one_do
 def test_a_ring_on_the_other_side_of_its_letter_than_the_other_one_is_none() -> None:
     plain = np.full((220, 260, 3), 200, np.uint8)
     plain[110:150, 160:200] = 76
-    # The letter of B is as far below this ring as it is above the one that does not show.
+    # The letter of B is as far below this ring as it is above the one that is not visible.
     decoy = Point(180, 83)
     pixels = grey(draw_marks(plain, [Point(60, 130, "A"), Point(180, 130, "B"), decoy]))
     by_label = {mark.label: mark for mark in marks_from(locate(pixels, MarkersArgs(labels=("A", "B"))).data).points}
@@ -270,7 +270,7 @@ def test_a_ring_whose_letter_would_show_gets_no_label_by_elimination() -> None:
     args = MarkersArgs(labels=("A", "B"))
     for ring, by_label in ((Point(180, 130), {"B"}), (Point(180, 20), {"A", "B"})):
         marks = marks_from(locate(grey(draw_marks(plain, [Point(60, 130, "B"), ring])), args).data).points
-        # At the upper border the letter may be cut to less than what can be read.
+        # At the upper border the letter may be too cut off to be read.
         assert {mark.label for mark in marks} == by_label
 
 

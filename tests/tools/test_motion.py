@@ -1,4 +1,4 @@
-"""Motion: the side of the second camera on generated orbits and from exact points, and when nothing can be said."""
+"""Motion: the side of the second camera on generated orbits and from exact points, and abstentions."""
 
 from functools import cache
 
@@ -37,7 +37,7 @@ def ask(*images: Pixels, **args: object) -> Evidence:
 
 
 def exact(first: Camera, second: Camera, seed: int, count: int = 150, noise: float = 0.0) -> Matches:
-    """Points of a cloud around the target as two cameras see them, in pixels."""
+    """Return points of a cloud around the target as two cameras see them, in pixels."""
     rng = np.random.default_rng(seed)
     cloud = rng.uniform((-1.5, -1.5, 0), (1.5, 2.5, 2), (count, 3))
     seen = [camera.project(cloud)[:, :2] + rng.normal(0, noise, (count, 2)) for camera in (first, second)]
@@ -129,14 +129,14 @@ def test_a_direction_that_is_sure_is_said_though_the_side_is_not(along: tuple[fl
 
 
 def cloud(depth_px: float, seed: int = 2, count: int = 200) -> np.ndarray:
-    """Points (N, 2) of the first view beside those of a second that goes 40 to 40 + `depth_px` px to the right."""
+    """Return points (N, 2) of the first view and of a second that moves 40 to 40 + `depth_px` px to the right."""
     rng = np.random.default_rng(seed)
     first = rng.uniform((60, 20), (620, 460), (count, 2))
     return np.stack([first, first - np.stack([40 + rng.uniform(0, depth_px, count), np.zeros(count)], axis=1)])
 
 
 def solve_motion(first: np.ndarray, second: np.ndarray, noise: float = 0.4) -> Evidence:
-    """The finding on matches between two grey pictures."""
+    """Return the output for matches between two grey pictures."""
     still = np.full((*SIZE, 3), 90, np.uint8)
     request = Request((still, still), MotionArgs())
     off = np.random.default_rng(9).normal(0, noise, (2, *first.shape))

@@ -1,7 +1,7 @@
-"""Inputs of each network: the tensor that the checkpoint's own processor makes of the picture, prompts to scale.
+"""Inputs of each network: the tensor that the checkpoint's own processor makes of the picture, with scaled prompts.
 
-Pictures have three channels of their own levels, so that swapped channels, a mean or deviation left out and an inverted
-picture change the tensor by far more than what is allowed.
+Pictures have three channels with different levels, so that swapped channels, a missing mean or deviation and an
+inverted picture change the tensor by far more than the tolerance.
 """
 
 import math
@@ -40,7 +40,7 @@ def picture(height: int, width: int) -> Pixels:
 
 @contextmanager
 def reaching(network: Any) -> Iterator[list[dict[str, Any]]]:
-    """The arguments by name of every call of a torch module, the unnamed ones as their number."""
+    """Record the arguments of every call of a torch module by name, unnamed ones by number."""
     seen: list[dict[str, Any]] = []
 
     def keep(module: Any, unnamed: tuple[Any, ...], mapping: dict[str, Any]) -> None:
@@ -55,19 +55,19 @@ def reaching(network: Any) -> Iterator[list[dict[str, Any]]]:
 
 
 def apart(result: Any, expected: Any) -> float:
-    """The greatest difference of two tensors; infinite where their shapes differ."""
+    """Return the greatest difference of two tensors; infinite if their shapes differ."""
     result, expected = np.asarray(result, np.float64), np.asarray(expected, np.float64)
     return float(np.abs(result - expected).max()) if result.shape == expected.shape else math.inf
 
 
 def processed(folder: Path, pixels: Pixels) -> Any:
-    """The tensor that the processor of a checkpoint, read anew from its folder, makes of a picture."""
+    """Return the tensor that the processor of a checkpoint, loaded again from its folder, makes of a picture."""
     from transformers import AutoImageProcessor
 
     return AutoImageProcessor.from_pretrained(folder)(Image.fromarray(pixels), return_tensors="pt").pixel_values
 
 
-# Of two tensors that are computed in the same way.
+# Tolerance for two tensors that are computed in the same way.
 EXACT = 1e-5
 
 
@@ -114,7 +114,7 @@ def test_owlv2_enlarges_as_its_processor_does(side: int):
     enlarged = enlarge(processor, square)
     assert (enlarged.shape, enlarged.dtype) == (expected.shape, expected.dtype)
     assert float((enlarged - expected).abs().max()) <= 1e-3
-    # What is reduced is smoothed first, and another processor has another way.
+    # Reduced pictures are smoothed first, and another processor does it differently.
     assert not enlarges(processor, np.zeros((961, 961, 3), np.uint8))
     assert not enlarges(Owlv2ImageProcessor(do_normalize=False), square)
 
@@ -167,7 +167,7 @@ def test_paddle_finds_and_reads_lines_in_its_processors_pictures(things_checkpoi
         model.read(pixels)
     pixel_values = finder.processor(Image.fromarray(pixels), return_tensors="pt").pixel_values
     assert apart(finds[0]["pixel_values"], pixel_values) <= EXACT
-    # This finder says that there is text everywhere.
+    # This finder reports text everywhere.
     pixel_values = reader.processor(Image.fromarray(pixels), return_tensors="pt").pixel_values
     assert apart(reads[0]["pixel_values"], pixel_values) <= 0.05
 

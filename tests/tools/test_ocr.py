@@ -187,13 +187,13 @@ def test_words_that_stand_upside_down_are_read_from_the_lower_right():
     values = [row._replace(turned=True) for row in page]
     assert [row.text for row in reading_order(values)] == ["A", "B", "C", "D"]
     assert [row.text for row in reading_order(page)] == ["D", "C", "B", "A"]
-    # One row of a page, and one word that the classifier took for turned.
+    # One row of a page, and one word that the classifier took for rotated.
     assert [row.text for row in reading_order([*page[:2], *values[2:]])] == ["D", "C", "A", "B"]
     doubtful = [line("FIRST", 0, 90), line("6", 100, 130, is_turned=True), line("LAST", 150, 240)]
     assert [row.text for row in reading_order(doubtful)] == ["FIRST", "6", "LAST"]
 
 
-# From pixels of a page of 500 x 200 to those of the page turned: text runs downwards, upwards, or upside down.
+# From pixels of a page of 500 x 200 to those of the rotated page: text runs downwards, upwards, or upside down.
 TURNS = {
     "downwards": (lambda box: Box(200 - box.y1, box.x0, 200 - box.y0, box.x1), False),
     "upwards": (lambda box: Box(box.y0, 500 - box.x1, box.y1, 500 - box.x0), True),
@@ -212,7 +212,7 @@ def test_a_turned_page_is_read_in_its_own_order(turn: str):
     turned = [row._replace(box=move(row.box), turned=upside_down) for row in page]
     texts = ["HARBOUR", "GATE 14", "PLATFORM 9", "1", "DEPARTURES"]
     for lines in (turned, turned[::-1]):
-        # The second of the overlapping boxes holds a digit of the first, too.
+        # The second of the overlapping boxes also contains a digit of the first.
         ordered = drop_repeats(reading_order(lines))
         assert [row.text for row in ordered] == texts
         assert [row.box for row in ordered if row.text != "1"] == [move(row.box) for row in page if row.text != "91"]
@@ -226,7 +226,7 @@ def test_a_turned_page_is_read_in_its_own_order(turn: str):
         ([("123", 0, 60), ("345", 40, 100)], ["123", "45"]),
         ([("123", 0, 60), ("2345", 20, 100)], ["123", "45"]),
         ([("AB 1", 0, 80), ("1", 60, 80)], ["AB 1"]),
-        # Margins overlap, the digit stands there twice.
+        # Margins overlap, so the digit occurs twice.
         ([("122", 0, 60), ("234", 52, 112)], ["122", "234"]),
         ([("122", 0, 60), ("234", 64, 124)], ["122", "234"]),
         # Read differently: both stay.
@@ -236,7 +236,7 @@ def test_a_turned_page_is_read_in_its_own_order(turn: str):
 )
 def test_a_digit_in_two_overlapping_boxes_is_read_once(lines: list[tuple[str, float, float]], texts: list[str]):
     assert [row.text for row in drop_repeats([line(*row) for row in lines])] == texts
-    # Upside down, with the first word on the right; and on another row nothing is dropped.
+    # Upside down, with the first word on the right; on another row nothing is dropped.
     values = [line(text, 200 - x1, 200 - x0, is_turned=True) for text, x0, x1 in lines]
     assert [row.text for row in drop_repeats(values)] == texts
     items = [line(text, x0, x1, 40 * place) for place, (text, x0, x1) in enumerate(lines)]
@@ -258,7 +258,7 @@ def test_the_package_reads_a_page_the_same_whichever_way_it_is_turned():
 
 @pytest.mark.system
 def test_the_package_finds_faint_text():
-    """Words 8 levels brighter than their background; with the package's own mean and deviation none is found."""
+    """Words 8 levels brighter than their background; none is found with the package's own mean and deviation."""
     pytest.importorskip("rapidocr")
     page = np.full((200, 640, 3), 128, np.uint8)
     words = ("MARKET", "GARDEN")

@@ -1,6 +1,6 @@
-"""Schemas sent to a model match the arguments that a tool takes: calls are made from the schema and nothing else.
+"""Schemas for models match the arguments that a tool accepts: calls are made only from the schema.
 
-Bounds are read out of the descriptions, as a model has to. What no schema of one argument says is in `CROSS_FIELD`.
+Bounds are read from the descriptions, as a model has to do. `CROSS_FIELD` has what no schema of one argument says.
 """
 
 import re
@@ -33,12 +33,12 @@ CROSS_FIELD: Mapping[str, Callable[[Mapping[str, Any]], bool]] = {
     ),
     "segmentation": lambda args: bool(args.get("points") or "box" in args) != ("words" in args),
 }
-# Items of a list that may be empty, as no schema says how many it may hold.
+# Items of a list that may be empty: no schema says how many it may have.
 LONG = 2
 
 
 def bounds(node: Mapping[str, Any]) -> dict[str, float]:
-    """The limits in words at the end of a description: `low` and `high` are taken, `over` and `under` are not."""
+    """Return limits in words at the end of a description: `low` and `high` are accepted, `over` and `under` not."""
     text = node.get("description", "")
     message = text.rpartition("(")[2].removesuffix(")") if text.endswith(")") else text
     results: dict[str, float] = {}
@@ -78,7 +78,7 @@ def objects(node: Mapping[str, Any]) -> st.SearchStrategy[Any]:
 
 
 def values(node: Mapping[str, Any]) -> st.SearchStrategy[Any]:
-    """Values that fit the schema of one argument."""
+    """Return values that fit the schema of one argument."""
     if "enum" in node:
         return st.sampled_from(node["enum"])
     if node["type"] in ("number", "integer"):
@@ -95,7 +95,7 @@ def values(node: Mapping[str, Any]) -> st.SearchStrategy[Any]:
 
 
 def filled(node: Mapping[str, Any]) -> st.SearchStrategy[dict[str, Any]]:
-    """Objects with what is required and some of the rest."""
+    """Return objects with the required fields and some of the others."""
     required = node.get("required", [])
     by_value = {name: values(field) for name, field in node["properties"].items()}
     return st.fixed_dictionaries(
@@ -110,7 +110,7 @@ def offered_schema(name: str) -> Mapping[str, Any]:
 
 
 def own(name: str) -> dict[str, Any]:
-    """The parameters without those that name images."""
+    """Return the parameters without those that name images."""
     parameters = offered_schema(name)
     fields = {key: node for key, node in parameters["properties"].items() if key not in (IMAGE, IMAGES)}
     return {"properties": fields, "required": [key for key in parameters["required"] if key in fields]}
@@ -129,7 +129,7 @@ def refused(tool: Tool, args: Mapping[str, Any]) -> bool:
 
 
 def places(node: Mapping[str, Any], path: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], Any]]:
-    """Every schema inside of one, with the way to it; the first item stands for those of an array."""
+    """Return every nested schema, with its path; the first item stands for those of an array."""
     for key, field in node.get("properties", {}).items():
         yield (*path, key), field
         yield from places(field, (*path, key))
@@ -139,7 +139,7 @@ def places(node: Mapping[str, Any], path: tuple[str | int, ...] = ()) -> Iterato
 
 
 def invalid_values(node: Mapping[str, Any]) -> list[Any]:
-    """Values that the schema of one argument, with its words, does not allow."""
+    """Return values that the schema of one argument, with its words, does not allow."""
     limits, out = bounds(node), [[[{}]]]
     if "enum" in node:
         out.append("something else")
@@ -157,7 +157,7 @@ def invalid_values(node: Mapping[str, Any]) -> list[Any]:
 
 
 def with_value(args: Any, path: tuple[str | int, ...], value: Any) -> Any:
-    """The arguments with another value in one place."""
+    """Return the arguments with another value at one position."""
     if not path:
         return value
     if isinstance(args, list):
@@ -166,7 +166,7 @@ def with_value(args: Any, path: tuple[str | int, ...], value: Any) -> Any:
 
 
 def example(node: Mapping[str, Any], key: str = "") -> Any:
-    """One value with everything in it that the schema names."""
+    """Return one value with everything that the schema names."""
     if "enum" in node:
         return node["enum"][0]
     if node["type"] in ("number", "integer"):
@@ -182,7 +182,7 @@ def example(node: Mapping[str, Any], key: str = "") -> Any:
 
 
 def alone(name: str, field: str) -> dict[str, Any]:
-    """A call with one argument besides those it needs, each with all that the schema names."""
+    """Return a call with one argument besides those it needs, each with all that the schema names."""
     fields, needed = own(name)["properties"], {"share": ["point"], "away": ["points"]}
     keys = {*own(name)["required"], field, *needed.get(field, [])}
     return {key: example(node) for key, node in fields.items() if key in keys}
@@ -210,12 +210,12 @@ def test_what_is_missing_or_unknown_is_refused(name: str) -> None:
 
 
 def documented_calls() -> Iterator[tuple[str, str]]:
-    """Every call of a tool in the documents and in the docstrings: its name and the JSON of its arguments."""
+    """Return every call of a tool in the documents and in the docstrings: its name and the JSON of its arguments."""
     pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
     for path in [*pages, *sorted((ROOT / "tools").rglob("*.py")), *sorted((ROOT / "hybrid" / "cli").glob("*.py"))]:
         text = path.read_text().replace("\\\n", " ")
         for match in re.finditer(r"tools run (\w+)[^\n`]*?--args ('[^'\n]*')", text):
-            # Tools that a page makes itself; its own test runs the calls of them.
+            # Tools that a page makes itself; a separate test runs their calls.
             if match[1] not in ("tally",):
                 yield match[1], shlex.split(match[2])[0]
         for match in re.finditer(r"--args '(\w+)=(\{[^'\n]*\})'", text):

@@ -1,6 +1,6 @@
-"""Learned backends on `$HYBRID_TEST_DEVICE`: the findings of the CPU, whatever shares a batch, in every precision.
+"""Learned backends on `$HYBRID_TEST_DEVICE`: the outputs of the CPU, for every batch, in every precision.
 
-On the CPU itself the comparison is of batches with calls one by one, and of fewer bits with float32.
+On the CPU itself, batches are compared with single calls, and lower precision with float32.
 """
 
 import asyncio
@@ -43,17 +43,17 @@ FAMILIES = [
     ("scanpath", "clipseg"),
     ("semantic_correspondence", "dinov2"),
 ]
-# Families whose random weights, as transformers draws them, answer nearly one value everywhere.
+# Families whose random weights, as transformers draws them, give nearly the same value everywhere.
 FLAT = frozenset((*(family for name, family in FAMILIES if name == "depth"), "grounding_dino", "sam2", "clipseg"))
 REDUCED = ("depth_anything_v2_small", "siglip2_base", "dinov2_base", "owlv2_base", "vit_small_forensics")
-# Of a finding in float32 on two devices: that of the cards, which is also that of batches.
+# Tolerances of an output in float32 on two devices: those of the cards, which also apply to batches.
 TOLERANCE = 1e-3
 QUESTIONS = 3
 
 
 @pytest.fixture
 def ask_tool(tmp_path: Path) -> Callable[..., list[Finding | BaseException]]:
-    """`found(tool, weights, questions, device)`: the findings of questions asked at once, or `one_by_one`."""
+    """`found(tool, weights, questions, device)`: the outputs of simultaneous questions, or `one_by_one`."""
 
     def ask(
         name: str, weights: Path, request: Sequence[Question], device: str, *, one_by_one: bool = False, **options: Any
@@ -86,7 +86,7 @@ def ask_tool(tmp_path: Path) -> Callable[..., list[Finding | BaseException]]:
 
 def questions(name: str, family: str, count: int = QUESTIONS) -> list[Question]:
     values = [KNOWN[name].make(index, 2000) for index in range(count)]
-    # Detectors that know certain names alone.
+    # Detectors that only know certain names.
     if family in ("rt_detr_v2", "d_fine", "rf_detr"):
         return [replace(item, args={"names": ["dog", "cat"]}) for item in values]
     words = WORDS.get("clipseg_search" if name == "scanpath" else family)
@@ -94,11 +94,11 @@ def questions(name: str, family: str, count: int = QUESTIONS) -> list[Question]:
 
 
 def apart(item: Finding | BaseException, other: Finding | BaseException) -> list[tuple[str, float | None]]:
-    """Fields that are further apart than tolerated, and decisions that are others."""
+    """Return fields that differ beyond the tolerance, and decisions that differ."""
     if isinstance(item, BaseException) or isinstance(other, BaseException):
         return [] if repr(item) == repr(other) else [(f"{item!r} and {other!r}", None)]
     fields = [*differences(item.data, other.data), ("confidence", abs(item.confidence - other.confidence))]
-    # Pixels of a picture some hundred pixels wide: a border of a mask moves by one where a score is the threshold.
+    # Pixels of a picture some hundred pixels wide: a border of a mask moves by one if a score is at the threshold.
     limits = [("area_px", 50), ("_px", 1.5), ("", TOLERANCE)]
     return [
         (path, off)
@@ -108,9 +108,9 @@ def apart(item: Finding | BaseException, other: Finding | BaseException) -> list
 
 
 def spread(weights: Path, into: Path) -> Path:
-    """A copy of a checkpoint whose matrices are drawn so wide that signals keep their size from layer to layer.
+    """Return a copy of a checkpoint with matrices of a scale that keeps signals at their size from layer to layer.
 
-    A flat answer says nothing: two devices, whose sums differ in the seventh digit, order its pixels differently.
+    A flat answer is no evidence: two devices, whose sums differ in the seventh digit, order its pixels differently.
     """
     import torch
     from safetensors.torch import load_file, save_file
@@ -165,7 +165,7 @@ def test_fewer_bits_answer_the_questions_that_float32_answers(
             assert all(math.isfinite(value) and value < 0.1 for value in off), (network, dtype, off)
 
 
-# Of what torch warns while it compiles nothing is ours: on a card that TF32 would be faster.
+# None of torch's warnings while it compiles nothing is ours: on a GPU it says that TF32 would be faster.
 @pytest.mark.filterwarnings("default")
 def test_compiled_networks_answer_as_others(
     card: str,

@@ -1,4 +1,4 @@
-"""Relation: geometry on generated boxes, what depth decides, what is left undecided."""
+"""Relation: geometry on generated boxes, what depth decides, and undecided cases."""
 
 from typing import get_args
 

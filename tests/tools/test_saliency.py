@@ -40,7 +40,7 @@ def test_flat_images_of_any_shape_have_nothing_that_stands_out(shape: tuple[int,
 
 
 def grid(number: int, label: str = "") -> SaliencyArgs:
-    """So many boxes in rows of ten on an image of 60 x 200 px, called A, B, ... or by long names."""
+    """Return this many boxes in rows of ten on an image of 60 x 200 px, called A, B, ... or by long names."""
     corners = [(20 * (place % 10), 20 * (place // 10)) for place in range(number)]
     names = [f"{label}{LETTERS[place % 26]}" for place in range(number)]
     return SaliencyArgs(
@@ -111,14 +111,14 @@ def test_attention_to_artifacts_is_that_of_their_sound_neighbours():
     assert mended[1, 2] == np.median([1, 2, 3, 6, 8, 11, 12, 13])
     attention[1, 2] = mended[1, 2]
     assert np.array_equal(mended, attention)
-    # Three in a corner: the one in it has no sound neighbour next to it.
+    # Three in a corner: the one in it has no sound neighbour.
     lengths[:2, :2] = 3
     assert without_artifacts(np.where(lengths > 2, 900, attention).astype(np.float32), lengths).max() <= 19
 
 
 @pytest.mark.parametrize("family", ["dinov2", "dinov3"])
 def test_the_class_tokens_attention_of_the_last_layer_is_read(things_checkpoint: Checkpoints, family: str) -> None:
-    """Row 0 of the last layer, mean of the heads, without the columns of the class token and the registers."""
+    """Return row 0 of the last layer, mean of the heads, without the columns of the class token and the registers."""
     import torch
 
     from tools.saliency.models import Attention

@@ -1,4 +1,4 @@
-"""The box of a salient thing at full resolution, on pictures of all shapes; where none is clear it is told as about."""
+"""The box of a salient thing at full resolution, on pictures of all shapes; without a clear one it is approximate."""
 
 import cv2
 import numpy as np
@@ -16,7 +16,7 @@ def ask(pixels: Pixels, args: SaliencyArgs | None = None) -> Evidence:
 
 
 def scene(size: tuple[int, int], place: tuple[int, int], radius: int, contrast: int, grain: float = 0) -> Pixels:
-    """A grey disc of (x, y) on grey; `size` is (width, height)."""
+    """Return a grey disc at (x, y) on grey; `size` is (width, height)."""
     canvas = np.full((size[1], size[0], 3), 128, np.float32)
     cv2.circle(canvas, place, radius, (128 + contrast,) * 3, -1)
     canvas += np.random.default_rng(3).normal(0, grain, canvas.shape) if grain else 0

@@ -1,4 +1,4 @@
-"""The second opinion on a jigsaw: asked only where the seams are not decided; DINO on a small checkpoint."""
+"""The second opinion on a jigsaw: used only if the seams do not decide; DINO on a small checkpoint."""
 
 import numpy as np
 import pytest
@@ -27,7 +27,7 @@ from tools.jigsaw import (
 from tools.jigsaw.checks import CHECKS
 
 REFERENCE, *PIECES = CHECKS[-1].pose().images
-# No seam tells these two pieces apart; the second, image 3, has the picture's pattern.
+# No seam distinguishes these two pieces; the second, image 3, has the picture's pattern.
 TIED = (REFERENCE, *PIECES[2:])
 
 
@@ -70,7 +70,7 @@ def test_the_network_is_asked_once_for_each_candidate_of_an_undecided_puzzle_onl
 
 
 def test_whole_seams_need_no_network(backend: SecondOpinion):
-    """Pictures reach it as they should; what lies behind an edge is up to its weights."""
+    """Pictures reach it correctly; what it sees behind an edge depends on its weights."""
     answers = run_checks(TOOL, backend)
     (seen,) = run_probes(TOOL, backend)
     assert seen.wrong is None

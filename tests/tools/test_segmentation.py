@@ -18,7 +18,7 @@ from tools.segmentation.models import MaskOutput, SegmentationPrompt, segmenter
 
 
 def scene(height: int = 120, width: int = 160) -> tuple[Pixels, Box]:
-    """A noisy ground with one blue disc and the disc's box."""
+    """Return a noisy ground with one blue disc, and the disc's box."""
     pixels = np.full((height, width, 3), (170, 150, 120), np.uint8)
     cv2.circle(pixels, (60, 70), 25, (40, 60, 200), cv2.FILLED)
     noise = np.random.default_rng(0).integers(-12, 13, pixels.shape)
@@ -30,7 +30,7 @@ def ask(backend: GrabCut | LearnedSegmentation, pixels: Pixels, **arguments: obj
 
 
 def test_a_mask_that_ends_where_the_search_does_is_said_to():
-    """A bar through the whole picture has no end that could be found."""
+    """A bar through the whole picture has no visible end."""
     pixels = np.full((160, 900, 3), (170, 150, 120), np.uint8)
     pixels[60:100] = (40, 60, 200)
     pixels = np.clip(pixels + np.random.default_rng(0).integers(-12, 13, pixels.shape), 0, 255).astype(np.uint8)
@@ -134,7 +134,7 @@ def test_words_of_sam_3_are_cut_out_as_by_the_library(things_checkpoint: Checkpo
     (output,) = model.predict([model.prepare(pixels, SegmentationPrompt(words="a disc"))])
     mask, score = model.mask(pixels, output)
     full = reference["masks"].amax(dim=0).bool().numpy()
-    # Ours joins the things before it enlarges them: no pixel of theirs is lost by more than the seam between two.
+    # Ours joins the things before it enlarges them: none of their pixels is lost except at the seam between two.
     assert (mask == full).mean() > 0.98
     assert score == pytest.approx(float(reference["scores"].max()), abs=1e-5)
 
@@ -170,7 +170,7 @@ def test_a_mask_is_enlarged_pixel_centre_on_pixel_centre(things_checkpoint: Chec
 
 
 def test_a_mask_by_colour_of_a_large_picture_is_centred_on_the_thing():
-    """Enlarged from the upper left pixels, the edges of a mask would lie off in opposite ways on opposite sides."""
+    """If they were enlarged from the upper left pixels, a mask's opposite edges would be off in opposite directions."""
     pixels = np.full((1200, 1600, 3), (170, 150, 120), np.uint8)
     pixels[301:901, 399:1201] = (40, 60, 200)
     output = ask(GrabCut(), pixels, box={"x0": 399, "y0": 301, "x1": 1201, "y1": 901})

@@ -1,7 +1,7 @@
 """Tiny checkpoints with random weights in the real format, as tiny_checkpoints.toml describes them.
 
-`write("owlv2", folder)` writes one; `conftest.py` makes each once a session. Tokenizers have one token a byte or a
-letter, so that any word can be asked for.
+`write("owlv2", folder)` writes one; `conftest.py` makes each once per session. Tokenizers have one token per byte or
+letter, so that any word can be used.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import pytest
 
 from hybrid.plugins.registry import load
 
-# The folder of a checkpoint by its name, which is written once a session.
+# The folder of a checkpoint by its name, written once per session.
 Checkpoints = Callable[[str], Path]
 CHARACTERS = ["blank", *"0123456789abcdefghijklmnopqrstuvwxyz", " "]
 
@@ -35,7 +35,7 @@ def _merged(mapping: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
 
 
 def _resolve_like(table: dict[str, Any]) -> dict[str, Any]:
-    """A table with what it is like."""
+    """Return a table merged with the one it is based on."""
     if "like" not in table:
         return table
     base: dict[str, Any] = _described()
@@ -86,7 +86,7 @@ TOKENIZERS: Mapping[str, Callable[..., Any]] = {"clip": _clip_tokenizer, "bert":
 
 
 def write(name: str, folder: Path) -> None:
-    """Write a checkpoint of the tables, or of `CODED`, with the weights of one seed."""
+    """Write a checkpoint of the tables, or of `CODED`, with seeded weights."""
     import torch
 
     torch.manual_seed(0)
@@ -136,13 +136,13 @@ def _ocr(folder: Path) -> None:
         backbone.block_configs = [stage[:1] for stage in backbone.block_configs]
         backbone.depths = [1] * len(backbone.block_configs)
     detector = transformers.PPOCRV5MobileDetForObjectDetection(finding)
-    # A random map is 0.5 everywhere, below the score of a line: this one says text everywhere.
+    # A random map is 0.5 everywhere, below the score of a line: this one reports text everywhere.
     torch.nn.init.constant_(detector.head.conv_final.bias, 3.0)
     detector.save_pretrained(folder / "det")
     transformers.PPOCRV5ServerDetImageProcessor().save_pretrained(folder / "det")
     reading.head_out_channels = len(CHARACTERS)
     recogniser = transformers.PPOCRV6TinyRecForTextRecognition(reading)
-    # Likewise: an "a" at every step, where random weights would mostly read nothing.
+    # Likewise: an "a" at every step, because random weights would mostly read nothing.
     torch.nn.init.constant_(recogniser.head.fc2.bias, 0.0)
     recogniser.head.fc2.bias.data[CHARACTERS.index("a")] = 20.0
     recogniser.save_pretrained(folder / "rec")
@@ -176,7 +176,7 @@ def _kornia(folder: Path) -> None:
     save_file(LoFTR(pretrained=None).state_dict(), folder / "loftr.safetensors")
 
 
-# Checkpoints that are no one model with one configuration.
+# Checkpoints that are not one model with one configuration.
 CODED: Mapping[str, Callable[[Path], None]] = {
     "ocr": _ocr,
     "timm_detector": _timm_detector,

@@ -1,4 +1,4 @@
-"""Instead of a depth network: the true inverse depth of rendered scenes, as a map that may be changed."""
+"""A replacement for a depth network: the true inverse depth of rendered scenes, as a map that may be changed."""
 
 from collections.abc import Callable, Sequence
 
@@ -29,7 +29,7 @@ class TrueDepth:
         return [self._change(self._inverse(image.values)) for image in images]
 
     def _inverse(self, pixels: Pixels) -> DepthValues:
-        """Of the scene that a picture shows, at any size."""
+        """Return the depth of the scene that a picture shows, at any size."""
         text = thumbnail(pixels)
         _, depth = min(self._scenes, key=lambda item: float(np.abs(item[0] - text).mean()))
         size = (pixels.shape[1], pixels.shape[0])
@@ -37,7 +37,7 @@ class TrueDepth:
 
 
 class Rendered(LearnedDepth):
-    """The learned backend with everything of its own but the network."""
+    """The learned backend with all its parts except the network."""
 
     def __init__(self, scenes: Sequence[Item], change: Callable[[DepthValues], DepthValues]) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Where training begins: numbers whose tokens are waves, heads that look back."""
+"""Initial weights of training: numbers whose tokens are waves, heads that look back."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The conversations that are learnt: those of true runs, from questions that no sample shows."""
+"""The training conversations: those of real runs, from questions that no sample shows."""
 
 import asyncio
 import json

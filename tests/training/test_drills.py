@@ -1,4 +1,4 @@
-"""Exercises in copying ask for nothing that is not in them."""
+"""Exercises in copying only require what they contain."""
 
 import random
 import re

@@ -1,4 +1,4 @@
-"""Lessons: what of a conversation is learnt with which weight, and which picture tokens are to read as what."""
+"""Lessons: the weight with which each part of a conversation is learnt, and what picture tokens should be read as."""
 
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The policy: the wording picks a call, numbers are copied, a finding's text decides the answer."""
+"""The policy: the wording selects a call, numbers are copied, a tool output's text decides the answer."""
 
 import re
 

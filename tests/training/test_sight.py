@@ -1,4 +1,4 @@
-"""Descriptions that the embedded model learns are true of their pictures: held to the facts of the generators."""
+"""Descriptions that the embedded model learns are true of their pictures: compared with the facts of the generators."""
 
 import io
 

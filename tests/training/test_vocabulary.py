@@ -1,4 +1,4 @@
-"""The tokenizer writes any text, keeps what is copied whole, and its template writes calls that can be read."""
+"""The tokenizer writes any text, keeps copied text intact, and its template writes calls that can be read."""
 
 import json
 import re

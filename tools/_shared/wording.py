@@ -10,7 +10,7 @@ from pathlib import Path
 
 
 def wording_of(module: str) -> tuple[tuple[str, str], ...]:
-    """Return the pairs of phrases of the tool whose module lies in the file."""
+    """Return the pairs of phrases of the tool whose module is in the file."""
     path = Path(module)
     table = path.with_name("wording.tsv") if path.name == "__init__.py" else path.with_suffix(".wording.tsv")
     return (*_pairs(table), *_pairs(Path(__file__).with_suffix(".tsv")))

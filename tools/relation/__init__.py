@@ -65,7 +65,7 @@ class RelationVerdict(NamedTuple):
 
     @property
     def holds(self) -> bool | None:
-        """Whether the relation holds; None when undecided."""
+        """Return whether the relation holds; None if undecided."""
         return None if self.degree is None or abs(self.degree - 0.5) < UNCLEAR else self.degree > 0.5
 
 

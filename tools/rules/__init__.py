@@ -62,7 +62,7 @@ async def _ask_rule(entry: RuleEntry, prompt: Prompt, ctx: SolverContext) -> Spe
     """The answer of one rule. Raises as `ask_specialists`."""
 
     async def call(name: str, images: Sequence[str], args: Mapping[str, Json]) -> Finding:
-        """The context's tools, limited to those of the rule. An oracle's answer ends the rule."""
+        """Return the context's tools, limited to those of the rule. An oracle's answer ends the rule."""
         if name not in entry.rule.tools:
             allowed = ", ".join(entry.rule.tools) or "none"
             raise LookupError(f"the rule for {entry.route!r} asks {name}, and names only {allowed}")

@@ -42,7 +42,7 @@ AROUND_POINT = 0.035
 GROUND_BINS = 12
 # A colour with a smaller share inside the box, by density, starts as background.
 MIN_LIKELY = 0.4
-# A colour with at least this share inside the box also starts as object outside it.
+# A colour with at least this share inside the box is initially object outside of the box too.
 GOES_ON = 0.75
 # Parts of the mask below this fraction of the largest are specks.
 MIN_SHARE = 0.1

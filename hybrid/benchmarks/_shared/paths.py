@@ -23,7 +23,7 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 
 def refused(name: str) -> str | None:
-    """Return why a name cannot be that of a file in a data set, or None if it can; the disk is not read."""
+    """Return why a name cannot be a file name in a data set, or None if it can; the disk is not read."""
     if len(name) > MAX_NAME:
         return f"a name of {len(name):,} characters"
     if any(ord(char) < 32 or 0xD800 <= ord(char) <= 0xDFFF for char in name):

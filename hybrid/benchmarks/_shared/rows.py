@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 
 # More rows than any table here has: a damaged file may claim any number.
 MAX_ROWS = 10_000_000
+# Declared bytes of a row group after decompression. Arrow decompresses a group in memory, where 50 kB may become
+# gigabytes.
+MAX_GROUP_BYTES = 4 * 2**30
 
 # Characters of one text: far more than any question or answer has.
 MAX_TEXT = 200_000
@@ -216,6 +219,13 @@ def opened(folder: Path, path: Path, columns: Sequence[str] = ()) -> Iterator[pq
             raise DataError(f"{path} lacks the column {', '.join(missing)}; it has: {present}")
         if file.metadata.num_rows > MAX_ROWS:
             raise DataError(f"{path} says that it has {file.metadata.num_rows:,} rows; at most {MAX_ROWS:,} are read")
+        groups = (file.metadata.row_group(group) for group in range(file.num_row_groups))
+        largest = max((group.total_byte_size for group in groups), default=0)
+        if largest > MAX_GROUP_BYTES:
+            raise DataError(
+                f"{path} has a row group of {largest:,} bytes; at most {MAX_GROUP_BYTES:,} are read: write it with "
+                "fewer rows in a group"
+            )
         try:
             yield file
         except (pa.ArrowException, *_UNREADABLE) as error:

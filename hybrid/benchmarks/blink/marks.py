@@ -93,7 +93,7 @@ def erase_marks(pixels: Pixels, labels: Sequence[str]) -> UnmarkedImage:
     marks = tuple(by_label[label] for label in labels)
     if hidden := [str(mark.label) for mark in marks if mark.label_box_px is None]:
         raise DataError(f"--setting marks: the letter {', '.join(hidden)} was not found, so it cannot be removed")
-    # The inside of a ring is kept only where it has not taken the ring's colour: for BLINK's rings, nowhere.
+    # The inside of a ring is kept only if it does not have the ring's colour: for BLINK's rings, nowhere.
     return UnmarkedImage(remove_marks(pixels, Marks(located.points), BLEEDS_PX, BLEEDS_PX, 0.0), marks)
 
 

@@ -3,7 +3,7 @@
     evidence: [[40, 30, 90, 80], [12, 15]]                # a box and a point
     evidence: [{"image": 2, "box": [40, 30, 90, 80]}]     # of the second of several pictures
 
-They are in a column, or in a JSON file beside the picture (`evidence_beside: KEY` of a mapping, as V*Bench has them),
+They are in a column, or in a JSON file next to the picture (`evidence_beside: KEY` of a mapping, as V*Bench has them),
 in the frame of the table. No solver gets them; the statistic `places` compares them with the regions of tool calls.
 """
 
@@ -39,14 +39,14 @@ def annotated_places(row: DataRow, columns: Columns, layout: Layout, folder: Pat
         sizes: sizes of the row's pictures; if empty, positions are checked and converted only as far as possible.
 
     Raises:
-        DataError: an annotation that is no box or point, is outside of its picture, or names a missing picture.
+        DataError: an annotation that is not a box or point, is outside of its picture, or names a missing picture.
     """
     written, location = _written(row, columns, layout, folder)
     return tuple(_in_picture(image, place, layout, sizes, location) for image, place in written)
 
 
 def is_ignored(row: DataRow, columns: Columns) -> bool:
-    """Return whether a column that no mapping names holds no numbers, as quotations or a list of sentences do."""
+    """Return whether a column that no mapping names contains no numbers, like quotations or a list of sentences."""
     column = columns.evidence
     value = row.cell(column) if column and "evidence" not in columns.from_mapping else None
     if isinstance(value, str) and (value.strip().startswith("{") or _is_broken_list(value)):
@@ -75,7 +75,7 @@ def _holds_place(value: Any) -> bool:
     if numbers(value):
         return True
     items = parse_list(value) or []
-    # A title with the number of a sentence is no place; a box with a number missing is one, and wrong.
+    # A title with the number of a sentence is not a place; a box with a missing number is one, and invalid.
     return sum(isinstance(item, int | float) for item in items) > 1 or any(map(_holds_place, items))
 
 

@@ -64,7 +64,7 @@ class TableBenchmark(Benchmark):
     def _row_routes(self, source: Source) -> dict[str, None]:
         routes: dict[str, None] = {}
         for path in self.tables(source):
-            # A table that cannot be read is told of when its questions are.
+            # A table that cannot be read is reported when its questions are read.
             with suppress(DataError):
                 by_task = self.reader(source, path).index.routes
                 routes |= dict.fromkeys(route for task in source.tasks for route in by_task.get(task, ()))

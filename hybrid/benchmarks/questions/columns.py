@@ -46,7 +46,7 @@ class Columns:
 
     @property
     def circular(self) -> bool:
-        """Whether ids of a million and more are those of rotations."""
+        """Return whether ids of a million and more belong to rotations."""
         return self.id == CIRCULAR_ID and "id" not in self.from_mapping
 
     @property

@@ -45,7 +45,7 @@ class Question:
     id: str = ""
     kind: str = ""
     task: str = ""
-    # The route of the rules that are asked first; the task where it is empty.
+    # Route of the rules that are used first; the task if it is empty.
     route: str = ""
     hint: str = ""
     tolerance: float | str | None = None

@@ -39,7 +39,7 @@ class Index:
     number: Mapping[int, int]
     # Hash of the question and options of a row whose id may be that of a rotation or its base, by its line.
     content: Mapping[int, int] = field(default_factory=dict)
-    # By task what its rows say in the column `route`.
+    # Values of the column `route` by task.
     routes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property

@@ -138,7 +138,7 @@ def _cells(recipe: Recipe, scene: SampleScene, item: Item, number: int, unit: in
     has_options = bool(choice_columns) and (choice_columns != (question,) or "{choices}" in template)
     (answer,) = layout.columns["answer"]
     if layout.evidence_beside is None:
-        # A column that the data itself lacks: the generated scene knows where the answer shows.
+        # A column that the data itself lacks: the generated scene knows where the answer is visible.
         boxes = [{"image": 1, "box": box} for box in _boxes(recipe, item.evidence)]
         cells[layout.columns.get("evidence", ("evidence",))[0]] = json.dumps(boxes)
     cells[answer] = item.choices[item.answer]

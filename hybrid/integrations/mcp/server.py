@@ -62,7 +62,7 @@ log = logging.getLogger(__name__)
 
 
 def output_schema(tool: Tool) -> dict[str, Any]:
-    """JSON schema of the structured content of a tool, with that of its data where it declares one."""
+    """Return the JSON schema of a tool's structured content, with the schema of its data if it declares one."""
     if tool.output is None:
         return STRUCTURE
     # References of the data's schema are looked up from the root.

@@ -234,7 +234,7 @@ class Batches:
         self._follower.send(batch, now.path, ends_round=ends_round)
 
     def _give(self, call: BatchedCall, reply: Said | None) -> None:
-        """Hand a reply to its call; None if the request was not accepted, so that it is made again unpaid."""
+        """Pass a reply to its call; None if the request was not accepted, so that it is sent again at no cost."""
         self._sent_of.pop(call, None)
         if (ticket := self._waiting.get(call)) is not None:
             ticket.said = self._replies.keep(reply) if reply is not None else None

@@ -19,7 +19,7 @@ from typing import Any, Final
 from hybrid.core.errors import UsageError
 from hybrid.core.types import Json
 
-# What the program decides itself, under the names that the three servers have for it.
+# Options that the program sets itself, under the names of the three servers.
 RESERVED: Final = frozenset(
     {"host", "port", "model", "model-path", "served-model-name", "alias", "hf-repo", "hf", "m", "a", "uds"}
 )
@@ -40,7 +40,7 @@ class ServerKind:
     install: str
     # From the model's name to the words behind the program, without host and port.
     model_words: Callable[[str], list[str]]
-    # The word for the name under which the model is asked.
+    # Argument for the name under which the model is requested.
     name_option: str
     # The words before the model's name if the program is a Python interpreter; empty if the server is not in Python.
     module_words: tuple[str, ...] = ()
@@ -60,7 +60,7 @@ class ServerCommand:
     name: str
     program: str
     arguments: tuple[str, ...]
-    # What a run's identity holds of it: the arguments by name, those of the parser table too.
+    # Part of a run's identity: the arguments by name, including those from the parser table.
     facts: Mapping[str, Json]
 
     def words(self, port: int) -> list[str]:
@@ -69,7 +69,7 @@ class ServerCommand:
 
     @property
     def key(self) -> tuple[str, ...]:
-        """What makes two commands the same server."""
+        """Return the values that identify a server: equal ones mean the same server."""
         return (self.program, *self.arguments)
 
 
@@ -123,7 +123,7 @@ KINDS: Final[Mapping[str, ServerKind]] = {
 
 @dataclass(frozen=True)
 class Parsers:
-    """The parsers of a model family in a server's words; empty where it has none."""
+    """Return the parsers of a model family under the server's names; empty if it has none."""
 
     tools: str = ""
     reasoning: str = ""

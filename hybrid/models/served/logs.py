@@ -1,4 +1,4 @@
-"""Where a server that this program starts writes its log: in the folder of the run that starts it."""
+"""Return the path of a started server's log: in the folder of the run that starts it."""
 
 from __future__ import annotations
 

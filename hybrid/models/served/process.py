@@ -77,7 +77,7 @@ class OwnServer:
         self.log: Path | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._is_ready = False
-        # Runs of one process follow each other, each in an event loop of its own.
+        # Runs of one process follow each other, each in its own event loop.
         self._locks: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakKeyDictionary()
 
     @property

@@ -15,19 +15,19 @@ import subprocess
 import sys
 import threading
 
-# Seconds that a server has to end by itself.
+# Seconds that a server has to stop.
 GRACE_S = 10.0
 
 
 def main(words: list[str]) -> int:
     """Run the command; return its exit code, negative for a signal."""
-    # A session of its own is a group of processes that can be signalled together.
+    # A separate session is a group of processes that can be signalled together.
     process = subprocess.Popen(words, stdin=subprocess.DEVNULL, start_new_session=True)  # noqa: S603
     closed = threading.Event()
 
     def read_to_end() -> None:
         with contextlib.suppress(OSError):
-            # Not `sys.stdin`, whose lock this thread would hold while the interpreter ends.
+            # Not `sys.stdin`: this thread would hold its lock while the interpreter exits.
             while os.read(0, 4096):
                 pass
         closed.set()
@@ -42,7 +42,7 @@ def main(words: list[str]) -> int:
     code = process.wait()
     if closed.is_set():
         reader.join(GRACE_S + 5)
-    # The server ended by itself: its other processes must not stay.
+    # The server ended unexpectedly: stop its other processes.
     _signal_group(process.pid, signal.SIGKILL)
     return code
 

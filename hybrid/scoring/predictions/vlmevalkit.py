@@ -68,7 +68,7 @@ def read(path: Path) -> Recognised | None:
 
 
 def _is_csv_sheet(path: Path) -> bool:
-    """Whether a .csv file, which may hold anything, has the columns of a sheet."""
+    """Return whether a .csv file, which may contain anything, has the columns of a sheet."""
     if path.suffix.lower() != ".csv" or not path.is_file():
         return False
     try:

@@ -38,7 +38,7 @@ def rows(comparison: Comparison) -> Iterator[Result]:
         yield from _where_answered(comparison, solver)
         for metric in solver.metrics:
             row = Result(NAME, "value", unit_of((metric,)), None, solver.solver, metric=metric.name, none=rule)
-            # Tables show what the card reports, and the headline metric with failed questions as wrong.
+            # Tables show the metrics that the card reports, and the headline metric with failed questions as wrong.
             if metric.name.startswith(WITH_FAILED):
                 is_shown = metric.name.removeprefix(WITH_FAILED) in (comparison.benchmark.card.headline or ("",))
             else:

@@ -70,7 +70,7 @@ OTHERS: Final = 50
 
 @dataclass(frozen=True)
 class LookCounts:
-    """What a solver's calls covered of an annotated question.
+    """The annotated places of a question that a solver's calls covered.
 
     `calls` have a region, `at_place` of these cover an annotated place, and `by_chance` is how many would by chance
     (nan if there is no other picture). `is_right_place` is whether they cover every annotated place together.
@@ -94,7 +94,7 @@ def rows(comparison: Comparison) -> list[Result]:
 
 
 def seen_by(scored: Scored) -> dict[str, LookCounts]:
-    """Return what a solver's calls covered of each annotated question that it answered, by id."""
+    """Return, by id, what a solver's calls covered of each annotated question that it answered."""
     looks, targets, units = {}, {}, {}
     recorded = scored.folder.recorded(scored.recorded) if scored.folder is not None else None
     for score in scored.scores:
@@ -106,7 +106,7 @@ def seen_by(scored: Scored) -> dict[str, LookCounts]:
         try:
             looks[score.id] = looks_of(question, recorded.by_id[score.id])
         except DataError:
-            # Its trace cannot be read: what it called is unknown.
+            # Its trace cannot be read, so its calls are unknown.
             continue
         targets[score.id], units[score.id] = regions, score.unit
     chance = _by_chance(looks, targets, units)

@@ -84,7 +84,7 @@ def _pooled(quantity: str, by_model: dict[str, ToolEffect]) -> Iterator[Result]:
 
 
 def _with_error(a: Metric, b: Metric) -> tuple[float, float] | None:
-    """A difference and its standard error; None where it has none."""
+    """A difference and its standard error; None if it has none."""
     test = contrast(a, b)
     if test.difference is None or test.interval is None or test.interval.high <= test.interval.low:
         return None

@@ -42,9 +42,9 @@ from hybrid.scoring.table import Floats
 from hybrid.stats import ratio_interval
 
 NAME: Final = "price"
-# By quantity the unit of the cost, and points per how much of it.
+# By quantity, the unit of the cost, and the amount of it that points are given for.
 RATES: Final = {"points per 1,000 tokens": ("tokens", 1_000.0), "points per second": ("seconds", 1.0)}
-# What tools must cost more a question, so that a rate says something: recorded replies take no time at all.
+# Minimum extra cost of tools per question for a meaningful rate: recorded replies take no time.
 LEAST_ADDED: Final = {"tokens": (1.0, "a token"), "seconds": (0.01, "0.01 s")}
 SAMPLES, MAJORITY = "samples at the same price", "gain over samples at the same price"
 LEAST_SAMPLES: Final = 3
@@ -107,7 +107,7 @@ def _rate(part: Part, quantity: str, unit: str, amount: float, costs: tuple[Floa
 
 
 def _same_price(comparison: Comparison, group: ComparisonGroup, ratio: float) -> Iterator[Result]:
-    """The number of samples, and the gain over their majority where the model alone was asked more than once."""
+    """Return the number of samples, and the gain over their majority if the model alone was asked more than once."""
     assert group.alone is not None  # noqa: S101 - asked for by `rows`
     samples, repeats = max(1, int(ratio + 1e-9)), comparison.repetitions(group.alone)
     number = min(samples, len(repeats))
@@ -120,7 +120,7 @@ def _same_price(comparison: Comparison, group: ComparisonGroup, ratio: float) ->
         else f"{len(repeats)} of these {samples} samples were asked: --setting repeats={samples}"
     )
     yield part.number(SAMPLES, float(samples), unit="samples").noted(note)
-    # Of two samples that differ the first one wins: that is no majority.
+    # Of two different samples the first wins, which is not a majority.
     if number < LEAST_SAMPLES:
         return
     right = majority(
@@ -138,7 +138,7 @@ def majority(answers: Sequence[Sequence[object]], right: Sequence[Floats]) -> Fl
 
     Args:
         answers: of each sample the answer to each question, None for no readable one.
-        right: of each sample how right it is, (n,), 0..1.
+        right: (n,), 0..1, the correctness of each sample.
     """
     scores = []
     for place, replies in enumerate(zip(*answers, strict=True)):

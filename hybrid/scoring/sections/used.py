@@ -63,7 +63,7 @@ def _of_group(comparison: Comparison, group: ComparisonGroup) -> Iterator[Result
 
 
 def _needed(comparison: Comparison, solvers: tuple[Scored, ...]) -> tuple[Part, Part]:
-    """All questions of these, and those where the second is wrong alone and the first got a right output."""
+    """All these questions, and those where the second is wrong alone and the first got a right output."""
     part = next(parts(comparison, NAME, *solvers, repeated=False, notes=False))
     verdicts, right = heard(solvers[0]), part.seen.correct()[1] == 1
     is_right = np.array([name in verdicts and verdicts[name].finding == "right" for name in part.seen.ids], bool)
@@ -107,7 +107,7 @@ def _perfect(comparison: Comparison, oracle: Scored, against: Scored, hybrid: Sc
     row = replace(row, value=test.difference, low=low, high=high, p=test.p_value, level=0.9)
     other = shared.headline(OTHER[comparison.rule]) or metrics
     is_equal = test.equal and equivalence(other[0], other[1], margin).equal
-    # Where the score without output is nearly 1 there is nothing that an output could change.
+    # If the score without output is nearly 1, an output cannot change anything.
     has_room = (a.value or 0.0) < 1 - margin
     yield row.noted(f"{NOTHING} {margin:g}" if is_equal and has_room else "")
 

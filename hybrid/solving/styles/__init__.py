@@ -60,7 +60,7 @@ class Style:
     name: str = PLAIN_NAME
     # A regular expression that matches the names of models trained in this style.
     models: str = ""
-    # Where the makers publish it.
+    # Where its authors publish it.
     source: str = ""
     # The frame of coordinates, as in `--model-arg frame`.
     frame: str = ""
@@ -98,7 +98,7 @@ class Style:
 
     @property
     def is_plain(self) -> bool:
-        """Whether the model is asked as if without a style."""
+        """Return whether the model is asked as if without a style."""
         return not (self.runs or self.frame)
 
     @property

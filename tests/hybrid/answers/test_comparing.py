@@ -1,4 +1,4 @@
-"""Parsed answers as JSON, and the distance of two scanpaths by hand."""
+"""Parsed answers as JSON, and the distance of two scanpaths computed by hand."""
 
 import math
 

@@ -1,8 +1,8 @@
-"""Replies in the style of today's models, each with the answer that a person reads in it: `replies.jsonl`.
+"""Replies in the style of current models, each with the answer that a person reads in it: `replies.jsonl`.
 
-A line has the kind and choices of the question, the reply, its class, and the reading: null where a person would not
-dare say which answer it gives. A denial alone gives no answer, even where only one choice is left. `missed` marks
-readings that the parser leaves unread; none is read as something else.
+A line has the kind and choices of the question, the reply, its class, and the reading: null if a person would not
+say with confidence which answer it gives. A denial alone gives no answer, even if it leaves one choice. `missed` marks
+readings that the parser leaves unread; none is read as another answer.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Ways of saying one thing, by phenomenon: at least ten phrasings each that are read, and some that must not be."""
+"""Phrasings of one meaning, by phenomenon: at least ten each that are read, and some that must not be."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,7 +13,7 @@ from tests.tables import every
 UNKNOWN = ("", "", "", "")
 NUMBERS = ("2", "3", "4", "1")
 COLOURS = ("red", "green", "blue", "black")
-# Of the tables that do not name their choices.
+# Tables that do not name their choices use these.
 CHOICES = {"what_is_taken_back_is_no_answer": UNKNOWN, "a_stated_number_is_the_choice_with_that_number": NUMBERS}
 
 

@@ -1,4 +1,4 @@
-"""A letter with its reason, and a letter that is left where others are turned down, whatever the options say."""
+"""A letter with its reason, and a letter that remains after others are rejected, whatever the options are."""
 
 from itertools import product
 
@@ -7,7 +7,7 @@ import pytest
 from hybrid.answers.letters import parse_letter
 from tests.tables import cases
 
-# Texts that are words of a reply too, or letters, or longer than a word.
+# Option texts that also occur as words of a reply, or are letters, or are longer than a word.
 TEXTS = ("no", "yes", "both", "none", "left", "right", "the dog", "a", "not clear", "wrong", "red", "because", "D", "3")
 OPTIONS = (
     *(("", "", "", ""), ("yes", "no"), ("no", "yes"), ("both", "none"), ("A is closer", "B is closer")),
@@ -55,7 +55,7 @@ def test_no_option_unreads_the_letter_that_is_left(form: str, rejected: str) -> 
 
 
 ASKED = ("{}? No, {} because {}.", "Is it {}? No. {}, since {}.", "{} is wrong. {}, because {}.", "Not {}; {} as {}.")
-# Reasons that hold no option's text behind "it is", which would announce it.
+# Reasons without an option's text after "it is", which would announce it.
 SIMPLE = ("the dog is larger", "no other is near", "both are left of it")
 
 

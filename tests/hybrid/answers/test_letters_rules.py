@@ -1,4 +1,4 @@
-"""Each letter rule by name: what only it reads, which of two neighbours goes first, and every word that it knows."""
+"""Each letter rule by name: what only it reads, which of two neighbours applies first, and every word that it knows."""
 
 import pytest
 
@@ -13,7 +13,7 @@ TWO = ("the second image", "the third image")
 BOXES = ("Box A", "Box B")
 
 
-# What only this rule reads: without it the value is another, or another rule reads it.
+# Replies that only this rule reads: without it the value differs, or another rule reads it.
 READS = cases(__file__, "READS")[1]
 
 
@@ -41,7 +41,7 @@ def test_what_no_rule_reads(text: str, choices: tuple[str, ...]) -> None:
 
 
 def test_clauses_are_weighed_in_up_to_200_characters() -> None:
-    """In a longer reply a clause has more to do with those next to it than its words show."""
+    """In a longer reply a clause depends on its neighbours more than its words show."""
     end = ". Not A; B."
     for length, letter in ((200, "B"), (201, None)):
         text = ("There is a table beside the wall. " * 7)[: length - len(end)] + end

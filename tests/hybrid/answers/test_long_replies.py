@@ -1,7 +1,7 @@
-"""Replies of any length and any characters: read in bounded time, never with an exception.
+"""Replies of any length with any characters are read in bounded time and never raise an exception.
 
-A rule that takes time with the square of the length would need hours for these texts: 1 MB of a dozen shapes through
-every parser ends within the tests' own time only where each rule is linear or reads a bounded part.
+A rule that takes quadratic time would need hours for these texts: parsing 1 MB of a dozen shapes with every parser
+finishes in reasonable time only if each rule is linear or reads a bounded part.
 """
 
 import math
@@ -75,7 +75,7 @@ def every_parser(text: str) -> None:
 
 
 def others(text: str) -> None:
-    """The authors' own rules, and what is read of replies that are no answers."""
+    """The authors' own rules, and the reading of replies that are not answers."""
     for official in (official_views, official_continue, official_part, yes_no_rule, read_options, calls_in):
         official(text)
     assert {*official_part(text), *(official_keep_shift(text, (1, 2)) or ())} <= PARTS
@@ -88,7 +88,7 @@ def others(text: str) -> None:
         read_frame(text)
 
 
-# Shapes of the normal suite; the others take longer together than all else here.
+# Shapes of the default selection; the others together take longer than all other tests here.
 OFTEN = ("digits", "fences")
 
 

@@ -1,4 +1,4 @@
-"""What names an answer and gives none: questions, lists of choices, guesses of others, words that are no number."""
+"""Texts that mention an answer and give none: questions, lists of choices, guesses about others, words for numbers."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Points and boxes in each form of reply, and how two of them lie to each other."""
+"""Points and boxes in each form of reply, and the relation between two of them."""
 
 import json
 

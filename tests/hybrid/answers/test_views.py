@@ -19,7 +19,7 @@ from tests.tables import cases
 
 
 def plan_of(parts: Sequence[Sequence[int] | None]) -> ViewPlan:
-    """A plan by its three lists of parts."""
+    """Return a plan from its three lists of parts."""
     return ViewPlan(*(None if part is None else frozenset(part) for part in parts))
 
 

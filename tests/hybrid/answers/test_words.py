@@ -1,4 +1,4 @@
-"""Answers in a word or a few: what a reply says, and when two say the same."""
+"""Answers of one or a few words: what a reply says, and when two answers are the same."""
 
 import pytest
 from hypothesis import given

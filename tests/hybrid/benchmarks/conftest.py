@@ -1,4 +1,4 @@
-"""Fixtures of all benchmarks' tests."""
+"""Fixtures for the tests of all benchmarks."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -18,5 +18,5 @@ def _shrink(folder: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def shrunk() -> Callable[[Path], Path]:
-    """Makes the sides of all pictures below a folder a quarter as long, for tests that do not look at them."""
+    """Shrink the sides of all pictures below a folder to a quarter, for tests that do not look at them."""
     return _shrink

@@ -1,4 +1,4 @@
-"""Questions of a benchmark as a run mounts them, and a dialogue over queued replies."""
+"""Questions of a benchmark as a run loads them, and a dialogue over queued replies."""
 
 import asyncio
 from collections.abc import Sequence
@@ -11,21 +11,21 @@ from hybrid.running.data import mount, questions
 
 
 def read_questions(benchmark: Any, folder: Path, place: Path, **settings: str) -> tuple[Question | BrokenQuestion, ...]:
-    """Every question of a folder; pictures go to a store in a place."""
+    """Return every question of a folder; pictures go to a store at the given place."""
     store = ImageStore(place / "store")
     mounted = mount(benchmark, str(folder), split=None, tasks=(), settings=settings, store=store)
     return questions(benchmark, mounted.source, None)
 
 
 def sound(benchmark: Any, folder: Path, place: Path, **settings: str) -> tuple[Question, ...]:
-    """The same where none may be broken."""
+    """Return the same if no question may be broken."""
     result = read_questions(benchmark, folder, place, **settings)
     assert all(isinstance(question, Question) for question in result), result
     return tuple(question for question in result if isinstance(question, Question))
 
 
 def hold_dialogue(benchmark: Any, question: Question, replies: Sequence[str]) -> tuple[Exchange, ...]:
-    """The dialogue with these replies in order; the last one is repeated."""
+    """Run the dialogue with these replies in order; the last one is repeated."""
     waiting = list(replies)
 
     async def ask(prompt: Prompt) -> Reply:

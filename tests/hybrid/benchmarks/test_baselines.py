@@ -1,4 +1,4 @@
-"""Baselines on the cards: every command is one that `hybrid run` takes, with existing settings."""
+"""Baselines on the cards: `hybrid run` accepts every command, and the settings exist."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""A benchmark's facts in `card.toml`: read when asked for, refused by line, and metrics computed as their rows say."""
+"""A benchmark's facts in `card.toml`: read on demand, rejected with the line; metrics computed as their rows say."""
 
 import subprocess
 import sys

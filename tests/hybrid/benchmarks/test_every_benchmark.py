@@ -1,4 +1,4 @@
-"""Every benchmark of a paper: the same files for the same seed, refusals by name, no answer that is not offered."""
+"""Every benchmark of a paper: the same files for the same seed, errors with names, no answer that was not offered."""
 
 from collections.abc import Callable
 from functools import cache
@@ -24,7 +24,7 @@ every_benchmark = pytest.mark.parametrize("name", TASKS)
 
 
 def generate_files(name: str, folder: Path, per_task: int = 1, seed: int = 7) -> dict[Path, bytes]:
-    """The files of generated questions, each with its content."""
+    """Return the files of generated questions, each with its content."""
     load("hybrid.benchmarks", name).generate(folder, TASKS[name], per_task, seed)
     return {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*.*") if path.is_file()}
 
@@ -73,7 +73,7 @@ def test_a_folder_without_data_says_what_was_expected(name: str, tmp_path: Path)
 
 @cache
 def read_questions(name: str, folder: Path) -> tuple[Question, ...]:
-    """Generated questions of a benchmark, made once; a dialogue of several asks is left to its own tests."""
+    """Return generated questions of a benchmark, made once; dialogues of several asks have their own tests."""
     generate_files(name, folder / name)
     payload = {"mode": "full"} if name == "actiview" else {}
     result = questions_of(load("hybrid.benchmarks", name), folder / name, folder, **payload)

@@ -1,6 +1,6 @@
-"""Messages to a model, word for word: with `--format-line off --image-labels off` the data's text and no more.
+"""Messages to a model, word for word: with `--format-line off --image-labels off` only the data's text.
 
-Every text here is written out by hand; a picture is `<N>`, counted in the order of the question's own pictures.
+Every text here is written out by hand; a picture is `<N>`, numbered in the order of the question's own pictures.
 """
 
 import json
@@ -32,7 +32,7 @@ Heard = tuple[str, list[str]]
 
 @dataclass
 class Listener(Scripted):
-    """Says what is queued for a question and keeps what went out: the arranged messages, pictures by number."""
+    """Returns queued replies to a question and records what was sent: the messages, with pictures by number."""
 
     plan: ResolvedRun
     replies: Mapping[str, Sequence[str]]
@@ -58,7 +58,7 @@ def _plain(message: Message, numbers: Mapping[str, str]) -> Heard:
 async def sent(
     benchmark: str, folder: Path, replies: Mapping[str, Sequence[str]] | None = None, **changes: Any
 ) -> dict[str, list[list[Heard]]]:
-    """The messages sent to the MLLM alone, by question and call."""
+    """Return the messages sent to the MLLM alone, by question and call."""
     server = ModelSettings(base_url="http://127.0.0.1:9/v1")
     config = RunConfig(benchmark, ("mllm",), "openai:mock", model_settings=server, data=str(folder))
     config = replace(config, format_line=False, image_labels=False, out=folder / "run")
@@ -70,7 +70,7 @@ async def sent(
 
 
 def expected(name: str) -> dict[str, list[list[Heard]]]:
-    """The calls of each question, one user message each."""
+    """Return the calls of each question, one user message each."""
     return {key: [[("user", parts)] for parts in calls] for key, calls in stored(__file__, name).items()}
 
 

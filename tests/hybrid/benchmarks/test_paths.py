@@ -1,4 +1,4 @@
-"""No path that a data set names leaves its folder, in any benchmark; a pipe or a device is not waited for."""
+"""No path that a data set names leaves its folder, in any benchmark; reading does not wait for a pipe or a device."""
 
 import os
 import shutil
@@ -26,7 +26,7 @@ BAD_NAMES = (
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A data set's folder with a pipe, and links that lead out of it, round in a circle, and to a file of its own."""
+    """A data set's folder with a pipe, and links that lead outside, in a circle, and to one of its own files."""
     (tmp_path / "secret.png").write_bytes(b"secret")
     root = tmp_path / "data"
     (root / "folder").mkdir(parents=True)
@@ -104,7 +104,7 @@ def copied(folder: Path, to: Path) -> Path:
 
 
 def replaced(path: Path, mode: str, outside: Path) -> None:
-    """The file moved out of the data and a link, a pipe or nothing put in its place."""
+    """Move the file out of the data and put a link, a pipe or nothing in its place."""
     outside.write_bytes(path.read_bytes())
     path.unlink()
     if mode == "link":
@@ -114,7 +114,7 @@ def replaced(path: Path, mode: str, outside: Path) -> None:
 
 
 def read(name: str, folder: Path, to: Path) -> tuple[Question | BrokenQuestion, ...]:
-    """Every question, after the fingerprint over the files that decide them."""
+    """Return every question, after computing the fingerprint of the files that define them."""
     benchmark = load("hybrid.benchmarks", name)
     source = mount(benchmark, str(folder), split=None, tasks=(), settings={}, store=ImageStore(to / "store")).source
     assert len(fingerprint(benchmark.files(source), source.folder)) == 64
@@ -123,7 +123,7 @@ def read(name: str, folder: Path, to: Path) -> tuple[Question | BrokenQuestion, 
 
 @cache
 def ids_of(name: str, folder: Path) -> list[str]:
-    """Of the questions of a folder as it was made."""
+    """Return the questions of a folder as it was made."""
     return [question.id for question in read(name, folder, folder.with_name(f"{name}-read"))]
 
 

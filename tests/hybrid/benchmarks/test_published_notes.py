@@ -1,4 +1,4 @@
-"""The printed cells: what their notes must say, and the arithmetic that a misread cell breaks."""
+"""The printed cells: required notes, and arithmetic that a misread cell would violate."""
 
 from hybrid.scoring.published import Published, published
 from tests.tables import cases, stored

@@ -1,4 +1,4 @@
-"""Every printed cell against the text of the paper it was read from, where the papers' texts lie next to the data."""
+"""Every printed cell compared with the text of its paper, if the papers' texts are next to the data."""
 
 import re
 from pathlib import Path
@@ -24,7 +24,7 @@ def papers(shared_data: Path) -> Path:
 
 
 def numbers(benchmark: str, line: str) -> tuple[float, ...]:
-    """The numbers of a row of a table, without its name."""
+    """Return the numbers of a table's row, without its name."""
     if benchmark == "mvp_bench":
         return tuple(float(match[1]) for token in line.split() if (match := TWICE.match(token)))
     name, _, cells = line.partition("|" if benchmark == "hvsbench" else "\t")

@@ -1,4 +1,4 @@
-"""Rows whose images are stored ahead: the same rows, in their order, with what is wrong where it is wrong."""
+"""Rows whose images are stored in advance: the same rows in the same order, with each error at its row."""
 
 from collections.abc import Iterator
 from pathlib import Path

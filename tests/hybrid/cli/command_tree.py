@@ -1,7 +1,7 @@
-"""Every command of the program and a way to call it that works, for tests that hold for all of them.
+"""Every command of the program with a valid call, for tests that apply to all of them.
 
-A command that is added is found by walking the program; `words_of` fills in what it must be given by the types of its
-arguments, unless `BASES` knows better.
+A new command is found by walking the program; `words_of` fills in its required arguments by their types,
+unless `BASES` has an entry for it.
 """
 
 from collections.abc import Iterator, Mapping
@@ -14,9 +14,9 @@ import click
 from hybrid.cli import cli
 from tests.finished_runs import Words
 
-# A model that could be asked; no server listens there.
+# A valid model name; no server listens at its address.
 SERVED = ("--model", "openai:m", "--base-url", "http://127.0.0.1:9/v1")
-# Commands that go on until somebody ends them, or take minutes: they are called in ways that fail only.
+# Commands that run until they are stopped, or take minutes: they are only called in ways that fail.
 WAITING: frozenset[Words] = frozenset(
     {
         ("view",),
@@ -32,7 +32,7 @@ WAITING: frozenset[Words] = frozenset(
 
 
 def commands(group: click.Group = cli, *words: str) -> dict[Words, click.Command]:
-    """Every command of the program by its words."""
+    """Return every command of the program by its words."""
     results: dict[Words, click.Command] = {}
     context = click.Context(group)
     for name in group.list_commands(context):
@@ -44,17 +44,17 @@ def commands(group: click.Group = cli, *words: str) -> dict[Words, click.Command
 
 @dataclass(frozen=True)
 class Given:
-    """The objects of commands: a finished run, its data and model, an image, a folder of images, free names."""
+    """Objects for commands: a finished run, its data and model, an image, a folder of images, unused names."""
 
     run: Path
     data: Path
     model: Path
     image: Path
-    # A folder in which nothing lies that is asked for.
+    # A folder without any of the requested files.
     free: Path
 
     def bases(self) -> Mapping[Words, Words]:
-        """By command what makes it succeed; {out} is a name that is free."""
+        """By command, arguments that make it succeed; {out} is an unused name."""
         run, data, image, out = (str(path) for path in (self.run, self.data, self.image, self.free / "out"))
         values = ("blink", "--data", data, "--model", f"replay:{self.model}", "--backend", "classical")
         return {
@@ -97,7 +97,7 @@ class Given:
         }
 
     def _fixations(self) -> Path:
-        """A folder with three fixations on the image."""
+        """Return a folder with three fixations on the image."""
         folder = self.free.parent / "eyes"
         folder.mkdir(exist_ok=True)
         (folder / self.image.name).write_bytes(self.image.read_bytes())
@@ -106,14 +106,14 @@ class Given:
         return folder
 
     def words_of(self, words: Words, command: click.Command) -> Words:
-        """The words after a command that make it succeed: of `bases`, or by the types of what it requires."""
+        """Return words that make a command succeed: from `bases`, or by the types of its required arguments."""
         if words == ("tools", "import-weights"):
             return (str(self._checkpoint()), str(self.free / "out"))
         expected_values = self.bases()
         return expected_values[words] if words in expected_values else tuple(self._required(command))
 
     def _checkpoint(self) -> Path:
-        """A file of tensors as torch saves it."""
+        """Write a file of tensors as torch saves it."""
         import torch
 
         file = self.free.parent / "net.pth"
@@ -135,7 +135,7 @@ class Given:
 
 
 def replaced(command: click.Command, base: Words, param: click.Parameter, value: str) -> Words:
-    """The words of a call with another value for one argument or option."""
+    """Return the words of a call with another value for one argument or option."""
     if isinstance(param, click.Option):
         name = next((opt for opt in param.opts if opt.startswith("--")), param.opts[0])
         items = list(base)

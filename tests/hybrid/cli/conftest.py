@@ -1,4 +1,4 @@
-"""The command line as a user has it: `command("score", ...)` runs the program's own `main` in this process."""
+"""The command line as a user calls it: `command("score", ...)` runs the program's own `main` in this process."""
 
 import importlib
 import sys
@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[3]
 
 @pytest.fixture
 def tools_as_they_were(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Nothing that a test has looked in, or imported from there, is known to another."""
+    """Hide the folders that a test searched, and what it imported from there, from other tests."""
     monkeypatch.delenv(PATH.variable, raising=False)
     by_package, modules = {kind.package: plugins.folders(kind.package) for kind in KINDS}, set(sys.modules)
     yield
@@ -46,7 +46,7 @@ def command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch,
 
 @pytest.fixture
 def blink(tmp_path: Path, fakes: Any) -> Words:
-    """The words after `hybrid run` for three puzzles and three relations, all answered "(A)" by a recorded model."""
+    """Return words after `hybrid run` for three puzzles and three relations, all answered "(A)" by a recorded model."""
     data = fakes.blink_folder(tmp_path / "blink")
     model = fakes.recordings(tmp_path / "model", fakes.blink_replies())
     words = ("blink", "--data", data, "--model", f"replay:{model}", "--backend", "classical", "--out", tmp_path / "run")
@@ -55,7 +55,7 @@ def blink(tmp_path: Path, fakes: Any) -> Words:
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
-    """The address of a server of chat completions that answers at once."""
+    """Address of a server of chat completions that answers immediately."""
     with chat_server(0.0) as running:
         yield running.url
 

@@ -1,4 +1,4 @@
-"""`hybrid ablate` before anything is asked: its options, its dry run, and what it refuses."""
+"""`hybrid ablate` before anything is asked: its options, its dry run, and its refusals."""
 
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ SERVER = ("--model", "openai:mock", "--base-url", "http://127.0.0.1:9/v1", "--ba
 
 @pytest.fixture
 def words(tmp_path: Path, fakes: Any) -> Words:
-    """The words after `hybrid ablate` for two relations and two puzzles; the model cannot be reached."""
+    """Return the words after `hybrid ablate` for two relations and two puzzles; the model cannot be reached."""
     data = fakes.blink_folder(tmp_path / "blink", 2, 2)
     return ("blink", "--data", str(data), *SERVER, "-o", str(tmp_path / "out"))
 

@@ -1,4 +1,4 @@
-"""The keys of `--setting` that every benchmark takes: each is checked once, and becomes an option of the run."""
+"""The keys of `--setting` that every benchmark accepts: each is checked once, and becomes an option of the run."""
 
 from typing import Any
 

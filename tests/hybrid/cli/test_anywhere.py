@@ -1,4 +1,4 @@
-"""The program from any directory, also next to packages that are called as ours are."""
+"""The program from any directory, also next to packages with the same names as ours."""
 
 import os
 import stat

@@ -1,4 +1,4 @@
-"""`hybrid ask`: one question with its pictures, every step on the terminal, and no right answer needed."""
+"""`hybrid ask`: one question with its pictures, every step on the terminal, without a known right answer."""
 
 import json
 import os
@@ -16,7 +16,7 @@ from tests.finished_runs import Command
 
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A cache folder of the test's own."""
+    """A separate cache folder for the test."""
     monkeypatch.setenv("HYBRID_HOME", str(tmp_path / "home"))
     return tmp_path / "home"
 
@@ -30,7 +30,7 @@ def photo(tmp_path: Path, fakes: Any) -> Path:
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
-    """The address of a model on a thread that calls `crop` where it is offered, and answers "(A)"."""
+    """Address of a model on a thread that calls `crop` if it is offered, and answers "(A)"."""
 
     def reply(_head: bytes, body: bytes) -> bytes:
         if (probed := sight(body)) is not None:

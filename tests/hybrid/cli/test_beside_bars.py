@@ -1,4 +1,4 @@
-"""The texts beside a progress bar while a run goes on."""
+"""Texts next to a progress bar during a run."""
 
 from typing import Any
 

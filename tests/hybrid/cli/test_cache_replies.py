@@ -1,4 +1,4 @@
-"""`--cache-replies`: a request that an earlier run has paid is not sent, nor counted as spent."""
+"""`--cache-replies`: a request that an earlier run has paid for is not sent again and does not count as spent."""
 
 import json
 import os
@@ -34,7 +34,7 @@ PROBES: list[bytes] = []
 
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
-    """A model that answers "(A)"; each of its requests is put into `SENT`, those of probes into `PROBES`."""
+    """A model that answers "(A)"; its requests are recorded in `SENT`, those of probes in `PROBES`."""
 
     def reply(_head: bytes, body: bytes) -> bytes:
         if (probed := sight(body)) is not None:
@@ -49,7 +49,7 @@ def address() -> Iterator[str]:
 
 @pytest.fixture
 def options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, address: str) -> dict[str, Any]:
-    """Two questions to that model, with a price."""
+    """Return two questions to that model, with a price."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HYBRID_HOME", str(tmp_path / "home"))
     SENT.clear()
@@ -112,7 +112,7 @@ def test_a_second_run_sends_nothing_spends_nothing_and_says_so(
     assert [usage["cost_usd"] for usage in usage_of(Path("first"))] == [pytest.approx(0.11)] * 2
     second = hybrid.run("blink", out="second", **options)
     assert len(SENT) == 2
-    # Each run asks its server by itself whether the model sees.
+    # Each run checks separately whether its server sees pictures.
     assert len(PROBES) == 4
     for usage in usage_of(Path("second")):
         assert (usage["model_calls"], usage["reused_calls"]) == (1, 1)
@@ -125,12 +125,12 @@ def test_a_second_run_sends_nothing_spends_nothing_and_says_so(
     assert "2 model calls answered by replies of earlier runs (--cache-replies)" in capsys.readouterr().err
     cost = " ".join(hybrid.compare("first/mllm", "second/mllm", only=["cost"]).render("text").split())
     assert "replies of earlier runs (--cache-replies): 2 of 2, not counted" in cost
-    # The run that paid for nothing is not called the least expensive.
+    # The run that paid nothing is not called the least expensive.
     assert "The least and the most expensive" not in cost
     for attempt in RunFolder(Path("second")).recorded("mllm").by_id.values():
         assert spent(attempt) == {"USD": None, "tokens": None, "seconds": None}
     check_shown_costs(Path("second"))
-    # A longer run pays for what is new alone, and continuing keeps the count.
+    # A longer run pays only for new requests, and continuing it keeps the count.
     hybrid.run("blink", out="second", **{**options, "limit": 3})
     assert len(SENT) == 3
     assert json.loads(Path("second/manifest.json").read_text())["reused_replies"] == 2
@@ -220,7 +220,7 @@ def test_the_place_of_a_call_counts_and_its_solver_does_not(tmp_path: Path) -> N
     ):
         assert other.find_reply(call, sha256) is None
     assert ReplyCache(tmp_path / "cache", "another model").find(CALL, "sha") is None
-    # The run's own reply has been paid by it.
+    # The run has paid for its own reply.
     assert type(log_of(tmp_path, cache).find_reply(CALL, "sha")) is bytes
 
 

@@ -1,4 +1,4 @@
-"""`hybrid compare` as typed: the same p in every command, what is refused, and the numbers of the published data."""
+"""`hybrid compare` as typed: the same p value in every command, refusals, and the numbers of the published data."""
 
 import json
 from pathlib import Path
@@ -15,13 +15,13 @@ TITLE = "Which solver is better on the same questions?\n"
 def headline(out: str) -> list[str]:
     """The rows of the table of solvers, as printed."""
     lines = out[out.index("blink: accuracy_macro, differences to ") :].split("\n\n", maxsplit=1)[0].splitlines()
-    # Heads of columns may take several lines, above the rule.
+    # Column headers may take several lines above the rule.
     (rule,) = [place for place, line in enumerate(lines) if line.startswith("---")]
     return lines[rule + 1 :]
 
 
 def differences(out: str, quantity: str = "difference", metric: str = "accuracy_macro") -> list[dict[str, Any]]:
-    """The rows of one quantity of the paired differences in JSON, by the rule of the tables."""
+    """Return the rows of one quantity of the paired differences in JSON, as the tables select them."""
     values = ("differences", quantity, metric)
     rows = [row for row in json.loads(out)["results"] if "detail" not in row]
     return [row for row in rows if (row["section"], row["quantity"], row.get("metric")) == values]
@@ -41,7 +41,7 @@ def test_every_command_prints_the_same_p_of_the_pairs_that_are_chosen(
             (line,) = [line for line in text if line.startswith(row["b"])]
             assert line.split()[-1] == (f"{row['p']:.3f}" if "p" in row else "-")
 
-    # A baseline and pairs choose what is tested.
+    # `--baseline` and `--pairs` choose what is tested.
     def pairs(*words: str) -> set[tuple[str, str]]:
         result = command("compare", tmp_path / "run", *words, "--json", code=0)
         return {(row["a"], row["b"]) for row in differences(result.out)}
@@ -100,7 +100,7 @@ def test_unread_replies_of_a_published_model(command: Command, tmp_path: Path, s
 def test_the_arbiter_rarely_turns_an_answer_of_the_specialist(
     command: Command, tmp_path: Path, shared_data: Path
 ) -> None:
-    """Where the specialist abstains the arbiter repeats the model: that is no help and no harm."""
+    """If the specialist abstains, the arbiter repeats the model: that counts as neither help nor harm."""
     tasks = ("--task", "Relative_Depth", "--task", "Spatial_Relation", "--limit", 12)
     model = f"replay:{shared_data / 'blink_outputs' / 'GPT4o'}"
     words = ("blink", "--data", shared_data / "blink", "--model", model, "--backend", "classical", *tasks)

@@ -1,4 +1,4 @@
-"""Completions in a shell, asked for as a shell does: by click's protocol of environment variables."""
+"""Shell completions, requested as a shell does: by click's protocol of environment variables."""
 
 import os
 import subprocess
@@ -16,7 +16,7 @@ HEAVY = ("torch", "numpy", "PIL", "langchain_core", "pydantic", "pyarrow", "yaml
 
 
 def complete(*words: str) -> list[str]:
-    """The completions of the last word."""
+    """Return the completions of the last word."""
     completer = ShellComplete(cli, {}, "hybrid", COMPLETE)
     return [item.value for item in completer.get_completions(list(words[:-1]), words[-1])]
 

@@ -1,4 +1,4 @@
-"""`hybrid run --config FILE`: what a file says is what the command line would say, or one line that names the place."""
+"""`hybrid run --config FILE`: a file has the effect of the command line, or one line names the place of the error."""
 
 import json
 import tomllib
@@ -42,7 +42,7 @@ def test_the_command_line_wins(tmp_path: Path) -> None:
     file = write_file(tmp_path / "run.yaml", FULL)
     result = config("--config", file, "mvp_bench", "--max-turns", 5, "--solver", "caption", "--setting", "hints=off")
     assert (result.benchmark, result.limits.turns, result.solvers) == ("mvp_bench", 5, ("caption",))
-    # Of a mapping only the keys that are given again.
+    # Of a mapping, only the keys that are given again.
     assert (result.settings, result.samples, result.limits.tool_calls) == ({"hints": "off"}, 2, 3)
 
 
@@ -86,7 +86,7 @@ def test_a_file_that_cannot_be_read(command: Command, tmp_path: Path) -> None:
 
 
 def values() -> st.SearchStrategy[dict[str, Any]]:
-    """Options of `hybrid run`, drawn from what each takes; of mappings and lists as they are in a file."""
+    """Options of `hybrid run`, drawn from their possible values; mappings and lists as they are in a file."""
     text = st.text(st.characters(codec="utf-8", exclude_characters="\0=,", exclude_categories=["Cc"]), min_size=1)
     results: dict[str, st.SearchStrategy[Any]] = {}
     for option in run_command.params:
@@ -207,7 +207,7 @@ def test_a_server_is_asked_for_models_of_its_provider_alone(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("HYBRID_BASE_URL", "http://h/v1")
-    # Without HYBRID_MODEL it is for every server that speaks OpenAI's API: nothing goes to OpenAI unasked.
+    # Without HYBRID_MODEL the model is for any OpenAI-compatible server: nothing is sent to OpenAI by default.
     assert config("blink", "--model", "openai:a").model_settings.base_url == "http://h/v1"
     assert config("blink", "--model", "openai:a", "--base-url", "http://i/v1").model_settings.base_url == "http://i/v1"
     assert config("blink", "--model", "embedded").model_settings.base_url is None
@@ -259,7 +259,7 @@ def test_lists_make_a_run_for_each_combination(tmp_path: Path) -> None:
         '{"hints": "on", "set": "x"}',
     }
     assert {first_item.tools for first_item in configs} == {("depth", "crop"), ("none",)}
-    # The command line decides: lists of what is typed there are gone.
+    # The command line wins: lists of options that were typed are gone.
     fewer = context("--config", tmp_path / "run.yaml", "--model", "openai:d", "--setting", "hints=on", "--rotate")
     assert len(variants_of(fewer)) == 2 * 2 * 2
     assert {config_of(variant.context.params).model for variant in variants_of(fewer)} == {"openai:d"}

@@ -1,4 +1,4 @@
-"""A run folder is whole, or it is refused or reported with what is missing: nothing is silently wrong."""
+"""A run folder is complete, or it is refused or reported with what is missing: no error stays silent."""
 
 import json
 import shutil
@@ -10,18 +10,18 @@ import pytest
 from tests.finished_runs import Command, Words
 from tests.tables import cases
 
-pytestmark = pytest.mark.system  # the run that is damaged is made by the command, with its worker
+pytestmark = pytest.mark.system  # the command makes the run that is damaged, with its worker
 
 
 @pytest.fixture(scope="module")
 def shared_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the run and its home are kept once the first test has made them."""
+    """Folder that keeps the run and its home after the first test has made them."""
     return tmp_path_factory.mktemp("made")
 
 
 @pytest.fixture
 def run(command: Command, blink: Words, tmp_path: Path, hybrid_home: Path, shared_folder: Path) -> Path:
-    """A finished run of six questions by two solvers, and a home with its images and findings: a copy for each test."""
+    """A finished run of six questions by two solvers, and a home with its images and tool outputs: a copy per test."""
     if not list(shared_folder.iterdir()):
         assert command("run", *blink, "--solver", "mllm", "--solver", "specialist").code == 0
         shutil.copytree(hybrid_home, shared_folder / "home")

@@ -1,4 +1,4 @@
-"""`hybrid data check` of a folder and of the hub, and a run whose data the hub gives, as a user starts them."""
+"""`hybrid data check` of a folder and of the hub, and a run with data from the hub, as a user starts them."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Rules for every command, those added later too: one line for a refusal of the system, and the exit code."""
+"""Rules for every command, including future ones: one line for an error of the system, and the exit code."""
 
 import asyncio
 import itertools
@@ -23,21 +23,21 @@ KINDS = (
     *("a folder", "a file", "a link to nothing", "a link to itself", "below a file", "a name too long"),
     *("what cannot be read", "where nothing can be made"),
 )
-# For what is written alone: as a file that is read it never ends.
+# Only for files that are written: reading it never ends.
 FULL = "a full disk"
-# Exit codes of a command that ran to an end of its own.
+# Exit codes of a command that finished by itself.
 ENDS = {0, 2, 3}
 
 
 TREE: dict[Words, click.Command] = command_tree.commands()
-# Commands that work for seconds each time, or start a process where no finding is kept yet.
+# Commands that take seconds per call, or start a process if no tool output is cached yet.
 WORKING = frozenset(
     {("quickstart",), ("ablate",), ("study",), ("tools", "check"), ("run",), ("tools", "run"), ("completion",)}
 )
 
 
 def of_all(*leave_out: Words) -> Any:
-    """A case for every command but those, under its words; one of `WORKING` is a system test."""
+    """Return a case per command except those named, with its words as the id; one of `WORKING` is a system test."""
     return pytest.mark.parametrize(
         "words",
         [
@@ -50,14 +50,14 @@ def of_all(*leave_out: Words) -> Any:
 
 @pytest.fixture(scope="module")
 def finished_inputs(tmp_path_factory: pytest.TempPathFactory, fakes: Any) -> tuple[Any, Path]:
-    """A small finished run and what else commands are called on, with the home that it was made with."""
+    """A small finished run and other inputs of commands, with the home that it was made with."""
     folder = tmp_path_factory.mktemp("made")
     data = fakes.blink_folder(folder / "blink")
     model = fakes.recordings(folder / "model", fakes.blink_replies())
     images = folder / "images"
     images.mkdir()
     (images / "photo.png").write_bytes(fakes.encoded(fakes.pixels(1)))
-    # In this process: the worker of the command line would be started by whichever test is the first.
+    # In this process: otherwise the first test would start the worker of the command line.
     config = RunConfig(
         "blink",
         ("mllm", "specialist"),
@@ -74,7 +74,7 @@ def finished_inputs(tmp_path_factory: pytest.TempPathFactory, fakes: Any) -> tup
 
 @pytest.fixture
 def command_inputs(finished_inputs: tuple[Any, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The same, with a folder for what a test writes."""
+    """The same, with a folder to write to."""
     result, home = finished_inputs
     monkeypatch.setenv("HYBRID_HOME", str(home))
     (tmp_path / "free").mkdir()
@@ -83,7 +83,7 @@ def command_inputs(finished_inputs: tuple[Any, Path], tmp_path: Path, monkeypatc
 
 @pytest.fixture
 def places(tmp_path: Path) -> dict[str, str]:
-    """Paths that the system refuses to every user: tests may run as root."""
+    """Return paths that the system refuses to every user: tests may run as root."""
     folder = tmp_path / "places"
     (folder / "folder").mkdir(parents=True)
     (folder / "file").write_bytes(b"neither a picture nor a record")
@@ -98,7 +98,7 @@ def places(tmp_path: Path) -> dict[str, str]:
 
 
 def full_disk(folder: Path) -> str:
-    """A device that is full: one of the test's own where that can be made, as a defect could destroy it."""
+    """A full device: the test's own if possible, as a defect could destroy it."""
     current = folder / "full"
     try:
         os.mknod(current, stat.S_IFCHR | 0o666, os.stat("/dev/full").st_rdev)
@@ -108,7 +108,7 @@ def full_disk(folder: Path) -> str:
 
 
 def told_well(result: Any, what: str) -> None:
-    """Nothing but lines of ours, and one of the codes that commands have."""
+    """Check that the output has only lines of ours and the exit code is one of the program's."""
     assert "Traceback" not in result.err, f"{what}\n{result.err[-1500:]}"
     assert result.code in ENDS, f"{what}: {result.code}\n{result.err[-500:]}"
     if result.code == 2 and result.err:
@@ -119,7 +119,7 @@ def told_well(result: Any, what: str) -> None:
 
 
 def refused(words: Words, item: click.Command) -> list[tuple[click.Parameter, str]]:
-    """Each option and argument that takes a path with every place, and with one place each that takes any text."""
+    """Return each option and argument that takes a path with every place, and those that take any text with one."""
     waits = words in command_tree.WAITING
     paths = [param for param in item.params if isinstance(param.type, click.Path)]
     texts = [param for param in item.params if isinstance(param.type, click.types.StringParamType) and not waits]
@@ -128,8 +128,8 @@ def refused(words: Words, item: click.Command) -> list[tuple[click.Parameter, st
     return [*itertools.product(paths, KINDS), *rows, *((param, next(turns)) for param in texts)]
 
 
-# `tools try` serves its page where the system refuses nothing; its options are those of `tools run`. `view` waits for a
-# run at any path where one can begin; tests/hybrid/cli/test_wrong_turns.py has those where none can.
+# `tools try` serves its page if the system refuses nothing; its options are those of `tools run`. `view` waits for a
+# run at any path where one can begin; tests/hybrid/cli/test_wrong_turns.py has the paths where none can.
 @of_all(("tools", "try"), ("view",))
 def test_a_path_that_the_system_refuses_is_one_line(
     command: Command, command_inputs: Any, places: dict[str, str], words: Words
@@ -138,13 +138,13 @@ def test_a_path_that_the_system_refuses_is_one_line(
     base = command_inputs.words_of(words, item)
     for param, kind in refused(words, item):
         if words in SLOW and kind not in ("below a file", "a link to itself"):
-            # They work for long where the system refuses nothing.
+            # They take long if the system refuses nothing.
             continue
         text = command_tree.replaced(item, base, param, places[kind])
         told_well(command(*words, *text), f"{' '.join(words)}, {param.name}: {kind}: {text}")
 
 
-# Options whose values hold a path behind a word.
+# Options whose values contain a path after a word.
 KEYED = {
     "--weights": ("depth={}", "detection={}"),
     "--setting": ("context={}",),
@@ -177,7 +177,7 @@ def test_a_home_that_the_system_refuses_is_one_line(
 def test_it_succeeds_as_these_tests_call_it_and_ends_quietly_when_nobody_reads(
     command: Command, command_inputs: Any, words: Words, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The pipe is closed before the first word is written."""
+    """Close the pipe before the first word is written."""
     base = command_inputs.words_of(words, TREE[words])
     result = command(*words, *base)
     assert result.code in (0, 3), result.err
@@ -192,7 +192,7 @@ def test_it_succeeds_as_these_tests_call_it_and_ends_quietly_when_nobody_reads(
 
 
 class _Interrupting:
-    """Raises KeyboardInterrupt where the program opens the first file below a folder, as Ctrl-C at that moment does."""
+    """Raise KeyboardInterrupt when the program opens the first file below a folder, as Ctrl-C at that moment would."""
 
     def __init__(self) -> None:
         self.below: str | None = None
@@ -204,7 +204,7 @@ class _Interrupting:
             raise KeyboardInterrupt
 
 
-# A hook cannot be taken away again: it is armed for one call at a time.
+# An audit hook cannot be removed: it is active for one call at a time.
 INTERRUPTING = _Interrupting()
 
 

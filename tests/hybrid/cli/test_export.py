@@ -1,4 +1,4 @@
-"""`hybrid export` as a user has it: what it prints, what it refuses, and what `hybrid score` makes of its files."""
+"""`hybrid export` as a user runs it: its output, its refusals, and what `hybrid score` reads from its files."""
 
 import json
 from pathlib import Path

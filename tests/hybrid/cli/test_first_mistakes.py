@@ -41,10 +41,10 @@ def test_one_question_by_its_id_then_all_of_them(command: Command, blink: Path, 
     two = command(*words, "--only", "val_Jigsaw_2", "--only", "val_Jigsaw_1")
     assert two.code == 0, two.err
     assert answered(run) == ["val_Jigsaw_1", "val_Jigsaw_2"]
-    # What a single question left behind is not taken for all that the data have.
+    # Data of a single question are not taken for the complete data.
     assert command(*words).code == 0
     assert len(answered(run)) == 6
-    # And of the whole run a single question is no smaller run.
+    # A single question is not a smaller run of the whole run.
     assert command(*words, "--only", "val_Jigsaw_2").code == 0
     assert len(ids(run)) == 6
 
@@ -82,7 +82,7 @@ def test_a_run_is_not_mixed_with_other_files(command: Command, blink: Path, tmp_
     err = command(*words, code=2).err
     assert f"--out {out}: it holds {name.partition('/')[0]}, which is not part of a run: give a folder that is" in err
     assert [path.name for path in out.iterdir()] == [name.partition("/")[0]]
-    # A hidden file is nobody's data; a run that is there goes on beside whatever was added.
+    # A hidden file is not data; an existing run continues next to added files.
     (out / name).rename(tmp_path / "mine")
     if "/" in name:
         (out / "photos").rmdir()
@@ -201,7 +201,7 @@ def test_a_run_that_begins_is_waited_for(tmp_path: Path, monkeypatch: pytest.Mon
     wait_for_run(tmp_path / "run", tell)
     assert event.is_set()
     assert names == [f"waiting up to 60 s for a run to begin in {tmp_path / 'run'}; Ctrl-C ends it"]
-    # What is there, and what no run will begin in, is not waited for.
+    # Existing folders in which no run can start are refused without waiting.
     (tmp_path / "photos").mkdir()
     (tmp_path / "photos" / "cat.png").touch()
     (tmp_path / "link").symlink_to(tmp_path / "absent")

@@ -1,6 +1,6 @@
-"""Commands that write, on a disk that fills up: one line with the file and what to do, nothing half, and a rerun works.
+"""Commands that write to a full disk: one line with the file and the remedy, no partial file, and a rerun works.
 
-A file system of a few kilobytes of this test's own; where the system lets nobody mount one, nothing can be shown.
+Tests use their own file system of a few kilobytes; they are skipped if the system does not allow mounting one.
 """
 
 import json
@@ -18,7 +18,7 @@ from tests.hybrid.exporting.conversation_runs import write
 pytestmark = pytest.mark.system
 PAGE_KB = 4
 ADVICE = "No space left on device; free some space and repeat the command"
-# By format the name of what is written; a run of several solvers is cut to one where the format holds no more.
+# By format, the name of the file that is written; a run of several solvers is reduced to one if the format requires it.
 EXPORTS = {
     "conversations": "out",
     "every_eval_ever": "out",
@@ -41,22 +41,22 @@ MORE = {
 
 
 class SmallDisk:
-    """A mounted file system of some pages, which can be made larger."""
+    """A mounted file system of some pages that can be enlarged."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     def resize(self, kilobytes: int) -> None:
-        """Give it another size, at least what it holds."""
+        """Resize it, at least to what it holds."""
         words = ["mount", "-o", f"remount,size={kilobytes}k", str(self.folder)]
         subprocess.run(words, check=True, capture_output=True)
 
     def make_read_only(self) -> None:
-        """Let nothing be written any more, by root either."""
+        """Make it read-only, for root as well."""
         subprocess.run(["mount", "-o", "remount,ro", str(self.folder)], check=True, capture_output=True)
 
     def files(self) -> list[Path]:
-        """Everything but folders."""
+        """Return everything except folders."""
         return [path for path in self.folder.rglob("*") if not path.is_dir()]
 
 
@@ -73,11 +73,11 @@ def disk(tmp_path: Path) -> Iterator[SmallDisk]:
 
 @pytest.fixture(scope="module")
 def runs(large_runs: Callable[[int], Path], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """A made-up run, and one whose conversations can be made again; each has its home beside it."""
+    """A synthetic run, and one whose conversations can be reconstructed; each has its home next to it."""
     folder = tmp_path_factory.mktemp("runs")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HYBRID_HOME", str(folder / "home"))
-        # Exports keep scores beside the answers, and others use the run that all share.
+        # Exports keep scores next to the answers, and other tests use the shared run.
         made_up = Path(shutil.copytree(large_runs(28), folder / "made_up")) / "run"
         return {"made_up": made_up, "scripted": write(folder / "scripted", "native").path}
 
@@ -96,7 +96,7 @@ def named_run(runs: dict[str, Path], monkeypatch: pytest.MonkeyPatch, hybrid_hom
 
 
 def refused_until_larger(command: Command, disk: SmallDisk, *words: object) -> int:
-    """Run a command on the disk, four times as large each time, until it ends well; how often it was refused."""
+    """Run a command on the disk, four times as large each time, until it succeeds; return how often it was refused."""
     size, refusals = PAGE_KB, 0
     while (result := command(*words)).code == 2:
         (line,) = result.err.strip().splitlines()

@@ -1,4 +1,4 @@
-"""Values that Python code hands in, beside a file and the environment."""
+"""Values passed by Python code, next to a file and the environment."""
 
 from pathlib import Path
 from typing import Any

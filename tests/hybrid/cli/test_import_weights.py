@@ -1,4 +1,4 @@
-"""`hybrid tools import-weights`: tensors of a torch checkpoint as a folder of weights, none of its code run."""
+"""`hybrid tools import-weights`: tensors of a torch checkpoint become a folder of weights, without running its code."""
 
 import collections
 import json

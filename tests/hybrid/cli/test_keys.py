@@ -1,4 +1,4 @@
-"""Keys from `.env`: found by name, below the real environment, never shown and never written."""
+"""Keys from `.env`: found by name, overridden by the environment, never shown and never written."""
 
 import json
 import os
@@ -19,7 +19,7 @@ OTHERS = ("MISTRAL_API_KEY", "OPENAI_BASE_URL", "HTTPS_PROXY", "HYBRID_TOOL_PATH
 
 @pytest.fixture(autouse=True)
 def no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An environment without keys, as it is again after the test."""
+    """An environment without keys, restored after the test."""
     for name in (*NAMES, *OTHERS):
         # Set first, so that the variable is removed again even if it was absent.
         monkeypatch.setenv(name, "")

@@ -1,4 +1,4 @@
-"""Installations without extras: servers are asked all the same, and what needs one names the command."""
+"""Installations without extras: servers work, and commands that need an extra name it."""
 
 import json
 import os
@@ -19,7 +19,7 @@ from hybrid.serving.sources import Sources
 
 pytestmark = pytest.mark.system
 
-# Runs first in each Python that finds it: packages are as if they were not installed, in worker processes too.
+# Runs first in each Python that finds it: packages appear as not installed, in worker processes too.
 WITHOUT = """
 import sys
 from importlib.machinery import PathFinder
@@ -50,15 +50,15 @@ for words in json.loads(sys.argv[1]):
     ended.append([code, out.getvalue(), err.getvalue()])
 print(json.dumps(ended))
 """
-# The extra `diffusers` brings `local`.
+# The extra `diffusers` includes `local`.
 ABSENT = sorted({*LOCAL, "diffusers"})
-# The rest is what `pip install -e .` installs.
+# `pip install -e .` installs the rest.
 BARE = sorted({*ABSENT, *EXTRA_OF, "opencv-python-headless"})
 ROOT = Path(__file__).resolve().parents[3]
 
 
 def installs(extra: str) -> str:
-    """The command as a line has it that is printed outside of the checkout."""
+    """Return the command as it is printed outside of the checkout."""
     return f"uv pip install -e '{ROOT}[{extra}]'"
 
 
@@ -68,7 +68,7 @@ Words = Sequence[object]
 
 
 def light(folder: Path, *commands: Words, absent: Sequence[str] = ABSENT) -> list[tuple[int, str, str]]:
-    """Exit code, stdout and stderr of each command, one after the other, in `folder` and without what is `absent`."""
+    """Return exit code, stdout and stderr of each command, run in turn in `folder` without the `absent` packages."""
     (folder / "site").mkdir()
     (folder / "site" / "sitecustomize.py").write_text(f"ABSENT = {absent}\n{WITHOUT}")
     environment = {key: value for key, value in os.environ.items() if not key.lower().endswith("_proxy")}
@@ -86,7 +86,7 @@ def light(folder: Path, *commands: Words, absent: Sequence[str] = ABSENT) -> lis
 
 @pytest.fixture(scope="module")
 def blink(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A question of depth and a puzzle, in the layout of BLINK."""
+    """A question about depth and a puzzle, in BLINK's layout."""
     folder = tmp_path_factory.mktemp("blink")
     load("hybrid.benchmarks", "blink").generate(folder, ("Relative_Depth", "Jigsaw"), 1, 0)
     return folder
@@ -102,7 +102,7 @@ def test_servers_are_asked_and_runs_are_read(server: str, blink: Path, tmp_path:
         (*asking(server, "blink", blink), *solvers, "--out", "run"),
         (*asking(server, "mm_sap", "sample"), "--solver", "mllm", "--limit", 1),
         ("export", "run", "--to", "parquet", "-o", "table.parquet"),
-        # All others are asked where still less is installed.
+        # The other tests use an installation with even fewer packages.
         ("tools", "list"),
         ("tools", "show", "depth"),
     ]
@@ -113,7 +113,7 @@ def test_servers_are_asked_and_runs_are_read(server: str, blink: Path, tmp_path:
     assert (manifest["environment"]["torch"], manifest["environment"]["transformers"]) == (None, None)
     assert manifest["environment"]["numpy"]
     assert manifest["solvers"]["specialist"]["tools"]["depth"]["backend"].startswith("classical:")
-    # Weights are absent too, as every run says that finds none.
+    # Weights are absent too, as each run reports.
     assert any(line.startswith("depth: weights absent: ") for line in manifest["notices"])
 
 
@@ -187,8 +187,8 @@ def test_without_any_extra_servers_are_asked_and_runs_are_read(server: str, phot
     manifest = json.loads((tmp_path / "run" / "manifest.json").read_text())
     assert {tool["backend"] for tool in manifest["solvers"]["specialist"]["tools"].values()} == {"absent"}
     assert manifest["environment"]["opencv-python-headless"] is None
-    # What nothing can answer is not offered; where the user named it, its calls fail, the questions go on, and the run
-    # has failed, as the tool never ran.
+    # A tool without a backend is not offered; if the user named it, its calls fail, other questions continue, and the
+    # run has failed, because the tool never ran.
     assert tool_faults(tmp_path / "run", "controller") == []
     for run in ("named", "blank"):
         assert set(tool_faults(tmp_path / run, "controller")) == {Fault.ABSENT}

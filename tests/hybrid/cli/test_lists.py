@@ -1,4 +1,4 @@
-"""The commands that show and check: tools, benchmarks, data, plan."""
+"""Commands that list and check: tools, benchmarks, data, plan."""
 
 import json
 from collections.abc import Iterator
@@ -56,7 +56,7 @@ def commands(group: click.Group, *above: str) -> Iterator[tuple[Words, click.Com
 def test_help_fits_a_screen(words: Words, below: click.Command) -> None:
     lines = below.get_help(click.Context(below, info_name=" ".join(words), terminal_width=80)).splitlines()
     assert len(lines) <= (45 if words == ("run",) else 40)
-    # Examples are lines to be pasted and not folded.
+    # Examples are meant to be pasted, so they are not wrapped.
     assert all(len(line) <= 80 or line.lstrip().startswith(("hybrid ", 'eval "$(hybrid ')) for line in lines)
 
 

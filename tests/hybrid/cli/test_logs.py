@@ -1,4 +1,4 @@
-"""The log of a run, and how much of it is shown."""
+"""The log of a run, and which part of it is printed."""
 
 import logging
 from pathlib import Path

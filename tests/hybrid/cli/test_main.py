@@ -1,4 +1,4 @@
-"""How the program ends: one line for what is wrong, no secret, no control character, quiet when stdout is closed."""
+"""How the program ends: one line per error, no secret, no control character, silent if stdout is closed."""
 
 import os
 import subprocess
@@ -33,7 +33,7 @@ def hybrid(*words: object, **options: Any) -> "subprocess.CompletedProcess[str]"
 
 
 def in_process(words: str, **options: Any) -> "subprocess.CompletedProcess[str]":
-    """The program with one command more, which runs these words of Python."""
+    """The program with one more command that runs this Python code."""
     code = (
         "import hybrid.cli\n"
         "@hybrid.cli.cli.command('given')\n"
@@ -99,7 +99,7 @@ def test_progress_on_a_full_disk_is_no_reason_to_stop() -> None:
 
 
 def test_no_secret_and_no_escape_reaches_the_terminal(tmp_path: Path) -> None:
-    """The variable is none of those that we read; the name of the file is what somebody else chose."""
+    """The variable is not one of ours; its file name comes from elsewhere."""
     evil = tmp_path / f"{SECRET}\x1b]0;title\x07\x9b.png"
     evil.write_bytes(b"no image")
     result = hybrid("tools", "run", "markers", evil)
@@ -128,7 +128,7 @@ def test_a_thread_that_fails_and_a_log_show_no_secret() -> None:
 
 
 def test_a_connection_that_breaks_is_no_closed_stdout() -> None:
-    """click ends quietly with 1 for any broken pipe."""
+    """click exits silently with code 1 for any broken pipe."""
     client = in_process("raise BrokenPipeError(32, 'Broken pipe')")
     assert client.returncode == 2
     assert client.stderr == "hybrid: a connection was closed at its other end ([Errno 32] Broken pipe)\n"

@@ -1,4 +1,4 @@
-"""A tool on many pictures from Python: order, failures, laziness; and every picture of a finding on disk."""
+"""A tool on many pictures from Python: order, failures, laziness; and every picture of an output on disk."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +17,7 @@ from tests.finished_runs import Command
 
 @tool(limits="Says nothing about what the image shows.")
 def light(image: Image, least: float = 0.0) -> ToolOutput:
-    """Says how light an image is, as a whole."""
+    """Says how light an image is on average."""
     mean = image.mean()
     if mean == 7:
         raise ToolError("seven is refused")

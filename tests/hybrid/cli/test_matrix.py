@@ -39,7 +39,7 @@ def test_one_file_is_four_runs_and_a_comparison(command: Command, matrix: Path) 
     record = json.loads(first.out)
     assert len({run["run"] for run in record["runs"]}) == 4
     assert [run["chosen"]["tool-output"] for run in record["runs"]] == ["real", "blank", "real", "blank"]
-    # The model alone differs with the model, the specialist with what tools say, the arbiter with both.
+    # Only the model varies with the model, the specialist with the tool output, the arbiter with both.
     values = [("arbiter", "mllm", "specialist"), ("arbiter", "specialist"), ("arbiter", "mllm"), ("arbiter",)]
     assert [tuple(run["solvers"]) for run in record["runs"]] == values
     folders = [run["run"] for run in record["runs"]]
@@ -63,7 +63,7 @@ def test_one_file_is_four_runs_and_a_comparison(command: Command, matrix: Path) 
     assert (result.code, json.loads(result.out)) == (0, record)
     assert len(re.findall(": 0 of [0-9]+ questions open", result.err)) == 4
 
-    # Each is an ordinary run, whose manifest gives it back.
+    # Each is an ordinary run, and its manifest reproduces it.
     item = json.loads(command("run", "--config", record["runs"][1]["run"], "--json").out)
     assert item["run"] == record["runs"][1]["run"]
     text = command("run", "--config", matrix)

@@ -1,4 +1,4 @@
-"""`hybrid tools measure`: recorded fixations in their usual forms, and what is said of rows that cannot be used."""
+"""`hybrid tools measure`: recorded fixations in common formats, and messages about rows that cannot be used."""
 
 import csv
 import json
@@ -28,7 +28,7 @@ SQUARES = ((30, 30), (120, 40), (40, 90), (110, 80))
 
 @pytest.fixture(scope="module")
 def eyes(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Four grey pictures with a red square, at which three viewers look; and rows that cannot be used."""
+    """Return four grey pictures with a red square that three viewers look at, and rows that cannot be used."""
     folder, rng, rows = tmp_path_factory.mktemp("eyes"), np.random.default_rng(0), ["image,x,y,t,subject"]
     for number, (x, y) in enumerate(SQUARES):
         pixels = np.full((SIZE[1], SIZE[0], 3), 120, np.uint8)
@@ -253,7 +253,7 @@ def test_a_time_of_the_clock_costs_its_row_and_a_path_of_hours_its_order(tmp_pat
 
 @pytest.fixture
 def default_field_limit() -> Iterator[None]:
-    """The csv module's limit of a field, which readers of tables with images raise for the whole process."""
+    """Restore the csv module's field limit, which readers of tables with images raise for the whole process."""
     before = csv.field_size_limit(131_072)
     yield
     csv.field_size_limit(before)

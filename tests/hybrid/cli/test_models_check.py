@@ -1,4 +1,4 @@
-"""`hybrid models check`: what it finds of servers of every kind, and the command that it ends with."""
+"""`hybrid models check`: what it finds about servers of every kind, and the command that it prints at the end."""
 
 import base64
 import io
@@ -23,19 +23,19 @@ TEXT_CALL = '```json\n{"tool": "crop", "images": ["img:1"], "args": {}}\n```'
 
 @dataclass(frozen=True)
 class Able:
-    """What a model and its server can do."""
+    """Abilities of a model and its server."""
 
     pictures: int = 99
     forms: Sequence[str] = ("PNG", "JPEG")
     side: int = 1024
     sees: bool = True
     calls: int = 2
-    # Why tools are refused.
+    # Reason for refusing tools.
     tools: str = ""
-    # In the place of calls.
+    # Text in place of calls.
     says: str = ""
     in_text: bool = False
-    # Why the conversation does not go on after a call.
+    # Reason why the conversation does not continue after a call.
     results: str = ""
     disc: str = "(630, 110)"
     rejects: Mapping[str, str] = field(default_factory=dict)
@@ -45,7 +45,7 @@ class Able:
 
 
 class Model(LocalServer):
-    """A model that is able to so much, and what it was asked."""
+    """Return a model with these abilities, and a list of its requests."""
 
     def __init__(self, able: Able) -> None:
         super().__init__(Asked)
@@ -115,7 +115,7 @@ def pictures(request: Mapping[str, Any]) -> list[Image.Image]:
 
 @pytest.fixture(autouse=True)
 def small_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The largest take a second to draw."""
+    """Drawing the largest takes a second."""
     monkeypatch.setattr("hybrid.running.model_check.SIDES", (1024, 512, 256))
 
 
@@ -127,7 +127,7 @@ def checked(command: Command, able: Able, *words: str) -> tuple[Any, dict[str, t
 
 
 def options_of(result: Any) -> list[str]:
-    """The options behind the address in the command that is printed."""
+    """Return the options after the address in the printed command."""
     words: list[str] = json.loads(result.out)["command"]
     return words[words.index("--base-url") + 2 :]
 

@@ -1,4 +1,4 @@
-"""`--tables narrow`: every table of every command within 80 columns, with every number of the wide one."""
+"""`--tables narrow`: every table of every command fits 80 columns and has every number of the wide one."""
 
 import re
 from collections import Counter
@@ -14,7 +14,7 @@ NUMBER = re.compile(r"[-+<]?[0-9][0-9,.]*(?:/[0-9.]+)?")
 
 
 def both(command: Command, *words: object) -> tuple[str, str]:
-    """The output of a command, wide and narrow."""
+    """Return the output of a command, wide and narrow."""
     wide, narrow = (command(*words, "--tables", shape) for shape in ("wide", "narrow"))
     assert wide.code == narrow.code, narrow.err
     for line in narrow.out.splitlines():

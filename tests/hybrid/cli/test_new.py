@@ -1,4 +1,4 @@
-"""`hybrid new plugin`: a repository whose tests and continuous integration pass as they stand."""
+"""`hybrid new plugin`: a repository whose tests and continuous integration pass unchanged."""
 
 import os
 import shutil
@@ -16,7 +16,7 @@ ROOT = Path(plugins.__file__).parents[2]
 
 
 def test_a_new_plugin_repository_is_written_whole(command: Command, tmp_path: Path) -> None:
-    """That its tests pass at once, docs/plugins.md shows."""
+    """docs/plugins.md shows that its tests pass immediately."""
     out = tmp_path / "glow"
     assert command("new", "plugin", "glow", "-o", out).out == f"wrote {out}\nnext: cd {out} && uv run pytest\n"
     assert f'path = "{Path(plugins.__file__).parents[2].as_posix()}"' in (out / "pyproject.toml").read_text()
@@ -37,7 +37,7 @@ def test_a_new_plugin_repository_is_written_whole(command: Command, tmp_path: Pa
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("uv") is None, reason="uv is not installed")
 def test_a_new_plugin_repository_passes_in_environments_of_its_own(command: Command, tmp_path: Path) -> None:
-    """By each command of its README and of its CI, as they are printed there. uv asks the package index."""
+    """Run each command of its README and its CI as printed there. uv contacts the package index."""
     out = tmp_path / "glow"
     assert command("new", "plugin", "glow", "-o", out).code == 0
     arguments = ("VIRTUAL_ENV", "UV_PROJECT_ENVIRONMENT", "PYTHONPATH")
@@ -54,7 +54,7 @@ def test_a_new_plugin_repository_passes_in_environments_of_its_own(command: Comm
 
     ci = tmp_path / "runner" / "glow"
     shutil.copytree(out, ci)
-    # What GitHub clones: the project as it lies here, in a repository.
+    # A clone as GitHub would make it: the project's current state in a repository.
     for room in ("hybrid", "tools", "graphs", "baselines"):
         shutil.copytree(ROOT / room, tmp_path / "hub" / room, ignore=shutil.ignore_patterns("__pycache__"))
     for file in ("pyproject.toml", "README.md", "LICENSE"):

@@ -1,4 +1,4 @@
-"""`hybrid new benchmark` writes a benchmark that runs and passes its own test; where tools of a folder are begun."""
+"""`hybrid new benchmark` writes a benchmark that runs and passes its own test; the same for tools in a folder."""
 
 import subprocess
 import sys

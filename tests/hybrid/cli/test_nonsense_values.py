@@ -1,4 +1,4 @@
-"""Nonsense for every option of every command: one line that names the option, exit code 2, and nothing made on disk."""
+"""Invalid values for every option of every command: one line that names the option, exit code 2, nothing written."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +14,7 @@ TREE: dict[Words, click.Command] = command_tree.commands()
 
 
 def nonsense(param: click.Parameter) -> Iterator[str]:
-    """Values that an option cannot have, by its type."""
+    """Return values that an option cannot have, by its type."""
     if isinstance(param.type, click.Choice):
         yield from ("", "nonsense")
     elif isinstance(param.type, click.IntRange | click.types.IntParamType):
@@ -25,7 +25,7 @@ def nonsense(param: click.Parameter) -> Iterator[str]:
         yield from ("", "much", "nan", "-2", "inf")
     elif isinstance(param.type, click.types.StringParamType):
         yield ""
-        # Options whose text is free, whose words only a provider knows, or that hold for another kind of PATH.
+        # Options with free text, with words that only a provider knows, or that apply to another kind of PATH.
         if param.name not in ("title", "args_json", "image_detail", "reasoning_effort", "data", "key"):
             yield "nonsense?"
     elif param.type.name == "text":
@@ -37,11 +37,11 @@ def nonsense(param: click.Parameter) -> Iterator[str]:
 
 
 def options() -> list[tuple[Words, click.Option]]:
-    """Every option that takes a value."""
+    """Return every option that takes a value."""
     return [
         (words, param)
         for words, value in TREE.items()
-        # Commands whose options are those of `hybrid run`, or that take minutes.
+        # Commands with the options of `hybrid run`, or that take minutes.
         if words not in (("ablate",), ("study",), ("quickstart",))
         for param in value.params
         if isinstance(param, click.Option) and not param.is_flag
@@ -78,7 +78,7 @@ def test_nonsense_is_one_line_that_names_its_option(
             if result.code != 2 or len(lines) != 1 or not matches_any or "Traceback" in result.err:
                 wrong.append(f"{' '.join(words)} {name}={value}: {result.code}, {result.err[-300:]}")
     assert not wrong, "\n".join(wrong)
-    # That a run's scores are kept beside it is no part of the command that was meant.
+    # The command was not about the scores that a run keeps.
     values = {"scores.json", "scores.jsonl"}
     paths = [path for path in tmp_path.rglob("*") if path not in ordered and path.name not in values]
     assert [path for path in paths if "hybrid-home" not in path.parts] == []

@@ -1,4 +1,4 @@
-"""A run that answered nothing: one short statement with the reason and what to do, in place of empty tables."""
+"""A run without answers: one short statement with the reason and the remedy, in place of empty tables."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Where a command writes: `-o` and `--out` are one option in each of them."""
+"""Output paths of commands: `-o` and `--out` are one option in each command."""
 
 import click
 import pytest
@@ -7,7 +7,7 @@ from hybrid.cli import cli
 
 
 def writers(group: click.Group, words: tuple[str, ...] = ()) -> dict[str, click.Option]:
-    """By the words of a command its option for what it writes."""
+    """Return, by the words of a command, its output option."""
     results: dict[str, click.Option] = {}
     context = click.Context(group)
     for name in group.list_commands(context):

@@ -1,4 +1,4 @@
-"""What goes wrong in code of one's own is one line with file and line, and `--debug` shows the traceback."""
+"""An error in the user's own code is one line with file and line, and `--debug` shows the traceback."""
 
 import re
 from pathlib import Path
@@ -54,14 +54,14 @@ EXPORTER = Own()
 
 @pytest.fixture(autouse=True)
 def mine(command: Command, tmp_path: Path, tools_as_they_were: None) -> Path:
-    """A folder with the tool that `tools new` writes, and a picture beside it."""
+    """A folder with the tool that `tools new` writes, and a picture next to it."""
     assert command("tools", "new", "bad", "--path", "mine").code == 0
     Image.fromarray(np.full((20, 30, 3), 90, np.uint8)).save("photo.png")
     return tmp_path / "mine"
 
 
 def break_(file: Path, prefix: str, line: str = '{}["nokey"]') -> str:
-    """Put a line that raises before another; the place, as messages have it."""
+    """Insert a line that raises before another one; return its location as messages print it."""
     lines = file.read_text().splitlines()
     at = next(place for place, item in enumerate(lines) if prefix in item)
     indent = " " * (len(lines[at]) - len(lines[at].lstrip()))

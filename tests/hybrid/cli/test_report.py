@@ -1,4 +1,4 @@
-"""`hybrid report` and `hybrid view` as a user has them."""
+"""`hybrid report` and `hybrid view` as a user runs them."""
 
 import errno
 import json

@@ -1,4 +1,4 @@
-"""`hybrid run`: exit codes, what stands on stdout, and errors in one line."""
+"""`hybrid run`: exit codes, stdout, and errors in one line."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`hybrid run` and `hybrid score` where the disk, the folder, a signal or another process is in the way."""
+"""`hybrid run` and `hybrid score` when disk, folder, a signal or another process interferes."""
 
 import json
 import resource
@@ -34,7 +34,7 @@ sys.exit(json.dumps(ended))
 
 
 def hybrid(*commands: Sequence[object], limit: int | None = None, names: Sequence[str] = ()) -> list[Ended]:
-    """Commands in a process of their own, in which no file grows beyond `limit` bytes."""
+    """Run commands in a separate process in which no file grows beyond `limit` bytes."""
 
     def small_files() -> None:
         if limit is not None:
@@ -55,12 +55,12 @@ def hybrid(*commands: Sequence[object], limit: int | None = None, names: Sequenc
 
 
 def hidden(folder: Path) -> list[str]:
-    """Files that were begun and not ended."""
+    """Return files that were begun and not finished."""
     return [path.name for path in folder.rglob(".*") if path.name != ".lock"]
 
 
 def complete_ids(path: Path) -> list[str]:
-    """The ids of a file whose every line is whole."""
+    """Return the ids of a file whose lines are all complete."""
     content = path.read_text()
     assert content.endswith("\n")
     return [json.loads(line)["id"] for line in content.splitlines()]
@@ -70,7 +70,7 @@ def complete_ids(path: Path) -> list[str]:
 def test_a_full_disk_ends_the_run_and_costs_nothing_that_was_there(
     command: Command, tmp_path: Path, fakes: Any
 ) -> None:
-    """A limit on the size of files stands for the disk."""
+    """A file size limit simulates a full disk."""
     data = fakes.blink_folder(tmp_path / "blink", 3, 20)
     model = fakes.recordings(tmp_path / "model", fakes.blink_replies(3, 20))
     words: list[object] = ["run", "blink", "--data", data, "--model", f"replay:{model}", "--backend", "classical"]
@@ -78,7 +78,7 @@ def test_a_full_disk_ends_the_run_and_costs_nothing_that_was_there(
     assert command(*words, "--limit", "5").code == 0
     path = tmp_path / "run" / "mllm" / "attempts.jsonl"
     content = path.read_bytes()
-    # What the disk has room for: all that is written as a whole, and attempts of some questions.
+    # Room on the disk: all files that are written completely, and attempts of some questions.
     (result,) = hybrid(words, limit=19_500)
     assert result.code == 3, result.err
     (value,) = [line for line in result.err.splitlines() if line.startswith("stopped with")]
@@ -109,7 +109,7 @@ def test_a_disk_without_room_is_one_line(command: Command, blink: Words, tmp_pat
 
 
 class Unscorable(Blink):
-    """Raises at one question, as a scorer that does not know so many choices would."""
+    """Raises at one question, like a scorer that does not know so many choices."""
 
     def score(self, question: Any, exchanges: Any, options: Any) -> Any:
         if question.id == "val_Jigsaw_2":
@@ -141,7 +141,7 @@ def test_a_run_that_is_being_written_can_be_scored_and_not_written(
     words = ("run", *blink, "--solver", "mllm", "--json")
     first = command(*words)
     with RunFolder(tmp_path / "run").locked():
-        # A lock is held by an open file: the same process asks for it as another would.
+        # A lock belongs to an open file: this process requests it as another one would.
         second = command(*words)
         scored = command("score", tmp_path / "run", "--json")
     assert (second.code, second.out) == (2, "")
@@ -176,7 +176,7 @@ def test_the_signal_after_the_second_ends_at_once(number: signal.Signals) -> Non
             assert process.stdout.readline() == "works\n"
             process.send_signal(number)
             assert "ends\n" in iter(process.stdout.readline, "")
-            # The second lifts the handlers, the next ends it; one that comes while they are lifted is the same signal.
+            # The second signal removes the handlers, the next one ends it; one during the removal is the same signal.
             while process.poll() is None:
                 process.send_signal(number)
                 time.sleep(0.05)

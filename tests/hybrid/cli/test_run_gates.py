@@ -1,4 +1,4 @@
-"""Weights in a run: refused, labelled everywhere, or used without a word, by what their card knows of them."""
+"""Weights in a run: refused, labelled everywhere, or used without a note, depending on their card."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +12,7 @@ pytestmark = pytest.mark.system
 
 @pytest.fixture
 def words(blink: Words, tmp_path: Path) -> Callable[[Path], list[str]]:
-    """The words of a run of jigsaws and relations, of which a jigsaw is asked, with weights for what relations need."""
+    """Return the words of a run of jigsaws and relations that asks one jigsaw, with weights for the relations' tool."""
 
     def with_weights(folder: Path) -> list[str]:
         places = (f"depth={folder}", f"detection={tmp_path / 'detector'}")
@@ -29,7 +29,7 @@ def words(blink: Words, tmp_path: Path) -> Callable[[Path], list[str]]:
 def test_known_weights_that_saw_the_images_are_refused_by_name(
     command: Command, words: Callable[[Path], list[str]], tmp_path: Path
 ) -> None:
-    # A folder of the hub's cache is what it is called; the large model is not for commercial use.
+    # A folder of the hub's cache is recognised by its name; the large model is not for commercial use.
     folder = tmp_path / "models--depth-anything--Depth-Anything-V2-Large-hf" / "snapshots" / "1"
     refused = command(*words(folder), "--dry-run", code=2)
     assert "depth: licence CC-BY-NC-4.0 (--allow non-commercial)" in refused.err

@@ -1,4 +1,4 @@
-"""`hybrid run --mcp`: what is said before anything is asked, and a run that is given back as a configuration."""
+"""`hybrid run --mcp`: messages before anything is asked, and a run that is repeated from its configuration."""
 
 import json
 import sys
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.system
 
 @pytest.fixture
 def asking(server: str, tmp_path: Path, fakes: Any, monkeypatch: pytest.MonkeyPatch) -> Words:
-    """The words of a run of a controller on one puzzle, with a model behind a server."""
+    """Return the words of a run of a controller on one puzzle, with a model behind a server."""
     monkeypatch.setenv("OPENAI_API_KEY", "not-a-key")
     data = fakes.blink_folder(tmp_path / "blink", 1, 0)
     words = ("run", "blink", "--data", data, "--model", "openai:mock", "--base-url", server, "--solver", "controller")
@@ -67,6 +67,6 @@ def test_a_run_from_a_file_is_given_back_as_a_configuration(command: Command, as
     second = command("run", "--config", run, "--json")
     assert (second.code, second.out) == (0, result.out)
     assert len(json.loads((run / "manifest.json").read_text())["commands"]) == 2
-    # How the image is sent decides what the tool is.
+    # The way the image is sent is part of the tool's identity.
     other = command("run", "--config", run, "--mcp-image", "plain_look=image", "--out", run, code=2)
     assert "solver controller.tools.plain_look.code: " in other.err

@@ -1,4 +1,4 @@
-"""Commands on a run that Python code made with objects, which are not there any more."""
+"""Commands on a run that Python code made with objects which no longer exist."""
 
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ SAMPLE: dict[str, Any] = {"data": "sample", "task": "Jigsaw", "limit": 2, "backe
 
 
 class Quotes(Solver):
-    """Notes an answer of the tool `counter`."""
+    """Records an answer of the tool `counter`."""
 
     role = "chance"
 

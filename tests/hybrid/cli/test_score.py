@@ -1,4 +1,4 @@
-"""`hybrid score`, `compare` and `calibrate`: one JSON object, imports, and several paths at once."""
+"""`hybrid score`, `compare` and `calibrate`: one JSON object, imports, and several paths in one call."""
 
 import json
 from pathlib import Path
@@ -10,7 +10,7 @@ from tests.finished_runs import Command, Words
 
 
 def saved(folder: Path, replies: dict[int, str]) -> Path:
-    """BLINK's saved outputs for Jigsaw, every answer (A)."""
+    """Return BLINK's saved outputs for Jigsaw, with every answer (A)."""
     folder.mkdir(parents=True)
     rows = [
         {"idx": f"val_Jigsaw_{n}", "answer": "(A)", "full_prediction": text, "prediction": text}
@@ -52,7 +52,7 @@ def test_from_a_run_to_a_trust_file(command: Command, blink: Words, tmp_path: Pa
     assert "jigsaw" in result.out
     assert len(json.loads((tmp_path / "trust.json").read_text())["folds"]) == 3
 
-    # All routes of a tool with --only and --all; as JSON the same numbers.
+    # All routes of a tool with --only and --all; the JSON has the same numbers.
     result = command("calibrate", tmp_path / "run", "-o", tmp_path / "trust.json", "--json")
     measured = json.loads(result.out)["measured"]
     assert {item["tool"] for item in measured} >= {"jigsaw", "mllm"}

@@ -1,4 +1,4 @@
-"""`hybrid score` with several files: those of one model are scored as the folder that holds them would be."""
+"""`hybrid score` with several files: files of one model are scored like the folder that contains them."""
 
 import json
 import random
@@ -20,7 +20,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def predicted(data: Path, folder: Path, model: str, seed: int) -> Path:
-    """Both files of a model that guesses, right more often than not."""
+    """Return both files of a model that guesses and is usually right."""
     folder.mkdir(parents=True, exist_ok=True)
     draw = random.Random(seed)
     for name, file in (("all_questions.json", f"{model}.jsonl"), ("mcq_questions.json", f"mcq_{model}.jsonl")):

@@ -1,4 +1,4 @@
-"""Every command that scores finds the tools of a run where its manifest says, or says that it does not."""
+"""Every command that scores finds the tools of a run at the place in its manifest, or says that it does not."""
 
 import csv
 import json
@@ -17,7 +17,7 @@ SOLVERS = ("--solver", "arbiter", "--solver", "mllm", "--solver", "specialist")
 
 @pytest.fixture
 def run(command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A run of a tool outside of the project, in `own`; the folder is unknown to this process afterwards."""
+    """A run with a tool outside of the project, in `own`; afterwards this process no longer knows the folder."""
     import tools
 
     (tmp_path / "own").mkdir()
@@ -58,7 +58,7 @@ TOOL = Tool(
 
 
 def evidence(command: Command, run: Path, *more: object) -> tuple[str, dict[str, float | None]]:
-    """What the section concludes, and its counts by quantity."""
+    """Return the section's conclusions, and its counts by quantity."""
     data = json.loads(command("compare", run, "--json", *more, code=0).out)
     rows = [row for row in data["results"] if row["section"] == "evidence" and not row.get("group")]
     return data["conclusions"]["evidence"], {row["quantity"]: row["value"] for row in rows}
@@ -92,7 +92,7 @@ def test_rules_that_are_gone_are_said_and_not_counted_as_nothing(
     assert f"the rules of nearer are missing: {'' if change == 'edit' else 'no folder '}{current}" in text
     assert reason in text
     assert counts["unread"] == 8
-    # A folder that the user names is taken as it is.
+    # A folder that the user names is used without a check.
     text, counts = evidence(command, run, "--path", moved)
     assert text.startswith("arbiter took up ")
     assert counts["right findings rate"] == 0.5

@@ -1,4 +1,4 @@
-"""Imports of a command until the first answer is kept, and until its end: what it needs, and no library besides."""
+"""Imports of a command until the first answer is saved, and until its end: only what it needs."""
 
 import json
 import os
@@ -36,7 +36,7 @@ GRAPHS = {"langchain_core", "langchain", "langgraph"}
 
 
 def imported(tmp_path: Path, *words: str) -> tuple[set[str], set[str]]:
-    """The top-level packages that `hybrid WORDS` has imported at the first answer, and at its end."""
+    """Return the top-level packages that `hybrid WORDS` has imported at the first answer, and at its end."""
     environment = {key: value for key, value in os.environ.items() if not key.lower().endswith("_proxy")}
     environment |= {"HYBRID_HOME": str(tmp_path / "home"), "OPENAI_API_KEY": "not-a-key"}
     values = [sys.executable, "-c", WATCHED, *words, "--out", str(tmp_path / "run")]
@@ -62,7 +62,7 @@ def test_a_controller_with_tools_needs_nothing_learned(server: str, photographs:
     words = ("--solver", "controller", "--tools", "crop,depth")
     _, last = imported(tmp_path, *asking(server, photographs), *words)
     assert "langgraph" in last
-    # Nor what asks servers of others, where none is named.
+    # Nor the client of foreign servers, if none is named.
     assert last & (LEARNED | {"mcp"}) == set()
 
 
@@ -75,7 +75,7 @@ def test_a_replay_run_with_specialists_needs_nothing_learned(tmp_path: Path, fak
 
 
 def test_a_person_is_told_at_once_and_a_log_is_not() -> None:
-    """On a terminal the first line comes before the options are looked at."""
+    """On a terminal the first line is printed before the options are checked."""
     words = [sys.executable, "-m", "hybrid", "run", "crystal"]
     actual, reference = pty.openpty()
     try:

@@ -1,4 +1,4 @@
-"""The program's logs and streams: no secret and no control character is in them."""
+"""The program's logs and streams contain no secret and no control character."""
 
 import io
 import logging
@@ -33,7 +33,7 @@ def test_logs_hold_no_secret_in_message_arguments_and_traceback() -> None:
 
 
 class Reader(io.StringIO):
-    """A terminal of an encoding."""
+    """A terminal with a given encoding."""
 
     def __init__(self, encoding: str) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""`hybrid study`: a small study of generated questions from end to end, its estimate, recorded results, refusals."""
+"""`hybrid study`: a small study of generated questions end to end, its estimate, recorded results, refusals."""
 
 import json
 from pathlib import Path
@@ -66,7 +66,7 @@ def test_a_dry_run_prices_every_cell_and_asks_nothing(command: Command, tmp_path
 
 @pytest.mark.system
 def test_the_cell_of_other_words_is_left_out_if_a_tool_has_no_second_wording(command: Command, tmp_path: Path) -> None:
-    """A tool without one offered among others: the study says so before it asks, and every other cell stays."""
+    """If one offered tool lacks a second wording, the study says so before it asks, and all other cells stay."""
     (tmp_path / "redness.py").write_text(
         "from hybrid.tool import Image, ToolOutput, tool\n\n"
         '@tool(limits="Says nothing of what the picture shows.")\n'

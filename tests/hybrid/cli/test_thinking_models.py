@@ -1,6 +1,6 @@
-"""`hybrid run` with the controller on servers of thinking models: what they want back, stream and refuse.
+"""`hybrid run` with the controller on servers of thinking models: what they require back, stream and refuse.
 
-Each server refuses a conversation in which its own words are missing, as those that it is named after do.
+Each server refuses a conversation without its own reasoning, like the server that it is named after.
 """
 
 import json
@@ -92,7 +92,7 @@ def groq(request: dict[str, Any], earlier: list[dict[str, Any]]) -> Says:
 
 @pytest.fixture
 def run_questions(command: Command, tmp_path: Path) -> Iterator[Callable[..., Any]]:
-    """Run four questions on a server; gives the ended command, the manifest and the attempts."""
+    """Run four questions on a server; return the finished command, the manifest and the attempts."""
 
     def run(server: Callable[..., Says], *words: str) -> tuple[Any, dict[str, Any], list[dict[str, Any]]]:
         class Handler(JsonHandler):

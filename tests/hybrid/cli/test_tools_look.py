@@ -1,4 +1,4 @@
-"""`hybrid tools gallery`, `new` and `cache`, as a person calls them."""
+"""`hybrid tools gallery`, `new` and `cache`, as a user calls them."""
 
 import re
 from pathlib import Path
@@ -14,7 +14,7 @@ from tests.tables import cases
 
 
 def photos(folder: Path) -> Path:
-    """Two pictures of noise and a file that is none."""
+    """Two pictures of noise and a file that is not a picture."""
     folder.mkdir()
     rng = np.random.default_rng(0)
     for name in ("a.png", "c.png"):

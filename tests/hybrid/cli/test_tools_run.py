@@ -16,9 +16,9 @@ from hybrid.tool import Tool
 from tests.finished_runs import Command
 from tests.tables import stored
 
-# BLINK tasks whose generated images a tool is for; another one gets as many as it takes of a rendered scene.
+# BLINK tasks whose generated images suit a tool; other tools get as many images of a rendered scene as they take.
 TASKS: Mapping[str, str] = stored(__file__, "TASKS")
-# Arguments of a plain call; a tool that is not named, such as one that was added, is called without any.
+# Arguments of a simple call; tools that are not listed, such as a new one, are called without any.
 ARGS: Mapping[str, Mapping[str, Any]] = stored(__file__, "ARGS")
 
 
@@ -30,7 +30,7 @@ def test_every_weight_free_tool_prints_its_finding_and_saves_its_picture(
     tool: Tool = load("tools", name)
     fewest, most = tool.card.images
     built = item(TASKS.get(name, "Relative_Depth"), 0, 3).images[:most]
-    # Half the size is enough to see something; a puzzle is whole or none.
+    # Half the size is enough to see something; a puzzle needs its full size.
     images = built if name == "jigsaw" else tuple(np.ascontiguousarray(pixels[::2, ::2]) for pixels in built)
     images = images if len(images) >= fewest else images[:1] * fewest
     files = [tmp_path / f"{place}.png" for place in range(len(images))]
@@ -46,7 +46,7 @@ def test_every_weight_free_tool_prints_its_finding_and_saves_its_picture(
     assert data["data"]
     with Image.open(out) as picture:
         assert picture.format == "PNG"
-        # A picture is an overlay of an input's size; what crop cuts out is enlarged, and the puzzle is put together.
+        # A picture is an overlay of the input's size; crops are enlarged, and the puzzle is assembled.
         assert picture.size in {pixels.shape[1::-1] for pixels in images} or name in ("crop", "jigsaw")
     *lines, last = command("tools", "run", name, *words, code=0).out.splitlines()
     assert "\n".join(lines) == data["text"]

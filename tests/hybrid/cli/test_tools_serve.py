@@ -1,4 +1,4 @@
-"""`hybrid tools serve`: what is said before anything is served; `tests/hybrid/integrations` talks to it."""
+"""`hybrid tools serve`: messages before anything is served; `tests/hybrid/integrations` connects to it."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""`hybrid tools fetch` and `check`, as a person calls them."""
+"""`hybrid tools fetch` and `check`, as a user calls them."""
 
 import hashlib
 import json
@@ -43,7 +43,7 @@ TOOL = Tool(Card("eye", "Sees.", "Little.", (CARD,)), Args, (KnownAnswer("side",
 
 @pytest.fixture(scope="module")
 def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A checkpoint of DINOv2 in the real format, beside a file that nothing here reads."""
+    """A checkpoint of DINOv2 in the real format, next to an unrelated file."""
     import torch
     import transformers
 
@@ -63,7 +63,7 @@ pytestmark = pytest.mark.usefixtures("tools_as_they_were")
 
 @pytest.fixture(scope="module")
 def eye_arguments(tmp_path_factory: pytest.TempPathFactory) -> Words:
-    """The words that bring the tool `eye`."""
+    """Options that load the tool `eye`."""
     folder = tmp_path_factory.mktemp("own")
     (folder / "eye.py").write_text(EYE)
     return ("--path", str(folder))
@@ -93,7 +93,7 @@ def test_fetch_says_what_comes_brings_it_checks_it_and_says_what_to_run(
     assert hashed == ["sha256", full]
     row = {"tool": "eye", "weights": "made/tiny", "path": str(snapshot), "sha256": full}
     assert json.loads(Path("weights.json").read_text()) == {"weights": [row], "absent": []}
-    # What is whole is not fetched again, and suffices when the hub is gone.
+    # Complete weights are not fetched again, and suffice if the hub is unreachable.
     came = len(hub.contents)
     hub.down = True
     second = command("tools", "fetch", "eye", *eye_arguments)
@@ -155,7 +155,7 @@ def test_a_folder_of_repositories_serves_as_the_hub(
     result = command("tools", "fetch", "eye", "--from", "usb", *eye_arguments, code=0)
     assert "  licence      MIT" in result.out.splitlines()
     assert hub.requests == []
-    # Found by its id from now on, with what its card knows; only what is read was taken.
+    # From then on it is found by its id, with the facts of its card; only the needed files were downloaded.
     shutil.rmtree(tmp_path / "usb")
     weights = find_weights("made/tiny", download=False)
     assert sorted(path.name for path in weights.iterdir()) == [

@@ -1,4 +1,4 @@
-"""`hybrid run --trace`: to a collector, to one that is away, to a file; and what is refused."""
+"""`hybrid run --trace`: to a collector, to an unreachable one, to a file; and refusals."""
 
 import json
 import logging

@@ -1,4 +1,4 @@
-"""A newcomer's mistakes end early, with one message that says what to do."""
+"""A beginner's mistakes end early, with one message that says what to do."""
 
 import json
 import os
@@ -18,7 +18,7 @@ NO_MODEL = ("--solver", "chance", "--dry-run")
 
 
 def openai(message: str, code: str | int | None = None) -> str:
-    """An error as OpenAI words it, and most who speak its API."""
+    """Return an error in the words of OpenAI and of most compatible servers."""
     return json.dumps({"error": {"message": message, "type": "invalid_request_error", "param": None, "code": code}})
 
 
@@ -26,7 +26,7 @@ SAID: dict[str, tuple[int, str, str, str]] = {name: tuple(rest) for name, *rest 
 
 
 class Sayer(LocalServer):
-    """Says `status` and `body` to whatever is asked, and counts how often."""
+    """Returns `status` and `body` for every request, and counts requests."""
 
     status = 200
     body = ""
@@ -44,14 +44,14 @@ class _Says(JsonHandler):
 
 @pytest.fixture
 def sayer() -> Iterator[Sayer]:
-    # One for each case: requests of a run that has stopped may come late, and would be counted in the next one.
+    # One server per case: late requests of a stopped run would be counted in the next one.
     with listening(Sayer(_Says)) as server:
         yield server
 
 
 @pytest.fixture
 def asking(command: Command, tmp_path: Path, fakes: Any, monkeypatch: pytest.MonkeyPatch) -> Command:
-    """`hybrid run blink` on six questions without any key or address of the environment."""
+    """Run `hybrid run blink` on six questions without a key or address from the environment."""
     for name in os.environ:
         if name.endswith(("_API_KEY", "_BASE_URL", "_proxy", "_PROXY")) or name == "OLLAMA_HOST":
             monkeypatch.delenv(name)
@@ -64,7 +64,7 @@ def asking(command: Command, tmp_path: Path, fakes: Any, monkeypatch: pytest.Mon
 
 
 def the_message(result: Any) -> str:
-    """The one line that says what was wrong; nothing else of the program but what it was about to do."""
+    """Return the one line with the error; apart from it the program prints only what it was about to do."""
     assert (result.code, result.out) == (2, "")
     (line,) = [line for line in result.err.splitlines() if line.startswith("hybrid: ")]
     assert "failed: " not in result.err
@@ -82,7 +82,7 @@ def test_a_server_that_is_not_what_it_should_be(asking: Command, sayer: Sayer, c
     assert message.startswith("hybrid: --model openai:m: ")
     assert text in message
     assert sayer.asked <= 8
-    # A model that cannot be asked leaves no run without answers behind.
+    # A model that cannot be reached leaves no run without answers.
     assert not (tmp_path / "run").exists()
 
 
@@ -122,7 +122,7 @@ def test_a_misspelt_variable_is_told_of(command: Command, monkeypatch: pytest.Mo
 
 @pytest.fixture(scope="module")
 def samples(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """By benchmark a folder with a few generated questions."""
+    """Return, by benchmark, a folder with a few generated questions."""
     root = tmp_path_factory.mktemp("samples")
     results = {}
     for name in BENCHMARKS:

@@ -1,4 +1,4 @@
-"""The memory that a control group leaves, from files as the kernel lays them out."""
+"""The memory limit of a control group, from files in the kernel's format."""
 
 import os
 from pathlib import Path

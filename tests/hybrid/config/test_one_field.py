@@ -1,4 +1,4 @@
-"""An option given as one field of the configuration is everywhere: nothing else in the project names it."""
+"""An option that is one field of the configuration works everywhere: no other place names it."""
 
 import json
 import os
@@ -11,7 +11,7 @@ import pytest
 
 pytestmark = pytest.mark.system
 ROOT = Path(__file__).parents[3]
-# A configuration with a field more takes the place of `RunConfig` before the command line is made from it.
+# A configuration with one more field replaces `RunConfig` before the command line is built from it.
 PROGRAM = """
 import inspect, json, os, sys
 from dataclasses import dataclass

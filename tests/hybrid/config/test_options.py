@@ -1,4 +1,4 @@
-"""One declaration of the options: what is made of it is complete, and says the same everywhere."""
+"""One declaration of the options: everything derived from it is complete and consistent."""
 
 from collections.abc import Mapping
 from typing import Any

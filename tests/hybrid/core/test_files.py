@@ -39,7 +39,7 @@ def test_a_pipe_is_read_to_the_limit_and_no_further(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="more than 2,000 bytes"):
         read_small(pipe, 2000)
     writer.join()
-    # The rest of the pipe, which was not asked for.
+    # The rest of the pipe, which was not requested.
     assert sum(numbers) < 2_000_000
 
 
@@ -58,7 +58,7 @@ def test_a_file_that_cannot_be_what_is_wanted_is_one_line(
 ) -> None:
     path = tmp_path / name
     path.touch()
-    # Holes: nothing of it is on the disk.
+    # A sparse file: it takes no space on the disk.
     os.truncate(path, MAX_BYTES + 1)
     with pytest.raises(HybridError, match="more than 67,108,864 bytes, too many for a file of this kind") as raised:
         read(path)

@@ -1,4 +1,4 @@
-"""Questions that show the same pictures are one cluster and one fold, unless the data name clusters."""
+"""Questions with the same pictures are one cluster and one fold, unless the data name clusters."""
 
 import csv
 import io

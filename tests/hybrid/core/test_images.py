@@ -1,4 +1,4 @@
-"""The image store: bytes as they came, sizes as a person sees them, and errors that say where."""
+"""The image store: unchanged bytes, upright sizes, and errors with their location."""
 
 import hashlib
 import struct
@@ -31,14 +31,14 @@ def store(tmp_path: Path) -> ImageStore:
 
 
 def corner_picture() -> Image.Image:
-    """30 x 20, black, its upper left quarter red."""
+    """Return a 30 x 20 black picture with a red upper left quarter."""
     picture = Image.new("RGB", (30, 20))
     picture.paste((255, 0, 0), (0, 0, 15, 10))
     return picture
 
 
 def png_header(width: int, height: int) -> bytes:
-    """A PNG that declares a size and holds next to nothing."""
+    """Return a PNG that declares a size and has almost no data."""
 
     def chunk(kind: bytes, data: bytes) -> bytes:
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
@@ -166,7 +166,7 @@ def test_pixels_go_in_and_come_out_unchanged(store: ImageStore, width: int, heig
 def test_a_jpeg_that_is_made_keeps_the_colour_of_every_pixel_nearly(
     store: ImageStore, width: int, height: int, seed: int
 ) -> None:
-    # Columns of two colours of one brightness: with chroma at half the resolution they would run into each other.
+    # Columns of two colours with equal brightness: chroma at half the resolution would blend them.
     colours = np.array([[200, 30, 60], [30, 117, 60]], np.uint8)
     order = np.random.default_rng(seed).permutation(2)
     pixels = np.ascontiguousarray(np.broadcast_to(colours[(np.arange(width) + order[0]) % 2], (height, width, 3)))
@@ -225,14 +225,14 @@ def test_what_is_no_stored_image_cannot_be_made_or_loaded(changes: dict[str, Any
     facts = {"sha256": "ab" * 32, "width": 5, "height": 4, "media_type": "image/png", **changes}
     with pytest.raises(ValueError, match=words):
         StoredImage(**facts)
-    # What is written without a digit after the point is a whole number to JSON.
+    # A number without a fractional part is an integer in JSON.
     if not isinstance(changes.get("width"), float):
         with pytest.raises(ValueError, match=r"StoredImage|sha256"):
             TypeAdapter(StoredImage).validate_python(facts)
 
 
 def test_formats_that_start_programs_are_never_opened() -> None:
-    """Pillow hands PostScript to Ghostscript; `decode` looked at no format."""
+    """Pillow passes PostScript to Ghostscript; `decode` did not check the format."""
     postscript = b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 10 10\n%%EndComments\nshowpage\n"
     with pytest.raises(DataError, match="not an image"):
         decode(postscript, "x")
@@ -253,7 +253,7 @@ def test_a_link_is_replaced_unless_it_is_an_open_file(tmp_path: Path) -> None:
 
 @pytest.mark.system
 def test_a_full_disk_leaves_what_was_there_and_names_the_file(tmp_path: Path) -> None:
-    """In a process of its own that may write no file above 1 kB, as a quota or a full disk would end it."""
+    """Run in a separate process that may write no file above 1 kB, like a quota or a full disk."""
     target = tmp_path / "kept.json"
     target.write_bytes(b"before")
     code = (

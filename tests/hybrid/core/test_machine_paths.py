@@ -1,4 +1,4 @@
-"""Paths of the machine in what we write about a run: shortened in every form, and nothing else touched."""
+"""Paths of the machine in files about a run: shortened in every form, and nothing else is changed."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Messages hold images by reference, and findings read the way a model is to read them."""
+"""Messages refer to images, and tool outputs read as a model should read them."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Option rotation: the options move, the picture and the right option do not, and consistency is of options."""
+"""Option rotation: the options move, the picture and the right option do not, and consistency is about options."""
 
 from typing import Any
 
@@ -69,7 +69,7 @@ def test_a_target_that_is_no_letter_names_its_option_by_itself() -> None:
 
 
 def scores(question: Question, answers: list[str | None]) -> tuple[dict[str, Question], list[Score]]:
-    """The scores of a solver that gives these letters, for the question and its rotations in order."""
+    """Return the scores of a solver that gives these letters, for the question and its rotations in order."""
     variants = [rotation for rotation in with_rotations([question], ["Counting"]) if isinstance(rotation, Question)]
     results = []
     for variant, answer in zip(variants, answers, strict=True):

@@ -1,4 +1,4 @@
-"""Messages of commands in the words of Python."""
+"""Messages of commands in terms of Python."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A solver asked again: names, seeds, what is asked once, and what is refused."""
+"""Repetitions of a solver: names, seeds, requests that are made once, and refusals."""
 
 from dataclasses import dataclass
 

@@ -1,6 +1,6 @@
 """Secrets by value: found as they are and as JSON and URLs write them.
 
-What a whole run leaves behind is searched in `tests/security/test_secrets.py`.
+`tests/security/test_secrets.py` searches all that a full run leaves behind.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""A question's time: running counts, and waiting does not; nothing here looks at the wall clock."""
+"""A question's time: running counts, waiting does not; no test here uses the wall clock."""
 
 import asyncio
 import threading
@@ -31,7 +31,7 @@ def clock(fakes: Any) -> Any:
 
 @pytest.fixture
 def service(tmp_path: Path, clock: Any) -> Iterator[Make]:
-    """`service(**options)` runs weight-free tools in one thread and keeps nothing."""
+    """`service(**options)` runs weight-free tools in one thread and stores nothing."""
     tools: list[CachedTools] = []
 
     def make(timed_with: Any = clock, **options: Any) -> CachedTools:

@@ -1,4 +1,4 @@
-"""Facts in TOML: they become today's types, and whatever does not fit is refused by file, line and key."""
+"""Facts in TOML: they become the declared types, and anything else is refused with file, line and key."""
 
 from __future__ import annotations
 

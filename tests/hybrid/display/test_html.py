@@ -1,4 +1,4 @@
-"""HTML of notebooks: whatever a text says, it is text; nothing is loaded and nothing runs."""
+"""HTML for notebooks: any text is shown as text; nothing is loaded and nothing runs."""
 
 from html.parser import HTMLParser
 from pathlib import Path
@@ -29,7 +29,7 @@ TAGS = {
 
 
 class Seen(HTMLParser):
-    """The tags, attributes and text of a page."""
+    """Collects the tags, attributes and text of a page."""
 
     def __init__(self, page: str) -> None:
         super().__init__()
@@ -48,7 +48,7 @@ class Seen(HTMLParser):
 
 
 def check(page: str, *texts: str) -> None:
-    """Fail if anything but our own tags and attributes is in the page, or one of the texts is missing."""
+    """Fail if the page has tags or attributes that are not ours, or lacks one of the texts."""
     seen = Seen(page)
     assert seen.tags <= TAGS
     assert not [name for name, _ in seen.attributes if name.startswith("on") or name in ("href", "srcdoc")]
@@ -92,7 +92,7 @@ def test_a_question_of_python_is_shown_with_its_pictures(text: str, fakes: Any) 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory, synthetic_runs: Any) -> Path:
-    """A finished run whose questions say hostile things."""
+    """A finished run whose questions contain hostile texts."""
     folder: Path = tmp_path_factory.mktemp("hostile")
     synthetic_runs.write(folder, size=4, failed=1)
     return folder / "blink"

@@ -1,4 +1,4 @@
-"""Every form of a table: aligned, escaped, and read back where it can be."""
+"""Every form of a table: aligned, escaped, and read back if possible."""
 
 import csv
 import io
@@ -47,7 +47,7 @@ def test_markdown_has_the_same_columns_in_every_row(table: Table) -> None:
 @example("]|(")
 def test_markdown_escapes_what_html_and_emphasis_would_read(cell: str) -> None:
     row = as_markdown(Table("", (Column("a"),), ((cell,),))).splitlines()[2]
-    # What a backslash escapes is text; it stays between its neighbours.
+    # An escaped backslash is text; it stays between its neighbours.
     plain = re.sub(r"\\.", "x", row)
     assert not re.search(r"[`*_<>&~$]", plain)
     assert not re.search(r"\][(\[:]", plain)
@@ -131,7 +131,7 @@ HEADING = st.sampled_from(["n", "none = chance", "both answered", "b - a, none =
 
 @st.composite
 def compared(draw: st.DrawFn) -> Table:
-    """A table as comparisons have them: names at the left, then numbers, now and then a text between them."""
+    """Return a table like those of comparisons: names at the left, then numbers, sometimes a text between them."""
     sides = ["left"] * draw(st.integers(1, 4)) + draw(
         st.lists(st.sampled_from(["right", "right", "left"]), max_size=12)
     )

@@ -1,3 +1,3 @@
-"""Before `ray` itself, as a run does it: the package says how Ray is to start."""
+"""Runs before `ray` is imported, as in a run: the package decides how Ray starts."""
 
 import hybrid.engines.ray  # noqa: F401

@@ -1,4 +1,4 @@
-"""The parts of `--engine ray` that need no cluster: which engine, how many actors, errors on their way, images."""
+"""The parts of `--engine ray` that need no cluster: which engine, how many actors, pickled errors, images."""
 
 import asyncio
 import pickle
@@ -78,7 +78,7 @@ def test_an_engine_that_there_is_not_is_refused_with_those_that_there_are() -> N
 @pytest.mark.parametrize("address", ["nowhere", "ray://127.0.0.1:10001", "127.0.0.1:x", "127.0.0.1:{closed}"])
 async def test_an_address_where_nobody_listens_is_refused_at_once(address: str) -> None:
     with socket.socket() as selected:
-        # Bound and not listening: no other process gets the port, and none answers.
+        # Bound but not listening: no other process gets the port, and nothing answers.
         selected.bind(("127.0.0.1", 0))
         text = address.format(closed=selected.getsockname()[1])
         with pytest.raises(UsageError, match=f"^--address {text}: "):
@@ -119,7 +119,7 @@ def test_another_program_is_not_asked() -> None:
 
 
 class Unsendable(Exception):
-    """Cannot be made again from what it says."""
+    """An error that cannot be rebuilt from its message."""
 
     def __init__(self, code: int, reason: str) -> None:
         super().__init__(f"{reason} ({code})")
@@ -299,7 +299,7 @@ class Method:
 
 
 class SlowTools:
-    """A tool actor whose tool has run for five seconds and goes on until `ended` is set."""
+    """A tool actor whose tool has run for five seconds and continues until `ended` is set."""
 
     def __init__(self) -> None:
         self.ask, self.look = Method(self._ask), Method(self._look)

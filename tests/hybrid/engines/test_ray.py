@@ -1,4 +1,4 @@
-"""`--engine ray` on a cluster of two nodes, each with an image store of its own: the same answers, and none twice."""
+"""`--engine ray` on a cluster of two nodes, each with its own image store: the same answers, and none twice."""
 
 import asyncio
 import hashlib
@@ -43,20 +43,20 @@ pytestmark = pytest.mark.system
 
 OPTIONS = ScoreOptions()
 KEY = "sk-proj-0123456789abcdefSECRET"
-# Questions in flight for which a run takes so many workers; of two each takes nine at most.
+# Questions in flight for which a run starts this many workers; two workers take at most nine each.
 ONE_WORKER, TWO_WORKERS = 16, 17
 CAT = re.compile(rb"Is the cat (\d+) on the mat")
 
 
 @pytest.fixture(scope="module")
 def session() -> Iterator[Path]:
-    """Two nodes of one CPU, connected to; where Ray writes its logs. Its sockets need a short path."""
+    """Start two nodes of one CPU and connect to them; return Ray's log folder. Its sockets need a short path."""
     folder = Path(tempfile.mkdtemp(prefix="ray-"))
-    # Ray writes its address there, and makes the folder only for a cluster that lies in it.
+    # Ray writes its address there, and creates the folder only for a cluster inside it.
     Path(tempfile.gettempdir(), "ray").mkdir(exist_ok=True)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
-        patch.setenv("RAY_AUTH_MODE", "disabled")  # else Ray writes a token into the home folder
+        patch.setenv("RAY_AUTH_MODE", "disabled")  # otherwise Ray writes a token into the home folder
         patch.setenv("RAY_enable_worker_prestart", "0")
         patch.setenv("RAY_worker_niceness", "0")
         cluster = Cluster()
@@ -78,7 +78,7 @@ def session() -> Iterator[Path]:
 
 
 def answer_request(body: bytes) -> bytes:
-    """A call of jigsaw while tools are offered, and the letter of the image that its finding names; "(A)" to a question
+    """Return a call of jigsaw if tools are offered, then the letter of the image in its output; "(A)" to a question
     about a cat; else a description."""
     if offers_tools(body) and not tool_results(body):
         call = tool_call(json.dumps({"images": ["img:1", "img:2", "img:3"]}), "jigsaw")
@@ -89,7 +89,7 @@ def answer_request(body: bytes) -> bytes:
 
 
 class Server:
-    """An OpenAI-compatible server in the loop of the test: it says what `said` says when it is let."""
+    """An OpenAI-compatible server in the loop of the test: it returns the reply of `said` when it is released."""
 
     def __init__(self) -> None:
         self.bodies: list[bytes] = []
@@ -106,12 +106,12 @@ class Server:
         return f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}/v1"
 
     def cats(self) -> list[int]:
-        """The questions of all requests that are no description."""
+        """Return the questions of all requests that are not descriptions."""
         return sorted(filter(None, map(self.number, self.bodies)))
 
     @staticmethod
     def number(body: bytes) -> int:
-        """Of the question, 0 for a description."""
+        """Number of the question, 0 for a description."""
         match = CAT.search(body)
         return int(match[1]) if match else 0
 
@@ -177,7 +177,7 @@ def cats(tmp_path: Path, fakes: Any, server: Server) -> RunConfig:
 
 
 class Watched:
-    """Opens the engine, and keeps it to be looked at; an event is set after each reply that is kept."""
+    """Opens the engine and stores it for inspection; an event is set after each saved reply."""
 
     def __init__(self) -> None:
         self.told: list[str] = []
@@ -228,7 +228,7 @@ class _Counting(RunReplies):
 
 
 def timeless(attempt: Attempt) -> Attempt:
-    """An attempt without the times that differ from run to run."""
+    """Return an attempt without the times that differ from run to run."""
     exchanges = []
     for exchange in attempt.exchanges:
         usage = replace(exchange.reply.usage, seconds=0.0, queued_seconds=0.0)
@@ -242,14 +242,14 @@ def attempts(run: ResolvedRun, solver: str) -> dict[str, Attempt]:
 
 
 def figures(scored: Scored) -> tuple[object, ...]:
-    """The metrics and, by question, the verdicts."""
+    """Return the metrics and the verdicts by question."""
     return [(metric.name, metric.value, metric.n) for metric in scored.metrics], {
         score.id: score for score in scored.scores
     }
 
 
 def attempt_ids(run: ResolvedRun, solver: str = "mllm") -> list[str]:
-    """The ids in the file of attempts, line by line."""
+    """Return the ids in the file of attempts, line by line."""
     lines = (run.folder.path / solver / "attempts.jsonl").read_text().splitlines()
     return sorted(json.loads(line)["id"] for line in lines)
 
@@ -288,7 +288,7 @@ async def test_scores_attempts_and_pictures_are_those_of_this_process(
     recorded = (run.folder.path / "specialist" / "attempts.jsonl").read_text()
     seen = set(re.findall(r'"sha256": ?"([0-9a-f]{64})"', recorded))
     sha256s = {image.sha256 for question in run.sound for image in question.images}
-    # Each picture that a tool made is in the store of the run, though no tool ran here but for two questions.
+    # Each picture that a tool made is in the run's store, although only two questions ran a tool in this process.
     assert seen - sha256s
     assert lacking(run.service.store, seen) == ()
 
@@ -322,7 +322,7 @@ async def test_a_worker_killed_half_way_costs_what_it_had_in_flight(
     run = prepare(replace(cats, images="caption", concurrency=TWO_WORKERS, run_limits=generous))
     watched = Watched()
     task = asyncio.create_task(watched.run_until_complete(run))
-    # A worker asks for the answer when the run has kept the description.
+    # A worker requests the answer after the run has saved the description.
     await server.until(lambda: len(server.cats()) == 12)
     crew: list[WorkerSlot] = watched.engine.crew.hands
     assert len(crew) == 2
@@ -334,16 +334,16 @@ async def test_a_worker_killed_half_way_costs_what_it_had_in_flight(
     end = await task
     assert (end.failures, end.stopped, end.answered) == ((), None, 12)
     assert attempt_ids(run) == sorted(question.id for question in run.sound)
-    # What was said before is not said again; what was lost on the way is.
+    # Replies that were received are not requested again; replies lost on the way are.
     assert sorted(Counter(body for body in server.bodies if not CAT.search(body)).values()) == [1] * 12
     assert len(server.cats()) == 12 + in_flight
     assert [line for line in watched.told if "was lost (ActorDiedError)" in line and f"({in_flight})" in line]
-    # A description that is known costs no call of the budget.
+    # A known description does not count as a call in the budget.
     meter = run.resources.run_meter
     assert (meter.used.model_calls, meter.pending) == (1 + 12 + 12 + in_flight, 0)
     lines = (run.folder.path / "replies.jsonl").read_text().splitlines()
     assert len({json.loads(line)["image"] for line in lines}) == len(lines) == 12
-    # An image is put once, however many workers and nodes want it, and arrives as it was.
+    # An image is put once, regardless of the number of workers and nodes, and arrives unchanged.
     sha256s = {question.images[0].sha256 for question in run.sound}
     assert watched.engine.shelf.puts == len(sha256s) == 12
     for sha256 in sha256s:
@@ -364,7 +364,7 @@ async def test_an_error_that_ends_a_run_ends_it(session: Path, cats: RunConfig, 
 async def test_the_budget_of_a_run_is_kept_by_the_run(session: Path, cats: RunConfig, server: Server) -> None:
     run = prepare(replace(cats, run_limits=RunLimits(model_calls=5)))
     end = await Watched().run_until_complete(run)
-    # The first of the five calls asks whether the model sees.
+    # The first of the five calls checks whether the model sees pictures.
     assert len(server.bodies) == 4
     assert (end.answered, end.failures, end.stopped) == (4, (), None)
     meter = run.resources.run_meter
@@ -394,5 +394,5 @@ async def test_an_interrupt_ends_as_it_does_here_and_this_process_goes_on(
     prepared = prepare(cats)
     assert (await run_until_complete(prepared, lambda *_: None, lambda _: None)).stopped is None
     assert attempt_ids(prepared) == sorted(question.id for question in prepared.sound)
-    # What was said before the interrupt is not asked again, whether or not it was recorded.
+    # Replies received before the interrupt are not requested again, whether or not they were recorded.
     assert server.cats() == list(range(4, 13))

@@ -1,4 +1,4 @@
-"""A node of Ray that dies under a run: Ray ends the process without a word, and the run has the last one."""
+"""A Ray node that dies during a run: Ray ends the process silently, and the run prints the last message."""
 
 import os
 import signal
@@ -15,7 +15,7 @@ pytest.importorskip("ray", reason="the extra `ray` is not installed")
 
 
 def raylet_of(process: int) -> int | None:
-    """The process id of the node that a run has started."""
+    """Return the process id of the node that a run has started."""
     for path in Path("/proc").glob("[0-9]*/stat"):
         try:
             name, _, rest = path.read_text().rpartition(")")

@@ -1,4 +1,4 @@
-"""Tools that lie outside of the project, asked by a cluster: the whole command, as a user gives it."""
+"""Tools outside of the project in a cluster: the complete command, as a user types it."""
 
 import json
 import os
@@ -44,7 +44,7 @@ def url() -> Iterator[str]:
 
 
 def in_a_folder(tmp_path: Path) -> tuple[tuple[str, ...], dict[str, str]]:
-    """A folder of tools with a helper: the option, seen from where the command is given."""
+    """A folder of tools with a helper: the option, relative to the directory of the command."""
     folder = tmp_path / "own"
     folder.mkdir()
     (folder / "_words.py").write_text(WORDS)
@@ -91,7 +91,7 @@ def test_workers_find_tools_of_ones_own(lies: Any, tmp_path: Path, fakes: Any, u
 
 
 def test_workers_find_a_benchmark_a_model_and_a_solver_of_ones_own(tmp_path: Path) -> None:
-    """In a folder that they know once they have been told of it."""
+    """In a folder that the workers know after they have received it."""
     for folder in ("baselines", "benchmarks", "models"):
         write(tmp_path / "own", folder, f"own_{folder}", TEXTS[folder])
     words = ("run", "own_benchmarks", "--data", "sample", "--task", "Jigsaw", "--limit", "2", "--model", "own_models:x")

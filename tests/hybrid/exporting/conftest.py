@@ -1,4 +1,4 @@
-"""A run with traces, tool calls and images in the store: what the formats that keep everything are tried on."""
+"""A run with traces, tool calls and images in the store, for formats that keep everything."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from hybrid.cli import cli
 
 @pytest.fixture(scope="module")
 def traced(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run of the specialist and of chance over generated BLINK questions; its images lie in `home/images` beside."""
+    """A run of the specialist and of chance on generated BLINK questions; its images are in `home/images` beside it."""
     folder = tmp_path_factory.mktemp("traced")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HYBRID_HOME", str(folder / "home"))

@@ -1,6 +1,6 @@
-"""Runs whose model is a script, asked through the true `Caller`: what their conversations were, as they were sent.
+"""Runs with a scripted model through the real `Caller`: their conversations, as they were sent.
 
-`write(folder, "native")` asks six generated questions. What the script says to each is under `SAID`; the MLLM alone is
+`write(folder, "native")` asks six generated questions. The scripted replies are in `SAID`; the MLLM alone is
 wrong about the first and right about the others.
 """
 
@@ -41,11 +41,11 @@ TURNS = 4
 
 @dataclass(frozen=True)
 class Said:
-    """One reply of the script: words, and calls of tools beside them."""
+    """One scripted reply: text, with calls of tools."""
 
     words: str = ""
     calls: tuple[tuple[str, Mapping[str, Json]], ...] = ()
-    # The arguments of a call that are no JSON.
+    # Arguments of a call that are not JSON.
     broken: str = ""
 
 
@@ -62,13 +62,13 @@ THOUGHT = "A closer look is needed."
 
 @dataclass
 class ScriptClient:
-    """A `ChatClient` that reads its replies off `SAID`, and keeps every request."""
+    """A `ChatClient` that takes its replies from `SAID` and records every request."""
 
     right: Mapping[str, str]
     rules: ImageRules = field(default_factory=ImageRules)
     as_text: bool = False
     name: str = "script:model"
-    # By solver and question the arranged messages of each request.
+    # By solver and question, the messages of each request.
     requests: dict[tuple[str, str], list[tuple[Message, ...]]] = field(default_factory=dict)
 
     @property
@@ -134,7 +134,7 @@ class ScriptedRun:
     plan: ResolvedRun
 
     def sent(self, question: str) -> tuple[Message, ...]:
-        """The messages of the last request about a question by the controller."""
+        """Return the messages of the controller's last request about a question."""
         return self.client.requests["controller", question][-1]
 
 
@@ -148,7 +148,7 @@ def write(
     media_types: frozenset[str] = ImageRules().media_types,
     **changes: Any,
 ) -> ScriptedRun:
-    """A run of the script in `folder / "run"`; `changes` are fields of its configuration."""
+    """Write a run of the script to `folder / "run"`; `changes` are fields of its configuration."""
     settings = ModelSettings(
         base_url="http://127.0.0.1:9/v1",
         tool_calling=calling,  # type: ignore[arg-type]
@@ -178,7 +178,7 @@ def write(
 
 
 def check_trl(row: Mapping[str, Any]) -> None:
-    """The form that TRL documents: docs/source/dataset_formats.md ("Tool Calling"), `prepare_multimodal_messages`."""
+    """The format that TRL documents: docs/source/dataset_formats.md ("Tool Calling"), `prepare_multimodal_messages`."""
     places = 0
     for message in row["messages"]:
         assert message["role"] in {"system", "user", "assistant", "tool"}
@@ -201,7 +201,7 @@ def check_trl(row: Mapping[str, Any]) -> None:
 
 
 def sent(messages: Sequence[Message]) -> list[Any]:
-    """Messages as role and parts, images by the hash of their bytes, calls by name, arguments and place."""
+    """Return messages as role and parts, images by hash, calls by name, arguments and position."""
     results: list[Any] = []
     place: dict[str, int] = {}
     for message in messages:
@@ -214,7 +214,7 @@ def sent(messages: Sequence[Message]) -> list[Any]:
 
 
 def row_as_sent(row: Mapping[str, Any], folder: Path) -> list[Any]:
-    """A row in the same form; images by the hash of the files that it names."""
+    """Return a row in the same form; images by the hash of its files."""
     results: list[Any] = []
     place: dict[str, int] = {}
     images = iter(row["images"])

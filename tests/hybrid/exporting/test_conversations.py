@@ -1,4 +1,4 @@
-"""Training data from what the controller did: word for word as it was sent, in the form that TRL documents."""
+"""Training data from the controller's conversations: word for word as sent, in the format that TRL documents."""
 
 import asyncio
 import hashlib
@@ -32,7 +32,7 @@ Rows = dict[str, dict[str, Any]]
 
 @pytest.fixture(scope="module")
 def scripted_runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, ScriptedRun]]:
-    """A run with native calls and one with calls as text; their images lie in `home` beside them."""
+    """A run with native calls and one with calls as text; their images are in `home` next to them."""
     folder = tmp_path_factory.mktemp("scripted")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HYBRID_HOME", str(folder / "home"))
@@ -49,7 +49,7 @@ def the_home_of_the_runs(
 
 @pytest.fixture
 def copied(scripted_runs: dict[str, ScriptedRun], tmp_path: Path) -> Path:
-    """The run with native calls, to be changed."""
+    """The run with native calls, which a test may change."""
     return Path(shutil.copytree(scripted_runs["native"].path, tmp_path / "copied"))
 
 
@@ -102,7 +102,7 @@ def test_calls_in_text_are_calls_that_fit_the_schemas(scripted_runs: dict[str, S
     rows, text = exported(scripted_runs["text"].path, tmp_path / "out")
     assert text.left_out == {"a tool call that is not a JSON object": 1}
     assert set(rows) == set(SAID) - {BROKEN}
-    # It holds calls of a tool that there is not, and with images that are none.
+    # It has calls of a missing tool, and calls with images that do not exist.
     rows.pop("generated_val_Jigsaw_2")
     for name, row in rows.items():
         check_trl(row)
@@ -126,7 +126,7 @@ def test_helped_needs_the_model_alone(tmp_path: Path) -> None:
 
 
 def changed(run: Path, **identity: Any) -> ExportedRun:
-    """The run under a manifest that says so."""
+    """Return the run with this change in its manifest."""
     folder = RunFolder(run)
     manifest = folder.manifest
     manifest["identity"] |= identity

@@ -1,4 +1,4 @@
-"""`hybrid export --to every_eval_ever`: what a store of results gets, and that its authors' own check takes it."""
+"""`hybrid export --to every_eval_ever`: the content for a store of results, which its authors' own check accepts."""
 
 import hashlib
 import json
@@ -26,7 +26,7 @@ TASKS = ("Jigsaw", "Relative_Depth")
 
 @pytest.fixture
 def exported(traced: Path, tmp_path: Path) -> Callable[..., dict[str, tuple[Any, list[Any]]]]:
-    """By model the aggregate and its rows, of the run exported with these options."""
+    """Return, by model, the aggregate and its rows, of the run exported with these options."""
 
     def export(*options: str) -> dict[str, tuple[Any, list[Any]]]:
         out = tmp_path / "-".join(["shared", *options])
@@ -97,7 +97,7 @@ def test_generated_questions_are_refused_without_a_word_and_marked_with_it(
 def test_the_check_of_its_authors_takes_it_from_any_folder(
     exported: Callable[..., Any], tmp_path: Path, python: str | None
 ) -> None:
-    """In an environment of its own. The package asks for Python 3.12, its check also runs on 3.11."""
+    """Run in a separate environment. The package requires Python 3.12, but its check also runs on 3.11."""
     if python is None:
         pytest.skip("it needs $PYTHON312, a Python 3.12")
     exported()

@@ -1,4 +1,4 @@
-"""Names of models in paths of exports: one part each, which no name makes another folder of."""
+"""Model names in paths of exports: each becomes one path component that cannot lead to another folder."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Inspect AI: logs, read back by its own `read_eval_log` and shown by its own viewer, and its agents as solvers."""
+"""Inspect AI: logs, read by its own `read_eval_log` and shown by its own viewer, and its agents as solvers."""
 
 import asyncio
 import hashlib
@@ -69,13 +69,13 @@ def test_a_run_is_a_folder_of_logs_that_the_viewer_lists(traced: Path, tmp_path:
     assert len(list_eval_logs(str(tmp_path / "logs"), formats=["eval", "json"])) == len(export.paths) == 2
     logs = [read_eval_log(str(path)) for path in export.paths]
     assert {log.eval.solver for log in logs} == {"specialist", "chance"}
-    # They are logs of one run, and each is a task of its own, now and when the run is exported again.
+    # They are logs of one run, and each is a separate task, also if the run is exported again.
     assert len({log.eval.run_id for log in logs} - {""}) == 1
     assert len({log.eval.task_id for log in logs} - {""}) == 2
     files = EXPORTER.export(ExportedRun.at(traced), tmp_path / "again", ExportOptions("none"))
     assert [path.name for path in files.paths] == [path.name for path in export.paths]
     for path, log in zip(export.paths, logs, strict=True):
-        # As Inspect's own pattern of a log's name: {timestamp}_{task}_{id}.
+        # Inspect's own pattern of a log's name: {timestamp}_{task}_{id}.
         assert path.name.split("_")[1:] == ["blink-generated", f"{log.eval.task_id}.eval"]
 
 
@@ -159,7 +159,7 @@ def test_calls_in_the_form_of_a_training_are_answered(
         for call in message.tool_calls or ()
     ]
     messages = [item for item in sample.messages if isinstance(item, ChatMessageTool)]
-    # The name that the model was trained on, and no second call under that of the tool of ours that ran.
+    # The name that the model was trained on, and no second call under the name of the tool that ran.
     assert len(calls) == TURNS[style]
     assert [(entry.tool_call_id, entry.function) for entry in messages] == [(call.id, call.function) for call in calls]
     assert "crop" not in {call.function for call in calls}
@@ -184,7 +184,7 @@ def test_images_are_attached_once_and_whole(traced: Path, tmp_path: Path) -> Non
             part for message in sample.messages if isinstance(message.content, list) for part in message.content
         ]
         used = [part.image.removeprefix(ATTACHMENT) for part in contents if part.type == "image"]
-        # Inspect puts long texts there as well.
+        # Inspect also puts long texts there.
         assert set(used) == {name for name, data in sample.attachments.items() if data.startswith("data:")}
         exchanges = run.folder.recorded("specialist").by_id[sample.id].exchanges
         values = [ref for exchange in exchanges for ref in exchange.prompt.images]
@@ -252,7 +252,7 @@ def test_the_viewer_shows_a_sample(traced: Path, tmp_path: Path, servers: Any) -
 
 
 async def test_the_messages_of_an_agent_of_inspect_become_steps(fakes: Any) -> None:
-    """docs/agents.md: an agent may give back Inspect's messages."""
+    """docs/agents.md: an agent may return Inspect's messages."""
     calls = [ToolCall("1", "depth", {"image": "img:1"}), ToolCall("2", "web", {})]
     messages = [
         ChatMessageUser(content="Which one?"),
@@ -290,7 +290,7 @@ def depth() -> Any:
 
 
 def looks(messages: list[Any], *_: Any) -> ModelOutput:
-    """Asks depth about the first image, and answers as that says."""
+    """Calls depth on the first image, and answers with its output."""
     last, picture = messages[-1], next(message for message in messages if message.role == "user").content[-2]
     assert picture.image.startswith("data:image/")
     if last.role == "tool":
@@ -305,7 +305,7 @@ def looks(messages: list[Any], *_: Any) -> ModelOutput:
 @pytest.mark.filterwarnings("ignore:.*MemoryObject(Receive|Send)Stream:pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("way", ["agent", "chain"])
 def test_the_page_asks_an_agent_of_inspect(way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """docs/agents.md: `react`, or a chain of solvers, with a tool of Inspect's, over its mock of a model."""
+    """docs/agents.md: `react`, or a chain of solvers, with a tool of Inspect, on its mock model."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("INSPECT_DISPLAY", "none")
     model = get_model("mockllm/model", custom_outputs=looks)

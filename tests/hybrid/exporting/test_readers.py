@@ -1,4 +1,4 @@
-"""Exports as their own readers get them: `datasets` on a file and on a folder. Inspect's are in test_inspect.py."""
+"""Exports as their own readers load them: `datasets` on a file and on a folder. Inspect's are in test_inspect.py."""
 
 import json
 from pathlib import Path
@@ -28,7 +28,7 @@ def test_datasets_reads_every_column_of_a_table(synthetic_runs: Any, tmp_path: P
         "parquet", data_files=str(tmp_path / "t.parquet"), cache_dir=str(tmp_path / "cache"), split="train"
     )
     assert list(read.features) == stored.column_names
-    # A column of nothing but nulls (dollars, where no price is known) has the type of its numbers.
+    # A column of only nulls (dollars without a known price) has the type of its numbers.
     assert set(read["cost_usd"]) == {None}
     assert "null" not in {str(field.type) for field in stored.schema}
     assert list(read) == stored.to_pylist()
@@ -58,5 +58,5 @@ def test_datasets_takes_a_folder_for_its_conversations_and_not_for_pictures(
 
 
 def filled(content: Any) -> Any:
-    """As `datasets` gives it back: each part of a message has every key that any part has."""
+    """Return it as `datasets` does: each part of a message has every key that any part has."""
     return content if isinstance(content, str) else [{"type": None, "text": None, **part} for part in content]

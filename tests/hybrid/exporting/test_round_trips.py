@@ -1,4 +1,4 @@
-"""`hybrid score` reads exports to lmms_eval and vlmevalkit back with the same numbers, or the export is refused."""
+"""`hybrid score` reads exports to lmms_eval and vlmevalkit with the same numbers, or the export is refused."""
 
 import csv
 from collections.abc import Callable
@@ -37,7 +37,7 @@ DATA = Data("blink", "val", {}, {})
 def make_run(
     folders: Callable[[str, int], Path], tmp_path_factory: pytest.TempPathFactory
 ) -> Callable[[str], tuple[Path, Path]]:
-    """By benchmark its generated data, and a run over them of the solver that guesses; each is made once."""
+    """By benchmark, its generated data, and a run of the solver that guesses; each is made once."""
     results: dict[str, tuple[Path, Path]] = {}
 
     def make(name: str) -> tuple[Path, Path]:
@@ -98,7 +98,7 @@ def test_a_benchmark_that_asks_several_times_is_refused_with_the_reason(
 
 
 def test_every_benchmark_is_held_or_refused(make_run: Any, tmp_path: Path) -> None:
-    """None is exported into numbers that are not its own: mm_sap is held where no question was asked twice."""
+    """No export changes the numbers; mm_sap is refused if no question was asked twice."""
     for name in sorted(set(GENERATED) - {*HELD, "actiview"}):
         data, folder = make_run(name)
         run = ExportedRun.at(folder)
@@ -138,7 +138,7 @@ def test_a_rotated_run_is_refused(synthetic_runs: Any, tmp_path: Path) -> None:
 
 
 def rows_of(replies: list[str]) -> tuple[Any, ...]:
-    """Rows as the sheet takes them, of questions without a benchmark."""
+    """Rows as a sheet accepts them, of questions without a benchmark."""
     return tuple(
         SimpleNamespace(
             question=SimpleNamespace(id=f"q{place}", cluster="", task="t", text="=1+1?", choices=("=A1", "3")),

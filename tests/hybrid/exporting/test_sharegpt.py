@@ -1,4 +1,4 @@
-"""Conversations as LLaMA-Factory reads them: turns in alternation, and as many places as images."""
+"""Conversations as LLaMA-Factory reads them: turns in alternation, and as many placeholders as images."""
 
 import json
 from collections.abc import Sequence
@@ -41,7 +41,7 @@ parts = st.lists(st.one_of(texts, st.integers(1, 6).map(image)), max_size=4).map
 
 @st.composite
 def conversations(draw: st.DrawFn) -> list[Message]:
-    """Any sequence of steps: calls and their results with pictures, nudges, empty words, then an answer."""
+    """Any sequence of steps: calls and their results with pictures, nudges, empty texts, then an answer."""
     messages: list[Message] = [SystemMessage(draw(texts))] if draw(st.booleans()) else []
     messages.append(UserMessage(draw(parts)))
     number = 0
@@ -61,7 +61,7 @@ def conversations(draw: st.DrawFn) -> list[Message]:
 
 
 def check_turns(turns: Sequence[dict[str, str]], images: int) -> None:
-    """As `SharegptDatasetConverter` of LLaMA-Factory wants them."""
+    """Return rows as `SharegptDatasetConverter` of LLaMA-Factory requires them."""
     assert len(turns) % 2 == 0
     for place, turn in enumerate(turns):
         assert turn["from"] in (("human", "observation"), ("gpt", "function_call"))[place % 2]

@@ -1,4 +1,4 @@
-"""The formats for tables, the submission of a hidden split, and the names of solvers in other tools."""
+"""The formats for tables, the submission of a hidden split, and the names of solvers in other programs."""
 
 import json
 from pathlib import Path
@@ -26,7 +26,7 @@ def test_a_table_has_a_row_a_question_and_solver(synthetic_runs: Any, tmp_path: 
     ]
     for entry in run.scored:
         values = [row for row in rows if row["solver"] == entry.solver]
-        # What failed is missing; a question without an answer is wrong in the metric.
+        # Failed questions are missing; a question without an answer is wrong in the metric.
         correct = [row["correct"] or 0.0 for row in values if row["correct_or_chance"] is not None]
         metrics = {metric.name: metric.value for metric in entry.metrics}
         assert sum(correct) / len(correct) == pytest.approx(metrics["accuracy_micro"])

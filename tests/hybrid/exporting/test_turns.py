@@ -1,4 +1,4 @@
-"""The turns of a question: every finding stands behind the call that it answers."""
+"""The turns of a question: every tool output follows the call that it answers."""
 
 from hybrid.core.types import Attempt, Exchange, Fault, Kind, Prompt, Reply, Step
 from hybrid.exporting._turns import turns
@@ -8,7 +8,7 @@ def test_findings_answer_the_call_of_their_tool_and_calls_of_two_asks_are_not_on
     rows: list[dict[str, object]] = [{"tool": "jigsaw", "args": {"a": 1}}, {"tool": "depth", "args": {}}]
     steps = (
         Step("model", "m", "I look.", data={"tool_calls": rows}),
-        # Side by side they end in another order; the last one is a rule's.
+        # Concurrent calls finish in another order; the last one is a rule's.
         *(Step("tool", name, f"{name} says", data={"args": {}}) for name in ("depth", "jigsaw", "crop")),
     )
     ask = Exchange(Prompt(("Which?", ""), Kind.CHOICE, ("A", "B")), Reply("(A)", steps=steps))

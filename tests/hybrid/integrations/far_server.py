@@ -1,4 +1,4 @@
-"""An MCP server by the official package: `python far_server.py PORT`; `slow` says a number, after a while."""
+"""An MCP server with the official package: `python far_server.py PORT`; `slow` returns a number after a while."""
 
 import asyncio
 import sys

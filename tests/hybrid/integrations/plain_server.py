@@ -1,7 +1,7 @@
-"""An MCP server over stdio without any package, there in a moment: `python plain_server.py [VARIANT]`.
+"""An MCP server over stdio without any package, which starts quickly: `python plain_server.py [VARIANT]`.
 
-`look` says how many characters its image has, `dies` ends the process, `odd` answers with what is no result, `refuses`
-with an error of the protocol, `unwilling` says nothing, and `variables` tells the names of those it was given.
+`look` returns its image's number of characters, `dies` ends the process, `odd` returns an invalid result, `refuses`
+an error of the protocol, `unwilling` returns no content, and `variables` the names of its environment variables.
 """
 
 import json
@@ -15,7 +15,7 @@ NAMES = ("look", "dies", "odd", "refuses", "unwilling", "variables")
 
 
 def answer(method: str, params: dict[str, Any]) -> dict[str, Any] | None:
-    """The rest of the answer to a request; None for none."""
+    """Return the rest of the response to a request; None for none."""
     if method == "initialize":
         facts = {"protocolVersion": params["protocolVersion"], "serverInfo": {"name": "Plain", "version": "1.0"}}
         return {"result": {**facts, "capabilities": {"tools": {}}}}

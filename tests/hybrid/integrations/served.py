@@ -37,7 +37,7 @@ class Served:
 
 @contextmanager
 def over_http(*words: str) -> Iterator[Served]:
-    """`hybrid tools serve --http`, from when it says its address."""
+    """Start `hybrid tools serve --http` and wait until it prints its address."""
     with subprocess.Popen(
         [*SERVE, "--http", *words], env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
@@ -55,14 +55,14 @@ def over_http(*words: str) -> Iterator[Served]:
 
 
 def own(home: Path, *words: str) -> str:
-    """The command of `hybrid tools serve` as a value of `--mcp`: what is started gets no variable of ours."""
+    """The command of `hybrid tools serve` as a value of `--mcp`: the server gets none of our variables."""
     variables = (f"HYBRID_HOME={home}", f"PYTHONPATH={ROOT}", "OMP_NUM_THREADS=1")
     return "hybrid=" + shlex.join(["env", *variables, *SERVE, *words])
 
 
 @contextmanager
 def strange_over_http(log: Path) -> Iterator[str]:
-    """The foreign server over HTTP: its address."""
+    """Address of the foreign server over HTTP."""
     command = [sys.executable, str(Path(__file__).with_name("strange_server.py")), str(log)]
     with subprocess.Popen(
         command, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True

@@ -1,7 +1,7 @@
-"""An MCP server as another program has one, with the official package: `python strange_server.py LOG`.
+"""An MCP server like one of another program, with the official package: `python strange_server.py LOG`.
 
-It says its address and speaks over HTTP. Its tools return a picture, fail, hang until they are cancelled, and describe
-themselves hostilely; what they were asked stands in the file LOG.
+It prints its address and speaks HTTP. Its tools return a picture, fail, hang until they are cancelled, and have
+hostile descriptions; the file LOG records their calls.
 """
 
 import base64
@@ -27,7 +27,7 @@ server = FastMCP("Strange Server", log_level="ERROR")
 
 
 def note(line: str) -> None:
-    """Keep a line for the test."""
+    """Write a line for the test."""
     with LOG.open("a") as file:
         file.write(f"{line}\n")
 

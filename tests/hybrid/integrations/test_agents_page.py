@@ -1,4 +1,4 @@
-"""`docs/agents.md` does what it says, with a local graph and a local server."""
+"""`docs/agents.md` is correct, with a local graph and a local server."""
 
 import json
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ CALL = {"image": "img:1", "labels": ["A", "B"]}
 
 
 class AsksDepth(BaseChatModel):
-    """With tools it asks depth about the first image and answers as that says; without it answers (A)."""
+    """With tools it calls depth on the first image and answers with its output; without tools it answers (A)."""
 
     with_tools: bool = False
 
@@ -44,12 +44,12 @@ class AsksDepth(BaseChatModel):
 
 
 def nearest(data: Any) -> str:
-    """The letter of the nearest point of a finding of depth."""
+    """Return the letter of the nearest point in an output of depth."""
     return str(max(data["points"], key=lambda point: point["depth_0_1"])["label"])
 
 
 class Serves(JsonHandler):
-    """Answers a chat completion after a call of a tool of its own, whose messages it sends along."""
+    """Answers a chat completion after a call of its own tool, and includes those messages."""
 
     def posted(self, body: bytes) -> None:
         (message,) = json.loads(body)["messages"]
@@ -79,13 +79,13 @@ def address() -> Iterator[str]:
 def test_the_page_runs_as_it_is_printed(address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {"chat_model": AsksDepth()}
-    # Inspect's has an environment of its own: tests/hybrid/exporting/test_inspect.py.
+    # Inspect has a separate environment: tests/hybrid/exporting/test_inspect.py.
     for block in (item for item in PAGE.of("python") if item.needs is None):
         exec(compile(block.text.replace(WRITTEN_AT, address), PAGE.name, "exec"), names)  # noqa: S102 - the page is ours
     rows = hybrid.compare("runs/agent").results
     mapping = {(row.section, row.quantity): row for row in rows if not row.group and not row.metric}
     evidence = {name: int(row.value or 0) for (section, name), row in mapping.items() if section == "evidence"}
-    # Every call is judged: the answer is what the finding comes to.
+    # Every call is judged: the answer equals the verdict of the tool output.
     assert sum(evidence[name] for name in ("correct adoption", "confirmed", "over-trust", "wrong from both")) == 8
     assert evidence["correct adoption"] > 0
     assert not any(evidence[name] for name in ("no call", "wrong tool", "no finding", "unread", "ignored evidence"))

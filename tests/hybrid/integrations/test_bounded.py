@@ -1,4 +1,4 @@
-"""Messages of MCP servers have a largest size, over HTTP and over stdio."""
+"""Messages of MCP servers have a maximum size, over HTTP and over stdio."""
 
 import subprocess
 import sys
@@ -27,7 +27,7 @@ class Chunks(httpx.AsyncByteStream):
 
 
 async def read(chunks: Sequence[bytes], headers: dict[str, str]) -> bytes:
-    """What a client with the hooks reads of a response."""
+    """Return what a client with the hooks reads of a response."""
 
     def respond(request: httpx.Request) -> httpx.Response:
         assert request.headers["accept-encoding"] == "identity"

@@ -1,4 +1,4 @@
-"""The tools in a LangChain agent: a real loop of `create_agent`, whose model says what is queued."""
+"""The tools in a LangChain agent: a real loop of `create_agent` with a queued model."""
 
 import base64
 import io
@@ -23,7 +23,7 @@ from tests.tables import cases
 
 
 class QueueChat(BaseChatModel):
-    """Says the queued messages in order and keeps what it was given."""
+    """Returns the queued messages in order and records its input."""
 
     replies: list[AIMessage]
     heard: list[list[BaseMessage]] = Field(default_factory=list)
@@ -48,7 +48,7 @@ def calls(name: str, **arguments: Any) -> AIMessage:
 
 @pytest.fixture
 def folder(tmp_path: Path, fakes: Any) -> Path:
-    """A folder of pictures, one of them below it, and one picture outside."""
+    """A folder of pictures, one of them in a subfolder, and one picture outside."""
     pictures = tmp_path / "pictures"
     (pictures / "trip").mkdir(parents=True)
     for place, path in enumerate((pictures / "one.png", pictures / "trip" / "two.png", tmp_path / "outside.png")):

@@ -1,4 +1,4 @@
-"""Foreign servers asked for findings: what goes out, what comes back, and what becomes of one that does not work."""
+"""Calls of foreign servers: requests, results, and what happens to a server that does not work."""
 
 import asyncio
 import base64
@@ -47,7 +47,7 @@ def ref(store: ImageStore, fakes: Any) -> ImageRef:
 
 @asynccontextmanager
 async def tools(store: ImageStore, server: str = "", **options: Any) -> AsyncIterator[McpTools]:
-    """A runner of the plain server's tools and ours, closed at the end, when nothing that it started is left."""
+    """A runner of the plain server's tools and ours; at the end it is closed and no process is left."""
     previous = children()
     server = server or plain()
     offers = foreign_tools((server,), PLAIN_IMAGES if server.startswith("plain=") else {}, ("crop",))
@@ -63,7 +63,7 @@ async def tools(store: ImageStore, server: str = "", **options: Any) -> AsyncIte
 
 
 def children() -> set[str]:
-    """The processes that this one has started: by their parent, as the kernel's own list ends with a thread."""
+    """Return the processes that this one has started, by their parent: the kernel's own list depends on threads."""
     seen = set()
     for stat in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError):  # a process that ends while the list is read
@@ -93,10 +93,10 @@ async def test_images_go_out_as_they_are_or_as_png_or_jpeg(store: ImageStore, re
         assert "data:image/png;base64," in (await call_tool(runner, "plain_look", store_as("TIFF"))).text
         other_rotated = store_as("JPEG", exif=exif)
         sent, _ = runner._encoder.encoded(other_rotated.image)
-        # It was turned when it came into the store.
+        # It was rotated when it was stored.
         assert (sent, sent.width) == (other_rotated.image, 20)
         assert runner.computed == 3
-        # Ours are run as without any server, and are not a foreign server's to answer.
+        # Our tools run as without any server, and the foreign server does not answer their calls.
         assert (await call_tool(runner, "crop", ref, grid={"rows": 2, "columns": 2})).backend == "classical"
         with pytest.raises(ToolError, match="plain_look takes 1 images, not 2") as wrong:
             await call_tool(runner, "plain_look", ref, ref)
@@ -151,7 +151,7 @@ async def test_a_server_that_is_gone_costs_calls_until_it_is_back(
         module.unlink()
         monkeypatch.setattr(client, "AWAY_S", 0.5)
         for _ in range(2):
-            # The question stays open: it is not one that was answered without the tool.
+            # The question stays open: it was not answered without the tool.
             with pytest.raises(Outage, match=r"the MCP server .* cannot be used: .*; it said: "):
                 await call_tool(runner, "plain_look", ref)
         module.write_text(PLAIN.read_text())
@@ -212,7 +212,7 @@ def test_odd_results_are_shown_whole(
     output = finding_of("it_look", "", odd, [ref][:given_images], store)
     assert (says in output.text, bool(output.text)) == (True, bool(says))
     assert [image.parent for image in output.images] == [ref.name if given_images else None] * shows
-    # A picture of another size is no drawing on the image that was given.
+    # A picture of another size is not a drawing on the input image.
     values = [ImageRegistry([ref]).add(image, image.parent or "img:it_look") for image in output.images]
     message = finding_parts(replace(output, images=tuple(values)), [], "both", registry=ImageRegistry([ref]))[0]
     assert "drawn on it" not in str(message)

@@ -1,4 +1,4 @@
-"""`hybrid tools serve` as programs meet it: the official client over stdio and HTTP, and LangChain's adapters."""
+"""`hybrid tools serve` as clients see it: the official client over stdio and HTTP, and LangChain's adapters."""
 
 import asyncio
 import base64
@@ -38,7 +38,7 @@ QUADRANTS = {"grid": {"rows": 2, "columns": 2}}
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory, fakes: Any) -> Path:
-    """A folder with a picture in it, and a picture beside it to which a link leads."""
+    """A folder with a picture in it, and a link to a picture next to it."""
     image_folder = tmp_path_factory.mktemp("images")
     pictures = image_folder / "pictures"
     pictures.mkdir()
@@ -50,7 +50,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory, fakes: Any) -> Path:
 
 @asynccontextmanager
 async def over_stdio(*command: str, errors: Path) -> AsyncIterator[ClientSession]:
-    """The official client with a server that it starts; what the client could not read fails the test."""
+    """Start a server with the official client; data that the client could not read fail the test."""
     strange: list[object] = []
 
     async def hear(message: object) -> None:
@@ -66,7 +66,7 @@ async def over_stdio(*command: str, errors: Path) -> AsyncIterator[ClientSession
 
 @pytest.fixture(scope="module")
 def web(tmp_path_factory: pytest.TempPathFactory, folder: Path) -> Iterator[Served]:
-    """A server over HTTP for all tests that want one."""
+    """A server over HTTP shared by all tests."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HYBRID_HOME", str(tmp_path_factory.mktemp("home")))
         with over_http("--tools", "crop,depth", "--allow-folder", str(folder), "--backend", "classical") as served:

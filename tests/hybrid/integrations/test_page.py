@@ -1,4 +1,4 @@
-"""`docs/tools-elsewhere.md` does what it says."""
+"""The commands of `docs/tools-elsewhere.md` work."""
 
 import json
 import re
@@ -39,7 +39,7 @@ def test_the_python_runs_as_it_is_printed(tmp_path: Path, monkeypatch: pytest.Mo
 def test_the_command_is_one() -> None:
     server = json.loads(block("json"))["mcpServers"]["hybrid"]
     assert server["command"] == "hybrid"
-    # A folder that is not there is the only thing wrong with it here.
+    # The only error here is a missing folder.
     result = CliRunner().invoke(cli, server["args"])
     assert result.exit_code == 2
     assert "'pictures' does not exist" in result.output

@@ -1,4 +1,4 @@
-"""Images from outside: data, or names of files below one folder, and never anything else."""
+"""External images: data, or names of files below one folder, and nothing else."""
 
 import base64
 import os
@@ -18,7 +18,7 @@ SECRET = b"outside"
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Folder:
-    """A folder with files, links, a pipe and a device's name in it, and a secret beside it."""
+    """A folder with files, links, a pipe and a device's name in it, and a secret next to it."""
     inside = tmp_path / "inside"
     (inside / "deep" / "er").mkdir(parents=True)
     (inside / "one").write_bytes(b"one")

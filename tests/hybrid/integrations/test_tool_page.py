@@ -13,10 +13,12 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from hybrid.core import slow_images
 from hybrid.integrations.tool_page import MAX_CALL_BYTES, ToolPage, same_calls
 from hybrid.integrations.tool_process import ToolProcess, ToolProcessOptions
 from hybrid.plugins.registry import folders
 from tests.hybrid.report.conftest import CHROMIUM, HANGS_MS
+from tests.image_bytes import saved
 from tests.servers import listening
 
 pytestmark = pytest.mark.system
@@ -44,13 +46,13 @@ class Trial:
     source: Path
 
     def write(self, text: str) -> None:
-        """Change the tool's file, also for a clock that did not move."""
+        """Change the tool's file, even if the clock did not move."""
         before = self.source.stat().st_mtime_ns if self.source.exists() else 0
         self.source.write_text(text)
         os.utime(self.source, ns=(before + 10**9, before + 10**9))
 
     def send(self, method: str, path: str, body: bytes = b"", **headers: str) -> tuple[int, Any]:
-        """Send a request as the page does, with other headers where they are given."""
+        """Send a request as the page does, optionally with other headers."""
         connection = http.client.HTTPConnection("127.0.0.1", self.page.port)
         usual = {"Origin": self.page.url.rstrip("/"), "Content-Type": "application/json"}
         names = {name.replace("_", "-"): value for name, value in headers.items()}
@@ -123,6 +125,14 @@ def test_a_picture_that_is_sent_is_kept_and_served(trial: Trial) -> None:
     assert "image" in trial.call([answer["number"]])["error"]
 
 
+def test_a_picture_that_is_slow_to_open_is_not_opened(trial: Trial, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = saved(Image.new("L", (8, 8)), "JPEG", progressive=True)
+    _, answer = trial.send("POST", "/photos", data, Content_Type="application/octet-stream")
+    assert trial.send("GET", f"/photos/{answer['number']}") == (200, data)
+    monkeypatch.setattr(slow_images, "MAX_SCANS", 1)
+    assert trial.send("GET", f"/photos/{answer['number']}")[0] == 404
+
+
 def test_what_a_tool_refuses_is_an_answer(trial: Trial) -> None:
     assert "above" in trial.call([0], above="much")["error"]
     assert "1 image" in trial.call([0, 0])["error"]
@@ -179,7 +189,7 @@ def test_in_a_browser_a_picture_is_sent_an_argument_set_and_a_new_file_called(tm
         page.on("pageerror", lambda error: wrong.append(str(error)))
         page.goto(trial.page.url)
         said = page.locator("#answer .text")
-        # The picture of the command line is called at once.
+        # The tool is called on the command line's picture immediately.
         expect(said).to_have_text("NAME: 0.25.", timeout=HANGS_MS)
         page.get_by_label("above").fill("255")
         page.get_by_role("button", name="Run").click()
@@ -191,7 +201,7 @@ def test_in_a_browser_a_picture_is_sent_an_argument_set_and_a_new_file_called(tm
         expect(page.locator("#photos img")).to_have_count(1)
         expect(page.locator("pre", has_text="hybrid tools run light")).to_be_visible()
         trial.write(SOURCE.replace("NAME", "<b>Light</b>"))
-        # The argument that was set stays, and the text of a tool is text.
+        # The argument that was set is kept, and the text of a tool is shown as text.
         expect(said).to_have_text("<b>Light</b>: 1.00.", timeout=HANGS_MS)
         assert page.evaluate("document.documentElement.scrollWidth") <= 390
         browser.close()

@@ -1,4 +1,4 @@
-"""A run on disk: lines that survive a crash, one writer at a time, and what two configurations differ in."""
+"""A run on disk: lines that survive a crash, one writer at a time, and the differences of two configurations."""
 
 import json
 import subprocess

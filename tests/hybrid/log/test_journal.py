@@ -1,4 +1,4 @@
-"""A file that only grows: what was there stays, whatever happens while a line is written."""
+"""A file that only grows: earlier lines survive any failure while a line is written."""
 
 import errno
 import subprocess
@@ -49,7 +49,7 @@ journal.append(b"c" * 50)
 
 @pytest.mark.system
 def test_a_line_that_does_not_fit_is_taken_back(tmp_path: Path) -> None:
-    """A limit on the size of files stands for a disk that is full: 29 of the 51 bytes can be written."""
+    """A file size limit simulates a full disk: 29 of the 51 bytes can be written."""
     path = tmp_path / "lines.jsonl"
     result = subprocess.run(
         [sys.executable, "-c", FULL, str(path)], check=True, capture_output=True, text=True, timeout=300

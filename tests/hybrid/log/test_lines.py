@@ -1,4 +1,4 @@
-"""Records read one at a time: what is known to be as it was written is not checked again, and anything else is."""
+"""Records read one at a time: lines known to be unchanged are not checked again, all others are."""
 
 import hashlib
 import json
@@ -20,7 +20,7 @@ class Row:
 
 
 class Failed(Row):
-    """A row that tells of an error."""
+    """Return a row with an error."""
 
 
 def line(name: str, text: str = "") -> bytes:
@@ -36,7 +36,7 @@ def extent(data: bytes) -> FileExtent:
 
 
 def indexed(path: Path, prefix: FileExtent | None) -> tuple[LineIndex, list[bytes]]:
-    """The index, and the lines that were checked."""
+    """Return the index, and the lines that were checked."""
     checked: list[bytes] = []
 
     def check(item: bytes) -> Row:

@@ -1,4 +1,4 @@
-"""Questions on disk come back as they were, in their order, and no more of them is read than is asked for."""
+"""Questions on disk are restored unchanged and in order, and only the requested ones are read."""
 
 from pathlib import Path
 
@@ -36,7 +36,7 @@ def test_whatever_an_id_holds_it_is_found_without_reading_the_question(
 
 
 def test_what_is_as_it_was_is_not_parsed(tmp_path: Path) -> None:
-    """Lines that are no questions any more, under the sha256 that says that they were written so."""
+    """Write lines that are no longer questions, with the sha256 that marks them as unchanged."""
     path = tmp_path / "questions.jsonl"
     path.write_bytes(b'{"id":"q1","task":"a","images":7}\n')
     nothing, wrong = read_questions(path, None)

@@ -1,4 +1,4 @@
-"""Ring scores: their definition sample by sample, the bounds that spare most of them, and the peaks that follow."""
+"""Ring scores: their definition sample by sample, the bounds that make most of them unnecessary, and the peaks."""
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +19,7 @@ from hybrid.marks.rings import (
 
 
 def picture(seed: int, height: int = 120, width: int = 150) -> npt.NDArray[np.uint8]:
-    """Smooth colours with noise and two drawn rings, one of them cut by the border."""
+    """Return smooth colours with noise and two drawn rings, one of them cut by the border."""
     import cv2
 
     rng = np.random.default_rng(seed)
@@ -31,7 +31,7 @@ def picture(seed: int, height: int = 120, width: int = 150) -> npt.NDArray[np.ui
 
 
 def defined_score(pixels: npt.NDArray[np.uint8], hidden: Box | None, x: int, y: int, radius: int) -> float:
-    """The score of the module's docstring at one centre, in float64."""
+    """Return the score of the module's docstring at one centre, in float64."""
     import cv2
 
     red, green, blue = np.moveaxis(cv2.GaussianBlur(pixels, (3, 3), 0.6).astype(float), 2, 0)
@@ -89,7 +89,7 @@ def test_bounds_hold_every_score(seed: int, hidden: Box | None) -> None:
             scores = field.scores(rows[part], columns[part], radii)
             assert (low.reshape(len(radii), -1)[:, part] <= scores).all()
             assert (high.reshape(len(radii), -1)[:, part] >= scores).all()
-        # Bounds that say nothing would be of no use.
+        # Bounds that exclude nothing would be useless.
         assert float(np.median(high - low)) < 0.05
 
 

@@ -1,4 +1,4 @@
-"""Build a tiny vision language model that really calls a tool and then really answers: python build_tiny_vlm.py OUT.
+"""Build a tiny vision language model that really calls a tool and then answers: python build_tiny_vlm.py OUT.
 
 A LLaVA (CLIP vision tower, Llama text model, about 0.2 M parameters, byte-level BPE trained in place) overfitted
 on a few conversations in a minute or less on two cores. Deterministic on one machine; the tests cache what it writes.
@@ -37,7 +37,7 @@ TEMPLATE = (
     '"arguments": {{ t.function.arguments | tojson }}}</tool_call>{% endfor %}<|im_end|>\n{% endfor %}'
     "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
 )
-# The form of Qwen's: without it neither the server nor the tokenizer tells a call from text.
+# Qwen's form: with another form neither the server nor the tokenizer distinguishes a call from text.
 RESPONSE_TEMPLATE = stored(__file__, "RESPONSE_TEMPLATE")
 
 QUESTIONS = ("Which side is red?", "Where is the square?")
@@ -59,13 +59,13 @@ def tool() -> Tool:
 
 
 def user(question: str, name: str, picture: Image.Image) -> dict[str, Any]:
-    """A user turn as the project sends it: text, then each image with its name before it."""
+    """Return a user turn as the project sends it: text, then each image preceded by its name."""
     texts = [{"type": "text", "text": text} for text in (question, f"{name}:") if text]
     return {"role": "user", "content": [*texts, {"type": "image", "image": picture}]}
 
 
 def conversation(question: str, *, after: bool) -> list[dict[str, Any]]:
-    """The question alone, or with a call, its result and the picture that came of it."""
+    """Return the question alone, or with a call, its result and the resulting picture."""
     picture = Image.new("RGB", (64, 64), (255, 0, 0))
     turns = [user(question, "img:1", picture)]
     if after:
@@ -78,12 +78,12 @@ def conversation(question: str, *, after: bool) -> list[dict[str, Any]]:
 
 
 def taught() -> list[str]:
-    """Everything that is said in the conversations."""
+    """Return every text of the conversations."""
     return [*QUESTIONS, CALL, RESULT, ANSWER, json.dumps(spec(tool())), "user assistant tool system # Tools img:1.1:"]
 
 
 def tokenizer(words: Sequence[str], size: int = 600) -> PreTrainedTokenizerFast:
-    """Byte-level BPE over the very words of the conversations, `size` tokens in all."""
+    """Train byte-level BPE on the words of the conversations, with `size` tokens."""
     inner = Tokenizer(models.BPE())
     inner.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     inner.decoder = decoders.ByteLevel()
@@ -103,7 +103,7 @@ def tokenizer(words: Sequence[str], size: int = 600) -> PreTrainedTokenizerFast:
 
 
 def untrained(words: PreTrainedTokenizerFast) -> LlavaForConditionalGeneration:
-    """The model with random weights."""
+    """Return the model with random weights."""
     image = words.convert_tokens_to_ids("<image>")
     ends = {"eos_token_id": words.eos_token_id, "pad_token_id": words.pad_token_id}
     vision = CLIPVisionConfig(**stored(__file__, "VISION"))
@@ -119,7 +119,7 @@ def untrained(words: PreTrainedTokenizerFast) -> LlavaForConditionalGeneration:
 
 
 def processor_of(words: PreTrainedTokenizerFast) -> LlavaProcessor:
-    """Images of 56 x 56 pixels, 16 tokens each."""
+    """Return the image processor: images of 56 x 56 pixels, 16 tokens each."""
     return LlavaProcessor(
         image_processor=CLIPImageProcessorPil(size={"shortest_edge": 56}, crop_size={"height": 56, "width": 56}),
         tokenizer=words,
@@ -134,7 +134,7 @@ def processor_of(words: PreTrainedTokenizerFast) -> LlavaProcessor:
 def example(
     processor: LlavaProcessor, turns: list[dict[str, Any]], tools: list[dict[str, Any]], reply: str
 ) -> tuple[Any, torch.Tensor]:
-    """Inputs and labels of one conversation: only the reply is learnt."""
+    """Return inputs and labels of one conversation: only the reply is learnt."""
     prompt = processor.apply_chat_template(turns, tools=tools, add_generation_prompt=True, tokenize=False)
     parts = [part for turn in turns if isinstance(turn["content"], list) for part in turn["content"]]
     pictures = [part["image"] for part in parts if "image" in part]
@@ -146,7 +146,7 @@ def example(
 
 
 def examples(processor: LlavaProcessor) -> list[tuple[Any, torch.Tensor]]:
-    """Each question alone, and after the call."""
+    """Return each question alone, and after the call."""
     return [
         example(processor, conversation(question, after=after), [spec(tool())], reply)
         for question in QUESTIONS

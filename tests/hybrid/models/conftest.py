@@ -1,4 +1,4 @@
-"""Fixtures for the models: an image store, a tool, and a real HTTP server that records what it is sent."""
+"""Fixtures for the models: an image store, a tool, and a real HTTP server that records its requests."""
 
 import hashlib
 import importlib.util
@@ -55,7 +55,7 @@ def image(store: ImageStore) -> Callable[..., ImageRef]:
 
 @dataclass
 class Answer:
-    """The server's next answer: a JSON value or raw bytes, a status, headers, and a pause before it."""
+    """The server's next response: a JSON value or raw bytes, a status, headers, and a pause before it."""
 
     body: Any
     status: int = 200
@@ -64,7 +64,7 @@ class Answer:
 
 
 class Recorder:
-    """A server on 127.0.0.1 that answers from a queue (the last answer for ever) and keeps every request."""
+    """A server on 127.0.0.1 that answers from a queue (repeating the last answer) and records every request."""
 
     def __init__(self) -> None:
         self.answers: list[Answer] = []
@@ -115,7 +115,7 @@ BUILDER = Path(__file__).with_name("build_tiny_vlm.py")
 
 @pytest.fixture(scope="session")
 def tiny_words() -> ModuleType:
-    """The module that builds the tiny model: what it was taught, and the tool it calls."""
+    """The module that builds the tiny model: its training conversations, and the tool that it calls."""
     result = importlib.util.spec_from_file_location("build_tiny_vlm", BUILDER)
     assert result is not None
     assert result.loader is not None

@@ -1,4 +1,4 @@
-"""Our client for OpenAI-compatible servers, over a real socket: malformed replies, kept replies, sizes, keys."""
+"""The client for OpenAI-compatible servers, over a real socket: malformed replies, cached replies, sizes, keys."""
 
 import asyncio
 import json

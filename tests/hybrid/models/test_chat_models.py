@@ -1,4 +1,4 @@
-"""Providers without a row of their own, and models that Python code hands in; over a real server where one is asked."""
+"""Providers without a row of their own, and models that Python code passes in; over a real server if one is needed."""
 
 import json
 from pathlib import Path
@@ -22,7 +22,7 @@ GOOD: dict[str, Any] = stored(__file__, "GOOD")
 
 @pytest.fixture
 def azure(recorder: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """A server under the address that Azure's client is told by its environment."""
+    """A server at the address that Azure's client reads from its environment."""
     monkeypatch.setenv("AZURE_OPENAI_API_KEY", KEY)
     monkeypatch.setenv("AZURE_OPENAI_ENDPOINT", recorder.url)
     monkeypatch.setenv("OPENAI_API_VERSION", "2024-06-01")

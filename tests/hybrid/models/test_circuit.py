@@ -1,4 +1,4 @@
-"""The circuit breaker in time that passes at once: a loop whose clock jumps to the next timer."""
+"""The circuit breaker in simulated time: a loop whose clock jumps to the next timer."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -18,7 +18,7 @@ from hybrid.models.images import ImageEncoder, ImageRules
 
 
 class JumpingLoop(asyncio.SelectorEventLoop):
-    """Time passes only when nothing else is to be done, and then up to the next timer."""
+    """Time passes only when nothing else is ready, and then up to the next timer."""
 
     now = 0.0
 
@@ -33,7 +33,7 @@ class JumpingLoop(asyncio.SelectorEventLoop):
 
 @dataclass
 class World:
-    """A server that answers after `latency_s` as `says` decides, from the question and the second it is asked in."""
+    """A server that answers after `latency_s` as `says` decides, from the question and the time of the request."""
 
     says: Callable[[str, float], Exception | None]
     latency_s: float = 0.1
@@ -75,7 +75,7 @@ class World:
         return (await self.model.chat([], (), CallKey(question))).text
 
     async def run(self, questions: int, concurrency: int) -> float:
-        """Ask them all; what stops a run stops this one. Returns the seconds that it took."""
+        """Ask all of them; an error that stops a run stops this too. Returns the seconds that passed."""
         queue = iter(range(questions))
         over: list[HybridError] = []
 

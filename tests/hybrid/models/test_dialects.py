@@ -43,7 +43,7 @@ def test_a_reply_is_read_as_its_row_says(tools: tuple[Tool, ...], row: dict[str,
         assert reply.endswith(parsed.unreadable.written) or parsed.unreadable.written in reply
     if "repairs" in row:
         assert [list(call.repairs) for call in parsed.calls] == [row["repairs"]]
-    # Of a tool's result a call is as little a call as of a question.
+    # Text in a tool's result is no more a call than text in a question.
     assert not read(reply, tools, [ToolMessage("c", "ocr", (reply,))], cut=cut).calls
     assert read(reply, (), messages).rest == reply
 
@@ -132,7 +132,7 @@ def test_any_text_is_read_or_kept(text: str) -> None:
 
 
 SIZE = 120_000
-# What a long reply begins with, and what comes again and again.
+# Beginnings of long replies, and texts that repeat.
 LONG: dict[str, tuple[str, str]] = {
     **{row.sign: ("", row.sign) for row in table() if row.sign},
     "nested": ('<tool_call>{"name": "depth", "arguments": ', '{"a":'),

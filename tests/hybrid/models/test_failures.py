@@ -1,4 +1,4 @@
-"""Retries, outages, refusals and misconfiguration, against a real server, the same for every provider."""
+"""Retries, outages, refusals and misconfiguration, with a real server, the same for every provider."""
 
 import asyncio
 import gzip
@@ -29,7 +29,7 @@ GOOD: dict[str, Any] = stored(__file__, "GOOD")
 
 
 class SleepClock:
-    """Tells the seconds that were slept, without sleeping them: no pause of the machine counts."""
+    """Record the sleeps without sleeping: pauses of the machine do not count."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -81,7 +81,7 @@ async def test_what_does_not_pass_is_an_outage(
 async def test_a_reply_is_read_as_far_as_one_may_be(
     name: str, packing: str, recorder: Any, answer: Any, store: ImageStore
 ) -> None:
-    """Whatever a server packs it with, and however often: 8 MiB of blanks are a few bytes of gzip."""
+    """For every compression, also a nested one: 8 MiB of blanks are a few bytes of gzip."""
     numbers: list[int] = []
     body = json.dumps(GOOD[name]).encode() + b" " * MAX_REPLY_BYTES
     for _ in range(packing.count("gzip")):

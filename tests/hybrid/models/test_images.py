@@ -35,7 +35,7 @@ def call(*numbers: int) -> AssistantMessage:
 
 
 def plain(messages: list[Message]) -> list[tuple[str, list[str]]]:
-    """Role and parts, images as `<name>`."""
+    """Return role and parts, with images as `<name>`."""
     return [
         (message.role, [part if isinstance(part, str) else f"<{part.ref.name}>" for part in parts_of(message)])
         for message in messages
@@ -58,7 +58,7 @@ def test_no_image_goes_out_twice() -> None:
         result(1, ref("img:1", "a"), ref("img:1.1", "a"), ref("img:1.2", "c"), ref("img:1.3", "c")),
     ]
     assert plain(arrange(messages, 8)) == [
-        # The question itself may show one picture under two names: that may be what it asks about.
+        # A question may show one picture under two names: it may ask about that.
         ("user", ["Which?", "img:1:", "<img:1>", "img:2:", "<img:2>", "[img:1: shown above]"]),
         ("assistant", [""]),
         ("tool", ["\n".join(TWINS)]),

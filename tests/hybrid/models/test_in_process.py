@@ -135,7 +135,7 @@ async def test_many_at_once_get_what_each_gets_alone(
 
 
 class OutOfMemoryError(RuntimeError):
-    """The error of torch when a device is full; known by this name."""
+    """The error of torch when a device is full, recognised by this name."""
 
 
 async def test_a_batch_that_finds_no_memory_is_halved_and_one_that_finds_none_alone_ends_by_itself(
@@ -175,7 +175,7 @@ async def test_one_that_gives_up_does_not_hold_up_the_others(
     tasks = [
         asyncio.create_task(model.chat([opening(store)], (tiny_words.tool(),), CallKey(f"q{n}"))) for n in range(4)
     ]
-    # One step each: all have begun, and none can have ended, for the weights are not loaded yet.
+    # One step each: all have begun, and none can have finished, because the weights are not loaded yet.
     await asyncio.sleep(0)
     tasks[1].cancel()
     results = await asyncio.gather(*tasks, return_exceptions=True)

@@ -1,4 +1,4 @@
-"""Which pictures of tools stay in a dialogue (`--keep-pictures`), and how one that left comes back."""
+"""Which pictures of tools stay in a dialogue (`--keep-pictures`), and how a removed one returns."""
 
 import pytest
 
@@ -15,7 +15,7 @@ def picture(name: str, number: int) -> ImageRef:
 
 
 def dialogue(last: AssistantMessage | None = None) -> list[Message]:
-    """A question with two pictures, and three calls that each return one; the last result is the newest message."""
+    """Return a question with two pictures, and three calls that each return one; the last result comes last."""
     messages: list[Message] = [user_message(["Which?", picture("img:1", 1), picture("img:2", 2)])]
     for turn in (1, 2, 3):
         messages.append(AssistantMessage("", (ToolCall(f"c{turn}", "crop", {"image": "img:1"}),)))

@@ -1,4 +1,4 @@
-"""Conversations with Ollama, against a local server that answers as its documentation says. No Ollama runs here."""
+"""Conversations with Ollama, against a local server that behaves as documented. Ollama itself does not run here."""
 
 import json
 import re
@@ -62,7 +62,7 @@ async def ask(
 
 
 def in_order(body: dict[str, Any]) -> list[str]:
-    """Texts and pictures of a request as a model is shown them, whichever of a message comes first in its template."""
+    """Return texts and pictures of a request as a model sees them, whichever its template puts first."""
     names: list[str] = []
     for message in body["messages"]:
         assert not (message["content"] and message.get("images")), "a template could take them in either order"
@@ -213,7 +213,7 @@ async def test_thinking_goes_back_with_the_conversation(recorder: Any, store: Im
     bodies: list[dict[str, Any]] = []
     recorder.says(first, reply(message={"thinking": "It is A."}))
     for _ in range(2):
-        # The second time both replies come out of the log.
+        # The second time both replies come from the log.
         model = remembering(open_model("ollama:m", ModelSettings(base_url=recorder.url), store), log)
         try:
             messages: list[Message] = [user_message(["Which?"])]
@@ -272,7 +272,7 @@ async def test_parallel_calls_are_told_apart(recorder: Any, store: ImageStore, c
         ({"prompt_eval_count": 0}, None),
         ({"prompt_eval_count": -1}, None),
         ({"eval_count": True}, None),
-        # A gateway may write a count as text (`hybrid/models/usage.py`).
+        # A gateway may write a count as a string (`hybrid/models/usage.py`).
         ({"eval_count": "7"}, (100, 7)),
         ({"eval_count": "seven"}, None),
     ],

@@ -1,4 +1,4 @@
-"""Models in this process on `$HYBRID_TEST_DEVICE`: texts, batches and likelihoods of the CPU, and a real shortage."""
+"""Models in this process on `$HYBRID_TEST_DEVICE`: texts, batches and likelihoods equal the CPU's; a real shortage."""
 
 import asyncio
 import io
@@ -31,7 +31,7 @@ QUESTIONS = ("Which side is red?", "Where is the square?", "Is the left point ne
 
 @pytest.fixture(autouse=True)
 def exact() -> None:
-    """A tool that ran before may have let TF32 in."""
+    """A tool that ran before may have enabled TF32."""
     import torch
 
     torch.set_float32_matmul_precision("highest")
@@ -40,7 +40,7 @@ def exact() -> None:
 
 @pytest.fixture(scope="module")
 def tiny_qwen(device: str, tmp_path_factory: pytest.TempPathFactory, tiny_words: ModuleType) -> Path:
-    """A Qwen2.5-VL of two layers with random weights, in the format of the published ones."""
+    """Return a Qwen2.5-VL of two layers with random weights, in the published format."""
     import torch
     import transformers
 
@@ -58,7 +58,7 @@ def tiny_qwen(device: str, tmp_path_factory: pytest.TempPathFactory, tiny_words:
         text_config=text, vision_config=vision, image_token_id=image, video_token_id=video, vision_start_token_id=start
     )
     model = transformers.Qwen2_5_VLForConditionalGeneration(config)
-    # Random weights of the usual size hardly look at the picture.
+    # With random weights of the usual size, the picture hardly matters.
     for weights in model.parameters():
         weights.data *= 3 if weights.ndim > 1 else 1
     model.generation_config.eos_token_id, model.generation_config.pad_token_id = words.eos_token_id, words.pad_token_id
@@ -133,7 +133,7 @@ async def test_fewer_bits_answer_every_question(device: str, dtype: str, make: M
 async def test_a_real_shortage_halves_the_batch(
     card: str, make: Make, store: ImageStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each conversation of a pass holds 100 MB besides, of which the device has room for three."""
+    """Each conversation of a pass takes 100 MB more, and the device has room for three."""
     import torch
 
     model, sizes, full = make(card, extra={"batch": 8}), list[int](), Loaded.generate

@@ -1,4 +1,4 @@
-"""Requests that are out: a run that is told to stop waits for their replies and lets no other go out."""
+"""Requests in flight: a run that is told to stop waits for their replies and sends no others."""
 
 import asyncio
 import os

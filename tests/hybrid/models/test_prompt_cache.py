@@ -1,4 +1,4 @@
-"""The marks that make providers read the part that requests share once, as they go over the wire."""
+"""Cache markers that make providers read the shared part of requests once, as they are sent."""
 
 from collections.abc import Callable
 from typing import Any
@@ -32,7 +32,7 @@ RESPONSE = stored(__file__, "RESPONSE")
 
 @pytest.fixture
 def turns(image: Callable[..., ImageRef]) -> list[list[Message]]:
-    """The conversations of two turns of one question and of the first turn of another."""
+    """Return the conversations of two turns of one question and of the first turn of another."""
     opening: list[Message] = [SystemMessage("Be brief."), user_message(["Which?", image("img:1", 1)])]
     call = ToolCall("c1", "crop", {"image": "img:1"})
     second = [*opening, AssistantMessage("", (call,)), ToolMessage("c1", "crop", ("found",))]
@@ -43,7 +43,7 @@ def turns(image: Callable[..., ImageRef]) -> list[list[Message]]:
 async def sent(
     name: str, turns: list[list[Message]], tools: tuple[Tool, ...], recorder: Any, store: ImageStore, **options: Any
 ) -> list[dict[str, Any]]:
-    """The bodies of the requests."""
+    """Return the bodies of the requests."""
     count = len(recorder.requests)
     model = open_model(name, ModelSettings(**options), store)
     try:

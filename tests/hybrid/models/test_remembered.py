@@ -25,7 +25,7 @@ CALL = CallKey("q", 0, 1, "sha", "controller")
 
 
 class Scoring:
-    """A model whose weights are at hand."""
+    """A model whose weights are available."""
 
     name, provider = "hf:m", "hf"
 
@@ -67,7 +67,7 @@ async def test_a_message_comes_back_as_it_was(fakes: Any, crop_tool: Tool) -> No
     text = reply()
     history: list[Message] = [user_message(["Which?"]), text, user_message(["Sure?"])]
     first = await model.chat(history, (crop_tool,), CALL)
-    # What a provider draws anew each time is no other conversation.
+    # Values that a provider draws anew do not make another conversation.
     history[1] = replace(text, native={"id": "run-2"}, usage=None, attempts=0)
     second = await remembering(fakes.QueueModel([]), log).chat(history, (crop_tool,), CALL)
     assert second == first == text

@@ -1,4 +1,4 @@
-"""How a reply ended over each wire: an answer, cut, withheld by its provider, or broken off and asked for again."""
+"""How a reply ended with each API: answered, cut, withheld by its provider, or broken off and requested again."""
 
 import asyncio
 import json
@@ -112,7 +112,7 @@ async def test_a_reply_is_what_its_wire_says(
         return
     reply = await ask(model(name, recorder, store, **settings))
     assert reply.end is end
-    # A reply is asked for once, however it ended.
+    # A reply is requested once, however it ended.
     assert len(recorder.requests) == 1
     assert (reply.refusal is not None) is (end in (End.FILTERED, End.REFUSED))
     assert reply.is_withheld is (end in (End.FILTERED, End.REFUSED, End.UNFINISHED))
@@ -162,7 +162,7 @@ def test_a_date_to_wait_for_is_read_from_the_header() -> None:
         ({"finish_reason": "", "stop_reason": "max_tokens"}, {}, End.CUT),
         ({"finish_reason": "stop"}, {"stop_reason": "refusal"}, End.REFUSED),
         ({"finish_reason": "stop", "meta_info": {"finish_reason": {"type": "length"}}}, {}, End.CUT),
-        # vLLM has the text, or the token, at which it stopped there.
+        # vLLM reports the stop text or token there.
         ({"finish_reason": "stop", "stop_reason": "error"}, {}, End.ENDED),
         ({"finish_reason": "stop", "stop_reason": 151643}, {}, End.ENDED),
         ({"finish_reason": "stop", "stop_reason": ["x"]}, {}, End.ENDED),
@@ -272,7 +272,7 @@ async def call_crop(chat: Caller[Any], crop_tool: Tool, question: str = "q", *mo
 
 
 def tools_sent(recorder: Any) -> list[bool]:
-    """Of each request whether it offered tools."""
+    """Return for each request whether it offered tools."""
     return ["tools" in body for _, body in recorder.requests]
 
 
@@ -364,7 +364,7 @@ async def test_a_refusal_of_the_request_without_tools_changes_nothing(
 async def test_questions_whose_calls_all_fail_do_not_make_a_well_server_one_that_is_down(
     recorder: Any, answer: Any, store: ImageStore, crop_tool: Tool
 ) -> None:
-    """More questions than open the circuit fail at once; the server answers whatever offers no tools."""
+    """More questions than open the circuit fail at once; the server answers requests without tools."""
     chat = model("openai:m", recorder, store, retries=1)
     handler = recorder.server.RequestHandlerClass
 
@@ -378,7 +378,7 @@ async def test_questions_whose_calls_all_fail_do_not_make_a_well_server_one_that
         replies = await asyncio.gather(*(call_crop(chat, crop_tool, f"q{number}") for number in range(24)))
     assert {reply.end for reply in replies} == {End.MALFORMED_CALL}
     assert sum(reply.attempts or 0 for reply in replies) == len(recorder.requests)
-    # At most two requests with tools and one without for each question, and those that found out that it is back.
+    # At most two requests with tools and one without for each question, and those that found the server back.
     assert tools_sent(recorder).count(False) == 24
     await chat.close()
 
@@ -389,7 +389,7 @@ async def test_questions_whose_calls_all_fail_do_not_make_a_well_server_one_that
 def test_one_failure_of_a_server_that_came_back_is_no_malformed_call(
     failures: int, is_last: bool, expected: bool
 ) -> None:
-    """The request without tools may have found out that the server is back: then that with tools is sent again."""
+    """The request without tools may have found that the server is back: then the one with tools is sent again."""
     tries = _Tries[Any](Any, None, frozenset(), wordless=failures, last=is_last, plain_reply=AssistantMessage("(A)"))
     assert tries.is_malformed_call() is expected
 
@@ -489,7 +489,7 @@ async def test_a_server_that_is_waited_for_longer_than_a_minute_is_told_of_once(
     (line,) = [item for item in capsys.readouterr().err.splitlines() if "next try" in item]
     assert line.startswith("note: openai:m has given no reply for")
     assert "the disk is slow" in line
-    # Six tries are the limit here, and not a time.
+    # The limit here is six tries, not a time.
     assert "for up to" not in line
 
 
@@ -537,5 +537,5 @@ def test_a_date_and_an_alias_make_no_other_model(asked: str, answered: str, same
 def test_other_models_are_those_that_were_not_asked_for() -> None:
     counts = {"gpt-4o-2024-08-06": 3, "gpt-4o-mini": 2}
     assert other_models("openai:gpt-4o", counts) == {"gpt-4o-mini": 2}
-    # A deployment of Azure has a name of its user's.
+    # A deployment of Azure has a name chosen by its user.
     assert other_models("azure_openai:mine", counts) == {}

@@ -1,4 +1,4 @@
-"""Limits of servers, in time that passes at once: how many requests a run takes, what it loses, and what it says."""
+"""Limits of servers, in simulated time: how many requests a run sends, what it loses, and its messages."""
 
 import asyncio
 import re
@@ -20,7 +20,7 @@ HOUR_S = 3600.0
 
 @dataclass
 class Limited(World):
-    """Takes so many requests at a time; others get a 429. `wait` is the value of `--wait-for-server`."""
+    """Accepts this many requests at a time; others get a 429. `wait` is the value of `--wait-for-server`."""
 
     at_once: int = 1000
     retry_after: str | None = None

@@ -1,4 +1,4 @@
-"""Replies in pieces: put together they are read like one that came whole, however the server writes and cuts them."""
+"""Streamed replies: assembled, they read like complete ones, however the server formats and splits them."""
 
 import json
 import re

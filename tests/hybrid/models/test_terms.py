@@ -1,4 +1,4 @@
-"""What a server says that it does not know, streams or wants back, through the real client and a real socket."""
+"""What a server does not support, streams or requires back, through the real client and a real socket."""
 
 import asyncio
 import json
@@ -133,7 +133,7 @@ async def test_a_fault_in_the_middle_is_asked_again_and_the_reply_is_kept(
     model.listen(pages)
     reply = await ask(model)
     assert (reply.text, reply.attempts) == ("(A)", 3)
-    # It is the reply to the same request, however it is asked.
+    # It is the reply to the same request, whatever its form.
     second = opened(recorder.url, store)
     second.listen(pages)
     assert (await ask(second)).attempts == 0

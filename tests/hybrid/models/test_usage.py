@@ -1,4 +1,4 @@
-"""Counts of tokens under every name that servers have for them; what a reply does not tell is unknown."""
+"""Token counts under every name that servers use; a count that a reply lacks is unknown."""
 
 import json
 from typing import Any

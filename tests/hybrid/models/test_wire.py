@@ -1,6 +1,6 @@
-"""Requests as a real server records them, compared with golden files, one for each provider.
+"""Requests as a real server records them, compared with golden files, one per provider.
 
-After a wanted change run once with HYBRID_WRITE_GOLDEN=1, read the difference, and run again.
+After an intended change run once with HYBRID_WRITE_GOLDEN=1, read the difference, and run again.
 """
 
 import base64
@@ -58,7 +58,7 @@ VERSION = re.compile(r"^/v\d\w*/(?=models/)")
 
 
 def with_picture_names(node: Any, images: dict[str, str]) -> Any:
-    """The request with every base64 image replaced by the name of the picture whose bytes it holds."""
+    """Return the request with every base64 image replaced by the name of its picture."""
     if isinstance(node, list):
         return [with_picture_names(item, images) for item in node]
     if isinstance(node, dict):
@@ -137,7 +137,7 @@ async def test_a_signed_thought_goes_back_as_it_came_also_when_it_was_kept(
         finally:
             await model.close()
         histories.append(recorder.requests[-1][1])
-    # The first reply was asked for once and came out of the log the second time.
+    # The first reply was requested once and came from the log the second time.
     assert len(recorder.requests) == 3
     assert histories[0] == histories[1]
     if name == "anthropic:c":

@@ -1,6 +1,6 @@
-"""The schema of every tool as each provider is sent it, field by field, and the order of labels and pictures.
+"""The schema of every tool as sent to each provider, field by field, and the order of labels and pictures.
 
-A client of a package may drop what it does not know: what stands here is what a real server records.
+A package's client may drop what it does not know: these are the requests that a real server records.
 """
 
 import re
@@ -27,11 +27,11 @@ WIRES: dict[str, tuple[str, str, dict[str, Any]]] = {
     "google_genai": ("google_genai:gemini-test", "", {}),
     "ollama": ("ollama:qwen-vl", "", {}),
 }
-WORDS = {"title", "additionalProperties", "strict"}  # What a client may add: it takes nothing away.
+WORDS = {"title", "additionalProperties", "strict"}  # Fields that a client may add without removing any.
 
 
 def schemas(wire: str, body: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """Name, description and parameters of each tool in a request, by name."""
+    """Return name, description and parameters of each tool in a request, by name."""
     if wire == "google_genai":
         values = [item for group in body["tools"] for item in group["functionDeclarations"]]
         return {entry["name"]: entry for entry in values}
@@ -43,7 +43,7 @@ def schemas(wire: str, body: dict[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def differences(actual: Any, reference: Any, at: str = "") -> Iterator[str]:
-    """Where a schema on the wire has lost or changed something of ours."""
+    """Return where a schema in the request has lost or changed a part of ours."""
     if isinstance(actual, dict):
         for key, value in actual.items():
             if not isinstance(reference, dict) or key not in reference:
@@ -51,7 +51,7 @@ def differences(actual: Any, reference: Any, at: str = "") -> Iterator[str]:
             else:
                 yield from differences(value, reference[key], f"{at}.{key}")
         more = reference.keys() - actual.keys() - WORDS if isinstance(reference, dict) else ()
-        # Coordinates belong together, which our schema says once for all; an empty list says nothing.
+        # Coordinates are required together, which our schema says once for all; an empty list adds nothing.
         yield from (
             f"{at}.{key} is new: {reference[key]}" for key in more if not COORDINATES.issuperset(reference[key])
         )
@@ -59,7 +59,7 @@ def differences(actual: Any, reference: Any, at: str = "") -> Iterator[str]:
         if not isinstance(reference, list) or len(actual) != len(reference):
             yield f"{at} is {reference}, not {actual}"
         else:
-            # The order of required arguments says nothing.
+            # The order of required arguments does not matter.
             in_any_order = at.endswith("required")
             pairs = zip(*(sorted(item) if in_any_order else item for item in (actual, reference)), strict=True)
             for place, (entry, other) in enumerate(pairs):
@@ -109,12 +109,12 @@ async def test_every_field_of_every_tool_is_on_the_wire(wire: str, bodies: Any) 
 
 
 def parts_shown(node: Any) -> Iterator[str]:
-    """Labels and pictures in the order in which they stand in a request."""
+    """Return labels and pictures in the order of a request."""
     if isinstance(node, list):
         for item in node:
             yield from parts_shown(item)
     elif isinstance(node, dict):
-        # Ollama's pictures are beside a text; test_ollama.py holds that no message has both.
+        # Ollama's pictures are separate from the text; test_ollama.py checks that no message has both.
         for key, value in node.items():
             if key in ("images", "image_url", "inlineData", "source") and value:
                 yield from ["picture"] * (len(value) if isinstance(value, list) else 1)

@@ -1,4 +1,4 @@
-"""Pages of made-up runs in a real browser: the chromium of the system, driven by playwright."""
+"""Pages of synthetic runs in a real browser: the system's chromium, driven by playwright."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def browser() -> Iterator[Browser]:
     if CHROMIUM is None:
         pytest.skip("no chromium: apt install chromium, or name one in CHROMIUM")
     playwright.expect.set_options(timeout=HANGS_MS)
-    # Closed with this file: its loop would be the running one of every asyncio test after it.
+    # Closed with this file: otherwise its loop would be the running one of all later asyncio tests.
     with playwright.sync_playwright() as driver:
         arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
         started = driver.chromium.launch(executable_path=CHROMIUM, args=arguments)
@@ -35,14 +35,14 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="session")
 def five(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The address of a report over five benchmarks."""
+    """Address of a report over five benchmarks."""
     folder = tmp_path_factory.mktemp("five")
     return write_site(synthetic.five_benchmarks(folder / "store", tags=synthetic.TAGS), folder / "site").as_uri()
 
 
 @pytest.fixture(scope="session")
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The address of a report in which every text would do harm if it were more than a text."""
+    """Address of a report in which every text would do harm if it were more than text."""
     folder = tmp_path_factory.mktemp("hostile")
     return write_site(synthetic.hostile_pages(folder / "store"), folder / "site").as_uri()
 
@@ -53,7 +53,7 @@ class Watched:
     def __init__(self, page: Page) -> None:
         self.page = page
         self.wrong: list[str] = []
-        # Only what hangs is to fail: beside twenty busy processes a page may take longer than the default of 30 s.
+        # Only a hanging page should fail: beside twenty busy processes a page may take longer than the default of 30 s.
         page.set_default_timeout(HANGS_MS)
         page.on("console", lambda text: self.wrong.append(text.text) if text.type in ("error", "warning") else None)
         page.on("pageerror", lambda error: self.wrong.append(str(error)))
@@ -61,7 +61,7 @@ class Watched:
         page.on("dialog", lambda dialog: (self.wrong.append(dialog.message), dialog.dismiss()))
 
     def afresh(self, size: dict[str, int], scheme: Any) -> Watched:
-        """Forget the test before, and everything that its page kept."""
+        """Reset the page after the previous test, including everything it stored."""
         if self.page.url != "about:blank":
             self.page.evaluate("localStorage.clear()")
             self.page.goto("about:blank")
@@ -73,22 +73,22 @@ class Watched:
 
     def open(self, address: str) -> Page:
         self.page.goto(address)
-        # Another view of the same page is drawn after `goto` has returned: until then the view before is in `main`.
+        # Another view of the same page is drawn after `goto` has returned: until then `main` has the previous view.
         self.page.wait_for_function("() => document.getElementById('main')?.dataset.hash === location.hash")
         return self.page
 
 
 @pytest.fixture(scope="module")
 def reused(browser: Browser) -> Watched:
-    """A page for all tests of a file, as a context with a page of its own takes longer than most of them."""
+    """A page for all tests of a file, because a context with its own page takes longer than most tests."""
     return Watched(browser.new_context().new_page())
 
 
 @pytest.fixture
 def open_page(browser: Browser, reused: Watched) -> Iterator[Callable[..., Watched]]:
-    """Gives a page that nothing was kept on; what went wrong on it fails the test.
+    """Yields a page without stored state; anything that went wrong on it fails the test.
 
-    The second of a test, or one that is to be `alone`, is in a context of its own.
+    A test's second page, or one that must be `alone`, has a separate context.
     """
     watcheds: list[Watched] = []
 

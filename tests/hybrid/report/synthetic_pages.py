@@ -1,4 +1,4 @@
-"""Pages of runs that never were, for tests and for looking at: every kind of chart, conversation and harm."""
+"""Pages of synthetic runs, for tests and for inspection: every kind of chart, conversation and hostile text."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ if TYPE_CHECKING:
     from playwright.sync_api import Page
 
 DESK = {"width": 1280, "height": 800}
-# Windows in which the pages are shown.
+# Window sizes in which the pages are shown.
 PHONE = {"width": 390, "height": 844}
 TAGS = (Tag("blink", "val_Counting_0", "mllm", "counts wrongly", "one too few"),)
 HARM = "window.pwned = true"
-# Texts that must be shown and nothing else.
+# Texts that must be shown as text only.
 HOSTILE = (
     f"<script>{HARM}</script>",
     f'<img src=x onerror="{HARM}">',
@@ -92,7 +92,7 @@ class QuestionRow:
 
 @dataclass(frozen=True)
 class Shown:
-    """The pictures of a report, stored."""
+    """The stored pictures of a report."""
 
     store: ImageStore
     photos: tuple[PicturePayload, ...]
@@ -100,7 +100,7 @@ class Shown:
 
 
 def draw_shapes(seed: int, *, overlay: bool, side: int = 320) -> bytes:
-    """A PNG of some shapes; an overlay has boxes around them."""
+    """Return a PNG of some shapes; an overlay has boxes around them."""
     rng = random.Random(seed)
     picture = Image.new("RGB", (side, side * 3 // 4), (224, 228, 220))
     pen = ImageDraw.Draw(picture)
@@ -114,7 +114,7 @@ def draw_shapes(seed: int, *, overlay: bool, side: int = 320) -> bytes:
 
 
 def stored_pictures(root: Path) -> Shown:
-    """Six photographs and an overlay of each, in a store."""
+    """Store six photographs and an overlay of each."""
     store = ImageStore(root)
     photos, overlays = [], []
     for seed in range(6):
@@ -134,14 +134,14 @@ def stored_pictures(root: Path) -> Shown:
 
 
 def says(verdict: RowVerdict) -> str:
-    """An answer as the list shows it."""
+    """Return an answer as the list shows it."""
     if verdict.outcome != "answered":
         return "failed" if verdict.outcome == "outage" else "none"
     return {0.0: "wrong", 1.0: "right"}.get(verdict.correct or 0.0, "partly")
 
 
 def rows_of(n: int = 60, solvers: Sequence[SolverCard] = SOLVERS, seed: int = 0) -> list[QuestionRow]:
-    """Rows with answers of each outcome; three of each task are sampled."""
+    """Return rows with answers of each outcome; three of each task are sampled."""
     rng = random.Random(seed)
     sampled: dict[str, int] = {}
     rows = []
@@ -163,7 +163,7 @@ def rows_of(n: int = 60, solvers: Sequence[SolverCard] = SOLVERS, seed: int = 0)
 
 
 def verdict(rng: random.Random, solver: SolverCard) -> RowVerdict:
-    """A verdict as chance has it; solvers that may call tools call some."""
+    """Draw a verdict at random; solvers that may call tools call some."""
     tools = tuple(rng.sample(TOOLS, rng.randrange(1, 3))) if solver.role in ("hybrid", "specialist") else ()
     draw = rng.random()
     if draw < 0.05:
@@ -177,7 +177,7 @@ def verdict(rng: random.Random, solver: SolverCard) -> RowVerdict:
 
 
 def question_page(row: QuestionRow, solvers: Sequence[SolverCard], text: Shown | None, number: int) -> QuestionPage:
-    """The page of a row: one ask a solver, with calls where the row says so."""
+    """Return the page of a row: one ask per solver, with calls if the row has some."""
     photo = () if text is None else (text.photos[number % len(text.photos)],)
     overlay = () if text is None else (text.overlays[number % len(text.overlays)],)
     return QuestionPage(
@@ -194,7 +194,7 @@ def question_page(row: QuestionRow, solvers: Sequence[SolverCard], text: Shown |
 
 
 def entry(solver: SolverCard, verdict: RowVerdict, overlay: tuple[PicturePayload, ...]) -> SolverEntry:
-    """A solver's way to its answer: a call and a finding for each tool, then a message."""
+    """Return a solver's steps to its answer: a call and an output for each tool, then a message."""
     steps = []
     for place, tool in enumerate(verdict.tools):
         if solver.role == "hybrid":
@@ -224,7 +224,7 @@ def entry(solver: SolverCard, verdict: RowVerdict, overlay: tuple[PicturePayload
 
 
 def counts_of(rows: Sequence[QuestionRow]) -> tuple[Result, ...]:
-    """How many questions became right or wrong from the second solver to the first, with the ids."""
+    """Return how many questions became right or wrong from the second solver to the first, with the ids."""
     results = []
     for text in ("right", "wrong"):
         for after in ("right", "wrong"):
@@ -245,7 +245,7 @@ DOTS = "Each dot is a difference on the same questions; a line that crosses 0 ma
 
 
 def sections_of(rows: Sequence[QuestionRow], solvers: Sequence[SolverCard]) -> tuple[OverviewSection, ...]:
-    """A section for each kind of chart, with a table in one."""
+    """Return a section for each kind of chart, with a table in one."""
     return (
         accuracy_section(rows, solvers),
         OverviewSection(
@@ -259,12 +259,12 @@ def sections_of(rows: Sequence[QuestionRow], solvers: Sequence[SolverCard]) -> t
 
 
 def tasks_of(rows: Sequence[QuestionRow]) -> tuple[str, ...]:
-    """The tasks in the order of the rows."""
+    """Return the tasks in the order of the rows."""
     return tuple(dict.fromkeys(row.task for row in rows))
 
 
 def share_of(rows: Sequence[QuestionRow], place: int, task: str | None = None) -> tuple[float, int]:
-    """How right the solver at a place is, and over how many questions: of one task, or of all."""
+    """Return a solver's accuracy and number of questions, for one task or for all."""
     corrects = [
         row.verdicts[place].correct
         for row in rows
@@ -274,14 +274,14 @@ def share_of(rows: Sequence[QuestionRow], place: int, task: str | None = None) -
 
 
 def value(section: str, solver: str, of: tuple[float, int], **more: str) -> Result:
-    """A value with an interval."""
+    """Return a value with an interval."""
     number, n = of
     ends = {"low": max(0, number - 0.08), "high": min(1, number + 0.08)}
     return Result(section, "value", FRACTION, number, solver, n=n, **ends, **more)  # type: ignore[arg-type]
 
 
 def values_of(rows: Sequence[QuestionRow], solvers: Sequence[SolverCard]) -> Chart:
-    """The first chart: the value of each solver."""
+    """Return the first chart: the value of each solver."""
     values = [
         value("metrics", solver.name, share_of(rows, place), metric="accuracy") for place, solver in enumerate(solvers)
     ]
@@ -295,7 +295,7 @@ def mark(task: str, label: str, kind: ReferenceKind, number: float, note: str = 
 
 
 def accuracy_section(rows: Sequence[QuestionRow], solvers: Sequence[SolverCard]) -> OverviewSection:
-    """Values by task with every kind of mark, and a table of the first solver."""
+    """Return values by task with every kind of mark, and a table of the first solver."""
     tasks, rng = tasks_of(rows), random.Random(1)
     values = [
         value("accuracy", solver.name, share_of(rows, place, task), group=task)
@@ -317,7 +317,7 @@ def accuracy_section(rows: Sequence[QuestionRow], solvers: Sequence[SolverCard])
 
 
 def differences_of(rows: Sequence[QuestionRow], solvers: Sequence[SolverCard]) -> Chart:
-    """The first solver against each other one, by task."""
+    """Compare the first solver with each other one, by task."""
     rng = random.Random(1)
     results = []
     for solver in solvers[1:]:
@@ -331,7 +331,7 @@ def differences_of(rows: Sequence[QuestionRow], solvers: Sequence[SolverCard]) -
 
 
 def steps_of(rows: Sequence[QuestionRow], solvers: Sequence[SolverCard]) -> Chart:
-    """From the second solver to the first: gains and harms, with a tool and without."""
+    """Return gains and harms from the second solver to the first, with a tool and without."""
     pairs = [(row, item, other) for row in rows for item, other, *_ in [[v.correct for v in row.verdicts]]]
     values = [
         (row, first_item, other) for row, first_item, other in pairs if first_item is not None and other is not None
@@ -356,7 +356,7 @@ def steps_of(rows: Sequence[QuestionRow], solvers: Sequence[SolverCard]) -> Char
 
 
 def cost_section(rows: Sequence[QuestionRow], solvers: Sequence[SolverCard]) -> OverviewSection:
-    """A dot for each of the first six solvers."""
+    """Return a dot for each of the first six solvers."""
     dots = []
     for place, (solver, cost) in enumerate(zip(solvers, (4.2, 1.1, 0.0, 2.2, 3.1, 0.4), strict=False)):
         dots.append(Result("cost", "USD per question", "USD", cost, solver.name))
@@ -367,7 +367,7 @@ def cost_section(rows: Sequence[QuestionRow], solvers: Sequence[SolverCard]) -> 
 
 
 def outcome_section(rows: Sequence[QuestionRow], solvers: Sequence[SolverCard]) -> OverviewSection:
-    """How many questions of each solver ended in which way."""
+    """Return how many questions of each solver ended in which way."""
     parts = [
         Result("outcomes", outcome, QUESTIONS, float(n), solver.name)
         for place, solver in enumerate(solvers)
@@ -388,7 +388,7 @@ SENTENCES = (
 
 
 def headline_of(rows: Sequence[QuestionRow], solvers: Sequence[SolverCard]) -> Table:
-    """The numbers of the first chart."""
+    """Return the numbers of the first chart."""
     lines = []
     for place, solver in enumerate(solvers):
         share, n = share_of(rows, place)
@@ -399,7 +399,7 @@ def headline_of(rows: Sequence[QuestionRow], solvers: Sequence[SolverCard]) -> T
 def benchmark_pages(
     key: str, rows: Sequence[QuestionRow], text: Shown | None, solvers: Sequence[SolverCard] = SOLVERS
 ) -> BenchmarkPages:
-    """The pages of one benchmark, its questions made as they are asked for."""
+    """The pages of one benchmark; its questions are made on demand."""
     cards = tuple(
         replace(
             solver,
@@ -437,7 +437,7 @@ def benchmark_pages(
 
 
 def five_benchmarks(root: Path, n: int = 60, *, live: bool = False, tags: tuple[Tag, ...] = ()) -> Pages:
-    """A report over five benchmarks; their images are stored below `root`."""
+    """Return a report over five benchmarks; their images are stored below `root`."""
     text = stored_pictures(root)
     benchmarks = [benchmark_pages(key, rows_of(n, SOLVERS, seed), text) for seed, key in enumerate(TITLES)]
     made_by = "hybrid report runs/* -o site, 2026-11-23"
@@ -445,7 +445,7 @@ def five_benchmarks(root: Path, n: int = 60, *, live: bool = False, tags: tuple[
 
 
 def differences(root: Path, lines: int) -> Pages:
-    """A benchmark whose overview has one pair of solvers and a difference for each of so many tasks."""
+    """Return a benchmark with one pair of solvers in its overview, and a difference for each of `tasks` tasks."""
     rows = rows_of(2, SOLVERS)
     built = benchmark_pages("blink", rows, None)
     items = tuple(
@@ -461,7 +461,7 @@ ATTACKED = (*SOLVERS, SolverCard(HOSTILE[1], "hybrid", HOSTILE[2], HOSTILE[0], 0
 
 
 def hostile_rows() -> list[QuestionRow]:
-    """A question for each text, to which the solvers say it, a long word, its reverse and it again."""
+    """Return a question per text; the solvers reply with it, a long word, its reverse and the text again."""
     rows = []
     for number, text in enumerate(HOSTILE):
         answers = (text, "x" * 3000, text[::-1], text)
@@ -471,7 +471,7 @@ def hostile_rows() -> list[QuestionRow]:
 
 
 def hostile_question(number: int, row: QuestionRow, other_shown: Shown) -> QuestionPage:
-    """The page of a row, on which everything is its text or a million characters."""
+    """Return the page of a row, on which everything is its text or a million characters."""
     text = row.text
     photo = replace(other_shown.photos[0], caption=text, name=text)
     overlay = replace(other_shown.overlays[0], caption=text, over=text)
@@ -516,7 +516,7 @@ def hostile_charts(first: str) -> tuple[Chart, ...]:
 
 
 def hostile_pages(root: Path) -> Pages:
-    """Every text that a model or a data set may have said is one of `HOSTILE`; one reply has a million characters."""
+    """Return a benchmark in which every text from a model or a data set is one of `HOSTILE`; one reply is very long."""
     rendered, rows = stored_pictures(root), hostile_rows()
     charts = hostile_charts(rows[0].id)
     table = Table(BAD, (Column(BAD), Column(HOSTILE[5])), tuple((text, text) for text in HOSTILE), HOSTILE)
@@ -536,7 +536,7 @@ def hostile_pages(root: Path) -> Pages:
 
 
 def many_questions(n: int) -> BenchmarkPages:
-    """A benchmark of `n` questions without images."""
+    """Return a benchmark of `n` questions without images."""
     return benchmark_pages("blink", rows_of(n, SOLVERS), None)
 
 

@@ -1,4 +1,4 @@
-"""The report as a whole and its first page in a real browser."""
+"""The complete report and its first page in a real browser."""
 
 import csv
 import xml.etree.ElementTree as ET
@@ -59,7 +59,7 @@ def test_the_same_solver_has_one_colour_in_every_chart(open_page: Any, five: str
 
 
 def test_differences_have_a_line_each_however_few_they_are(open_page: Any, tmp_path: Path) -> None:
-    """One or two lines are a kind of scale of their own to the library that draws them."""
+    """The charts' library treats one or two lines as a special kind of scale."""
     watched = open_page()
     for lines in (1, 2, 3, 30):
         address = write_site(synthetic.differences(tmp_path / "store", lines), tmp_path / str(lines)).as_uri()
@@ -71,7 +71,7 @@ def test_differences_have_a_line_each_however_few_they_are(open_page: Any, tmp_p
 
 @pytest.mark.parametrize("size", [DESK, PHONE], ids=["desk", "phone"])
 def test_the_first_screen_holds_conclusion_and_charts(size: dict[str, int], open_page: Any, tmp_path: Path) -> None:
-    """Five sentences, four solvers, 14 tasks: on a desk all of it, on a phone the values begin on the first screen."""
+    """Five sentences, four solvers, 14 tasks: a desktop shows all of it, a phone's first screen the first values."""
     solvers = (*synthetic.SOLVERS, replace(synthetic.SOLVERS[0], name="controller [blank]", control="blank"))
     built = synthetic.benchmark_pages("blink", rows_of(84, solvers), None, solvers)
     steps, values, tasks = built.overview.front
@@ -100,7 +100,7 @@ def test_the_first_screen_holds_conclusion_and_charts(size: dict[str, int], open
 
 
 def labels_outside(page: Page) -> list[str]:
-    """Labels of charts that are cut: that reach out of their chart."""
+    """Return labels of charts that reach outside of their chart."""
     names: list[str] = page.evaluate(
         """() => [...document.querySelectorAll('.plot svg')].flatMap((svg) => {
              const out = svg.getBoundingClientRect();
@@ -139,7 +139,7 @@ def test_nine_solvers_fit_every_page(width: int, open_page: Any, tmp_path: Path)
 
 
 def test_of_nine_solvers_a_phone_shows_the_first_chart_whole(open_page: Any, tmp_path: Path) -> None:
-    """Two solvers with tools, all names as long as a conclusion prints them, and the sentences of several."""
+    """Return two solvers with tools, with names as long as a conclusion prints them, and several sentences."""
     first, alone, *_ = synthetic.SOLVERS
     long = {first.name: "controller [anthropic:claude-opus-4; demonstration model; shown]"}
     long |= {alone.name: "mllm [anthropic:claude-opus-4; demonstration model; shown]"}
@@ -223,7 +223,7 @@ def test_every_chart_is_saved_as_svg_png_and_csv(open_page: Any, five: str, tmp_
     figures = page().locator("figure.chart")
     for number in range(figures.count()):
         if number == 4:
-            # Chromium drops what one page saves beyond ten files in a second.
+            # Chromium drops downloads of one page beyond ten files per second.
             figures = page().locator("figure.chart")
         saved: dict[str, Path] = {}
         # A picture is made of the SVG.
@@ -281,6 +281,6 @@ def test_a_link_to_a_section_shows_it(open_page: Any, five: str) -> None:
 def test_a_benchmark_and_a_question_that_are_not_there(open_page: Any, five: str) -> None:
     watched = open_page()
     expect(watched.open(f"{five}#/blink/q/nobody").locator("h1")).to_have_text("No such question")
-    # The same address but for the part behind the hash would be the same page.
+    # An address that differs only after the hash would be the same page.
     watched.page.goto("about:blank")
     expect(watched.open(f"{five}#/other/list").locator("h1")).to_have_text("BLINK")

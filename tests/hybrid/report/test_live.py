@@ -1,4 +1,4 @@
-"""The server of `hybrid view` over a real socket: what it serves, what it refuses, how it takes in new answers."""
+"""The server of `hybrid view` over a real socket: what it serves, what it refuses, and how it adds new answers."""
 
 import http.client
 import json
@@ -23,7 +23,7 @@ COUNT = 14
 
 @dataclass
 class Clock:
-    """Seconds that pass when somebody says so."""
+    """A clock that only moves when a test advances it."""
 
     now: float = 0.0
 
@@ -33,7 +33,7 @@ class Clock:
 
 @dataclass(frozen=True)
 class View:
-    """A run of which the controller has finished some questions, its pages, and their server."""
+    """A run of which the controller has finished some questions, with its pages and their server."""
 
     folder: RunFolder
     left: list[bytes]
@@ -43,7 +43,7 @@ class View:
     said: list[str]
 
     def append(self, count: int = 1) -> None:
-        """Finish so many more questions."""
+        """Finish this many more questions."""
         journal = self.folder.journal("controller")
         journal.append(*(self.left.pop(0) for _ in range(count)))
         journal.close()

@@ -1,4 +1,4 @@
-"""Tool outputs as a notebook shows them, in a real browser: whatever a tool says is text, and runs nothing."""
+"""Tool outputs in a notebook, in a real browser: any text of a tool is shown as text, and runs nothing."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ TEXTS = (
 
 @pytest.fixture
 def rendered_outputs() -> str:
-    """An output of each text, in every field that a tool or a backend's card writes."""
+    """Return an output for each text, in every field that a tool or a backend's card writes."""
     png = encode(_square())
     outputs = [ShownFinding(text, {text: text}, 0.5, text, text, (png,), (text, f"{text}\n{text}")) for text in TEXTS]
     return "".join(f"<div class=output>{output._repr_html_()}</div>" for output in outputs)
@@ -69,7 +69,7 @@ def test_what_a_tool_says_is_text_in_a_notebook(browser: Browser, rendered_outpu
     attributes = "[...new Set([...document.querySelectorAll('main *')].flatMap(e => e.getAttributeNames()))].sort()"
     assert page.evaluate(attributes) == ["class", "src", "style"]
     lines = page.evaluate("[...document.querySelectorAll('main p')].map(line => line.textContent)")
-    # A parser of HTML has no place for a null.
+    # An HTML parser cannot represent a null character.
     for text in TEXTS:
         assert any(text.replace("\0", "") in line.replace("\ufffd", "").replace("\0", "") for line in lines)
     assert (page.title(), requests, wrong) == ("notebook", [], [])

@@ -1,4 +1,4 @@
-"""The pages below the first in a real browser: the list, questions, the error sheet, harm, a run that goes on."""
+"""The other pages in a real browser: the list, questions, the error sheet, hostile texts, a run in progress."""
 
 import contextlib
 import json
@@ -244,7 +244,7 @@ def test_tags_are_kept_saved_read_and_tabulated(open_page: Any, five: str, tmp_p
             {"benchmark": "blink", "question": row.id, "solver": solver, "tag": "<b>seam</b>", "note": "looks alike"},
         ],
     }  # fmt: skip
-    # Somebody else reads the file.
+    # Another person reads the file.
     other = open_page().open(f"{five}#/blink/errors")
     expect(other.get_by_label(f"Tag: {solver}, {row.id}")).to_have_value("")
     file = tmp_path / "tags.json"
@@ -261,7 +261,7 @@ def test_a_sheet_without_questions_says_first_how_to_get_some(open_page: Any, tm
     page = open_page().open(f"{site}#/blink/errors")
     expect(page.locator("h1 + *")).to_contain_text("No questions were sampled.")
     expect(page.locator(".lead")).to_have_count(0)
-    # Tags of another report can still be looked at.
+    # Tags of another report can still be viewed.
     expect(page.get_by_role("button", name="Save tags.json")).to_be_visible()
 
 
@@ -331,7 +331,7 @@ def test_texts_run_nothing_and_break_nothing(open_page: Any, hostile: str) -> No
         # The first three questions have a long text of each form.
         for more in page.locator("button.more[aria-expanded=false]").all()[: 3 if place < 3 else 1]:
             more.click()
-        # Every other one is opened on a phone, and each is looked at on both.
+        # Every second one is opened on a phone, and each is checked on both.
         for size in (DESK, PHONE) if page.viewport_size == DESK else (PHONE, DESK):
             page.set_viewport_size(size)
             page.wait_for_function("width => document.documentElement.scrollWidth <= width", arg=size["width"])
@@ -394,7 +394,7 @@ def test_the_policy_lets_no_script_and_no_markup_in(browser: Browser, five: str)
 
 
 class Quiet(SimpleHTTPRequestHandler):
-    """Serves a folder without a log, and lets browsers keep nothing."""
+    """Serves a folder without a log, and forbids browsers to cache."""
 
     def log_message(self, *_: Any) -> None:
         """Say nothing."""
@@ -421,7 +421,7 @@ def test_new_answers_are_shown_without_losing_ones_place(open_page: Any, tmp_pat
     write(waiting)
     item, another = open_page(alone=True), open_page(alone=True)
     with listening(LocalServer(partial(Quiet, directory=str(site)))) as server, contextlib.ExitStack() as stack:
-        # Or they would go on asking a server that is gone.
+        # Otherwise they would continue to contact a server that is gone.
         for watched in (item, another):
             stack.callback(watched.page.context.close)
         page = item.open(f"{server.url}/#/blink/list?verdict=controller%2Fopen")
@@ -433,7 +433,7 @@ def test_new_answers_are_shown_without_losing_ones_place(open_page: Any, tmp_pat
         expect(page.locator("#live-news")).to_have_text("7 new answers")
         expect(page.locator(".count")).to_have_attribute("data-count", "0")
         assert page.evaluate("[location.hash, window.kept]") == ["#/blink/list?verdict=controller%2Fopen", True]
-        # Who reads a question is asked first.
+        # A person who reads a question is asked first.
         expect(other.locator("#live-news")).to_have_text("7 new answers")
         expect(other.locator(".column").first).to_contain_text("not finished yet")
         other.get_by_role("button", name="Show").click()

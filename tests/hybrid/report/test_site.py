@@ -1,4 +1,4 @@
-"""A report as files: what its data files hold, which images come along, and that nothing half-written is left."""
+"""A report as files: the content of its data files, the images that it includes, and no half-written file."""
 
 import json
 import re
@@ -123,7 +123,7 @@ def test_a_question_with_another_number_of_solvers_is_refused(tmp_path: Path) ->
 
 
 def test_no_text_is_ever_parsed_as_markup() -> None:
-    """No file of ours holds a call that could make an element or code of a text."""
+    """No file of ours contains a call that could make an element or code from a text."""
     sinks = r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\b|new Function|DOMParser|srcdoc|\.html\("
     for path in ASSETS.glob("*.js"):
         assert re.findall(sinks, path.read_text()) == [], path.name

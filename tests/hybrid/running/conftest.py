@@ -1,4 +1,4 @@
-"""Data that runs are made of."""
+"""Data for runs."""
 
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ from hybrid.config import RunConfig, ServiceOptions
 
 @pytest.fixture
 def blink(tmp_path: Path, fakes: Any) -> Path:
-    """BLINK data of two tasks in a folder, three questions each."""
+    """A folder of BLINK data of two tasks, three questions each."""
     return Path(fakes.blink_folder(tmp_path / "blink"))
 
 

@@ -1,4 +1,4 @@
-"""The plan of an ablation: which menus are asked with, and what all of them together would cost."""
+"""The plan of an ablation: the menus that are tested, and the cost of all of them together."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ def test_every_tool_is_left_out_once_and_alone_once(tools_offered: list[str], dr
     values = [tools_of(run) for run in plan.runs]
     assert plan.tools_offered == values[0] == tuple(tools_offered)
     assert () in values
-    # No menu is asked with twice, and each keeps the order of the whole.
+    # No menu is tested twice, and each keeps the order of the full one.
     assert len(set(values)) == len(values)
     assert all(offers == tuple(name for name in tools_offered if name in offers) for offers in values)
     varied = set(tools_offered if vary is None else vary)

@@ -1,4 +1,4 @@
-"""A run against a server: which model answered is counted, and one that cannot be asked ends it at once."""
+"""A run with a server: answering models are counted, and a model that cannot be reached ends the run immediately."""
 
 import json
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from hybrid.core.errors import HybridError
 
 @contextmanager
 def answering(reply: Any, status: str = "200 OK", *, probes: bool = True) -> Iterator[str]:
-    """The address of a server that says the same to every question."""
+    """Address of a server that gives the same reply to every question."""
 
     def answer(_: bytes, body: bytes) -> bytes:
         seen = sight(body) if probes else None

@@ -1,4 +1,4 @@
-"""How a model is asked, in a run: what the manifest says of it, what is kept, and what a run that goes on finds."""
+"""How a run asks a model: what the manifest says about it, what is stored, and what a resumed run uses."""
 
 import asyncio
 import json
@@ -18,7 +18,7 @@ KEYED = "http://user:a-secret-pass-word-1@127.0.0.1:9/v1?key=another-secret-2"
 
 @pytest.fixture
 def config(tmp_path: Path, fakes: Any, monkeypatch: pytest.MonkeyPatch) -> RunConfig:
-    """Three questions of one picture each."""
+    """Return three questions with one picture each."""
     monkeypatch.setenv("HYBRID_HOME", str(tmp_path / "home"))
     folder = fakes.blink_folder(tmp_path / "blink", 0, 3)
     settings = ModelSettings(base_url="http://127.0.0.1:9/v1")
@@ -28,7 +28,7 @@ def config(tmp_path: Path, fakes: Any, monkeypatch: pytest.MonkeyPatch) -> RunCo
 
 
 def with_models(run: ResolvedRun, model: Any, captioner: Any = None) -> ResolvedRun:
-    """The run with these models, under the facts of its own."""
+    """Return the run with these models, under its own facts."""
     for fake, current in ((model, run.resources.model), (captioner, run.resources.captioner)):
         if fake is not None and current is not None:
             fake.metadata = current.metadata

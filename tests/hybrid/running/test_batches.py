@@ -1,4 +1,4 @@
-"""Runs in batches, against a server with the three documented APIs: the same replies, and nothing paid twice."""
+"""Runs in batches, with a server that has the three documented APIs: the same replies, and nothing paid twice."""
 
 import asyncio
 import signal
@@ -30,7 +30,7 @@ from hybrid.scoring.runs import score_run
 from tests.tables import cases
 
 APIS = {"openai:m": "/v1", "anthropic:m": "", "google_genai:m": ""}
-# Of a request to the server at the ordinary price.
+# Price of a request to the server at the ordinary rate.
 USD = 1100 * 10 / 1e6
 
 
@@ -43,7 +43,7 @@ def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def config(tmp_path: Path) -> RunConfig:
-    """Six generated questions, each asked twice, with a call of crop between."""
+    """Return six generated questions, each asked twice, with a call of crop between."""
     settings = ModelSettings(batch=True, price=Price(10, 10))
     out = tmp_path / "run"
     return RunConfig("blink", ("controller",), "openai:m", data="sample", limit=6, model_settings=settings, out=out,
@@ -239,7 +239,7 @@ def until(holds: Callable[[], object]) -> None:
 def test_a_killed_command_goes_on_with_what_is_at_the_provider(config: RunConfig) -> None:
     assert config.out is not None
     with batch_server(Behaviour(looks=10_000)) as server:
-        # The moment between the provider's yes and its id on disk is as good as any other.
+        # The kill may come between the provider's response and its id on disk.
         server.behaviour.loses_answer.add(0)
         process = started(config, server)
         until(lambda: server.batches)
@@ -268,7 +268,7 @@ def test_a_file_without_a_batch_is_used_by_the_next_command_or_deleted_by_cancel
     with batch_server(Behaviour(looks=0, refusals=[503] * 100)) as server:
 
         def refused(count: int) -> bool:
-            """The provider refused it for certain; while a request to create it is out, it might have taken it."""
+            """Only a definite refusal is final; a provider may have accepted a batch whose request is in flight."""
             states = [batch.state for batch in read_batches(journal).values()]
             return len(server.behaviour.refusals) < count and states[-1:] == ["begun"]
 
@@ -307,7 +307,7 @@ def test_an_interrupted_command_says_what_goes_on_and_cancel_ends_it(config: Run
         assert next(iter(server.batches.values())).state == "cancelling"
         assert server.files == {}
         assert asyncio.run(cancel_batches(config.out)) == [f"{config.out} has no waiting batch"]
-        # What was done before the end is fetched, and the rest asked again.
+        # Results that existed before the end are fetched, and the rest is requested again.
         server.behaviour.looks = 0
         process = started(config, server)
         process.communicate(timeout=600)
@@ -321,7 +321,7 @@ def test_a_budget_counts_a_request_when_it_is_sent(config: RunConfig) -> None:
             go(replace(at(config, server), solvers=("mllm",), run_limits=limits, out=(config.out or Path()) / str(usd)))
             return sum(sizes(server))
 
-    # The probe and the check of the pictures' order are paid as they are asked, and show what a request costs.
+    # The probe and the check of the pictures' order are paid as sent, and show the cost of a request.
     assert sent(4.5 * USD) == 3
     assert sent(1.0) == 6
 

@@ -1,4 +1,4 @@
-"""A model that does not see, or whose calls cannot be read, is found before it is measured: once a run."""
+"""A model that does not see, or whose calls cannot be read, is detected before it is measured, once per run."""
 
 import json
 from collections.abc import Mapping
@@ -28,13 +28,13 @@ UNREADABLE = AssistantMessage("<|tool_call_begin|>crop", unreadable=UnreadableCa
 
 
 def without(tokens: int) -> AssistantMessage:
-    """A reply to the same words without the picture."""
+    """Return a reply to the same text without the picture."""
     return AssistantMessage("?", usage=TokenUsage(tokens, 5))
 
 
 @dataclass
 class Served:
-    """A model of the queue that says that it has a server."""
+    """A queued model that claims to have a server."""
 
     inner: Any
 
@@ -47,7 +47,7 @@ class Served:
 
 @pytest.fixture
 def config(tmp_path: Path, fakes: Any) -> RunConfig:
-    """One question with a picture."""
+    """Return one question with a picture."""
     fakes.blink_folder(tmp_path / "blink", 0, 1)
     common: dict[str, Any] = {
         "service": ServiceOptions("classical"),
@@ -58,7 +58,7 @@ def config(tmp_path: Path, fakes: Any) -> RunConfig:
 
 
 def prepare_run(config: RunConfig, fakes: Any, *replies: Any, served: bool = True) -> tuple[ResolvedRun, Any]:
-    """A run whose model says these in order."""
+    """Return a run with a model that returns these replies in order."""
     run, queue = prepare(config), fakes.QueueModel(list(replies))
     config = replace(run.config, model_settings=replace(run.config.model_settings, price=Price(1.0, 1.0)))
     facts = replace(run.resources, config=config, model=Served(queue) if served else queue)
@@ -94,7 +94,7 @@ async def test_who_sees_or_cannot_be_known_not_to_is_measured(
     values = [[part for part in messages[0].parts if isinstance(part, ImagePart)] for messages, _, _ in model.calls]
     assert [len(images) for images in values[: len(replies)]] == [1, 0][: len(replies)]
     assert PROBE_NUMBER not in PROBE_TEXT
-    # A run that goes on, and one more solver, ask no second time.
+    # A resumed run, and one more solver, do not check again.
     more, model = prepare_run(replace(config, solvers=("mllm", "caption")), fakes, "A cat.", ANSWER)
     assert (await ends(more)).answered == 1
     assert len(model.calls) == 2
@@ -126,12 +126,12 @@ async def test_who_is_shown_no_image_is_not_asked(config: RunConfig, fakes: Any,
     assert not any("whether it sees" in note for note in (await estimate(run)).notes)
 
 
-# As vLLM hands on a call in Hermes' form by its parser `qwen3_xml`.
+# As vLLM returns a call in Hermes' form with its parser `qwen3_xml`.
 DROPPED = AssistantMessage("<think>\nI call crop.\n</think>\n\n", finish_reason="stop")
 
 
 def refused(words: str, kind: type[HybridError] = Outage) -> HybridError:
-    """The error for a request that a server does not take."""
+    """Return the error for a request that a server rejects."""
     error = kind("does not take this request")
     error.__cause__ = StatusError(400, {"error": {"message": words}})
     return error
@@ -157,7 +157,7 @@ async def test_calls_that_nothing_reads_are_refused_unless_allowed(
     with pytest.raises(UsageError, match=rf"--model queue:model.*{message}.*--allow toolless measures it anyway"):
         await ends(run)
     assert len(model.calls) == 1 + len(replies)
-    # The model alone is not concerned.
+    # The MLLM alone is not affected.
     alone, _ = prepare_run(replace(calling, solvers=("mllm",)), fakes, ANSWER)
     assert (await ends(alone)).answered == 1
     let_in, model = prepare_run(replace(calling, allow=("toolless",)), fakes, ANSWER)

@@ -1,4 +1,4 @@
-"""A run whose data changed asks what is new, and is refused where what was answered is another question now."""
+"""A run whose data changed asks new questions, and is refused if an answered one is now another question."""
 
 import json
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ from tests.tables import cases
 
 
 def write(folder: Path, ids: Sequence[str], seed: int = 0, **changed: Any) -> None:
-    """Questions with a picture each in a file of its own; `changed` are other fields of the first."""
+    """Return questions with a picture each in a separate file; `changed` are other fields of the first."""
     rows = []
     for place, identity in enumerate(ids):
         pixels = np.random.default_rng([seed, *identity.encode()]).integers(0, 255, (30, 40, 3), dtype=np.uint8)
@@ -31,7 +31,7 @@ def write(folder: Path, ids: Sequence[str], seed: int = 0, **changed: Any) -> No
 
 
 async def run(folder: Path, out: str = "run", limit: int | None = None) -> int:
-    """How many questions a command asks."""
+    """Return how many questions a command asks."""
     config = RunConfig(
         "questions", ("mllm",), "embedded", data=str(folder / "own.jsonl"), out=folder / out, limit=limit
     )

@@ -1,4 +1,4 @@
-"""The identity of a run: every option says whether it counts, and what counts is what it always was."""
+"""The identity of a run: every option declares whether it is part of it, and identities of old runs are unchanged."""
 
 import json
 import re
@@ -27,13 +27,13 @@ def test_every_option_says_first_whether_it_counts() -> None:
         for name, mark in by_hint.items()
         if mark not in (NOT_IDENTITY, IDENTITY_OF_SOLVERS) and type(mark) is not AffectsRunId
     ]
-    # A solver's entry in the manifest has what it decides: `ToolsInUse.metadata`.
+    # A solver's entry in the manifest has the fields that affect it: `ToolsInUse.metadata`.
     assert [name for name, mark in by_hint.items() if mark == IDENTITY_OF_SOLVERS] == ["service", "mcp", "mcp_images"]
 
 
 def test_every_option_of_the_tools_is_known_here() -> None:
     # The first two are in a solver's "tools", the last three are keys next to these, `pictures` is one of the identity;
-    # no other decides a finding.
+    # no other field affects a tool output.
     count, free = (
         {"backend", "weights", "pictures", "unchecked", "dtype", "compiled"},
         {"device", "timeout_s", "queue_s", "coming_s", "threads", "gpu_share"},
@@ -64,7 +64,7 @@ def test_the_identity_of_a_run_is_what_it_was(tmp_path: Path, fakes: Any) -> Non
     data, prompts = record.pop("data"), record.pop("prompts")
     assert run.resources.model is not None
     tools: Any = run.tools.metadata("controller")
-    # Depth asks for the letters next to the points.
+    # Depth needs the letters next to the points.
     assert list(tools) == ["crop", "depth", "markers"]
     assert {tuple(tool) for tool in tools.values()} == {("backend", "code")}
     assert tools["depth"]["backend"].endswith(":2cbfbfa26ffb")

@@ -1,4 +1,4 @@
-"""Where questions come from: options that do not fit, and which questions a limit takes."""
+"""Sources of questions: options that do not fit, and which questions a limit selects."""
 
 import tempfile
 from collections import Counter
@@ -26,7 +26,7 @@ from tests.tables import cases
 
 @dataclass
 class Rows:
-    """A benchmark whose questions are given; it counts how many were taken out of it."""
+    """A benchmark with given questions that counts how many were read."""
 
     rows: dict[str, list[Question | BrokenQuestion]]
     read: int = 0
@@ -85,7 +85,7 @@ def test_an_id_that_stands_twice_is_an_error() -> None:
 
 
 def test_work_grows_with_the_questions_where_pictures_are_shared(monkeypatch: pytest.MonkeyPatch) -> None:
-    """20,000 questions on 200 pictures: each is written twice and read once, and the clusters are joined once."""
+    """20,000 questions on 200 pictures: each is written twice and read once, and the clusters are computed once."""
     calls: Counter[str] = Counter()
 
     def counted(place: type, name: str) -> None:

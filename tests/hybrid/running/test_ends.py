@@ -1,4 +1,4 @@
-"""How a run ends before all is asked, and what it leaves: finished questions, open ones, and replies already said."""
+"""How a run ends early, and what it leaves: finished questions, open ones, and replies already received."""
 
 import asyncio
 import re

@@ -1,4 +1,4 @@
-"""The dry run: counted by hand where every number is known, and within a factor of two of what a run then uses."""
+"""The dry run: counted by hand if every number is known, else within a factor of two of the real usage."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -39,14 +39,14 @@ MLLM = TEXT + LINE + NAME + PICTURE
 
 @pytest.fixture
 def config(tmp_path: Path, fakes: Any) -> RunConfig:
-    """One question with one picture of 24 x 20 pixels."""
+    """Return one question with one picture of 24 x 20 pixels."""
     folder = fakes.blink_folder(tmp_path / "blink", 0, 1)
     return RunConfig("blink", ("mllm",), "openai:gpt-4o", model_settings=SERVER, data=str(folder), out=tmp_path / "run")
 
 
 @dataclass(frozen=True)
 class Talker(Solver):
-    """A solver with a given outlook that never asks anybody."""
+    """A solver with a given estimate that asks nothing."""
 
     view: CallEstimate
     needs_model: bool = True
@@ -67,7 +67,7 @@ async def estimate_run(config: RunConfig, solver: Solver | None = None) -> Solve
 
 
 async def spent(config: RunConfig, call_path: CallPath) -> Spent:
-    """The estimate of one course."""
+    """Return the estimate of one course."""
     result = await estimate_run(config, Talker(certain(call_path)))
     assert result.low == result.expected == result.high
     return result.expected
@@ -80,7 +80,7 @@ async def spent(config: RunConfig, call_path: CallPath) -> Spent:
         ({"image_labels": False}, TEXT + LINE + PICTURE),
         ({"protocol": "official", "image_labels": False}, TEXT + PICTURE),
         ({"images": "none"}, TEXT + LINE),
-        # One picture stays itself.
+        # A single picture is not joined.
         ({"images": "concat"}, MLLM),
         ({"model_settings": replace(SERVER, image_detail="low")}, TEXT + LINE + NAME + 85),
     ],
@@ -91,14 +91,14 @@ async def test_what_changes_the_prompt_changes_the_estimate(config: RunConfig, c
 
 async def test_captions_are_counted_once_and_on_their_own(config: RunConfig, tmp_path: Path, fakes: Any) -> None:
     captioned = replace(config, images="caption")
-    # A caption stands for the picture, after its name.
+    # A caption replaces the picture, after its name.
     assert (await estimate_run(captioned)).expected == Spent(1, TEXT + LINE + NAME + 125, 125)
     # The request for a caption has 205 characters, and no name.
     result = (await estimate(prepare(captioned))).captions
     assert result is not None
     assert (result.questions, result.low, result.expected, result.high) == (1, *[Spent(1, 52 + PICTURE, 125)] * 3)
     assert (await estimate(prepare(config))).captions is None
-    # Whichever solver shows it, an image is described once, and not again by a run that goes on.
+    # Each image is described once, for all solvers, and not again by a resumed run.
     sampled = replace(SERVER, temperature=1.0)
     run = prepare(replace(captioned, solvers=("mllm", "caption"), model_settings=sampled, samples=3))
     report = await estimate(run)
@@ -129,7 +129,7 @@ async def test_a_second_model_has_a_price_and_a_rule_for_images_of_its_own(confi
     assert captions is not None
     tokens = image_tokens("anthropic", "claude-sonnet-4-5", 24, 20)
     assert tokens is not None
-    # --max-tokens is of the model that answers.
+    # --max-tokens applies to the model that answers.
     assert captions.expected == Spent(1, 52 + tokens, 125)
     assert captions.cost_usd == dict.fromkeys(("low", "expected", "high"), ((52 + tokens) * 3 + 125 * 15) / 1e6)
     assert captions.assumes == ("anthropic:claude-sonnet-4-5 describes; counted in images, not questions",)
@@ -195,27 +195,27 @@ def on(folder: Path, benchmark: str, **changes: Any) -> RunConfig:
 
 
 async def test_every_ask_of_a_dialogue_is_counted(folders: Folders) -> None:
-    # The question is asked again where the reply is the one refusal of its five options.
+    # The question is asked again if the reply is the only refusal among its five options.
     refusals = await estimate_run(on(folders("mm_sap"), "mm_sap"))
     assert [spent.calls / refusals.questions for _, spent in refusals.levels] == [1, pytest.approx(1.2), 2]
-    # One part is shown and the question follows, or all four with three asks whether to go on.
+    # One part is shown and the question follows, or all four with three asks whether to continue.
     shifts = await estimate_run(on(folders("actiview"), "actiview", settings={"mode": "shift"}))
     assert [spent.calls / shifts.questions for _, spent in shifts.levels] == [2, 3, 4]
     low, expected, high = (spent.input_tokens or 0 for _, spent in shifts.levels)
     assert low < expected < high
-    # A word, and an answer in words.
+    # A word, and an answer of several words.
     assert [spent.output_tokens / shifts.questions for _, spent in shifts.levels] == [126, 127, 128]
 
 
-# The tools that the model of the next test calls, by task; of BLINK's generated tasks those with such a tool.
+# Tools that the model of the next test calls, by task; those of BLINK's generated tasks that have one.
 TOOLS: Mapping[str, str] = stored(__file__, "TOOLS")
-# As long as what GPT-4o is known to write.
+# As long as GPT-4o is known to write.
 REPLY = f"{'Let me look at it once more. ' * 16}\nAnswer: (A)"
 
 
 @dataclass
 class Counting(Scripted):
-    """Calls the tool of a question's task and answers at the length of GPT-4o; counts its requests as they go out."""
+    """Calls the tool of a question's task and answers at GPT-4o's length; counts its requests as sent."""
 
     # By id of the question.
     tasks: Mapping[str, str]

@@ -27,13 +27,13 @@ Planned = Callable[..., ResolvedRun]
 
 
 def calls(*names: tuple[str, dict[str, Any]]) -> AssistantMessage:
-    """A model's message that calls tools."""
+    """Return a model's message that calls tools."""
     return AssistantMessage("", tuple(ToolCall(str(place), name, args) for place, (name, args) in enumerate(names)))
 
 
 @pytest.fixture(scope="module")
 def web(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
-    """The foreign server over HTTP, as a value of `--mcp`, and where it writes down what it was asked."""
+    """The foreign server over HTTP, as a value of `--mcp`, and the file that records its calls."""
     log = tmp_path_factory.mktemp("strange") / "log"
     with strange_over_http(log) as url:
         yield f"strange={url}", log
@@ -41,14 +41,14 @@ def web(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
 
 @pytest.fixture
 def stranger(web: tuple[str, Path]) -> str:
-    """That server, before it has been asked anything."""
+    """That server before its first call."""
     web[1].write_text("")
     return web[0]
 
 
 @pytest.fixture
 def planned(tmp_path: Path, fakes: Any) -> Planned:
-    """A controller on puzzles, with a model that says what is queued."""
+    """Run a controller on puzzles with queued replies of its model."""
     data = fakes.blink_folder(tmp_path / "blink")
 
     def plan(mcp: tuple[str, ...], *replies: AssistantMessage | str, **changes: Any) -> ResolvedRun:
@@ -83,7 +83,7 @@ def carried_out(run: ResolvedRun) -> RunEnd:
 
 
 def steps(run: ResolvedRun) -> list[Step]:
-    """The tool calls of all questions."""
+    """Return the tool calls of all questions."""
     attempts = run.folder.attempts("controller")
     return [
         step
@@ -127,7 +127,7 @@ def test_controls_work_as_on_our_own(planned: Planned, stranger: str, web: tuple
     if control == "shuffled":
         assert measured.data["version"] == f"shuffled:Strange Server {_version()}"
         data: Any = measured.data["data"]
-        # The point lies outside of the partner's image, and is moved into it.
+        # The point is outside of the partner's image, and is moved into it.
         assert data["x"] == data["width_px"] - 1 < 100
         assert added.text == BLANK_TEXT
     else:
@@ -229,7 +229,7 @@ TOOL = Tool(
 
 @pytest.mark.system
 def test_a_tool_from_outside_served_and_used_over_mcp_is_in_the_report(planned: Planned, tmp_path: Path) -> None:
-    """The whole chain: forty lines in a folder, `hybrid tools serve --tool-path`, `--mcp`, a run, its pages."""
+    """The full chain: forty lines in a folder, `hybrid tools serve --tool-path`, `--mcp`, a run, its pages."""
     folder = tmp_path / "my_tools"
     folder.mkdir()
     (folder / "redness.py").write_text(FORTY_LINES)

@@ -1,6 +1,6 @@
 """Work in a fork: its values, errors and end, and that the command line reads the data in one.
 
-Each test is a program of its own: the process of the tests has threads, and then nothing is forked.
+Each test runs in a separate program: the test process has threads, and then nothing is forked.
 """
 
 import os
@@ -144,7 +144,7 @@ def program(body: str, *words: object) -> subprocess.Popen[str]:
         text=True,
         start_new_session=True,
         cwd=Path.cwd(),
-        # What is buffered when it forks is to be printed once.
+        # Buffered text at the fork must be printed once.
         env={**os.environ, "PYTHONUNBUFFERED": ""},
     )
 
@@ -175,7 +175,7 @@ def test_it_is_one_step_ahead_and_ends_wherever_it_is_when_it_is_closed() -> Non
     "looks", ["", "module._open = lambda sock: next(first, None) or bool(sock.recv(1, socket.MSG_PEEK))"]
 )
 def test_an_interruption_does_not_fall_into_what_cleans_up(looks: str) -> None:
-    """Neither a second one in a step, nor the first one where the socket is seen to be closed before it comes."""
+    """Neither a second call in a step, nor the first call if the socket is closed before it arrives."""
     body = f"""
     import socket
     import hybrid.running.forked as module

@@ -1,4 +1,4 @@
-"""Generated benchmarks on disk: made once, and the same rows again in a larger sample."""
+"""Generated benchmarks on disk: generated once, and a larger sample begins with the same rows."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""`--data hub`, against a server of the hub's protocol: which files are fetched, and how it ends without them."""
+"""`--data hub`, with a server of the hub's protocol: which files are downloaded, and the error without them."""
 
 import os
 import shutil

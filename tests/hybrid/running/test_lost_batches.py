@@ -1,6 +1,6 @@
-"""Batches that the provider loses, denies, mixes up or fills: no request is paid twice, and none is made for ever.
+"""Batches that the provider loses, denies, mixes up or floods: no request is paid twice, and none is sent endlessly.
 
-Time passes at once: `Follower` waits by a timer whose clock jumps.
+Simulated time: `Follower` waits by a timer whose clock jumps.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ Rewrite = Callable[[int, bytes], bytes]
 
 
 class JumpingTimer:
-    """A clock that only sleeping moves; `sleep` says each second that it was asked for to `slept`."""
+    """A clock that only sleeping moves; `sleep` appends each requested duration to `slept`."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -63,7 +63,7 @@ def timer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> JumpingTimer:
 
 @pytest.fixture
 def config(tmp_path: Path) -> RunConfig:
-    """Six generated questions, each asked once."""
+    """Return six generated questions, each asked once."""
     settings = ModelSettings(batch=True, price=Price(10, 10), retries=1)
     return RunConfig("blink", ("mllm",), "openai:m", data="sample", limit=6, model_settings=settings,
                      out=tmp_path / "run")  # fmt: skip
@@ -122,7 +122,7 @@ def test_a_server_that_knows_no_batch_is_sent_two(config: RunConfig, model: str)
         assert "lost it in two batches" in ask(config, server).failures[0].error
         assert sizes(server) == [6, 6]
         server.behaviour.unknown = lambda *_: False
-        # Directly they can be asked.
+        # Without batches they can be asked.
         assert ask(config, server, batch=False).failures == ()
 
 
@@ -224,7 +224,7 @@ def test_missing_results_are_asked_for_as_often_as_retries_allow(config: RunConf
 def test_a_queue_that_is_always_full_ends_the_run(
     config: RunConfig, requests: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With one request in a batch six are out at once, and each waits for the others."""
+    """With one request per batch, six are in flight, and each waits for the others."""
     monkeypatch.setattr(follow, "MAX_REFUSED", 4)
     monkeypatch.setattr(OpenAIBatches, "rules", BatchRules(requests, 10**6))
 
@@ -239,7 +239,7 @@ def test_a_queue_that_is_always_full_ends_the_run(
     with batch_server(Behaviour(looks=0)) as server:
         end = ask(config, server)
         assert end.answered == 0
-        # Six questions with one retry each, and what was tried in smaller batches before.
+        # Six questions with one retry each, and earlier attempts in smaller batches.
         assert len(server.batches) <= 12 + 4
 
 
@@ -254,7 +254,7 @@ def test_a_429_for_ever_ends_the_run(config: RunConfig, model: str, timer: Jumpi
 
 @ALL
 def test_a_gateway_that_gave_up_is_no_reason_to_create_a_batch_twice(config: RunConfig, model: str) -> None:
-    """It is looked for in the list, which may be late."""
+    """It is searched in the list, which may lag behind."""
     looks: list[int] = []
 
     def is_listed(number: int) -> bool:

@@ -1,4 +1,4 @@
-"""A run with many requests in flight raises the limit of open files, and says so where it cannot."""
+"""A run with many requests in flight raises the limit of open files, and warns if it cannot."""
 
 import resource
 
@@ -9,7 +9,7 @@ from hybrid.running.open_files import allow_open_files
 
 @pytest.fixture(autouse=True)
 def limits(monkeypatch: pytest.MonkeyPatch) -> dict[str, tuple[int, int]]:
-    """The limits of this process, which stay as they are: what is set is kept here."""
+    """Keep the limits of this process: new values are only recorded."""
     payload = {"files": (1024, 4096)}
 
     def change(_: int, pair: tuple[int, int]) -> None:

@@ -1,4 +1,4 @@
-"""Gates: what is refused, what opens them, what is only labelled, and the labels that stay."""
+"""Permissions: what is refused, what permits it, what is only labelled, and labels that remain."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -18,7 +18,7 @@ LEARNED = {"depth": "learned:1:abc"}
 
 
 def tool(*trained_on: str, non_commercial: bool = False, **changes: Any) -> Tool:
-    """The depth tool, whose learned backend knows its default weights `a/b` and a larger one `a/c`."""
+    """The depth tool, whose learned backend has the default weights `a/b` and a larger alternative `a/c`."""
     real: Tool = load("tools", "depth")
     learned = real.backend("learned")
     assert learned is not None

@@ -1,4 +1,4 @@
-"""A picture that a tool made never ends a question: it is made to fit, or its refusal is the tool's fault."""
+"""A picture that a tool made never ends a question: it is made to fit, or its refusal is a fault of the tool."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -21,7 +21,7 @@ TINY = {"images": ["img:1"], "box": {"x0": 5, "y0": 5, "x1": 9, "y1": 8}, "scale
 
 
 def sizes_sent(server: PictureServer) -> list[tuple[int, int]]:
-    """Sizes of the pictures of tools in the last request."""
+    """Return sizes of tools' pictures in the last request."""
     return [_size(url) for message in server.requests[-1]["messages"][2:] for url in _pictures(message)]
 
 
@@ -41,7 +41,7 @@ def test_ten_refusals_of_pictures_of_a_tool_are_its_faults(status: int, words: s
     assert "was not taken" in text
     assert "ask for a larger region" in text
     assert words[:20] in text
-    # Each picture is refused once, and twice where the server does not say that it is about the picture.
+    # Each picture is refused once, or twice if the server does not say that the picture is the reason.
     refused = sum(message["role"] == "tool" for request in server.requests for message in request["messages"])
     assert refused <= 4 + 12 * 4
 
@@ -117,7 +117,7 @@ def test_sizes_that_fit(size: tuple[int, int], limits: PictureLimits, picture: t
 
 
 def urls_sent(server: PictureServer) -> list[str]:
-    """Base64 texts of the pictures in the last request, those of the question first."""
+    """Return base64 texts of the pictures in the last request, those of the question first."""
     requests = [url for message in server.requests[-1]["messages"] for url in _pictures(message)]
     return [url.partition(",")[2] for url in requests]
 
@@ -137,7 +137,7 @@ def test_pictures_of_tools_have_no_more_bytes_than_the_server_takes(
         run(server, tmp_path / "run", settings={"image_limits": f"most_bytes:{most}"})
     assert len(free[-1]) > 25_000
     assert len(urls_sent(server)[-1]) <= most
-    # A JPEG of less quality is enough, or the picture is made smaller, which its scale says.
+    # A JPEG of lower quality suffices, or the picture is reduced, which its scale shows.
     assert (sizes_sent(server)[-1] < size) is is_smaller
     step = next(step for step in steps(tmp_path / "run") if step.kind == "tool")
     ref = step.images[-1]
@@ -156,7 +156,7 @@ def test_a_picture_of_the_question_is_written_with_fewer_bytes_at_its_size(tmp_p
 
 
 def test_a_request_of_too_many_bytes_leaves_the_oldest_pictures_of_tools_out(tmp_path: Path) -> None:
-    # Four quadrants come back.
+    # It returns four quadrants.
     call = {"images": ["img:1"]}
     with serving(Treatment(call=call)) as server:
         run(server, tmp_path / "free")
@@ -171,7 +171,7 @@ def test_a_request_of_too_many_bytes_leaves_the_oldest_pictures_of_tools_out(tmp
 
 
 def test_more_pictures_than_a_server_takes_leave_the_oldest_of_tools_out(tmp_path: Path) -> None:
-    # Four quadrants come back.
+    # It returns four quadrants.
     call = {"images": ["img:1"]}
     with serving(Treatment(most_pictures=3, call=call)) as server:
         run(server, tmp_path / "run", settings={"image_limits": "most_pictures:3"})

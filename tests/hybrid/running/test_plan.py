@@ -1,4 +1,4 @@
-"""Several runs of one configuration: what one of them changes, and what its manifest tells of it."""
+"""Several runs of one configuration: the options that one of them changes, and the record in its manifest."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Questions that show what a model can do: what their replies mean, and the pictures that go with them."""
+"""Questions that show what a model can do: the meaning of replies, and the pictures of these questions."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -12,7 +12,7 @@ from hybrid.running.probes import FRAME_POINT, FRAME_SIZE, read_frame
 from hybrid.solving.coordinates import FRAMES
 
 WIDTH, HEIGHT = FRAME_SIZE
-# A place as a model of each frame writes it.
+# A position as a model of each frame writes it.
 WRITTEN: Mapping[str, Callable[[float, float], tuple[float, float]]] = {
     "pixels": lambda x, y: (x, y),
     "fractions": lambda x, y: (x / WIDTH, y / HEIGHT),
@@ -29,7 +29,7 @@ WRITTEN: Mapping[str, Callable[[float, float], tuple[float, float]]] = {
     st.sampled_from(["{}", "The centre is at {}.", "**{}**", "point: {}\n"]),
 )
 def test_the_probe_tells_the_frames_apart(name: str, dx: float, dy: float, words: str) -> None:
-    """A model that is off by 25 pixels each way still says in which frame it speaks."""
+    """A model that is off by 25 pixels in each direction still reveals its coordinate frame."""
     first, second = WRITTEN[name](FRAME_POINT[0] + dx, FRAME_POINT[1] + dy)
     assert read_frame(words.format(f"({first:.3f}, {second:.3f})")).name == name
 

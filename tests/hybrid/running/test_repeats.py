@@ -1,4 +1,4 @@
-"""`--setting repeats=K` in a run: folders and seeds of their own, resumed and extended, refused where it is vain."""
+"""`--setting repeats=K` in a run: separate folders and seeds, resumed and extended, refused if it has no effect."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""A model's replies to a question that is not finished are there in the next run, byte for byte."""
+"""A model's replies to an unfinished question are available to the next run, byte for byte."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""`hybrid models check` tells how a server resizes pictures, by the tokens that they take."""
+"""`hybrid models check` infers how a server resizes pictures from their token counts."""
 
 import base64
 import io

@@ -1,4 +1,4 @@
-"""Rules of tools handed in by Python for rows of one's own: by task, by the column `route`, several in order."""
+"""Rules of tools passed in from Python for own rows: by task, by the column `route`, several in order."""
 
 import json
 from pathlib import Path
@@ -14,13 +14,13 @@ from hybrid.tool.rules import OneCall
 
 
 class Mean:
-    """The mean of the pixels."""
+    """Return the mean of the pixels."""
 
     def setup(self, device: str, weights: str | None) -> None:
         """Nothing to load."""
 
     def run(self, requests: Any) -> list[Evidence]:
-        """One evidence per request."""
+        """Return one evidence per request."""
         means = [float(request.images[0].mean()) / 255 for request in requests]
         return [Evidence(f"{mean:.2f}", {"mean_0_1": mean}, 1.0) for mean in means]
 

@@ -1,4 +1,4 @@
-"""Loop 1: nothing is asked twice, a crash costs what was in flight, and another configuration is refused."""
+"""Loop 1: nothing is asked twice, a crash costs only requests in flight, and another configuration is refused."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -23,7 +23,7 @@ async def ran(run: ResolvedRun) -> tuple[UnfinishedQuestion, ...]:
 
 
 def watched(config: RunConfig, fakes: Any, failing: dict[str, Exception] | None = None) -> tuple[ResolvedRun, Any]:
-    """A run whose model keeps a list of what it was asked."""
+    """Return a run whose model records its requests."""
     run = prepare(config)
     model = fakes.WatchedModel(run.resources.model, failing or {})
     return replace(run, resources=replace(run.resources, model=model)), model

@@ -1,4 +1,4 @@
-"""A run that goes on: its data is read only where it must be, and the manifest says how much there is."""
+"""A resumed run: its data are read only if needed, and the manifest records the number of questions."""
 
 import shutil
 from dataclasses import replace
@@ -23,7 +23,7 @@ async def finish_run(config: RunConfig) -> ResolvedRun:
 
 
 def forget_images() -> None:
-    """Empty the store; who reads the data fills it again."""
+    """Empty the store; reading the data fills it again."""
     shutil.rmtree(home() / "images")
 
 
@@ -32,7 +32,7 @@ def images() -> int:
 
 
 def leave_open(run: ResolvedRun, count: int) -> None:
-    """Take the last answers away, as a kill does that comes before they are written."""
+    """Remove the last answers, as a kill does before they are written."""
     path = run.folder.path / "chance" / "attempts.jsonl"
     path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:-count]))
     manifest = run.folder.manifest

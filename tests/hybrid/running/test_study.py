@@ -9,13 +9,13 @@ from hybrid.tool import Image, ToolOutput, tool
 
 @tool(limits="Says nothing of what the picture shows.")
 def redness(image: Image) -> ToolOutput:
-    """Says how red an image is as a whole."""
+    """Says how red an image is on average."""
     return ToolOutput("It is red.")
 
 
 @tool(limits="Says nothing of what the picture shows.", wording=[("is blue", "looks blue")])
 def blueness(image: Image) -> ToolOutput:
-    """Says how blue an image is as a whole."""
+    """Says how blue an image is on average."""
     return ToolOutput("It is blue.")
 
 

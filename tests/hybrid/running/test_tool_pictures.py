@@ -1,4 +1,4 @@
-"""Pictures of tools arrive and thinking survives them, or the run says so before its first question."""
+"""Pictures of tools arrive and thinking survives them, or the run reports it before its first question."""
 
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from tests.picture_runs import run, steps
     "treatment",
     [
         Treatment(beside="ignored"),
-        # It reads pictures of the user, so tokens that it counts for those of tools are no excuse.
+        # It reads the user's pictures, so token counts for tools' pictures are no excuse.
         Treatment(beside="ignored", counts="all"),
         Treatment(beside="ignored", uncounted=True),
         Treatment(beside="ignored", counts="none"),
@@ -29,13 +29,13 @@ def test_pictures_of_tools_that_are_not_seen_stop_the_run_before_a_question(
             run(server, folder)
         assert not (folder / "controller" / "attempts.jsonl").exists()
         count = len(server.requests)
-        # What was found is remembered: the same command asks nothing again.
+        # The result is cached: the same command checks nothing again.
         with pytest.raises(UsageError, match="does not see pictures of tools"):
             run(server, folder)
         assert len(server.requests) == count
         let_in = run(server, folder, allow=("blind-tools",))
         assert "pictures of tools not seen" in let_in["labels"]
-        # Without pictures of tools there is nothing to ask.
+        # Without pictures of tools there is nothing to check.
         texts = run(server, tmp_path / "texts", show="text")
         assert "tool_picture" not in texts
         assert texts["labels"] == ["generated questions"]
@@ -64,7 +64,7 @@ def test_a_server_that_takes_no_picture_of_a_tool_is_named_with_its_words(tmp_pa
         ),
         (Treatment(thinks=True), "beside", "lost", {}),
         (Treatment(thinks=True, drops_history=True), "beside", "lost", {}),
-        # transformers serve takes the picture there and drops the thinking of every request.
+        # transformers serve accepts the picture there and drops the thinking of every request.
         (Treatment(thinks=True, drops_history=True, inside="taken"), "inside", "lost", {}),
         # A model that does not think has nothing to lose, and is asked as before.
         (Treatment(inside="taken"), "beside", "none", {}),
@@ -78,7 +78,7 @@ def test_thinking_survives_the_picture_where_the_server_lets_it(
         tool_picture = run(server, tmp_path / "run")["tool_picture"]
     assert (tool_picture["verdict"], tool_picture["place"], tool_picture["thinking"]) == ("sees", place, thinking)
     assert tool_picture["switch"] == ({"chat_template_kwargs": switch} if switch else {})
-    # The prompt of the last request, which has the picture of the tool, as the model reads it.
+    # Return the prompt of the last request, which has the tool's picture, as the model reads it.
     assert server.prompts[-1].count(THOUGHT) == (thinking in ("kept", "switched"))
     assert server.prompts[-1].count("<|picture|>") == 2
     last = server.requests[-1]

@@ -36,7 +36,7 @@ def test_what_a_backend_needs_is_needed_with_that_backend_alone(tmp_path: Path) 
 
 
 def test_rules_for_other_tasks_want_no_weights(tmp_path: Path) -> None:
-    """The weights named for a tool of another task are not looked for."""
+    """Weights named for another task's tool are not searched for."""
     absent = ServiceOptions(weights={"correspondence": str(tmp_path / "absent")})
     request = {"specialist": load_solver("specialist"), "arbiter": load_solver("arbiter")}
     result = tools_in_use(request, "blink", ToolChoice(), absent, ("Jigsaw", "Relative_Depth"))

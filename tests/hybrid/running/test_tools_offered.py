@@ -1,4 +1,4 @@
-"""Which tools a run offers to its model: a benchmark's own menu, one for all its questions, unless others are named."""
+"""Tools that a run offers to its model: a benchmark's own menu for all its questions, unless others are named."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Layouts: solids stand apart, named objects are in view and hide nothing."""
+"""Layouts: solids are apart, named objects are visible and hide nothing."""
 
 import numpy as np
 from hypothesis import given, settings

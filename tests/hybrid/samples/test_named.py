@@ -1,4 +1,4 @@
-"""Questions about named things: what is said to be right is what the pixels show, found by colour alone."""
+"""Questions about named things: the stated answer equals what the pixels show, detected by colour alone."""
 
 import numpy as np
 import pytest

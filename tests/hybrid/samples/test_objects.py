@@ -1,4 +1,4 @@
-"""Questions about objects: counts, boxes, relations and albedo are read back from the pictures and the facts."""
+"""Questions about objects: counts, boxes, relations and albedo are recovered from the pictures and the facts."""
 
 from functools import lru_cache
 
@@ -29,7 +29,7 @@ def make_item(kind: str, seed: int) -> Item:
 
 
 def coloured(pixels: Pixels, colour: str) -> npt.NDArray[np.uint8]:
-    """Saturated pixels whose hue is nearest to that of a named colour, as a mask of 0 and 1."""
+    """Return saturated pixels whose hue is nearest to a named colour, as a mask of 0 and 1."""
 
     def hue_of(picture: cv2.typing.MatLike) -> npt.NDArray[np.int64]:
         return np.asarray(cv2.cvtColor(picture, cv2.COLOR_RGB2HSV)[..., 0].astype(int) * 2)

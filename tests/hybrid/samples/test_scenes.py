@@ -1,4 +1,4 @@
-"""The ray caster: its depth, ids and light against geometry worked out by hand."""
+"""The ray caster: its depth, ids and light compared with geometry computed by hand."""
 
 import numpy as np
 import pytest

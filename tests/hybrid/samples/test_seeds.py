@@ -1,4 +1,4 @@
-"""Streams by purpose: nothing that is measured equals something that was fitted, and samples stay what they were."""
+"""Random streams by purpose: measured scenes differ from those used for fitting, and samples do not change."""
 
 import ast
 from pathlib import Path
@@ -20,7 +20,7 @@ KEYS = st.lists(NUMBERS, min_size=3, max_size=5).map(tuple)
 
 
 def first(rng: np.random.Generator) -> tuple[int, ...]:
-    """Enough of a stream to tell it from others."""
+    """Return enough of a stream to distinguish it from others."""
     return tuple(int(value) for value in rng.integers(0, 2**63, 4))
 
 
@@ -66,7 +66,7 @@ def test_no_sample_shows_a_picture_that_was_fitted(seed: int) -> None:
 
 
 def _seeded(path: Path) -> list[str]:
-    """The arguments of every call of `default_rng` in a file, as they are written."""
+    """Return the arguments of every call of `default_rng` in a file, as source text."""
     calls = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)]
     return [ast.unparse(call.args[0]) for call in calls if ast.unparse(call.func).endswith("default_rng") and call.args]
 

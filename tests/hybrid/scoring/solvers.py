@@ -1,4 +1,4 @@
-"""Scored solvers of letters, without a file, and run folders of given attempts."""
+"""Scored solvers from letters, without a file, and run folders with given attempts."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -32,7 +32,7 @@ def question(identity: str, task: str, **changes: Any) -> Question:
 
 
 def solver(name: str, messages: Mapping[str, str], data: Data = VAL, prefix: str = "", **changes: Any) -> Scored:
-    """A solver of BLINK from a word of letters for each task: question `Jigsaw_2` is the second of Jigsaw's.
+    """Return a solver of BLINK from a word of letters per task: question `Jigsaw_2` is the second of Jigsaw's.
 
     `r` right, `w` wrong, `f` failed; `a`, `u`, `b`, `t` no answer, worth what the rule says; `.` was not asked.
     """
@@ -57,7 +57,7 @@ def folder_of(
     facts: Mapping[str, Any] | None = None,
     **identity: Any,
 ) -> RunFolder:
-    """A run of these attempts by solver; `facts` is what its manifest says of each solver."""
+    """Return a run of these attempts by solver; `facts` are each solver's facts in its manifest."""
     folder = RunFolder(path)
     identity = {"benchmark": "blink", "split": "val", **identity}
     folder.write_manifest({"identity": identity, "solvers": {name: {**(facts or {})} for name in attempts}})

@@ -1,4 +1,4 @@
-"""The tables of an ablation against numbers made by hand, what its sentences claim, and what runs are called by."""
+"""The tables of an ablation compared with numbers computed by hand, its claims, and the names of runs."""
 
 import csv
 import io
@@ -40,7 +40,7 @@ def report(*without: str, add_one: bool = True, **usage: Any) -> AblationReport:
 def values(
     result: AblationReport, place: int, section: str, quantity: str, metric: str = ""
 ) -> dict[str, float | None]:
-    """By run the numbers over all tasks of one of the comparisons."""
+    """Return, by run, the numbers over all tasks of one of the comparisons."""
     return {row.b or row.a: row.value for row in rows(result, place, section, quantity, metric)}
 
 
@@ -78,7 +78,7 @@ def test_how_small_a_difference_could_be_is_half_of_the_intervals() -> None:
     (row,) = [item for item in rows(data, 0, "differences", "difference", "accuracy_macro") if item.b == "without ocr"]
     assert row.low is not None
     assert row.high is not None
-    # Of two tests the smaller p has to be below 0.025: 2.2414 standard errors instead of 1.9600.
+    # With two tests the smaller p must be below 0.025: 2.2414 standard errors instead of 1.9600.
     half = (row.high - row.low) / 2 * 2.2414 / 1.96
     assert f"Adjusted for 2 tests, a difference of about {half:.3f} or more would have been shown." in line
     assert any("--add-one asks with each tool alone" in line for line in data.conclusion())
@@ -97,7 +97,7 @@ def test_a_run_that_is_not_there_leaves_the_others() -> None:
 def test_one_number_a_line_in_csv() -> None:
     data = report(cost_usd=0.25)
     lines = list(csv.DictReader(io.StringIO(data.render("csv"))))
-    # The columns of `hybrid compare --csv`, so that both can be put below each other.
+    # The columns of `hybrid compare --csv`, so that both files can be concatenated.
     assert tuple(lines[0]) == COLUMNS
     assert {line["benchmark"] for line in lines} == {"blink"}
     (headline,) = [
@@ -113,7 +113,7 @@ def test_one_number_a_line_in_csv() -> None:
     # The run without tools is in both comparisons, and once here.
     cost = [(line["a"], line["value"]) for line in lines if line["quantity"] == "cost"]
     assert sorted(cost) == sorted((run.scored.solver, "0.25") for run in data.runs)
-    # Every task of every pair is there, those in which nothing changed too.
+    # Every task of every pair is listed, including those without a change.
     differences = [line for line in lines if line["quantity"] == "difference"]
     assert len(differences) == (4 + 3) * (2 + 2)
 
@@ -124,11 +124,11 @@ def test_every_form_holds_every_run(form: str) -> None:
     assert all(run.scored.solver in text for run in report().runs)
 
 
-# What runs are called by in any comparison.
+# Names of runs in any comparison.
 
 
 def menu(path: Path, tools_offered: Sequence[str]) -> RunFolder:
-    """A run with a manifest and nothing else."""
+    """Return a run with a manifest and nothing else."""
     return folder_of(path, (), {}, tools_offered=[*tools_offered])
 
 
@@ -145,7 +145,7 @@ def test_menus_that_differ_are_in_the_names(tmp_path: Path) -> None:
         "controller [without depth]",
         "controller [only ocr]",
     ]
-    # Those of one menu are told apart as before.
+    # Runs with the same menu are distinguished as before.
     same = [entry.solver for entry in unique([scored[0], scored[0]], ["a", "b"])]
     assert same == ["controller (a)", "controller (b)"]
 

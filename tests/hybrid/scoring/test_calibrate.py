@@ -42,7 +42,7 @@ def said_by_tool(letter: str, confidence: float, backend: str = "classical") -> 
 
 
 def by_tool(unit: str, confidence: float, right: bool, key: Key = KEY) -> CountedAnswer:
-    """A case of the seam comparison, with what its card claims."""
+    """Return a case of the seam comparison, with the confidence on its card."""
     card = next(card for card in JIGSAW.card.backends if card.name == "classical")
     curve = Curve(card.reliability)
     # The card counts 200 puzzles; one right and one wrong answer are added to each rate.
@@ -74,7 +74,7 @@ def questions(fakes: Any, count: int) -> list[Question]:
 
 
 async def answered(benchmark: str, question: Question, replies: list[Reply]) -> Attempt:
-    """The benchmark's own dialogue with these replies in order."""
+    """Run the benchmark's own dialogue with these replies in order."""
     waiting = list(replies)
 
     async def ask(prompt: Prompt) -> Reply:
@@ -203,7 +203,7 @@ def test_a_run_without_specialist_answers_or_with_one_fold_is_refused(tmp_path: 
 
 
 async def tool_outputs(tmp_path: Path, fakes: Any, output: str) -> RunFolder:
-    """A real run of the specialist under `--tool-output`."""
+    """Return a real run of the specialist under `--tool-output`."""
     data = fakes.blink_folder(tmp_path / "blink", jigsaws=6, spatials=0)
     config = RunConfig(
         "blink",
@@ -249,7 +249,7 @@ def test_a_tool_that_two_solvers_called_in_different_versions_is_not_one_measure
 
 
 def test_counted_by_hand(tmp_path: Path, fakes: Any) -> None:
-    """Right or not by the tool: yes, no, yes, yes, yes, no; by the MLLM alone: yes, yes, no, unread, yes, no."""
+    """The tool is right: yes, no, yes, yes, yes, no; the MLLM alone: yes, yes, no, unread, yes, no."""
     request = questions(fakes, 6)
     values = [("A", 0.3), ("B", 0.55), ("A", 0.59), ("A", 0.6), ("A", 0.9), ("B", 1.0)]
     by_rule = [attempt(item.id, "", said_by_tool(*what)) for item, what in zip(request, values, strict=True)]
@@ -298,14 +298,14 @@ def test_a_scanpath_counts_by_the_similarity_that_the_benchmark_leads_with(tmp_p
     tool, model = sorted(cases(folder), key=lambda case: case.key, reverse=True)
     assert (tool.key, tool.score) == (("scanpath", "classical", "Q9"), pytest.approx(1.0))
     guessed = load("hybrid.benchmarks", "hvsbench").card.prior_accuracy.guessed
-    # A tool whose card counts nothing has the weight of two answers.
+    # A tool whose card has no counts has the weight of two answers.
     assert tool.claimed == AnswerConfidence(guessed["Q9"], n=2)
     assert model.key == (*MODEL, "Q9")
     assert 0 <= model.score < 0.8
 
 
 def _alone(unit: str, request: list[Question], folds: int) -> bool:
-    """Whether no question shares the fold of a unit."""
+    """Return whether no question shares the fold of a unit."""
     return fold_of(unit, folds) not in {fold_of(item.unit, folds) for item in request}
 
 
@@ -325,9 +325,9 @@ async def test_a_run_with_something_else_refuses_the_file(tmp_path: Path, fakes:
         prepare(replace(trusting, model=f"replay:{other}"))
     with pytest.raises(UsageError, match=r'benchmark: "blink" measured, "hvsbench" here\n  data\.kind'):
         prepare(replace(trusting, benchmark="hvsbench", data="sample", tasks=("Q2",), limit=1))
-    # Fewer questions of the benchmark, under other hashes, are what the file is for.
+    # The file's purpose: fewer questions of the benchmark, under other hashes.
     fewer = fakes.blink_folder(tmp_path / "fewer", jigsaws=4, spatials=0)
     assert prepare(replace(trusting, data=str(fewer))).resources.trust == read_trust(path)
-    # A dry run that cannot have the model still checks the rest.
+    # A dry run without access to the model still checks the rest.
     asking = replace(trusting, model="openai:gpt-4o", solvers=("arbiter",))
     assert prepare(asking, dry=True).missing

@@ -1,4 +1,4 @@
-"""The accuracy of guessing: that of the solver `chance` in long seeded runs, and that of hand and formula."""
+"""The accuracy of guessing: that of the solver `chance` in long seeded runs, and that computed by hand and formula."""
 
 import math
 import random
@@ -25,7 +25,7 @@ SETTINGS = {"actiview": {"mode": "shift"}, "mvp_bench": {"mcq": "both"}, "mm_sap
 
 @pytest.fixture(scope="module")
 def generated(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Question, ...]]:
-    """Two generated questions of each task, all their variants."""
+    """Return two generated questions of each task, with all their variants."""
     home = tmp_path_factory.mktemp("generated")
     store = ImageStore(home / "images")
     results = {}
@@ -39,7 +39,7 @@ def generated(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Quest
 
 
 def simulated(bench: Benchmark, request: Sequence[Question], fakes: Any, run: int) -> list[Score]:
-    """The scores of `baselines/chance.py` when it is asked everything once; each run has seeds of its own."""
+    """Return the scores of `baselines/chance.py` for all questions; each run has its own seed."""
 
     def once(question: Question) -> Score:
         rng = random.Random(f"{run}/{question.id}")
@@ -69,7 +69,7 @@ def test_a_guess_comes_to_what_the_solver_chance_does(
         assert all(guesses[place].exact for place in places)
         guessed = fmean(guesses[place].correct or 0.0 for place in places)
         rates = [fmean(run[place].correct or 0.0 for place in places) for run in runs]
-        # Four of its own standard errors, and that of a rate which never came up.
+        # Four of its own standard errors, and that of a rate which never occurred.
         error = max(stdev(rates), math.sqrt(guessed * (1 - guessed) / len(places))) / math.sqrt(RUNS)
         assert fmean(rates) == pytest.approx(guessed, abs=4 * error), task
     measured: dict[str, list[float]] = {}
@@ -83,7 +83,7 @@ def test_a_guess_comes_to_what_the_solver_chance_does(
         values = measured[metric_name]
         if len(values) < RUNS:
             continue
-        # A unit of several questions hardly ever comes out right: its own error is that of a rare event.
+        # A unit of several questions is rarely right: its own error is that of a rare event.
         rare = math.sqrt(abs(result.value * (1 - result.value))) if 0 <= result.value <= 1 else 0.0
         error = math.hypot(max(stdev(values), rare * 0.5) / math.sqrt(RUNS), result.error or 0.0)
         assert fmean(values) == pytest.approx(result.value, abs=4.5 * error + 1e-9), metric_name
@@ -132,12 +132,12 @@ def test_exact_values_by_hand(generated: dict[str, tuple[Question, ...]]) -> Non
     }
     assert {name: pair.value for name, pair in pairs.items()} == pytest.approx(expected)
     assert all(result.error is None for result in pairs.values())
-    # Of five options: 1/5 right; on KnowVisQA a refusal (1/5) and then a wrong one of the other four (3/4).
+    # With five options: 1/5 right; on KnowVisQA a refusal (1/5) and then a wrong one of the other four (3/4).
     aware = worth("mm_sap", ("score_sa.total", "score_ku.KnowVisQA", "unknown_knowns_rate"))
     assert aware["score_ku.KnowVisQA"].value == pytest.approx(1 / 5 * 3 / 4)
     assert aware["score_sa.total"].value == pytest.approx((1 / 5 + (1 / 5 + 3 / 20) + 1 / 5) / 3)
     assert aware["score_sa.total"].error is None
-    # Known by both sums of a ratio that depend on the draws, by an error, and by what cannot be listed.
+    # Detected by both sums of a ratio that depend on the draws, by an error, and by kinds that cannot be listed.
     assert aware["unknown_knowns_rate"].error is not None
     people = worth("hvsbench", ("overall_accuracy", "mae", "rmse", "m_dir.q9"))
     assert people["overall_accuracy"].error is None

@@ -1,4 +1,4 @@
-"""The sections that `hybrid compare` prints: in order, chosen ones, one that cannot be made, one of a user's."""
+"""The sections that `hybrid compare` prints: in order, selected ones, one that fails, one of the user's."""
 
 import csv
 import io
@@ -76,7 +76,7 @@ def test_the_answer_comes_first_and_the_rest_on_request(paths: tuple[Path, ...])
     assert places[-1] < text.index("blink: accuracy_macro") < text.index("\ntask ")
     assert max(map(len, text.splitlines())) <= 80
     assert text.endswith(f"{MORE}\n")
-    # No section is computed that is not printed.
+    # A section that is not printed is not computed.
     assert set(report.comparison.computed) == {*CONCLUDED, *SHOWN}
     assert "More:" not in compare(*paths, all=True).render()
     with pytest.raises(UsageError, match="only= and all"):
@@ -147,7 +147,7 @@ def test_published_rows_come_last_under_a_heading_of_their_own(paths: tuple[Path
     last = report.blocks()[-1]
     assert last.heading == "What did papers print of the same metrics?"
     assert last.tables[0].notes[0].startswith("As printed: percent, unless a note says fraction.")
-    # Only what was measured here, of the same split.
+    # Only cells that were measured here, on the same split.
     assert {name for table in last.tables for name in table.names[1:]} == {
         *("accuracy_macro", "Counting", "Jigsaw", "Relative_Depth")
     }
@@ -163,7 +163,7 @@ def test_generated_questions_have_no_published_numbers(paths: tuple[Path, ...]) 
         generated.render()
 
 
-# A statistic of one's own.
+# A user's own statistic.
 
 OWN = '''
 """How many words a solver's answers have."""
@@ -192,7 +192,7 @@ SECTION = Section(
 
 @pytest.fixture
 def custom_statistic(tmp_path: Path) -> Iterator[None]:
-    """A statistic in a folder beside the program's."""
+    """A statistic in a folder next to the program's."""
     folder, previous = tmp_path / "statistics", folders(SECTIONS)
     folder.mkdir()
     (folder / "readable.py").write_text(OWN)

@@ -1,4 +1,4 @@
-"""Every case of the conclusion, edges included, of answers by letter: r right, w wrong, a abstained, f failed."""
+"""Every case of the conclusion, including edge cases, by letters: r right, w wrong, a abstained, f failed."""
 
 import re
 import tomllib
@@ -32,7 +32,7 @@ R, W, A, F = ("r" * 40, "w" * 40, "a" * 40, "f" * 40)
 
 @dataclass(frozen=True)
 class Said:
-    """Answers of solvers in a real run and with blank tools, and the cases that follow, by a part of their words."""
+    """Answers of solvers in a real run and with blank tools, and the resulting cases, by a part of their words."""
 
     cases: Mapping[str, str]
     real: Mapping[str, Mapping[str, str]]
@@ -42,22 +42,22 @@ class Said:
 
 
 def hybrid(tools: str, alone: str, specialists: str = "") -> dict[str, str]:
-    """The answers of the three solvers, those of the specialists where there are some."""
+    """Return the answers of the three solvers, those of the specialists if there are some."""
     return {"controller": tools, "mllm": alone, **({"specialist": specialists} if specialists else {})}
 
 
 def of(n: int, right: int) -> str:
-    """The letters of so many questions, the first of them right."""
+    """Return letters for this many questions, the first of them right."""
     return "r" * right + "w" * (n - right)
 
 
 def letters(message: str) -> str:
-    """Of `36r 4w` 36 letters r and 4 letters w."""
+    """Expand `36r 4w` to 36 letters r and 4 letters w."""
     return "".join(int(count) * match for count, match in re.findall(r"(\d+)([a-z]+)", message))
 
 
 def by_task(message: str | Mapping[str, str]) -> dict[str, str]:
-    """Letters of each task; those of one word are Jigsaw's."""
+    """Return the letters of each task; a single word is for Jigsaw."""
     return {
         task: letters(value) for task, value in ({"Jigsaw": message} if isinstance(message, str) else message).items()
     }
@@ -76,7 +76,7 @@ TABLE = {
 
 
 def compare_row(synthetic_runs: Any, folder: Path, message: Said) -> Comparison:
-    """The comparison of the runs of one row of the table."""
+    """Return the comparison of the runs of one row of the table."""
     costing = {"costing": synthetic_runs.calling} if message.calls else {}
     paths = [synthetic_runs.from_letters(folder / "real", message.real, **costing).path]
     if message.blank:
@@ -97,7 +97,7 @@ def test_the_sentences_of_a_case(name: str, synthetic_runs: Any, tmp_path: Path)
     assert 1 <= len(sentences) <= 8
     text = {item.id: item.text for item in sentences}
     assert "nothing.answered" not in text or len(sentences) == 1
-    # One task is the whole: nothing more is said of it.
+    # One task is the whole: nothing more is said about it.
     assert len(next(iter(message.real.values()))) > 1 or not {"tasks.shown", "tasks.none"} & set(text)
     for case, words in message.cases.items():
         sentence = PART_OF.get(case, case.partition(".")[0] if case.startswith("limits.") else case)
@@ -105,7 +105,7 @@ def test_the_sentences_of_a_case(name: str, synthetic_runs: Any, tmp_path: Path)
         assert any(words in text[name] for name in values), (case, text)
 
 
-# The sentence that a case is a part of; those of `limits` are of the sentence of that name.
+# The sentence that contains a case; those of `limits` belong to the sentence of that name.
 PART_OF = {
     **dict.fromkeys(("called.few",), "gain"),
     **{
@@ -142,7 +142,7 @@ def test_every_case_is_walked() -> None:
 
 @pytest.fixture
 def full(synthetic_runs: Any, tmp_path: Path) -> Comparison:
-    """A gain with all parts and a blank control."""
+    """Return a gain with all parts and a blank control."""
     return compare_row(synthetic_runs, tmp_path, TABLE["a gain that what the tools say explains"])
 
 
@@ -339,7 +339,7 @@ def test_the_counts_of_a_sentence_are_of_one_set(synthetic_runs: Any, tmp_path: 
 
 
 def adjusted_values(comparison: Comparison) -> dict[tuple[frozenset[str], str, str], set[tuple[str, float | None]]]:
-    """By pair, metric and task the family and the adjusted p values that the sections give its difference."""
+    """Return by pair, metric and task the family and the adjusted p values that the sections give its difference."""
     by_difference: dict[tuple[frozenset[str], str, str], set[tuple[str, float | None]]] = {}
     for section in results(comparison, ("differences", "gain")):
         for row in section.rows:
@@ -367,7 +367,7 @@ TWO_GAINS = {"controller": {"Jigsaw": letters("28r 12w")}, "verify": {"Jigsaw": 
 def test_a_pair_that_one_section_alone_tests_counts_in_all(
     pairs: tuple[SolverPair, ...] | None, synthetic_runs: Any, tmp_path: Path
 ) -> None:
-    """One of two solvers with tools has no blank run; `--pairs` leaves pairs out that the section on gain tests."""
+    """One of two solvers with tools has no blank run; `--pairs` omits pairs that the section on gain tests."""
     answers = {**TWO_GAINS, "mllm": {"Jigsaw": letters("16r 24w")}}
     solvers = compare_row(synthetic_runs, tmp_path, Said({}, answers, letters("24r 16w"))).solvers
     comparison = compare(solvers, ComparisonOptions(pairs=pairs))
@@ -403,7 +403,7 @@ def test_a_task_of_which_a_specialist_answers_few_is_no_loss_of_it(synthetic_run
 
 
 def test_another_metric_has_no_ranking_over_all_questions(synthetic_runs: Any, tmp_path: Path) -> None:
-    """MVP-Bench's mAcc counts pairs: a solver that is right more often has fewer whole pairs."""
+    """MVP-Bench's mAcc counts pairs: a solver that is right more often has fewer complete pairs."""
 
     def answer(question: Question, is_right: bool) -> Reply:
         wrong = {"yes": "no", "no": "yes"}[str(question.target)]
@@ -425,7 +425,7 @@ def test_another_metric_has_no_ranking_over_all_questions(synthetic_runs: Any, t
 
 
 def test_the_parts_of_other_questions_are_not_told(synthetic_runs: Any, tmp_path: Path) -> None:
-    """Without the question that failed and that the model alone lacks, what the tools say is tested, and no part."""
+    """Without the failed question, which the MLLM alone lacks, the effect of tool output is tested, and no part."""
     tools, blank = letters("25r 5w 9r 1f"), letters("10r 10w 10a 9r 1r")
     costing = {"costing": synthetic_runs.calling}
     paths = [
@@ -442,7 +442,7 @@ def test_the_parts_of_other_questions_are_not_told(synthetic_runs: Any, tmp_path
 
 @pytest.mark.parametrize(("failed", "is_said"), [(1, False), (2, True)])
 def test_faults_of_a_tool_limit_the_claim(synthetic_runs: Any, tmp_path: Path, failed: int, is_said: bool) -> None:
-    """From one call in twenty on that fails."""
+    """Mentioned if at least one call in twenty fails."""
 
     def call(solver: str, question: Question, reply: Reply) -> Reply:
         run_path: Reply = synthetic_runs.calling(solver, question, reply)

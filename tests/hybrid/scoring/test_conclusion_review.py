@@ -1,4 +1,4 @@
-"""The sentences that answer a reviewer: said where their section decides something, and not otherwise."""
+"""The sentences that answer a reviewer: stated if their section decides something, and not otherwise."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -28,13 +28,13 @@ from tests.hybrid.scoring.sections.rows import by_quantity
 
 
 def letters(counts: str) -> str:
-    """Of `36r 4w` 36 letters r and 4 letters w."""
+    """Expand `36r 4w` to 36 letters r and 4 letters w."""
     return "".join(int(part[:-1]) * part[-1] for part in counts.split())
 
 
 @pytest.fixture
 def compared(synthetic_runs: Any, tmp_path: Path) -> Any:
-    """Compares runs by their tool output: `compared(real={"controller": "36r 4w"}, blank=...)`."""
+    """Compare runs by their tool output: `compared(real={"controller": "36r 4w"}, blank=...)`."""
 
     def make(
         options: ComparisonOptions | None = None, costing: Any = synthetic_runs.calling, **runs: Mapping[str, str]
@@ -71,7 +71,7 @@ def test_a_narrower_margin_and_fewer_questions_show_less(compared: Any) -> None:
 
 
 def test_equality_that_hangs_on_the_rule_is_not_asserted(compared: Any) -> None:
-    # A fifth is unanswered with tools: worth nothing or half, and equal by one of the rules alone.
+    # A fifth is unanswered with tools: worth nothing or half, and equal under only one of the rules.
     result = compared(real={"controller": "490r 200a 310w", "mllm": "500r 500w"})
     (row,) = EQUIVALENCE.rows(result)
     assert row.note.endswith("hangs on how unanswered questions count")
@@ -79,7 +79,7 @@ def test_equality_that_hangs_on_the_rule_is_not_asserted(compared: Any) -> None:
 
 
 def test_an_equality_that_two_opposite_parts_make_is_not_asserted(compared: Any) -> None:
-    # With tools 60 more of those answered are right, and 120 are left unanswered: nothing is equal.
+    # With tools 60 more answers are right, and 120 questions are unanswered: nothing is equal.
     alone, tools = "500r 500w", "440r 120a 60r 380w"
     result = compared(real={"controller": tools, "mllm": alone})
     assert "equal.shown" not in sentences(result)
@@ -95,7 +95,7 @@ def test_failures_and_other_units_are_no_equality(compared: Any) -> None:
 
 
 def calling(calls: str, text: str) -> Any:
-    """A `costing` by letters: where `c` is called, and where the output of the call leads to the right answer (`r`)."""
+    """A `costing` by letters: `c` is a call, and `r` means that the call's output leads to the right answer."""
 
     def call(solver: str, question: Question, reply: Reply) -> Reply:
         place = int(question.id.rsplit("_", 1)[1]) - 1
@@ -171,7 +171,7 @@ def test_calls_that_are_independent_of_need_are_not_blamed(compared: Any) -> Non
 
 
 def test_the_effect_of_output_where_a_tool_was_called(compared: Any) -> None:
-    # 40 of 100 have a call; 30 of them are gained, and elsewhere nothing changes.
+    # 40 of 100 have a call; 30 of them are gained, and the others do not change.
     calls = calling("c" * 40 + "-" * 60, "r" * 100)
     real, blank = {"controller": "35r 5w 30r 30w", "mllm": "5r 35w 30r 30w"}, {"controller": "5r 35w 30r 30w"}
     result = compared(costing=calls, real=real, blank=blank)
@@ -202,7 +202,7 @@ def test_selection_is_the_difference_of_two_shares_on_random_tables() -> None:
         shares = [calls[alone == side].mean() for side in (True, False)]
         test = difference_apart(calls.astype(float), alone.astype(float), 1.0 - alone, range(n))
         assert test.difference == pytest.approx(shares[1] - shares[0])
-        # Welch's interval, as wide up to what two added clusters and small groups bring.
+        # Welch's interval, up to the width that two added clusters and small groups add.
         spread = sum(
             share * (1 - share) / max(1, (alone == side).sum() - 1)
             for share, side in zip(shares, (True, False), strict=True)
@@ -288,7 +288,7 @@ def test_calls_where_the_specialists_are_weak(synthetic_runs: Any, tmp_path: Pat
 
 
 def models(synthetic_runs: Any, folder: Path, *gains: int) -> Comparison:
-    """Several models on the same 100 questions, each of which gains so many with tools."""
+    """Return several models on the same 100 questions, each of which gains this many with tools."""
     paths = []
     for place, gain in enumerate(gains):
         answers = {
@@ -323,7 +323,7 @@ def test_models_that_differ_have_no_common_effect(synthetic_runs: Any, tmp_path:
 
 
 def test_two_models_are_too_few_for_an_interval(synthetic_runs: Any, tmp_path: Path) -> None:
-    """Both gain for certain: that tools have no significant effect would be read as the opposite."""
+    """Both gain with certainty: "tools have no significant effect" would be read as the opposite."""
     result = models(synthetic_runs, tmp_path, 24, 48)
     text = sentences(result)
     assert text["pooled.few"] == (
@@ -339,7 +339,7 @@ def test_one_model_is_not_pooled(synthetic_runs: Any, tmp_path: Path) -> None:
 
 
 def costing(solver: str, question: Question, reply: Reply) -> Reply:
-    """A question alone takes 100 tokens, one with tools 300 to 302."""
+    """A question takes 100 tokens without tools and 300 to 302 with tools."""
     tokens = 300 + int(question.id.rsplit("_", 1)[1]) % 3 if solver.startswith("controller") else 100
     return replace(reply, usage=Usage(1, input_tokens=tokens - 10, output_tokens=10, seconds=tokens / 100))
 
@@ -347,7 +347,7 @@ def costing(solver: str, question: Question, reply: Reply) -> Reply:
 def test_the_price_of_a_point(compared: Any) -> None:
     result = compared(costing=costing, real={"controller": "70r 30w", "mllm": "40r 60w"})
     rows = by_quantity(tuple(PRICE.rows(result)))
-    # 30 right answers more for 200.99 tokens more in each of 100 questions.
+    # 30 more right answers for 200.99 more tokens in each of 100 questions.
     assert rows["points per 1,000 tokens"].value == pytest.approx(100 * 1000 * 30 / 20100)
     assert rows["points per second"].value == pytest.approx(100 * 30 / 201)
     assert (rows["samples at the same price"].value, len(rows)) == (3.0, 3)
@@ -355,7 +355,7 @@ def test_the_price_of_a_point(compared: Any) -> None:
 
 
 def nearly_free(solver: str, question: Question, reply: Reply) -> Reply:
-    """Recorded replies take no time, and this solver with tools takes fewer tokens than the model alone."""
+    """Recorded replies take no time, and this solver with tools takes fewer tokens than the MLLM alone."""
     reply = costing(solver, question, reply)
     return replace(
         reply,
@@ -372,7 +372,7 @@ def test_what_costs_nothing_has_no_price(compared: Any) -> None:
 
 
 def test_a_majority_of_samples_at_the_same_price(synthetic_runs: Any, tmp_path: Path) -> None:
-    # Each sample is right on 60 of 90, wrong on another third each time: the majority is right on all.
+    # Each sample is right on 60 of 90, and wrong on a different third each time: the majority is right on all.
     thirds = {"mllm": "30w 60r", "mllm@2": "30r 30w 30r", "mllm@3": "60r 30w", "controller": "70r 20w"}
     answers = {solver: {"Jigsaw": letters(third)} for solver, third in thirds.items()}
     run = synthetic_runs.from_letters(tmp_path / "run", answers, costing=costing)

@@ -1,4 +1,4 @@
-"""A model that was asked several times is one contestant: its mean and range are told, not the best of its draws."""
+"""A model with several repetitions is one contestant: its mean and range are stated, not its best repetition."""
 
 from dataclasses import replace
 from pathlib import Path

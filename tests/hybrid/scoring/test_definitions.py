@@ -1,4 +1,4 @@
-"""The definition of a statistic in its docstring, and a statistic of one's own in a file of at most 40 lines."""
+"""The definition of a statistic in its docstring, and a user's own statistic in a file of at most 40 lines."""
 
 import json
 from collections.abc import Iterator

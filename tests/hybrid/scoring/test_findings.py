@@ -1,4 +1,4 @@
-"""Answers by findings: which recorded calls answer a rule, several asks, odd steps, and a specialist's own runs."""
+"""Answers from tool outputs: which recorded calls fit a rule, several asks, odd steps, and a specialist's own runs."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -60,7 +60,7 @@ def call(
     args: Mapping[str, Json] | None = None,
     fault: Fault | None = None,
 ) -> Step:
-    """The step of a tool call; without data it ended in a fault."""
+    """Return the step of a tool call; without data it ended in a fault."""
     options: dict[str, Json] = {} if data is None else {"data": data, "confidence": 0.7, "backend": "b", "version": "1"}
     result = fault or (Fault.TOOL_ERROR if data is None else None)
     return Step("tool", tool, "said", 0.25, result, {"images": list(images), "args": dict(args or {}), **options})
@@ -70,7 +70,7 @@ def traced(tool: str, args: Mapping[str, Json], data: Mapping[str, Json] | None 
     return TracedCall(tool, ("img:1",), args, 0.1, None, Finding("", data or {"nearer": "A"}, 0.5, "b", "1"))
 
 
-# Which recorded call answers a call of the rule.
+# Recorded calls that fit a call of the rule.
 
 BOX: dict[str, Json] = {"x0": 10.0, "y0": 10.0, "x1": 30.0, "y1": 30.0, "label": "0"}
 FAR: dict[str, Json] = {"x0": 60.0, "y0": 40.0, "x1": 90.0, "y1": 70.0, "label": "1"}
@@ -87,7 +87,7 @@ def test_the_same_boxes_count_under_any_labels(
 @pytest.mark.parametrize("shifted", [0, 1])
 @pytest.mark.parametrize("count", [2, 3])
 def test_equal_boxes_are_taken_in_their_order(shifted: int, count: int) -> None:
-    """The rule asks of one box several times; a call of it, one of whose boxes is a pixel off, names them in order."""
+    """The rule asks about one box several times; a call with one box that is a pixel off names them in order."""
     values = [{**BOX, "label": str(n)} for n in range(count)]
     items = [{**BOX, "x1": 31.0 if n == shifted else 30.0, "label": "ABC"[n]} for n in range(count)]
     text = as_asked(traced("saliency", {"boxes": items}, {"order": list("ABC"[:count])}), {"boxes": values})
@@ -114,14 +114,14 @@ class LetterArgs(Args):
 @pytest.mark.parametrize(
     ("call_args", "rule_args", "is_answer"),
     [
-        # Letters that a factory makes are the tool's own, as those of a plain default are.
+        # Letters made by a factory are the tool's own, like those of a plain default.
         ({}, {"labels": ["A"]}, True),
         ({"labels": ["B"]}, {"labels": ["A"]}, False),
-        # One text has no names, of which another one could have all.
+        # A text has no names of which another text could have all.
         ({"names": "tac"}, {"names": "cat"}, False),
         ({"names": "cat"}, {}, False),
         ({"names": "Cat "}, {"names": "cat"}, True),
-        # A switch is no number by which a tool looks closer.
+        # A switch is not a number that makes a tool look closer.
         ({"exact": True}, {}, False),
     ],
 )
@@ -152,7 +152,7 @@ def test_a_call_without_a_finding_or_of_a_tool_that_is_gone_answers_nothing() ->
     assert as_asked(traced("no_such_tool", {"a": 1}), {}) is None
     assert as_asked(traced("depth", {"points": "everywhere"}), {}) is None
     assert as_asked(traced("depth", {}), {"points": "everywhere"}) is None
-    # The very call needs no tool that could read it.
+    # The exact call needs no tool that could read it.
     gone = traced("no_such_tool", {"a": 1})
     assert as_asked(gone, {"a": 1}) is gone.finding
 
@@ -178,7 +178,7 @@ A = call("jigsaw", {"best": 0}, ALL)
         *cases(__file__, "heard", steps=lambda text: [call(*item) for item in text])[1],
         ((call("jigsaws", None, ALL, fault=Fault.UNKNOWN_TOOL),), "none", None, False),
         ((Step("rule", "keep", "best is 0", data={"best": 0}),), "none", None, False),
-        # What the solver heard itself goes before.
+        # The solver's own tool output has priority.
         ((A, Step("rule", "evidence", "", data={"specialist_answer": {"answer": "Answer: (B)"}})), "wrong", "B", True),
     ],
 )
@@ -214,7 +214,7 @@ async def test_in_mm_sap_the_first_ask_decides_and_the_second_is_heard_on_its_ow
 
 
 def score_attempts(path: Path, attempts: Sequence[Attempt], solver: str = "controller") -> Scored:
-    """A run of puzzles in which the solver has these attempts."""
+    """Return a run of puzzles in which the solver has these attempts."""
     folder = RunFolder(path)
     identity = {"benchmark": "blink", "split": "val", "data": {"kind": "folder", "sha256": "ab" * 32}}
     folder.write_manifest({"identity": identity, "solvers": {solver: {}}})
@@ -288,7 +288,7 @@ def test_nothing_is_heard_of_predictions_and_failures(tmp_path: Path) -> None:
     assert heard(replace(scored, folder=None)) == {}
 
 
-# The specialist's own runs: the rule on what was recorded is what the rule said then.
+# The specialist's own runs: the rule on the recorded outputs gives the same answer as then.
 
 RUNS = (
     ("blink", ("Jigsaw", "Counting")),
@@ -300,7 +300,7 @@ RUNS = (
 
 
 def without_specialist_answer(item: Attempt) -> Attempt:
-    """The attempt as a controller's trace has it: its tool calls alone."""
+    """Return the attempt as a controller's trace records it, with tool calls only."""
     exchanges = tuple(
         replace(
             exchange,
@@ -332,7 +332,7 @@ async def test_on_a_specialists_own_trace_the_rule_gives_its_own_answer(
             assert result.finding == ("unread" if score.correct is None and score.answer else verdict)
             assert result.unread == (GRADED if result.finding == "unread" else None)
             answered += score.answer is not None
-    # Where the rule's tools are learned there is nothing to find without weights.
+    # If the rule's tools are learned, nothing can be computed without weights.
     assert answered or benchmark in ("mm_sap", "actiview")
 
 

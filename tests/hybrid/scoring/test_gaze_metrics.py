@@ -24,7 +24,7 @@ def counted_auc(positive: Any, negative: Any) -> float:
 
 
 def random_case(seed: int) -> tuple[Any, Any, Any]:
-    """A map with ties, its fixations and those of other pictures; some are fixated twice."""
+    """Return a map with ties, its fixations and those of other pictures; some pixels are fixated twice."""
     rng = np.random.default_rng(seed)
     shape = (int(rng.integers(2, 9)), int(rng.integers(2, 9)))
     values = rng.integers(0, 5, shape).astype(float)
@@ -43,7 +43,7 @@ def test_both_auc_count_pairs(seed: int) -> None:
     if away:
         expected = counted_auc([values[pixel] for pixel in pixels], [values[pixel] for pixel in away])
         assert metrics.auc_judd(values, fixations) == pytest.approx(expected)
-    # Each fixation counts, also where two are at one pixel.
+    # Each fixation counts, even if two are at one pixel.
     pairs = [[values[tuple(pixel)] for pixel in side.tolist()] for side in (fixations, others)]
     counts = metrics.counted(others, values.shape)
     assert metrics.shuffled_auc(values, fixations, counts) == pytest.approx(counted_auc(*pairs))
@@ -117,7 +117,7 @@ def test_the_edit_of_strings() -> None:
 
 def test_scanmatch() -> None:
     assert metrics.scanmatch(path(LEFT, RIGHT), path(LEFT, RIGHT)) == pytest.approx(1.0)
-    # Cells in opposite corners are worth less than a gap.
+    # Cells in opposite corners score less than a gap.
     assert metrics.scanmatch(path(LEFT), path((0.96, 0.95, 200.0))) == 0.0
     # Twice as long in the same place: half of the longer sequence has no partner.
     assert metrics.scanmatch(path(LEFT), path((*LEFT[:2], 400.0))) == pytest.approx(0.5)
@@ -126,7 +126,7 @@ def test_scanmatch() -> None:
 
 
 def brute_alignment(worth: Any) -> float:
-    """The best of all ways to pair two sequences in order."""
+    """Return the best of all ways to pair two sequences in order."""
     rows, columns = worth.shape
     best = 0.0
     for count in range(1, min(rows, columns) + 1):
@@ -149,7 +149,7 @@ def test_the_sequence_score_aligns_clusters() -> None:
     assert metrics.sequence_score(path(LEFT, RIGHT, DOWN), path(LEFT, DOWN), clusters, 0.1) == pytest.approx(2 / 3)
     assert metrics.sequence_score(path(LEFT, RIGHT), path(RIGHT, LEFT), clusters, 0.1) == 0.5
     assert metrics.sequence_score(path(LEFT), path(DOWN), clusters, 0.1) == 0.0
-    # Where people look at one place, a path elsewhere is not perfect.
+    # If people look at one place, a path elsewhere is not perfect.
     assert metrics.sequence_score(path(LEFT, LEFT), path(DOWN, RIGHT), clusters[:1], 0.1) == 0.0
     assert metrics.sequence_score(path(LEFT, LEFT), path(LEFT, RIGHT), clusters[:1], 0.1) == 0.5
 

@@ -1,6 +1,6 @@
-"""Every row, lead and card of small made-up runs, as `test_golden.tsv` has them: a number that moves names its section.
+"""Every row, lead and card of small synthetic runs equals `test_golden.tsv`: a changed number names its section.
 
-A change that is meant: HYBRID_GOLDEN=write uv run pytest tests/hybrid/scoring/test_golden.py -n 0, and read the diff.
+For an intended change: HYBRID_GOLDEN=write uv run pytest tests/hybrid/scoring/test_golden.py -n 0, and read the diff.
 """
 
 import hashlib
@@ -22,7 +22,7 @@ SETS: dict[str, dict[str, Any]] = {
 
 
 def plain(value: Any) -> Any:
-    """Numbers to nine digits, as sums may end otherwise on another machine."""
+    """Round numbers to nine digits, because sums may differ on another machine."""
     if isinstance(value, float):
         return f"{value:.9g}"
     if isinstance(value, dict):
@@ -31,7 +31,7 @@ def plain(value: Any) -> Any:
 
 
 def lines(name: str, paths: Any, rule: Any) -> list[str]:
-    """A line a section: its rows by number and hash, its card by hash, its lead."""
+    """Return a line per section: its rows by number and hash, its card by hash, its lead."""
     report = compare_paths(paths, unanswered=rule)
     results = []
     for built in report.sections:

@@ -1,4 +1,4 @@
-"""The first line of a comparison and of a report says whose answers to which questions these are."""
+"""The first line of a comparison and of a report names the solvers and the questions."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""Which claim a headline pair makes: of its state, of the parts of a difference, and of pairs that were not tested."""
+"""The claim of a headline pair: by its state, by the parts of a difference, and for pairs that were not tested."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -54,7 +54,7 @@ def test_a_state_is_where_the_interval_lies(ends: str, state: str) -> None:
         ("more", "more", "less", "more"),
         ("more", "open", "more", "answering"),
         ("less", "open", "less", "answering"),
-        # Neither part is shown alone, only both together.
+        # Neither part is significant alone, only both together.
         ("more", "open", "open", "split"),
         ("less", "open", "open", "split"),
         ("more", "less", "more", "answering"),
@@ -118,6 +118,6 @@ def test_a_pair_without_rows_waits_or_is_apart(metrics: Any, open_a: int, open_b
 )
 def test_a_pair_that_was_not_tested_says_why(reason: str, state: str) -> None:
     solvers: Any = (NO_OPEN, NO_OPEN)
-    # The first row is the difference; what limits another row is not what limits it.
+    # The first row is the difference; limits of other rows do not apply to it.
     assert HeadlinePair(*solvers, (row("few", UNTESTED[reason]), row("few"))).state == state
     assert HeadlinePair(*solvers, (row("more"), row("few", UNTESTED[reason]))).state == "more"

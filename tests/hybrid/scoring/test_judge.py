@@ -42,7 +42,7 @@ ORDER = ("val_Jigsaw_1", "val_Jigsaw_2", "val_Spatial_Relation_2")
 
 
 async def ran(tmp_path: Path, fakes: Any) -> RunFolder:
-    """Four puzzles and two relations; four replies hold no answer, one of them is empty."""
+    """Return four puzzles and two relations; four replies contain no answer, one of them is empty."""
     data = fakes.blink_folder(tmp_path / "blink", jigsaws=4, spatials=2)
     model = fakes.recordings(tmp_path / "model", fakes.blink_replies(4, 2) | UNREADABLE)
     config = RunConfig(
@@ -208,7 +208,7 @@ async def test_a_judge_is_asked_at_the_server_of_the_environment(
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     with provider("unused", "judge") as url:
         monkeypatch.setenv("HYBRID_BASE_URL", url)
-        # Without its address no server is known and a key is asked for; this one refuses the placeholder for a key.
+        # Without its address the server is unknown and a key is required; this server refuses the placeholder key.
         with pytest.raises(UsageError, match="Incorrect API key provided"):
             await asyncio.to_thread(invoke, "judge", str(folder.path), "--model", "openai:judge", "--solver", "mllm")
 
@@ -242,7 +242,7 @@ def test_the_whole_prompt(kind: Kind, choices: tuple[str, ...], options: str) ->
 
 
 def imported(tmp_path: Path, texts: Sequence[str], benchmark: Any = BENCHMARK) -> RunFolder:
-    """A run of recorded replies, imported: fast, as no solver runs."""
+    """An imported run of recorded replies, which is fast because no solver runs."""
     rows = [
         {"idx": f"val_Jigsaw_{n}", "answer": "(A)", "full_prediction": text, "prediction": "(Z)"}
         for n, text in enumerate(texts, 1)

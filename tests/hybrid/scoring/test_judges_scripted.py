@@ -1,4 +1,4 @@
-"""Judges of known behaviour: one that reads, one that says A to all, one that says nothing readable."""
+"""Judges of known behaviour: one that reads, one that always says A, one whose reply is unreadable."""
 
 import json
 import re
@@ -26,7 +26,7 @@ OPTIONS = ScoreOptions()
 
 @dataclass
 class Scripted:
-    """A judge whose words are a function of the reply that it is shown."""
+    """A judge whose reply is a function of the reply that it judges."""
 
     words: Callable[[str], str]
     name: str = "scripted:judge"
@@ -47,7 +47,7 @@ def reads(reply: str) -> str:
 
 
 def run_of(tmp_path: Path) -> RunFolder:
-    """Sixty replies that only a judge can read, every third one of the first, and forty that the parser can."""
+    """Sixty replies that only a judge can read, every third for the first choice, and forty that are parsed."""
     texts = [f"I would go for the {'second' if n % 3 else 'first'} of them." for n in range(60)]
     texts += [f"Answer: ({'AB'[n % 4 == 0]})" for n in range(40)]
     rows = [
@@ -70,7 +70,7 @@ async def test_a_judge_that_reads_is_believed(tmp_path: Path, capsys: pytest.Cap
     assert (judged.letters, judged.alike, judged.mixed, judged.refused) == ({"A": 20, "B": 40}, 20, 20, False)
     (solver,) = folder.solvers()
     mixed = [reading for reading in read_readings(folder.path / solver / "verdicts.jsonl").values() if reading.known]
-    # Of each answer as many as of the other.
+    # As many of each answer.
     assert sorted(item.known for item in mixed) == ["A"] * 10 + ["B"] * 10
     (scored,) = score_run(folder, OPTIONS, (), "judge")
     values = {metric.name: metric.value for metric in scored.metrics}

@@ -1,4 +1,4 @@
-"""Answers that authors have corrected: told by digests, kept apart in comparisons and from printed numbers."""
+"""Answers that authors have corrected: detected by digests, kept apart in comparisons and from printed numbers."""
 
 import json
 from collections.abc import Mapping
@@ -40,7 +40,7 @@ def test_the_published_outputs_of_blink_are_scored_by_the_older_labels(shared_da
 
 
 def predictions(folder: Path, answers: Mapping[str, str]) -> Path:
-    """A folder of published outputs: each model is right on two of three."""
+    """Return a folder of published outputs: each model is right on two of three."""
     folder.mkdir(parents=True)
     for task, letters in answers.items():
         rows = [
@@ -58,7 +58,7 @@ def predictions(folder: Path, answers: Mapping[str, str]) -> Path:
 
 @pytest.fixture
 def label_paths(tmp_path: Path) -> tuple[Path, Path]:
-    """One model scored by older labels, another by corrected ones."""
+    """One model scored with older labels, another with corrected ones."""
     others = {"Jigsaw": "AB" * 20}
     return (
         predictions(tmp_path / "one", {TASK: OLDER, **others}),
@@ -97,7 +97,7 @@ def test_another_difference_is_refused_however_labels_are_compared(label_paths: 
 
 def test_a_printed_number_of_older_labels_is_not_shown_beside_others(label_paths: tuple[Path, Path]) -> None:
     text = str(hybrid.compare(label_paths[1], benchmark="blink", published=True))
-    # These answers are made up: they are neither the older labels nor unknown.
+    # These answers are invented: they are neither the older labels nor unknown.
     assert f"{TASK} and means over all tasks are left out" in text
     below = text.partition("published, ")[2]
     assert "Jigsaw" in below

@@ -1,4 +1,4 @@
-"""Every metric that is printed is described by a card, and every card describes one that is printed."""
+"""Every printed metric has a card, and every card describes a printed metric."""
 
 import asyncio
 import itertools
@@ -28,9 +28,9 @@ from hybrid.scoring.sections import places, sections
 from tests.tables import cases
 
 BENCHMARKS = [name for name in names("hybrid.benchmarks") if load("hybrid.benchmarks", name).card.sample_tasks]
-# Benchmarks that are looked at in every run of the tests.
+# Benchmarks that the default selection tests.
 MANY_METRICS = ("hvsbench", "mm_sap", "mvp_bench")
-# The ways of asking that between them print every metric; the defaults where nothing is said.
+# Settings that together print every metric; defaults if nothing is given.
 SETTINGS: Mapping[str, tuple[Mapping[str, str], ...]] = {
     "actiview": (
         *({"mode": mode} for mode in ("full", "single", "shift", "mixed", "average", "commonsense", "guess")),
@@ -42,14 +42,14 @@ SETTINGS: Mapping[str, tuple[Mapping[str, str], ...]] = {
     "mvp_bench": ({"mcq": "both"},),
 }
 
-# Benchmarks whose questions take long to draw: so many tasks.
+# Benchmarks whose questions take long to generate, with a number of tasks.
 FEW = {"actiview": 1, "blink": 2}
 # The benchmark with metrics over several questions of a task.
 TWICE = "hvsbench"
 
 
 def printed(name: str, data: Path, store: Path) -> frozenset[str]:
-    """The names of the metrics of generated questions, some of them answered rightly, under every setting above."""
+    """Return the metric names of generated questions, some answered correctly, under every setting above."""
     benchmark: Benchmark = load("hybrid.benchmarks", name)
     tasks = benchmark.card.sample_tasks[: FEW.get(name)]
     lines: set[str] = set()
@@ -62,7 +62,7 @@ def printed(name: str, data: Path, store: Path) -> frozenset[str]:
 
 
 def not_generated(name: str, scores: Sequence[Score]) -> Iterator[Score]:
-    """The same verdicts as those of tasks and groups that only published data has."""
+    """Return the same verdicts as for tasks and groups that only published data have."""
     if name == "actiview":
         for score in scores:
             for task, facts in ACTIVIEW.items():
@@ -88,7 +88,7 @@ async def collected(benchmark: Benchmark, question: Question, ask: Any) -> Any:
 
 
 def spelled_out(cards: Iterable[MetricCard]) -> Iterator[str]:
-    """Every name that the cards list, as a pattern: `<word>` is anything."""
+    """Return every name of the cards as a pattern: `<word>` is any text."""
     for card in cards:
         parts = re.split(r"<([^>]+)>", card.name)
         choices = [
@@ -132,7 +132,7 @@ def test_published_predictions_print_what_cards_describe(name: str, model: str, 
 
 @pytest.fixture(scope="module")
 def quantities(tmp_path_factory: pytest.TempPathFactory, synthetic_runs: Any) -> dict[str, set[str]]:
-    """By section the quantities of comparisons with every control, failures, repetitions, samples and two models."""
+    """Return by section the quantities of comparisons with controls, failures, repetitions, samples and two models."""
     results: dict[str, set[str]] = {}
     folder = tmp_path_factory.mktemp("runs")
     values = [
@@ -153,7 +153,7 @@ def quantities(tmp_path_factory: pytest.TempPathFactory, synthetic_runs: Any) ->
 
 
 def _annotated(folder: Path) -> Comparison:
-    """A run in which each second call looks at the annotated box."""
+    """Return a run in which every second call looks at the annotated box."""
     rng, count = np.random.default_rng(0), 12
     request = annotated_questions(rng, count)
     wanted = [question.evidence[0].place for question in request]

@@ -1,4 +1,4 @@
-"""A setting is found where the model's own client keeps it in the manifest, wherever that is."""
+"""A setting is found at the place where the model's own client writes it in the manifest."""
 
 from pathlib import Path
 from typing import Any

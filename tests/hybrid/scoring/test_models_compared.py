@@ -1,4 +1,4 @@
-"""Runs of several models side by side: every form says which model and which run a number is of."""
+"""Runs of several models side by side: every output says which model and which run a number belongs to."""
 
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,7 @@ def test_a_label_of_a_tool_is_of_the_solvers_that_may_call_it(tmp_path: Path, sy
         "mllm": ("generated questions",),
         "specialist": ("non-commercial: depth", "generated questions"),
     }
-    # Named as before, and said above the tables whose it is.
+    # Named as before, with the model and run above the tables.
     title = "blink: metrics [generated questions; specialist: non-commercial: depth]"
     assert comparison.tables()[0].title == title
     assert (

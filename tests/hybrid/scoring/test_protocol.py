@@ -1,4 +1,4 @@
-"""`--protocol official`: asked in the papers' wording and read by their parse, or refused; never a silent zero."""
+"""`--protocol official`: asked in the papers' wording and read by their parser, or refused; never a silent zero."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -40,7 +40,7 @@ SERVER = ModelSettings(base_url="http://127.0.0.1:9/v1")
 
 @dataclass
 class Obedient(Scripted):
-    """Answers each question in the form of its kind: in our line, or bare where the line is not asked for."""
+    """Answers each question in the form of its kind: in our line, or bare if the line is not requested."""
 
     # By id of the question.
     kinds: Mapping[str, Kind]
@@ -76,7 +76,7 @@ async def ran(config: RunConfig) -> ResolvedRun:
 
 
 GENERATED = [name for name in names("hybrid.benchmarks") if load("hybrid.benchmarks", name).card.sample_tasks]
-# Benchmarks of one class: the first of them is looked at in every run of the tests.
+# Benchmarks of one class: the default selection tests the first of them.
 RECIPES = [name for name in GENERATED if isinstance(load("hybrid.benchmarks", name), RecipeBenchmark)]
 
 

@@ -1,4 +1,4 @@
-"""Verdicts alone: what a file of them holds, which replies may be judged, and what takes a reply's place."""
+"""Verdicts alone: the content of their file, which replies may be judged, and what replaces a reply."""
 
 import pytest
 

@@ -1,8 +1,8 @@
-"""Every row of `hybrid compare --json` once more, from the files of the runs, by code of its own.
+"""Every row of `hybrid compare --json` recomputed from the files of the runs by independent code.
 
-What recomputes (`tests/recomputed/`) reads `scores.jsonl`, `questions.jsonl`, attempts and knows neither
-`hybrid.stats` nor `hybrid.scoring`: sums in plain Python, Student's t from SciPy. A section gets its function in
-`RECOMPUTED`; one without it is noticed.
+The recomputation (`tests/recomputed/`) reads `scores.jsonl`, `questions.jsonl` and attempts and uses neither
+`hybrid.stats` nor `hybrid.scoring`: sums in plain Python, Student's t from SciPy. A section's function is in
+`RECOMPUTED`; a section without one fails a test.
 """
 
 import json
@@ -50,7 +50,7 @@ def near(expected: Any) -> Any:
     ids="-".join,
 )
 def compared(request: pytest.FixtureRequest, synthetic_runs: Any, tmp_path_factory: pytest.TempPathFactory) -> Compared:
-    """The made-up runs of a benchmark next to the one comparison of them, by one rule of what no answer counts.
+    """The synthetic runs of a benchmark next to their only comparison, by one rule for missing answers.
 
     A quarter of the MLLM's replies cannot be read, and the specialist abstains.
     """
@@ -75,7 +75,7 @@ def test_the_runs_have_what_is_recomputed(compared: Compared) -> None:
     assert set(outcomes) == {"answered", "abstained", "unparsed", "outage"}
     assert set(runs.first) == {"controller", "mllm", "specialist", "controller [blank]", "controller [shuffled]"}
     assert {case.name for case in cases(runs)} >= {"no call", "wrong tool", "no finding", *CLASS.values()}
-    # One failed question is more than 1 % of the few that a part in section `answered` has.
+    # One failed question is more than 1 % of the few in a part of section `answered`.
     values = [row for row in report["results"] if row["quantity"] == "difference" and row["section"] != "answered"]
     untested = {row.get("note") for row in values} & {*UNTESTED.values()}
     assert untested == ({UNTESTED["failed"]} if runs.benchmark == "blink" else set())
@@ -83,7 +83,7 @@ def test_the_runs_have_what_is_recomputed(compared: Compared) -> None:
 
 def test_no_section_is_without_its_recomputation(compared: Compared) -> None:
     assert set(names("hybrid.scoring.sections")) == set(RECOMPUTED)
-    # Section `price` has rows here, but they are checked by brute force in its own test.
+    # Section `price` has rows here, but its own test checks them by brute force.
     assert {row["section"] for row in compared[1]["results"]} - {"price"} == set(RECOMPUTED) - ELSEWHERE
 
 
@@ -116,7 +116,7 @@ def test_models(synthetic_runs: Any, tmp_path_factory: pytest.TempPathFactory) -
 
 
 def test_solvers(compared: Compared) -> None:
-    """The objects of `hybrid score --json`, which `compare --json` has too."""
+    """Return the objects of `hybrid score --json`, which `compare --json` has too."""
     runs, report = compared
     assert set(report["solvers"]) == set(runs.scores)
     for name, text in report["solvers"].items():

@@ -28,7 +28,7 @@ pytestmark = [pytest.mark.shared_data, pytest.mark.system]
 
 @pytest.fixture(scope="module")
 def report(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> ComparisonReport:
-    """The comparison of the four imported runs, no answer counted as the paper counts it."""
+    """The comparison of the four imported runs, with missing answers counted as in the paper."""
     folder = tmp_path_factory.mktemp("runs")
     for name in MODELS:
         import_run(shared_data / "blink_outputs" / name, BENCHMARK, "stored", folder / name)
@@ -36,14 +36,14 @@ def report(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Compa
 
 
 def rows_of(report: ComparisonReport, section: str) -> tuple[Result, ...]:
-    """The rows of one section: the others take seconds for so many questions."""
+    """Return the rows of one section: the others take seconds for so many questions."""
     (built,) = results(report.comparison, (section,))
     return built.rows
 
 
 @cache
 def recorded(shared_data: Path, name: str) -> dict[str, bool]:
-    """Whether a model was right by the recorded files alone, by id."""
+    """Return whether a model was right, by id, from the recorded files alone."""
     by_name = {}
     for file in (shared_data / "blink_outputs" / name).glob("*.json"):
         for row in json.loads(file.read_text())["val"]:
@@ -59,7 +59,7 @@ def test_published_accuracies(report: ComparisonReport) -> None:
 
 
 def test_paired_tests_find_what_mcnemar_finds(report: ComparisonReport, shared_data: Path) -> None:
-    """Of single questions: the micro accuracy differs by helped less harmed, and the p values are of one size."""
+    """For single questions the micro accuracy differs by helped minus harmed, and the p values are of similar size."""
     rows = [
         row for row in rows_of(report, "differences") if (row.quantity, row.metric) == ("difference", "accuracy_micro")
     ]

@@ -1,4 +1,4 @@
-"""Results made elsewhere, without and with tools: columns, MED's trajectories, and what is refused."""
+"""Results made elsewhere, without and with tools: columns, MED's trajectories, and refusals."""
 
 import json
 from pathlib import Path
@@ -98,7 +98,7 @@ def test_broken_json_is_named_with_its_line(tmp_path: Path) -> None:
 
 
 def test_tasks_weigh_the_same_where_every_question_has_one(tmp_path: Path) -> None:
-    """30 questions of a task without any gain, and 3 of one where all is gained: +0.5, and not 3 of 33."""
+    """30 questions of a task without any gain, and 3 of one where all are gained: +0.5, and not 3 of 33."""
     rows = [(f"x{n}", 1, 1, "x") for n in range(30)] + [(f"y{n}", 0, 1, "y") for n in range(3)]
     without = "id,correct,task\n" + "".join(f"{name},{a},{task}\n" for name, a, _, task in rows)
     with_tools = "id,correct,calls\n" + "".join(f"{name},{b},1\n" for name, _, b, _ in rows)

@@ -1,4 +1,4 @@
-"""The table of questions: a row a question and solver, for Python and as files."""
+"""The table of questions: one row per question and solver, for Python and as files."""
 
 import csv
 import io
@@ -70,7 +70,7 @@ def test_files_hold_what_the_table_holds(run: Path, tmp_path: Path) -> None:
         EXPORTER.export(ExportedRun.at(run), tmp_path / f"t.{ending}", ExportOptions())
     stored = pq.read_table(tmp_path / "t.parquet")
     assert stored.to_pylist() == list(table)
-    # `datasets` reads no maps, and a viewer shows no lists.
+    # `datasets` cannot read maps, and a viewer shows no lists.
     assert not [field for field in stored.schema if pa.types.is_map(field.type) or pa.types.is_list(field.type)]
     lines = list(csv.DictReader(io.StringIO((tmp_path / "t.csv").read_text())))
     assert [line["id"] for line in lines] == [row["id"] for row in table]

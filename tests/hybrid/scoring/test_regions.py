@@ -1,4 +1,4 @@
-"""Where a call looked, and what covers an annotated place."""
+"""Where a call looked, and which regions cover an annotated place."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -49,7 +49,7 @@ WANTED = Box(100, 100, 200, 200)
     ],
 )
 def test_what_covers(place: Any, wanted: Any, is_covered: bool) -> None:
-    # 5 % of the longer side are 50 px: (30, 40) away is within, (31, 40) is not.
+    # 5 % of the longer side are 50 px: (30, 40) is within, (31, 40) is not.
     (target,) = annotated(_question(AnnotatedPlace(wanted)))
     assert covers(place, target) is is_covered
 
@@ -67,10 +67,10 @@ def test_what_is_annotated() -> None:
     # The annotation says more than the answer.
     both = _question(AnnotatedPlace(Box(5, 5, 9, 9)), kind=Kind.BOX, target={"box": [1, 2, 3, 4]})
     assert [target.place for target in annotated(both)] == [Box(5, 5, 9, 9)]
-    # A benchmark's own target, and a number that is no box.
+    # A benchmark's own target, and a number that is not a box.
     assert [target.place for target in annotated(_question(kind=Kind.POINT, target=[1, 2, 3, 4]))] == [Box(1, 2, 3, 4)]
     assert annotated(_question(kind=Kind.POINT, target={"box": ["a", 2, 3, 4]})) == ()
-    # A picture that the question has not.
+    # A picture that the question does not have.
     assert annotated(_question(AnnotatedPlace(WANTED, 3))) == ()
 
 
@@ -78,12 +78,12 @@ def test_boxes_and_points_of_arguments() -> None:
     box = {"x0": 10, "y0": 20, "x1": 30, "y1": 40}
     assert _places({"box": box}) == [[Box(10, 20, 30, 40)]]
     assert _places({"points": [{"x": 1, "y": 2, "label": "A"}, {"x": 3, "y": 4}]}) == [[Point(1, 2), Point(3, 4)]]
-    # A letter alone says no place, a negative box is none, and neither is a text or a truth value.
+    # A letter alone names no place, a negative box is invalid, and so are a text and a boolean.
     assert _places({"point": {"label": "A"}}) == []
     assert _places({"box": {"x0": 30, "y0": 20, "x1": 10, "y1": 40}}) == []
     assert _places({"point": {"x": True, "y": 2}}) == []
     assert _places({"point": {"x": float("nan"), "y": 2}}) == []
-    # What lies over the border is cut off.
+    # The part outside of the border is cut off.
     assert _places({"box": {"x0": 900, "y0": -5, "x1": 1200, "y1": 40}}) == [[Box(900, 0, 1000, 40)]]
     assert _places({"point": {"x": 1200, "y": 2}}) == []
 
@@ -111,9 +111,9 @@ def test_parts_cut_out_and_boxes_put_out_count_without_arguments() -> None:
     assert _places({}, made=(cut, drawn)) == [[Box(200, 300, 400, 400)]]
     output = {"detections": [{"name": "cat", "box_px": [1, 2, 30, 40]}, {"name": "dog", "box_px": None}]}
     assert _places({"names": ["cat"]}, data=output) == [[Box(1, 2, 30, 40)]]
-    # Of which of two pictures a box is would be a guess.
+    # Choosing which of two pictures a box belongs to would be a guess.
     assert _places({}, data=output, images=["img:1", "img:2"]) == []
-    # The arguments say where it was to look, whatever came of it.
+    # The arguments say where it was meant to look, whatever the result.
     assert _places({"point": {"x": 5, "y": 6}}, data=output) == [[Point(5, 6)]]
 
 

@@ -1,4 +1,4 @@
-"""Rows of a section made by hand as tables and as csv; no section is known to what is tested here."""
+"""Rows of a section made by hand as tables and as csv; the tested code knows no section."""
 
 import csv
 import io
@@ -36,7 +36,7 @@ SECTION = Section(
 
 @pytest.fixture(scope="module")
 def comparison(tmp_path_factory: pytest.TempPathFactory, synthetic_runs: Any) -> Comparison:
-    """Two solvers, of which one failed a question."""
+    """Two solvers, one of which failed a question."""
     messages = {"mllm": {"Jigsaw": "rwrr", "Counting": "rr"}, "specialist": {"Jigsaw": "rwfr", "Counting": "aw"}}
     path = synthetic_runs.from_letters(tmp_path_factory.mktemp("run") / "run", messages).path
     return compare_paths([path], allow_failed=True).comparison

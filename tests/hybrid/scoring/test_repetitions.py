@@ -1,4 +1,4 @@
-"""A solver that was asked again counts with the mean over its repetitions, and what failed on one side is withheld."""
+"""A repeated solver counts with the mean over its repetitions, and failures on one side withhold intervals."""
 
 from collections.abc import Mapping
 from pathlib import Path

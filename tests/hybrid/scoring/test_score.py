@@ -1,4 +1,4 @@
-"""Loop 2: verdicts from disk, every failure counted, and predictions that somebody else saved."""
+"""Loop 2: verdicts from disk, every failure counted, and predictions from other programs."""
 
 import json
 from collections.abc import Mapping
@@ -28,7 +28,7 @@ OPTIONS = ScoreOptions()
 async def ran(
     tmp_path: Path, fakes: Any, failing: Mapping[str, Exception] | None = None, **changes: Any
 ) -> ResolvedRun:
-    """Four puzzles and two relations answered "(A)", but for one that declines and one that is not recorded."""
+    """Four puzzles and two relations answered "(A)", except one that declines and one that is not recorded."""
     data = tmp_path / "blink"
     if not data.exists():
         fakes.blink_folder(data, jigsaws=4, spatials=2)

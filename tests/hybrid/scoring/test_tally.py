@@ -1,4 +1,4 @@
-"""Scores on disk: read while they hold, made anew and written again where anything they were made from is another."""
+"""Scores on disk: read while they are valid, and recomputed if anything that they were made from changed."""
 
 import json
 import re
@@ -27,7 +27,7 @@ SAID = ("Answer: (A)", "I cannot tell.", "Answer: (B)")
 
 
 class Calls:
-    """How often BLINK's replies were scored."""
+    """Count how often BLINK's replies were scored."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.number = 0
@@ -91,7 +91,7 @@ def another_identity(folder: RunFolder) -> None:
 
 
 def another_extent(folder: RunFolder) -> None:
-    """The file of the replies is as it was, and the manifest now says that it has to be so."""
+    """The file of the replies is unchanged, and the manifest now requires that."""
     name = attempts_of("mllm")
     folder.write_manifest({**folder.manifest, "files": {name: asdict(folder.measure(name).extent)}})
 
@@ -121,7 +121,7 @@ CHANGES: dict[str, Callable[[RunFolder], Any]] = {
     "an older basis": edited(
         "scores.json", lambda data: json.dumps({"scores_sha256": json.loads(data)["scores_sha256"]}).encode()
     ),
-    # Of a question without an answer, by the other rule.
+    # For a question without an answer, by the other rule.
     "another credit": edited("scores.json", lambda data: re.sub(rb'("correct": ?)0(\.0)?', rb"\g<1>0.875", data)),
     "another cost": edited("scores.json", lambda data: re.sub(rb'("cost_usd": ?)[0-9.]+', rb"\g<1>99.0", data)),
 }
@@ -138,7 +138,7 @@ def test_what_does_not_hold_is_scored_and_written_again(change: str, folder: Run
     contents = [path.read_bytes() for path in files]
     for path in files:
         path.unlink()
-    # As if nothing had been on disk; and what was written is read from then on.
+    # As if nothing had been on disk; from then on the saved scores are read.
     assert tallied(folder) == second
     assert [path.read_bytes() for path in files] == contents
     number = calls.number

@@ -1,4 +1,4 @@
-"""What each tool did in a run: calls, faults, verdicts and seconds, by the tool that answered."""
+"""Effects of each tool in a run: calls, faults, verdicts and seconds, by the tool that answered."""
 
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from hybrid.tool import Image, ToolOutput, tool
 
 @tool(limits="Says nothing about what the image shows.")
 def lamp(image: Image) -> ToolOutput:
-    """Says how light an image is, as a whole."""
+    """Says how light an image is on average."""
     if image.mean() == 7:
         raise ToolError("seven is refused")
     return ToolOutput("Light.", light_0_1=image.mean() / 255)

@@ -23,7 +23,7 @@ SAID = {1: ("(A)", "(B)", "(A)"), 2: ("(A)", "hm", "(A)"), 3: ("(A)", "(A)", "(A
 async def comparison(
     tmp_path: Path, fakes: Any, monkeypatch: pytest.MonkeyPatch, messages: Mapping[int, Sequence[str]]
 ) -> Comparison:
-    """A run of three puzzles by an MLLM that says these samples."""
+    """A run of three puzzles by an MLLM with these samples."""
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     config = RunConfig(
         "blink",
@@ -49,7 +49,7 @@ async def test_a_solver_whose_replies_did_not_vote_has_no_questions(
     result = await comparison(tmp_path, fakes, monkeypatch, SAID)
     (solver,) = result.solvers
     assert voted_questions(replace(solver, folder=None)) == ()
-    # A solver that asks several times of its own accord: its reply need not be the vote's.
+    # A solver that asks several times by itself: its reply need not be the vote's.
     assert voted_questions(replace(solver, recorded="arbiter")) == ()
 
 

@@ -1,4 +1,4 @@
-"""Lanes: how requests become batches, and that a full batch waits behind the one that runs."""
+"""Lanes: how requests become batches, and that a full batch waits for the running one."""
 
 import asyncio
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from hybrid.serving.batching import MAX_OVERTAKEN, Lane
 
 
 class Doubling:
-    """Gives twice each number, keeps its batches; 13 is an error of its own, 14 one of the whole batch."""
+    """Doubles each number and records its batches; 13 is an error of that request, 14 one of the whole batch."""
 
     def __init__(self) -> None:
         self.batches: list[list[int]] = []
@@ -32,18 +32,18 @@ PATIENCE_S = 600.0
 
 
 async def return_number(number: int) -> int:
-    """A number that is there at once."""
+    """A number that is available immediately."""
     return number
 
 
 async def when(gate: asyncio.Event, number: int) -> int:
-    """A number that is made when the event is set."""
+    """A number that is computed when the event is set."""
     await gate.wait()
     return number
 
 
 async def let_others_run() -> None:
-    """Give everything that needs no time the time that it needs."""
+    """Let all work finish that needs no time."""
     for _ in range(50):
         await asyncio.sleep(0)
 
@@ -79,7 +79,7 @@ async def test_nobody_waits_for_a_run_that_loses_a_result_or_is_cancelled() -> N
 
 
 def tens(number: int) -> int:
-    """The form of a number: its tens."""
+    """The group of a number: its tens."""
     return number // 10
 
 
@@ -102,7 +102,7 @@ def test_a_batch_holds_one_form_in_the_order_of_arrival_and_everybody_is_answere
     for current in set(map(form, numbers)):
         values = [number for number in numbers if form(number) == current]
         assert [number for batch in batches for number in batch if form(number) == current] == values
-        # Whatever comes at once fills as few batches as it can.
+        # Requests that arrive together fill as few batches as possible.
         assert sum(form(batch[0]) == current for batch in batches) == -(-len(values) // size)
 
 
@@ -118,5 +118,5 @@ async def test_a_rare_form_is_overtaken_by_a_bounded_number_of_batches() -> None
     await let_others_run()
     run.open.set()
     await asyncio.gather(*tasks)
-    # One of those that went before it had gone when it came.
+    # One of the earlier requests had left when it arrived.
     assert run.batches.index([99]) == 1 + MAX_OVERTAKEN

@@ -1,4 +1,4 @@
-"""The cache as a whole: size and pruning, and files in it that must not be believed."""
+"""The cache as a whole: size and pruning, and files in it that cannot be trusted."""
 
 import json
 from pathlib import Path
@@ -32,7 +32,7 @@ def filled(root: Path, count: int = 3) -> FindingCache:
 
 
 def finding_bytes(sha256: str = KEY, **changes: Any) -> bytes:
-    """The file of a finding that shows one picture, changed where wanted."""
+    """Return the file of an output that shows one picture, with the given changes."""
     image = {"sha256": sha256, "width": 5, "height": 4, "media_type": "image/png"}
     ref = {"name": "", "image": image, "parent": "0", "box": None, "scale": 1.0}
     ref |= {key: changes.pop(key) for key in list(changes) if key in ref}
@@ -108,7 +108,7 @@ async def test_a_damaged_picture_of_a_tool_is_made_again_and_said_once(
     err = capsys.readouterr().err
     assert err.count("is not the picture that a tool made") == 1
     assert str(paths[0]) in err
-    # As it was written again, it is read from now on.
+    # It is written again, so it is read from now on.
     assert [await service.call(tool, args, refs) for args in calls] == values
     assert service.computed == computed + 2
 

@@ -1,4 +1,4 @@
-"""Tools from outside of the tree, imported in a worker process alone: whatever one does there, it costs itself."""
+"""Tools outside of the project, imported only in a worker process: a failing tool costs only itself."""
 
 import importlib
 import sys
@@ -114,7 +114,7 @@ ctypes.string_at(0)
 
 @pytest.fixture
 def outside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A folder of the user's with one tool."""
+    """A user's folder with one tool."""
     monkeypatch.delenv(PATH.variable, raising=False)
     items = list(tools.__path__)
     folder = tmp_path / "outside"
@@ -143,7 +143,7 @@ def test_an_import_that_goes_wrong_is_named_and_the_others_are_described(
     outside: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def judged(worker: Worker, options: ServiceOptions, passed_s: float, now: float) -> WorkerEnd | None:
-        """A process that hangs is late, and one that holds the interpreter silent, as soon as it has begun."""
+        """Treat a process that hangs as late, and one that holds the interpreter as silent, immediately."""
         values = {job.start.tool for job in worker.jobs.values()}
         return judge(worker, options, passed_s + 60.0 * ("holds" in values), now + 60.0 * ("hangs" in values))
 
@@ -218,7 +218,7 @@ async def test_what_a_described_tool_needs_is_said_by_its_worker(outside: Path, 
             runner.close()
         assert not {"tools.needy", "tools.sound"} & set(sys.modules), "nothing was imported here"
     assert [item.text for item in values] == ["plain 5, plain 5"] * 2
-    # Of each of two images the marks and the other tool's finding, and one finding of its own.
+    # For each of two images the marks and the other tool's output, and one output of its own.
     assert runner.computed == 2 + 2 + 1
 
 

@@ -1,4 +1,4 @@
-"""Several devices, played by copies on the CPU that count: who computes, and where a tool goes when memory is short."""
+"""Several devices, simulated by counting copies on the CPU: who computes, and where a tool goes if memory is short."""
 
 import asyncio
 import threading
@@ -24,7 +24,7 @@ PATIENCE_S = 600.0
 
 
 class OutOfMemoryError(RuntimeError):
-    """The error of torch when a GPU is full; known by this name."""
+    """The error of torch when a GPU is full, recognised by this name."""
 
 
 class Number(Args):
@@ -34,7 +34,7 @@ class Number(Args):
 
 
 class Machine:
-    """Devices that hold so many copies and requests at once; a request of 100 and more is as large as two of them."""
+    """Devices that hold a number of copies and requests at once; a request of 100 and more counts as two."""
 
     def __init__(self, **room: int) -> None:
         self.room = {name.replace("_", ":"): places for name, places in room.items()}
@@ -85,7 +85,7 @@ Ask = Callable[[str, Sequence[int]], Awaitable[list[str]]]
 
 @pytest.fixture
 def service_on(tmp_path: Path, fakes: Any) -> Iterator[Callable[..., tuple[CachedTools, Ask]]]:
-    """`service, ask = service_on(machine, devices)`; `await ask("a", numbers)`: where each was computed."""
+    """`service, ask = service_on(machine, devices)`; `await ask("a", numbers)` returns the device of each."""
     results: list[CachedTools] = []
 
     def start(machine: Machine, devices: str, **options: Any) -> tuple[CachedTools, Ask]:

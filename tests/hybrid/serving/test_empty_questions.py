@@ -1,4 +1,4 @@
-"""Questions without an answer in the pictures: every tool abstains, and one that claims something is found out."""
+"""Questions that the pictures do not answer: every tool abstains, and one that makes a claim is detected."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -37,7 +37,7 @@ def test_a_tool_claims_nothing_of_pictures_that_show_nothing(name: str) -> None:
 
 
 class Guesser:
-    """Names the first of whatever it is asked about."""
+    """Always names the first of the requested things."""
 
     def setup(self, device: str, weights: str | None) -> None:
         """Nothing to load."""

@@ -1,4 +1,4 @@
-"""Pixels that were decoded a short while ago."""
+"""Cache of recently decoded pixels."""
 
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from hybrid.serving.image_memory import DecodedImages
 
 
 class CountingStore(ImageStore):
-    """Counts what is read of it."""
+    """Counts its reads."""
 
     reads = 0
 

@@ -1,4 +1,4 @@
-"""Checks of inputs: every mistake with a picture's colours is found and named; scaling and padding are none."""
+"""Checks of inputs: every mistake with a picture's colours is detected and named; scaling and padding are allowed."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -17,7 +17,7 @@ Change = Callable[[np.ndarray], np.ndarray]
 
 
 def tensor(pixels: Pixels, wants: PictureInput = WANTS) -> np.ndarray:
-    """A picture (H, W, 3) as a network's input (C, H, W)."""
+    """Return a picture (H, W, 3) as a network's input (C, H, W)."""
     values = pixels.astype(np.float64) / 255 @ np.asarray(wants.weights).T + np.asarray(wants.offsets)
     return values.transpose(2, 0, 1)
 
@@ -57,7 +57,7 @@ def test_every_mistake_is_named(wants: PictureInput, change: Change, message: st
 
 
 def mean() -> Any:
-    """A network whose picture may enter below it, in a dictionary, or as patches in a row."""
+    """A network whose picture may enter at a lower module, in a dictionary, or as patches in a row."""
     from torch import nn
 
     class Mean(nn.Module):
@@ -72,7 +72,7 @@ def mean() -> Any:
 
 
 class Backend:
-    """A backend around one network: `change` is what it does to a picture, `way` how it hands it over."""
+    """A backend around one network: `change` is applied to the picture, `way` is how it is passed on."""
 
     def __init__(self, change: Change, way: Callable[[Any, Any], Any], wants: Any = lambda: WANTS) -> None:
         self.module, self.change, self.way = mean(), change, way
@@ -98,7 +98,7 @@ def tool(*checks: KnownAnswer, probe: Callable[[Pixels], CheckCase] | None = Non
 
 
 def patches(values: Any) -> Any:
-    """(1, 3, h, w) as 16 px patches in a row, channels last."""
+    """Return (1, 3, h, w) as 16 px patches in a row, channels last."""
     cut = values[..., : values.shape[-2] // 16 * 16, : values.shape[-1] // 16 * 16]
     folded = cut.unfold(2, 16, 16).unfold(3, 16, 16)
     return folded.permute(0, 2, 3, 4, 5, 1).reshape(1, -1, 768)
@@ -143,7 +143,7 @@ def torch_is_full() -> None:
 
 
 class OutOfMemoryError(RuntimeError):
-    """The error that torch raises when a GPU is full; known by this name."""
+    """The error that torch raises when a GPU is full, recognised by this name."""
 
 
 def test_the_tools_own_probe_is_asked_and_else_its_known_answers_in_turn() -> None:

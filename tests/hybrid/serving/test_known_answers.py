@@ -1,4 +1,4 @@
-"""Known answers at loading time: new weights are checked once, wrong ones are refused by the name of the check."""
+"""Known answers at loading time: new weights are checked once, wrong ones are refused with the name of the check."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -17,7 +17,7 @@ from hybrid.tool import Args, BackendCard, Card, CheckCase, CheckSeries, Evidenc
 
 
 class Brightness:
-    """A backend that says whether an image is bright, upside down where its weights say so."""
+    """A backend that says whether an image is bright, and the opposite if its weights say so."""
 
     def __init__(self) -> None:
         self.flipped = False
@@ -73,7 +73,7 @@ def test_a_flipped_sign_is_refused_by_name_every_time_and_unless_unchecked(tmp_p
 
 
 class Raises:
-    """A backend that raises what it is given."""
+    """A backend that raises the given error."""
 
     def __init__(self, error: Exception) -> None:
         self.error = error
@@ -86,7 +86,7 @@ class Raises:
 
 
 class OutOfMemoryError(RuntimeError):
-    """The error of torch when a GPU is full; known by this name."""
+    """The error of torch when a GPU is full, recognised by this name."""
 
 
 def test_what_a_network_makes_of_an_easy_image_is_the_result() -> None:

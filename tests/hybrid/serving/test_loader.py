@@ -1,4 +1,4 @@
-"""Loaded backends: the memory budget, a GPU that is full, and two hundred requests at once."""
+"""Loaded backends: the memory budget, a GPU that is full, and two hundred simultaneous requests."""
 
 import asyncio
 import os
@@ -24,7 +24,7 @@ from hybrid.tool import Evidence, Request
 
 
 class OutOfMemoryError(RuntimeError):
-    """The error of torch when a GPU is full; known by this name."""
+    """The error of torch when a GPU is full, recognised by this name."""
 
 
 def weights(folder: Path, size: int) -> str:
@@ -47,7 +47,7 @@ def test_what_was_used_longest_ago_is_evicted(fakes: Any, tmp_path: Path) -> Non
 
 
 class Lacking:
-    """A backend that imports what is not installed."""
+    """A backend that imports a package that is not installed."""
 
     def __init__(self, package: str) -> None:
         self.package = package
@@ -67,14 +67,14 @@ def test_without_torch_weights_on_disk_are_an_error_and_never_another_backend(fa
     )
     with pytest.raises(WeightsError, match=text):
         loader.load(fakes.counter(Lacking("torch.nn"), kind="learned", weights="w"))
-    # Of other packages the project knows no command: that is a defect of the tool.
+    # For other packages the project has no install command: that is a defect of the tool.
     with pytest.raises(ModuleNotFoundError):
         loader.load(fakes.counter(Lacking("torch_geometric"), kind="learned", weights="w"))
     assert (loader.loaded, loader.notices) == ((), [])
 
 
 class FullGpu:
-    """A backend whose device takes two requests at most on cuda:0, and none of number 9; the CPU takes all."""
+    """A backend whose device takes at most two requests on cuda:0, and not number 9; the CPU takes all."""
 
     def __init__(self) -> None:
         self.device = ""
@@ -99,7 +99,7 @@ async def answers(
     options = ServiceOptions("learned", payload, "cuda:0", coming_s=60.0)
     service = CachedTools(store, FindingCache(None, store), options)
     refs = fakes.refs(store, 1)
-    # Calls made while the code is hashed and the weights load would come one by one.
+    # Calls made while the code is hashed and the weights load would arrive one by one.
     await service._answering_for(tool)
     results = []
     for request in (numbers, *later):
@@ -146,7 +146,7 @@ asyncio.run(main(Path(sys.argv[1]), int(sys.argv[2])))
 
 
 async def pictures_asked_again(folder: Path, count: int) -> int:
-    """How many of the requests of `FILL` a new service computes."""
+    """Return how many of the requests of `FILL` a new service computes."""
     store = ImageStore(folder / "images")
     service = CachedTools(store, FindingCache(folder / "findings", store), ServiceOptions("classical"))
     tool = load("tools", "crop")
@@ -177,7 +177,7 @@ def test_a_process_killed_amid_two_hundred_requests_leaves_a_cache_that_is_gone_
 
 
 class Loading:
-    """A backend that notes what is loaded when it is set up; one that is `full` does not fit on cuda:0."""
+    """A backend that records what is loaded during its setup; a `full` one does not fit on cuda:0."""
 
     def __init__(self, seen: list[tuple[str, ...]], loader: Loader, *, full: bool = False) -> None:
         self.seen, self.loader, self.full, self.devices = seen, loader, full, list[str]()

@@ -1,4 +1,4 @@
-"""The tool service on `$HYBRID_TEST_DEVICE`: batches, loads, memory that comes back, shortage, and workers that end."""
+"""The tool service on `$HYBRID_TEST_DEVICE`: batches, loads, freed memory, shortage, and workers that end."""
 
 import asyncio
 import gc
@@ -30,12 +30,12 @@ from hybrid.tool import BackendCard, Card, Evidence, Request, Stages, Tool
 from hybrid.tool.args import Args
 from tests.tool_source import tool_source
 
-# One at a time: they look at what the whole device has free.
+# One at a time: they measure the free memory of the whole device.
 pytestmark = [pytest.mark.gpu, pytest.mark.xdist_group("memory of the device")]
 
 FIVE = ("depth_anything_v2_small", "dinov2_base", "siglip2_base", "owlv2_base", "sam2_tiny")
 IN_FLIGHT = 64
-# Within which the memory of a killed worker is free again.
+# Time within which the memory of a killed worker is free again.
 GONE_S = 600.0
 HELD_BYTES = 2 * 2**30
 
@@ -61,8 +61,8 @@ return [Evidence(f"number {one.args.number}", {"count": int(x)}, 0.5) for one, x
 
 @pytest.fixture
 def serving(store: ImageStore) -> Iterator[Callable[..., CachedTools]]:
-    """`serving(weights, device, **options)`: a service that keeps nothing."""
-    # One with a process of its own is held until it is closed: the process would outlive it.
+    """`serving(weights, device, **options)`: a service that stores nothing."""
+    # A tool with a separate process is held until it is closed, because the process would outlive it.
     built, with_process = weakref.WeakSet[CachedTools](), list[CachedTools]()
 
     def start(weights: dict[str, str], device: str, **options: Any) -> CachedTools:
@@ -87,7 +87,7 @@ def five(tmp_path: Path) -> dict[str, str]:
 
 
 def with_load_count(name: str, loads: Counter[str]) -> Tool:
-    """A tool whose learned backend counts how often one is made."""
+    """A tool whose learned backend counts its instances."""
     tool: Tool = load("tools", name)
 
     def making(card: BackendCard) -> BackendCard:
@@ -101,7 +101,7 @@ def with_load_count(name: str, loads: Counter[str]) -> Tool:
 
 
 async def many(service: CachedTools, loads: Counter[str], count: int = IN_FLIGHT, seed: int = 0) -> list[Any]:
-    """Calls of all five tools at once."""
+    """Return calls of all five tools."""
     calls = []
     for place, name in enumerate(FIVE):
         tool = with_load_count(NETWORKS[name].tool, loads)
@@ -112,13 +112,13 @@ async def many(service: CachedTools, loads: Counter[str], count: int = IN_FLIGHT
 
 
 def memory_in_use(device: str) -> int:
-    """Bytes that tensors hold on the device; a CPU does not say."""
+    """Return bytes that tensors hold on the device; unknown on a CPU."""
     import torch
 
     gc.collect()
     if not device.startswith("cuda"):
         return 0
-    # What cuBLAS keeps for the next product is no tool's.
+    # Memory that cuBLAS keeps for the next product does not belong to a tool.
     torch._C._cuda_clearCublasWorkspaces()
     return torch.cuda.memory_allocated()
 
@@ -133,7 +133,7 @@ async def test_sixty_four_calls_of_five_tools_fill_batches_and_load_each_once(
     assert [item for item in result if not isinstance(item, Finding)] == []
     assert {entry.backend for entry in result} == {"learned"}
     assert loads == dict.fromkeys(five, 1)
-    # Two pictures a request, and depth's backbone is of another class.
+    # Two pictures per request, and depth's backbone has another class.
     assert sum(passes.sizes) / len(passes.sizes) >= 8, passes.sizes
 
 
@@ -158,7 +158,7 @@ async def test_the_memory_of_a_finished_service_comes_back(
     until = time.monotonic() + GONE_S
     while (memory_in_use(device) > previous or seen[0]() is not None) and time.monotonic() < until:
         await asyncio.sleep(0.05)
-    # Other tests may have let go of theirs meanwhile.
+    # Other tests may have freed theirs meanwhile.
     assert memory_in_use(device) <= previous
     assert seen[0]() is None
 
@@ -181,7 +181,7 @@ async def test_the_budget_of_weights_holds_and_every_call_is_answered(
 
 
 class Large(Stages[Any, Any, Any]):
-    """Takes memory on the device for each picture of a batch, and gives it back."""
+    """Allocates memory on the device for each picture of a batch, and frees it."""
 
     version = "1"
 
@@ -207,7 +207,7 @@ MADE: list[Large] = []
 
 
 class LargeArgs(Args):
-    """How much a call takes."""
+    """Amount of memory per call."""
 
     megabytes: int = 1
     number: int = 0
@@ -236,7 +236,7 @@ async def test_a_real_shortage_halves_batches_then_moves_the_tool_and_leaks_noth
             assert memory_in_use(card) == previous
         assert max(MADE[-1].sizes) > 4 >= max(MADE[-1].sizes[-10:])
         assert "they are halved" in service.notices[0]
-        # More than the device has for one alone: the CPU answers, and the run goes on.
+        # More than the device has for one alone: the CPU answers, and the run continues.
         assert all(isinstance(value, Finding) for value in await ask(800, 50, 2))
         assert "runs on the CPU from here on" in service.notices[-1]
     finally:
@@ -245,7 +245,7 @@ async def test_a_real_shortage_halves_batches_then_moves_the_tool_and_leaks_noth
 
 @pytest.fixture
 def holding(tmp_path: Path) -> Iterator[Path]:
-    """The weights of a tool that holds memory the first time that it is called, and leaves its process's number."""
+    """Weights of a tool that keeps memory from its first call, and writes its process id."""
     (tmp_path / "tools").mkdir()
     (tmp_path / "tools" / "holding.py").write_text(HOLDING)
     tools.__path__.append(str(tmp_path / "tools"))
@@ -288,7 +288,7 @@ async def test_a_worker_killed_in_a_pass_gives_its_memory_back_and_the_call_is_a
 async def test_a_kernel_assertion_costs_its_own_call_and_no_other(
     device: str, holding: Path, serving: Callable[..., CachedTools], fakes: Any, store: ImageStore
 ) -> None:
-    """On a CPU it is a common error of the tool; on CUDA all that the process does there later would fail."""
+    """On a CPU it is an ordinary error of the tool; on CUDA all later work of the process would fail."""
     (holding / "pid").touch()
     tool, refs = load("tools", "holding"), fakes.refs(store, 1)
     service = serving({"holding": str(holding)}, device, isolated=True, silence_s=120.0)

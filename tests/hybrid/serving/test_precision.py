@@ -1,4 +1,4 @@
-"""The numbers that networks compute in: who decides, what runs under autocast, and what findings and runs say of it."""
+"""The precision of networks: who decides, what runs under autocast, and its record in outputs and runs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MEASURED = ReducedPrecision("bfloat16", 0, 16, 0.01, "score", "package", trained
 
 
 class Scaling(Stages[Any, Any, Any]):
-    """A product in whatever precision is asked for; says in its data which one that was, stage by stage."""
+    """A product in the requested precision; records in its data which one each stage used."""
 
     version = "1"
 
@@ -84,7 +84,7 @@ def tool(fakes: Any, backend: Scaling, **card: Any) -> Tool:
 def test_auto_takes_fewer_bits_on_cuda_where_trained_weights_decide_the_same(
     asked: Any, device: str, measured: tuple[dict[str, Any], ...], expected: str
 ) -> None:
-    """Each of `measured` differs so from `MEASURED`."""
+    """Each of `measured` differs by this much from `MEASURED`."""
     reduced = tuple(replace(MEASURED, **changes) for changes in measured)
     card = BackendCard("learned", "1", Scaling, "", package="package", reduced=reduced)
     assert precision_of(BackendChoice(dtype=asked), card, device) == expected
@@ -94,7 +94,7 @@ def test_auto_takes_fewer_bits_on_cuda_where_trained_weights_decide_the_same(
 
 @pytest.fixture
 def cuda_switches() -> Iterator[None]:
-    """torch's settings for CUDA are left as they were."""
+    """torch's settings for CUDA are unchanged."""
     import torch
 
     values = torch.get_float32_matmul_precision(), torch.backends.cudnn.allow_tf32, torch.get_num_threads()

@@ -1,4 +1,4 @@
-"""Rules of tools from outside, step by step as the worker runs them, and what the run makes of what they do."""
+"""Rules of external tools, step by step as the worker runs them, and how the run handles their results."""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
@@ -17,7 +17,7 @@ PROMPT = Prompt(("Which?",), Kind.CHOICE, ("one", "two"), route="Which")
 
 
 class Context:
-    """A `RuleContext` whose tools say which call it was."""
+    """A `RuleContext` whose tools number their calls."""
 
     def __init__(self, absent: tuple[str, ...] = ()) -> None:
         self.absent, self.calls, self.notes = absent, list[Any](), list[Any]()
@@ -33,7 +33,7 @@ class Context:
 
 
 def described(rule: Rule) -> DescribedRule:
-    """The rule as the run has it: every message crosses as a line, and the worker runs it."""
+    """The rule as the run sees it: every message is a line, and the worker runs the rule."""
 
     async def step(request: RuleRequest) -> RuleResponse:
         (text,) = LineReader().take(line(request))
@@ -76,7 +76,7 @@ def test_a_tool_without_backend_is_told_to_the_rule_and_ends_one_that_does_not_g
 
 
 def make_rule(make: Callable[[Finding], Any]) -> Rule:
-    """A rule whose answer is made of its finding."""
+    """A rule whose answer is made from its tool output."""
 
     async def rule(prompt: Prompt, ctx: Any) -> Any:
         return make(await ctx.tool("mine", [], {}))

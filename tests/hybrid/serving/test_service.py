@@ -1,4 +1,4 @@
-"""The tool service: what is computed, how often and in what company, and that one bad request costs no other."""
+"""The tool service: what is computed, how often and in which batch, and that a bad request costs no other."""
 
 import asyncio
 import subprocess
@@ -31,7 +31,7 @@ PATIENCE_S = 600.0
 def service(tmp_path: Path, store: ImageStore) -> Iterator[Make]:
     """`service(**options)` makes one over the same store and cache as the others.
 
-    One that `keeps` nothing has no files to look into first: what is asked at once arrives at once.
+    A service that `keeps` nothing does not look for files first: simultaneous requests arrive together.
     """
     tools: list[CachedTools] = []
 
@@ -49,7 +49,7 @@ async def calls(
     fakes: Any, service: CachedTools, tool: Tool, numbers: list[int], seed: int = 1
 ) -> list[Finding | BaseException]:
     refs = fakes.refs(service.store, seed)
-    # Calls made while the code is hashed and the weights load would come one by one.
+    # Calls made while the code is hashed and the weights load would arrive one by one.
     await service._answering_for(tool)
     await service.executor.load(tool, Stopwatch(time.monotonic))
     values = (service.call(tool, fakes.NumberArgs(number=number), refs) for number in numbers)
@@ -138,7 +138,7 @@ async def test_what_another_backend_found_in_the_meantime_is_not_kept(
     weights.mkdir()
 
     def taken_away(_: Args) -> None:
-        # As when it is evicted while the tools that it needs are asked, and its weights are gone by then.
+        # As if it were evicted while its required tools are called, so that its weights are gone by then.
         assert pipeline.loader.loaded == ("counter",)
         pipeline.loader._loaded.clear()
         weights.rmdir()

@@ -1,4 +1,4 @@
-"""The hash of a tool's code: what changes it, what does not, and that a finding of other code is never given."""
+"""The hash of a tool's code: what changes it, what does not, and that an output of other code is never returned."""
 
 import json
 import os

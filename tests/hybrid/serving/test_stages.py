@@ -1,4 +1,4 @@
-"""A backend in stages, in the service: what runs where, and that an error costs only the request it belongs to."""
+"""A backend in stages, in the service: where each stage runs, and that an error costs only its request."""
 
 import asyncio
 import threading
@@ -33,7 +33,7 @@ class NumberArgs(Args):
 
 
 class OutOfMemoryError(RuntimeError):
-    """The error of torch when a GPU is full; known by this name."""
+    """The error of torch when a GPU is full, recognised by this name."""
 
 
 class Activation:
@@ -41,7 +41,7 @@ class Activation:
 
 
 class Staged(Stages[NumberArgs, int, int]):
-    """Doubles a number in three stages and notes, in what its copies share, where each ran; some numbers fail in one.
+    """Doubles a number in three stages and records, shared by its copies, where each ran; some numbers fail in one.
 
     13 cannot be prepared, 12 is refused, 14 and a batch with it not computed, 15 not finished, 16 has no confidence, 17
     finds no number; 9 and 900 to 999 do not fit a device that is no CPU.
@@ -99,9 +99,9 @@ Make = Callable[..., tuple[CachedTools, Callable[[Sequence[int]], Awaitable[list
 
 @pytest.fixture
 def make(tmp_path: Path, fakes: Any) -> Iterator[Make]:
-    """`service, ask = make(backend)`; `await ask(numbers)`: the findings or errors, all asked at once.
+    """`service, ask = make(backend)`; `await ask(numbers)` returns the outputs or errors of simultaneous requests.
 
-    A service that `keeps` nothing has no files to look into first: what is asked at once arrives at once.
+    A service that `keeps` nothing does not look for files first: simultaneous requests arrive together.
     """
     tools: list[CachedTools] = []
     (tmp_path / "weights").mkdir()
@@ -119,7 +119,7 @@ def make(tmp_path: Path, fakes: Any) -> Iterator[Make]:
         refs = fakes.refs(store, 1)
 
         async def all_of_them(numbers: Sequence[int]) -> list[Finding | Exception]:
-            # Calls made while the code is hashed and the weights load would come one by one.
+            # Calls made while the code is hashed and the weights load would arrive one by one.
             await service._answering_for(tool)
             values = (service.call(tool, NumberArgs(number=number), refs) for number in numbers)
             return list(await asyncio.gather(*values, return_exceptions=True))
@@ -133,7 +133,7 @@ def make(tmp_path: Path, fakes: Any) -> Iterator[Make]:
 
 @pytest.fixture
 def ask(make: Make) -> Callable[..., Any]:
-    """`await ask(backend, numbers)` of a service of its own."""
+    """`await ask(backend, numbers)` with a new service."""
 
     async def of_its_own(backend: Staged, numbers: Sequence[int], device: str = "cpu") -> list[Finding | Exception]:
         return await make(backend, device)[1](numbers)
@@ -186,7 +186,7 @@ PIXELS = np.zeros((4, 6, 3), np.uint8)
 
 
 class Unsaid(Exception):
-    """An error that cannot be told."""
+    """An error whose message cannot be computed."""
 
     def __str__(self) -> str:
         raise ValueError

@@ -1,7 +1,7 @@
-"""Tools in a worker process: whatever one of them does, it costs its own request and nothing else.
+"""Tools in a worker process: whatever a tool does, it costs only its own request.
 
-The tools are files that the tests write next to those of `tools/`; every fault is a real one. Where the start of a
-process is looked at it is the program's own (`started_workers`).
+The tools are files that the tests write next to those of `tools/`; every fault is a real one. Tests of the start of a
+process use the program's own (`started_workers`).
 """
 
 import asyncio
@@ -135,7 +135,7 @@ def make(tmp_path: Path, store: ImageStore) -> Iterator[Make]:
 
     def runner(*, keeps: bool = False, **options: Any) -> CachedTools:
         cache = FindingCache(tmp_path / "findings" if keeps else None, store)
-        # What is not to happen in a test takes longer than any machine needs for what is.
+        # Events that must not happen in a test take longer than any machine needs for those that must.
         selected = ServiceOptions("classical", **{"threads": 2, "silence_s": 60.0, **options}, isolated=True)
         results.append(CachedTools(store, cache, selected))
         return results[-1]
@@ -147,7 +147,7 @@ def make(tmp_path: Path, store: ImageStore) -> Iterator[Make]:
 
 @pytest.fixture
 def ask(fakes: Any, store: ImageStore) -> Callable[..., Any]:
-    """`await ask(runner, [{"fault": "sleep"}, ...])`: the findings or errors, all asked at once."""
+    """`await ask(runner, [{"fault": "sleep"}, ...])`: the outputs or errors of simultaneous requests."""
 
     async def all_of_them(
         runner: Any, rows: Sequence[dict[str, Any]], name: str = "faulty"
@@ -163,7 +163,7 @@ def ask(fakes: Any, store: ImageStore) -> Callable[..., Any]:
 
 @pytest.fixture
 def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The time of a tool that sleeps is up as soon as nothing else runs in its worker."""
+    """The time of a sleeping tool is up as soon as nothing else runs in its worker."""
 
     def judged(worker: Worker, options: ServiceOptions, passed_s: float, now: float) -> WorkerEnd | None:
         sleeping = [
@@ -219,7 +219,7 @@ async def test_what_the_cache_has_needs_no_worker(
     crop, depth, refs = load("tools", "crop"), load("tools", "depth"), fakes.refs(store, 5)
 
     async def every_finding(runner: Any) -> list[Finding]:
-        # One that needs another tool, which is asked too, and one that is asked nothing else.
+        # A tool that needs another tool, which is called too, and one that is called alone.
         box = {"x0": 2, "y0": 3.5, "x1": 20, "y1": 17}
         return [
             await runner.call(depth, depth.parse({}), refs),
@@ -244,7 +244,7 @@ async def test_a_worker_that_was_started_before_the_first_call_answers_it(
     runner.warm()
     for _ in range(3):
         await asyncio.sleep(0)
-    # It is started by now, and a second one cannot be.
+    # It has started by now, and a second one cannot start.
     monkeypatch.setattr(sys, "executable", "/nowhere/python")
     runner.warm()
     assert texts(await ask(runner, numbers(1))) == ["number 1"]
@@ -266,7 +266,7 @@ async def test_errors_arrive_as_what_they_are_and_prints_do_not_reach_stdout(
         "number 0",
     ]
     assert runner.computed == 1
-    # What was found stays found, by the same process and by others.
+    # Cached outputs remain, for the same process and for others.
     assert texts(await ask(runner, [{"fault": "print"}])) == ["number 0"]
     assert runner.computed == 1
     out, err = capfd.readouterr()
@@ -304,7 +304,7 @@ async def test_one_that_holds_the_interpreter_is_killed(make: Make, ask: Any) ->
 @pytest.mark.system
 @pytest.mark.parametrize("fault", ["closes", "reuses"])
 async def test_one_that_closes_descriptors_costs_its_call_and_no_silence(make: Make, ask: Any, fault: str) -> None:
-    """Its worker would else be silent until the limit, which here is longer than the test may take."""
+    """Otherwise its worker would be silent until the limit, which here is longer than the test may take."""
     runner = make(silence_s=3600.0, timeout_s=3600.0)
     async with asyncio.timeout(300):
         assert texts(await ask(runner, [{"fault": fault}])) == [
@@ -360,7 +360,7 @@ async def test_weights_that_never_load_cost_their_tool_alone_and_only_once(
     runner = make(load_s=1.5)
     rows: list[tuple[str, ...]] = []
     monkeypatch.setattr(supervisor, "TOLD_S", 0.0)
-    # Sooner than any process starts, so that its start is seen.
+    # Sooner than any process starts, so that its start is observed.
     monkeypatch.setattr(supervisor, "TICK_S", 0.005)
     with loading_shown_by(lambda what: rows.append(tuple(what))):
         missing, others = await asyncio.gather(ask(runner, [{}, {}], "hanging"), ask(runner, numbers(1, 2)))
@@ -549,7 +549,7 @@ def test_a_worker_ends_with_the_run(folder: Path, tmp_path: Path, fault: str) ->
         assert run.stdout is not None
         worker = int(run.stdout.readline())
         result = os.pidfd_open(worker)
-        # An interrupt from the terminal is the run's to answer.
+        # An interrupt from the terminal is for the run to handle.
         os.kill(worker, signal.SIGINT)
         run.kill()
     try:
@@ -559,7 +559,7 @@ def test_a_worker_ends_with_the_run(folder: Path, tmp_path: Path, fault: str) ->
 
 
 def _over(process: int) -> bool:
-    """Whether a process ends within a minute."""
+    """Return whether a process ends within a minute."""
     import select
 
     return bool(select.select([process], [], [], 60)[0])

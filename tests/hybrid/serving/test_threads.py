@@ -1,4 +1,4 @@
-"""The memory of a worker process: what threads free is what threads take."""
+"""The memory of a worker process: threads reuse the memory that other threads freed."""
 
 import platform
 import subprocess
@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-# Pictures' arrays, made and freed by threads; the first word says whether glibc is told to keep what they free.
+# Arrays of pictures, allocated and freed by threads; the first word decides whether glibc is told to keep freed memory.
 PICTURES = """
 import resource, sys, threading
 import numpy as np

@@ -1,4 +1,4 @@
-"""An agent made elsewhere as a solver: what it is sent, and the steps that its messages become."""
+"""An agent made elsewhere as a solver: its input, and the steps made from its messages."""
 
 import asyncio
 from collections.abc import Callable
@@ -35,13 +35,13 @@ LANGCHAIN = [
     {"type": "tool", "tool_call_id": "1", "content": "A is nearer.", "artifact": FINDING},
     AIMessage("(A)"),
 ]
-# As `ChatMessageAssistant.model_dump()` and its like of inspect_ai write them.
+# As `ChatMessageAssistant.model_dump()` and similar methods of inspect_ai write them.
 INSPECT = stored(__file__, "INSPECT")
 
 
 @pytest.fixture
 def prompt(fakes: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Prompt:
-    """A question with one picture, in a store of its own."""
+    """A question with one picture, in its own store."""
     monkeypatch.setenv("HYBRID_HOME", str(tmp_path / "home"))
     (image,) = fakes.refs(ImageStore(home() / "images"), 1, size=(96, 64))
     return Prompt(("Which point is nearer?", image), Kind.CHOICE, ("A", "B"))
@@ -80,12 +80,12 @@ def test_messages_of_every_form_become_the_same_steps(messages: list[Any], promp
 @pytest.mark.parametrize(*cases(__file__, "test_a_result_that_is_an_error_is_a_fault"), ids=["langchain", "inspect"])
 def test_a_result_that_is_an_error_is_a_fault(result: dict[str, Any], prompt: Prompt, fakes: Any) -> None:
     reply, ctx = ask_agent(lambda _: [LANGCHAIN[1], result], prompt, fakes)
-    # Words before a result are no answer.
+    # Text before a result is not an answer.
     assert (reply.text, reply.outcome) == ("", Outcome.UNPARSED)
     first, second = steps(ctx, "tool")
     assert (first.name, first.text, first.fault) == ("depth", "no", Fault.TOOL_ERROR)
     assert "data" not in first.data
-    # A call whose result the messages do not have was made all the same.
+    # A call whose result is missing from the messages was still made.
     assert (second.name, second.text, second.fault) == ("web", "", None)
     assert ctx.meter.used.tool_faults == 1
 
@@ -116,7 +116,7 @@ def test_the_seconds_of_a_question_end_an_agent(prompt: Prompt, fakes: Any) -> N
 
 
 class Looks(BaseChatModel):
-    """Calls the depth tool on the first image, then answers with what it said."""
+    """Calls the depth tool on the first image, then answers with its output."""
 
     @property
     def _llm_type(self) -> str:
@@ -154,7 +154,7 @@ def test_our_tools_in_an_agent_know_the_images_of_its_question(way: str, prompt:
 def test_tokens_are_read_in_every_form(
     counts: dict[str, Any], read: int, written: int, cached: int, reasoned: int, prompt: Prompt, fakes: Any
 ) -> None:
-    # Those beside the messages are of all calls.
+    # Those next to the messages are of all calls.
     for returned in (
         {"messages": LANGCHAIN, "usage": counts},
         [{"role": "assistant", "content": "A", "usage": counts}],

@@ -1,4 +1,4 @@
-"""Log-odds of an answer: what is known of its giver, what that says of it, and what holds for any numbers."""
+"""Log-odds of an answer: facts about its source, what they imply, and what holds for all numbers."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Budgets of a run: exact counts, whatever is under way at once."""
+"""Budgets of a run: exact counts, however many requests are in flight."""
 
 import asyncio
 
@@ -15,7 +15,7 @@ ONE = Usage(model_calls=1, input_tokens=7, output_tokens=3, cost_usd=0.5)
 
 
 async def crowd(meter: RunMeter, calls: int, fails: frozenset[int] = frozenset()) -> list[str]:
-    """So many calls at once, each with a pause between its begin and its end; what became of each."""
+    """Run this many calls at once, each with a pause inside; return the outcome of each."""
 
     async def one(number: int) -> str:
         try:

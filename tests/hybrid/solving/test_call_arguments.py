@@ -1,4 +1,4 @@
-"""Arguments of calls as MLLMs write them, in the form that the tools have."""
+"""Arguments of calls as MLLMs write them, converted to the form of the tools."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Captions: made once, by the first that needs one, kept on disk, and blind to the question."""
+"""Captions: made once, by the first ask that needs one, saved on disk, and independent of the question."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -42,7 +42,7 @@ async def test_where_one_fails_the_next_one_asks() -> None:
     await book.give_up(image(1))
     assert await third is None
     await book.give_up(image(1))
-    # No caption is in the making now: the next ask makes it.
+    # No caption is being made now: the next ask makes it.
     assert await book.take(image(1)) is None
 
 
@@ -60,7 +60,7 @@ async def test_a_turn_that_comes_as_it_is_cancelled_goes_to_the_next() -> None:
 
 @dataclass
 class Opened:
-    """The captions of a run, as a command that goes on has them."""
+    """The captions of a run, as a resumed command has them."""
 
     path: Path
     captioner: str = SHA
@@ -98,7 +98,7 @@ async def test_many_at_once_are_all_written_as_whole_lines(tmp_path: Path) -> No
     await asyncio.gather(*(book.keep(image(number), f"picture {number}") for number in numbers))
     opened_file.close()
     assert on_disk(path) == {image(number).sha256: f"picture {number}" for number in numbers}
-    # After the end nothing is written: its place may be another file's.
+    # Nothing is written after the end: the descriptor may belong to another file.
     with pytest.raises(OSError, match="Bad file descriptor"):
         await book.keep(image(99), "too late")
     assert image(99).sha256 not in on_disk(path)
@@ -139,7 +139,7 @@ Ask = Callable[..., Awaitable[Reply]]
 
 @pytest.fixture
 def ask(service: CachedTools, fakes: Any) -> Ask:
-    """One ask of the pure MLLM on captions; `number` is of the question, all of which show the same two images."""
+    """One ask of the MLLM alone on captions; `number` is of the question, all of which show the same two images."""
     refs = fakes.refs(service.store, 1, 2)
 
     async def one(number: int = 1, **changes: Any) -> Reply:
@@ -170,7 +170,7 @@ async def test_an_outage_of_the_captioner_costs_the_question(ask: Ask, fakes: An
     shared: dict[str, Any] = {"captions": RunCaptions(), "model": fakes.QueueModel(["Answer: (A)"])}
     with pytest.raises(Outage):
         await ask(captioner=fakes.QueueModel([Outage("away")]), **shared)
-    # What was described before is kept, and the rest is asked for again.
+    # Existing descriptions are kept, and the rest are requested again.
     assert (await ask(captioner=fakes.QueueModel(["a cat", "a dog"]), **shared)).outcome is Outcome.ANSWERED
 
 

@@ -1,4 +1,4 @@
-"""Supplied texts: read with the place of every error, shown to MLLMs in one place, and to no other solver."""
+"""Supplied texts: read with the position of every error, shown to MLLMs in one place, and to no other solver."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""Controls: what tools return instead of their findings, and that the cache never learns of it."""
+"""Controls: what tools return instead of their outputs, and that the cache never stores it."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -65,7 +65,7 @@ async def test_each_image_stands_for_the_partners_image_in_its_place(service: Ca
 
 
 def group(*specs: tuple[str, str, int, str]) -> list[Question]:
-    """Questions whose images say whose they are: their sha256 is the id in hex."""
+    """Questions whose images identify them: their sha256 is the id in hex."""
     return [
         Question(
             identity,
@@ -81,7 +81,7 @@ def group(*specs: tuple[str, str, int, str]) -> list[Question]:
 
 
 def owners(results: Mapping[str, tuple[StoredImage, ...]]) -> dict[str, str]:
-    """For each question the one whose images it is given."""
+    """Return for each question the one whose images it receives."""
     return {identity: bytes.fromhex(images[0].sha256).lstrip(b"\0").decode() for identity, images in results.items()}
 
 

@@ -1,4 +1,4 @@
-"""Coordinates in the frames that models speak: each is taken to pixels of the original."""
+"""Coordinates in the frames of models: each is converted to pixels of the original."""
 
 import re
 from typing import Any
@@ -25,7 +25,7 @@ def image_registry(*sizes: tuple[int, int]) -> ImageRegistry:
 
 
 def to_frame(frame: CoordinateSystem, x: float, y: float, size: tuple[int, int]) -> tuple[float, float]:
-    """A point of the original as a model of that frame writes it: the inverse of what is tested."""
+    """Return a point of the original as a model of that frame writes it: the inverse of the tested function."""
     width, height = size
     match frame.name.removesuffix("_yx"):
         case "fractions":
@@ -46,7 +46,7 @@ def test_every_frame_comes_back_to_the_point(name: str, size: tuple[int, int], x
 
 @given(SIZES, SHARES, SHARES, st.integers(20_000, 2_000_000))
 def test_pixels_of_a_downscaled_copy_are_scaled_up(size: tuple[int, int], x: float, y: float, sent: int) -> None:
-    """Within what rounding the copy's sides to whole pixels costs: less than one of its pixels."""
+    """Within the error of rounding the copy's sides to whole pixels: less than one of its pixels."""
     frame, point = CoordinateSystem("pixels", sent), (x * size[0], y * size[1])
     copy = fit(*size, sent)
     assume(min(copy) > 1)

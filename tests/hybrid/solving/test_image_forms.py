@@ -1,4 +1,4 @@
-"""A prompt's images as the model is shown them: as they are, on one sheet, described, or not at all."""
+"""A prompt's images as the model sees them: as they are, on one sheet, described, or not at all."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ def prompt(store: ImageStore, fakes: Any) -> Prompt:
 
 
 def released(pictures: list[Any], margin: int = 10) -> Any:
-    """The sheet of BLINK's released code (`eval/test_benchmark.py`), written anew: black, pasted at the middle."""
+    """Return the sheet of BLINK's released code (`eval/test_benchmark.py`), rewritten: black, pasted at the middle."""
     sheet = Image.new(
         "RGB", (sum(p.shape[1] for p in pictures) + margin * (len(pictures) - 1), max(map(len, pictures)))
     )

@@ -1,4 +1,4 @@
-"""The line that names the images of a prompt with their sizes, and who gets it."""
+"""The line that names the images of a prompt with their sizes, and who receives it."""
 
 import pytest
 from hypothesis import given
@@ -15,7 +15,7 @@ def stored(width: int, height: int) -> StoredImage:
 
 
 def pair(width: int, height: int) -> tuple[ImageRef, ImageRef, ImageRef]:
-    """A picture that is two side by side, and its halves as tools are given them."""
+    """Return a picture made of two side by side, and its halves as tools receive them."""
     full = stored(width, height)
     left_text, right = (half_box(full, half) for half in (0, 1))
     return (

@@ -15,7 +15,7 @@ from hybrid.solving.paraphrase import UNCHANGED, paraphrased
 from hybrid.tool import Evidence, Request
 
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
-# Capital letters alone are labels of points, boxes and choices; what stands in quotes is a name.
+# Single capital letters label points, boxes and choices; quoted text is a name.
 LABEL = re.compile(r"(?<![\w'])[A-Z](?![\w'])|REF|'[^']*'")
 TOOLS = sorted(names("tools"))
 # The weight-free backend of the others needs a library or answers nothing without another tool.
@@ -27,7 +27,7 @@ def finding_of(evidence: Evidence) -> Finding:
 
 
 def answers_of(name: str) -> list[tuple[Finding, dict[str, Any]]]:
-    """Known answers of a tool's weight-free backend, and what it says of noise."""
+    """Known answers of a tool's weight-free backend, and its output for noise."""
     tool = load("tools", name)
     card = tool.backend("classical")
     if card is None:
@@ -69,7 +69,7 @@ def test_known_answers_carry_the_same_numbers_and_names(name: str) -> None:
         assert other.text != finding.text
         assert tokens(other.text) == tokens(finding.text)
         assert (other.data, other.confidence, other.images) == (finding.data, finding.confidence, finding.images)
-        # The marks of coordinates lie on the same numbers.
+        # The marks of coordinates are at the same numbers.
         first, second = ([of.text[p.start : p.end] for p in of.places] for of in (finding, other))
         assert sorted(first) == sorted(second)
         assert [(place.axis, place.image) for place in other.places] == [(p.axis, p.image) for p in finding.places]
@@ -91,7 +91,7 @@ def test_names_stay_as_they_are() -> None:
     assert (
         wanted("'is nearest' is nearest", wording, data={"t": [{"text": "is nearest"}]}).text.count("is nearest") == 2
     )
-    # A word that only begins or ends with a phrase is another one.
+    # A word that only begins or ends with a phrase is another word.
     assert wanted("This is nearest.", (("is nearest", "x"),)).text == "This x."
     assert wanted("axis nearest", (("is nearest", "x"),)).text == "axis nearest"
     assert wanted("unsure, unsureness", (("unsure", "uncertain"),)).text == "uncertain, unsureness"
@@ -120,7 +120,7 @@ def test_a_tool_without_a_second_wording_says_the_same() -> None:
 def test_an_output_that_keeps_its_words_is_marked() -> None:
     wording = (("is red", "looks red"),)
     assert wanted("It is red.", wording).version == "1"
-    # It repeats its sentence, holds no phrase, has no second wording; without a text there are no words.
+    # It repeats its sentence, contains no phrase, has no second wording; without a text there are no words.
     assert wanted("It is red.", wording, data={"sentence": "It is red."}).version == f"{UNCHANGED}1"
     assert wanted("It is blue.", wording).version == f"{UNCHANGED}1"
     assert wanted("It is red.", ()).version == f"{UNCHANGED}1"

@@ -1,4 +1,4 @@
-"""A solver reaches no target, no id and no other question from what it is given, whatever tools return."""
+"""From its inputs a solver reaches no target, no id and no other question, whatever tools return."""
 
 import gc
 from collections.abc import Iterator
@@ -45,7 +45,7 @@ def is_function(item: Any) -> bool:
 
 @dataclass
 class Spy(Solver):
-    """Looks around in its kit, calls what it is given, and looks again."""
+    """Inspects its context, calls everything in it, and inspects it again."""
 
     found: list[Any] = field(default_factory=list)
     calls: int = 0
@@ -63,7 +63,7 @@ class Spy(Solver):
 
 @pytest.fixture
 def plan_of(fakes: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """`plan_of(mode)`: three puzzles, a recorded model, and tools that return what the mode says."""
+    """`plan_of(mode)`: three puzzles, a recorded model, and tools that return the output of that mode."""
     monkeypatch.setenv("HYBRID_HOME", str(tmp_path / "home"))
     data = fakes.blink_folder(tmp_path / "data", 3, 0)
     recorded = fakes.recordings(tmp_path / "recorded", fakes.blink_replies(3, 0))

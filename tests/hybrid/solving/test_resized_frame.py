@@ -1,4 +1,4 @@
-"""Numbers that mean a picture as a processor resizes it are the pixels that were meant, in crops of crops too."""
+"""Coordinates in a picture as a processor resizes it become the intended pixels, in crops of crops too."""
 
 import itertools
 from dataclasses import replace

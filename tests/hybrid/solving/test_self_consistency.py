@@ -1,4 +1,4 @@
-"""Self-consistency: who wins the vote, what is written down, and how it stays within a run's budgets and identity."""
+"""Self-consistency: who wins the vote, what is recorded, and how it stays within a run's budgets and identity."""
 
 from collections.abc import Sequence
 
@@ -16,7 +16,7 @@ SIDE = Prompt(("Which side?",), Kind.CHOICE, CHOICES, route="none")
 
 
 async def elected(prompt: Prompt, replies: Sequence[str | Exception], samples: int = 0) -> tuple[Vote, list[Step]]:
-    """The vote over queued replies, and the steps."""
+    """Return the vote over queued replies, and the steps."""
     queue, log = list(replies), Log()
 
     async def once() -> Reply:

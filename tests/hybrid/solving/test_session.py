@@ -1,4 +1,4 @@
-"""One ask: budgets, the images that can be reached, what is counted, and how each kind of end is told."""
+"""One ask: budgets, the images that can be reached, counts, and the message for each kind of end."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -27,7 +27,7 @@ Play = Callable[[Prompt, SolverContext], Awaitable[Reply]]
 
 @dataclass
 class Scripted:
-    """A solver that does what a test says."""
+    """A solver whose behaviour a test defines."""
 
     play: Play
     needs_model: bool = True
@@ -163,7 +163,7 @@ async def test_no_time_left_is_a_timeout_of_the_tool(start: Start, prompt: Promp
 
 @dataclass(frozen=True)
 class Counting(ToolCondition):
-    """Lets a tool of the test answer instead of whatever is called."""
+    """Replaces every tool by one of the test."""
 
     tool: Tool | None = None
     number: int = 0

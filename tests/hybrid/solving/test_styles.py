@@ -1,4 +1,4 @@
-"""Styles: models that answer in the form in which they were trained are answered right, whatever the picture's size."""
+"""Styles: models that call tools in the form of their training get correct results for every picture size."""
 
 import json
 import math
@@ -21,7 +21,7 @@ from tests.servers import JsonHandler, LocalServer, listening
 from tests.tables import cases, stored
 
 SIZES = ((4032, 3024), (300, 4000), (64, 64))
-# The boxes that a model draws one after the other, as shares of the picture that each is of.
+# The boxes that a model draws in turn, as shares of the picture that each refers to.
 MEANT = ((0.25, 0.5, 0.75, 0.875), (0.125, 0.25, 0.5, 0.625), (0.25, 0.5, 0.75, 0.75))
 DRESSED = ("deepeyes", "mini-o3", "pixel-reasoner", "qwen3-vl")
 MODELS = stored(__file__, "MODELS")
@@ -32,7 +32,7 @@ def tagged(value: Any) -> str:
 
 
 def qwen3(turn: int, size: tuple[int, int]) -> str:
-    """In thousandths of the picture of the user, the second time too; the index is left out then."""
+    """In thousandths of the user's picture, the second time too; the index is then left out."""
     del size
     box = [round(1000 * share) for share in MEANT[turn]]
     args = {"bbox_2d": box, "label": "sign", **({} if turn else {"img_idx": 0})}
@@ -54,7 +54,7 @@ def mini_o3(turn: int, size: tuple[int, int]) -> str:
 
 
 def pixel_reasoner(turn: int, size: tuple[int, int]) -> str:
-    """In fractions, of the picture that came back first the third time."""
+    """In fractions, of the picture that was returned first the third time."""
     del size
     index = [{"target_image": 1}, {}, {"target_image": 2}][turn]
     return tagged({"name": "crop_image_normalized", "arguments": {"bbox_2d": MEANT[turn], **index}})
@@ -70,9 +70,9 @@ TURNS = {"qwen3-vl": 2, "deepeyes": 2, "mini-o3": 3, "pixel-reasoner": 3}
 
 
 class Trained:
-    """A model that zooms so often, in its own words, and answers; it keeps what it was asked.
+    """A model that zooms this often, in its own format, and answers; it records its requests.
 
-    Where its server has a parser, calls come apart from the text.
+    If its server has a parser, calls are separate from the text.
     """
 
     def __init__(self, style: str, size: tuple[int, int], *, parser: bool = False) -> None:
@@ -99,7 +99,7 @@ class Trained:
 
 @pytest.fixture
 def serve() -> Iterator[Callable[[Trained], str]]:
-    """The address of a server for a model."""
+    """Address of a server for a model."""
     stack: list[Any] = []
 
     def start(model: Trained) -> str:
@@ -119,7 +119,7 @@ def serve() -> Iterator[Callable[[Trained], str]]:
 
 
 def data(folder: Path, size: tuple[int, int], count: int) -> Path:
-    """Questions with a picture of a size, as a table."""
+    """Questions with a picture of a given size, as a table."""
     from PIL import Image
 
     folder.mkdir()
@@ -133,7 +133,7 @@ def data(folder: Path, size: tuple[int, int], count: int) -> Path:
 def configured(
     folder: Path, url: str, model: str, size: tuple[int, int] = (64, 64), count: int = 1, **options: Any
 ) -> RunConfig:
-    """A run of the controller with crop on questions with a picture of a size."""
+    """Run the controller with crop on questions with a picture of a given size."""
     values = {"tool_style": "auto", "tools": ("crop",), "allow": ("blind",), "out": folder / "run", **options}
     table, server = str(data(folder / "data", size, count)), ModelSettings(base_url=url)
     return RunConfig("questions", ("controller",), f"openai:{model}", model_settings=server, data=table, **values)
@@ -150,7 +150,7 @@ async def exchanges(
 
 
 def crops_run(exchange: Exchange) -> list[tuple[str, list[float]]]:
-    """The image and the box of every crop that ran."""
+    """Return the image and the box of every crop that ran."""
     steps: list[Any] = [step for step in exchange.reply.steps if step.kind == "tool"]
     assert {step.name for step in steps} == {"crop"}
     return [
@@ -194,7 +194,7 @@ async def test_twenty_of_twenty_are_right_and_tell_what_was_written_and_what_ran
     last = model.asked[-1]
     text = json.dumps(last["messages"])
     if built.begin:
-        # The whole conversation is in the model's own words.
+        # The whole conversation is in the model's own format.
         assert "tools" not in last
         assert last["messages"][0]["content"] == built.system
         assert {message["role"] for message in last["messages"]} == {"system", "user", "assistant"}

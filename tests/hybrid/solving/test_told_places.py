@@ -1,4 +1,4 @@
-"""One scale for model and tools: a box that a finding names and the model crops is that box, in every frame."""
+"""One scale for model and tools: a box in a tool output that the model crops is that box, in every frame."""
 
 import itertools
 import re
@@ -40,7 +40,7 @@ def numbers(text: str) -> list[float]:
 
 
 def copy_box(frame: CoordinateSystem, image: ImageRef, message: str) -> Any:
-    """The box of a text `x A-B, y C-D`, copied into a call."""
+    """Return the box of a text `x A-B, y C-D`, as a call would have it."""
     x0, x1, y0, y1 = numbers(message.replace("-", " "))
     args = {"box": {"x0": x0, "y0": y0, "x1": x1, "y1": y1}}
     return frame.to_pixels(args, ImageRegistry([image]), [image.name])["box"]
@@ -57,7 +57,7 @@ def test_a_box_of_a_finding_comes_back_to_the_pixel(frame: CoordinateSystem, siz
     text = frame.say(*unmarked(span_px(box)), [image])
     assert copy_box(frame, image, text) == {"x0": x0, "y0": y0, "x1": x1, "y1": y1}
     assert text.endswith(" px") is (frame.name == "pixels")
-    # So does the region of a crop, and within the crop a place that lies in it.
+    # So does the region of a crop, and a position inside of the crop.
     scale = data.draw(st.sampled_from((0.5, 1.0, 3.7)))
     crop = ref((max(1, round((x1 - x0) * scale)), max(1, round((y1 - y0) * scale))), "img:1.1", parent="img:1", box=box)
     first, second = re.findall(r"\(([^)]*)\)", origin(crop, image, frame))
@@ -91,7 +91,7 @@ def test_marks_leave_no_trace_and_cost_no_length() -> None:
 async def call_tool(
     frame: CoordinateSystem, store: ImageStore, image: ImageRef, args: dict[str, Any], *tools: Tool
 ) -> Any:
-    """What a solver gets of a tool, crop by default, for arguments that its model wrote; the step of the trace."""
+    """Return what a solver gets from a tool, crop by default, for its model's arguments, and the step of the trace."""
     service = CachedTools(store, FindingCache(None, store), ServiceOptions("classical", threads=1))
     got: list[Any] = []
     name = tools[0].card.name if tools else "crop"
@@ -143,7 +143,7 @@ async def test_a_text_from_outside_says_in_which_pixels_it_speaks(frame: Coordin
 
 
 def test_no_tool_writes_a_coordinate_that_is_not_marked() -> None:
-    """A formatted coordinate or size in a text that a model reads goes through `hybrid.core.coordinates`."""
+    """A formatted coordinate or size in a text for a model goes through `hybrid.core.coordinates`."""
     pattern = re.compile(r"\{[^{}]*\b(?:box|mark|spot|s)\.[xy][01]?:[^}]*\}|\{[^{}()]*\} x \{[^{}()]*\} px")
     tools = Path(__file__).parents[3] / "tools"
     sources = [path for path in tools.rglob("*.py") if path.name != "checks.py"]

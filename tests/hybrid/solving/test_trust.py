@@ -1,4 +1,4 @@
-"""How far a tool is believed: bins, the card as a prior, folds, and files that are none."""
+"""How far a tool is trusted: bins, the card as a prior, folds, and invalid files."""
 
 import json
 from pathlib import Path
@@ -33,7 +33,7 @@ def test_more_confidence_is_never_worth_less(counts: list[tuple[int, int]], one:
 
 
 def measured(**entries: Measurement) -> Trust:
-    """The MLLM's measurements, by route."""
+    """Return the MLLM's measurements, by route."""
     return Trust({(*MODEL, route): item for route, item in entries.items()})
 
 
@@ -42,7 +42,7 @@ def test_a_model_s_accuracy_is_a_beta_posterior_around_what_is_usual(usual: floa
     n = right + wrong
     trust = measured(Jigsaw=Measurement(right, n), Depth=Measurement(1, 90))
     assert trust.model("Jigsaw", usual, None).rate == pytest.approx((right + 8 * usual) / (n + 8))
-    # Neither another route nor a tool tells of it.
+    # Neither another route nor a tool says anything about it.
     assert trust.model("Spatial", usual, None).rate == pytest.approx(usual)
 
 
@@ -156,7 +156,7 @@ PATH = Path("trust.json")
 
 
 def refusal(file: TrustFile, tools: dict[str, Any] | None = None, **changes: Any) -> str | None:
-    """Why a run with this identity and these tools refuses a file; None where it takes it."""
+    """Return why a run with this identity and these tools refuses a file; None if it accepts it."""
     try:
         refuse_other(file, PATH, {**IDENTITY, **changes}, TOOLS if tools is None else tools)
     except UsageError as error:
@@ -177,5 +177,5 @@ def test_a_model_that_is_not_known_yet_is_not_compared() -> None:
 
 
 def test_a_fold_is_the_hash_of_the_unit() -> None:
-    """First 8 bytes of SHA-256, big-endian: a fold never moves between versions."""
+    """First 8 bytes of SHA-256, big-endian: a fold never changes between versions."""
     assert [fold_of(unit, 5) for unit in ("val_Jigsaw_1", "val_Jigsaw_2", "pair-1", "")] == [4, 2, 4, 2]

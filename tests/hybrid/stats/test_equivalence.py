@@ -1,4 +1,4 @@
-"""Two one-sided tests against a second implementation, the interval they equal, and how often they err."""
+"""Two one-sided tests compared with a second implementation, the equivalent interval, and their error rate."""
 
 import numpy as np
 import pytest
@@ -61,7 +61,7 @@ def test_a_difference_of_the_margin_is_called_equal_in_at_most_one_of_twenty(
             for side, other in ((worse, better), (better, worse))
         ]
         errors += equivalence(*sides, abs(truth)).equal
-    # 400 draws of 5 %: more than 33 have a chance of 1 in 250.
+    # 400 draws of 5 %: more than 33 have a probability of 1 in 250.
     assert errors <= 33
 
 

@@ -11,7 +11,7 @@ from hybrid.stats.exact import unconditional
 
 
 def solvers(helped: int, harmed: int, n: int, strata: int = 1) -> tuple[Metric, Metric]:
-    """Two solvers on `n` single questions, of which the second helps the first `helped` ones and harms `harmed`."""
+    """Return two solvers on `n` single questions; the second helps the first `helped` ones and harms `harmed`."""
     first = [0.0] * helped + [1.0] * harmed + [1.0] * (n - helped - harmed)
     second = [1.0] * helped + [0.0] * harmed + [1.0] * (n - helped - harmed)
     return _metric(first, strata), _metric(second, strata)

@@ -1,4 +1,4 @@
-"""Fieller's interval of a ratio: worked by hand, withheld near 0, and how often it holds the truth."""
+"""Fieller's interval of a ratio: computed by hand, withheld near 0, and its coverage."""
 
 import math
 

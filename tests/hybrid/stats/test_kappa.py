@@ -1,4 +1,4 @@
-"""Kappa and shared mistakes against published tables, SciPy, and formulas written down once more."""
+"""Kappa and shared mistakes compared with published tables, SciPy, and the formulas written again."""
 
 import itertools
 import math
@@ -22,7 +22,7 @@ RABBITS: Sequence[Table] = [[[0, 6], [0, 5]], [[3, 0], [3, 6]], [[6, 0], [2, 4]]
 
 
 def labels(table: Table) -> tuple[list[int], list[int]]:
-    """Both raters' labels of a table of counts: rows are the first rater's."""
+    """Return both raters' labels for a table of counts: rows are the first rater's."""
     pairs = [(row, column) for row, counts in enumerate(table) for column, n in enumerate(counts) for _ in range(n)]
     return [row for row, _ in pairs], [column for _, column in pairs]
 
@@ -32,7 +32,7 @@ def alone(values: Sequence[object]) -> list[str]:
 
 
 def fleiss_cohen_everitt(table: Sequence[Sequence[float]]) -> tuple[float, float]:
-    """Kappa and its large-sample standard error as Fleiss, Levin and Paik (2003), section 18.1, print it."""
+    """Return kappa and its large-sample standard error as printed in Fleiss, Levin and Paik (2003), section 18.1."""
     p = np.array(table) / np.sum(table)
     rows, columns = p.sum(axis=1), p.sum(axis=0)
     observed, expected = p.trace(), rows @ columns
@@ -45,7 +45,7 @@ def fleiss_cohen_everitt(table: Sequence[Sequence[float]]) -> tuple[float, float
 
 
 def error_of(table: Table) -> tuple[float, float]:
-    """Kappa and its standard error without our m / (m - 1)."""
+    """Return kappa and its standard error without our m / (m - 1)."""
     a, b = labels(table)
     result = kappa(a, b, alone(a))
     assert result.value is not None
@@ -145,7 +145,7 @@ def test_shared_mistakes_published_exact_test() -> None:
     assert mistakes.both_wrong == 16
     assert round(mistakes.p_value or 0, 5) == 0.03994
     assert mistakes.test == EXACT
-    # The same command without `exact` and `correct`: the sum that our test over clusters divides by its error.
+    # The same command without `exact` and `correct`: our test over clusters divides this sum by its error.
     variance = 0.0
     for table in RABBITS:
         n = int(np.sum(table))

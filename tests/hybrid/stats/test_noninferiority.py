@@ -1,4 +1,4 @@
-"""Non-inferiority: verdicts by hand, the paired score test of Tango (1998), and test and interval as one."""
+"""Non-inferiority: verdicts by hand, the paired score test of Tango (1998), and agreement of test and interval."""
 
 import math
 from collections.abc import Sequence
@@ -23,14 +23,14 @@ def plain(values: Sequence[float]) -> Metric:
 
 
 def solvers(count: int, helped: int, harmed: int, none: int) -> tuple[Metric, Metric]:
-    """Questions that both have right, only the second, only the first, and none."""
+    """Return questions that both have right, only the second, only the first, and neither."""
     a = [1] * count + [0] * helped + [1] * harmed + [0] * none
     b = [1] * count + [1] * helped + [0] * harmed + [0] * none
     return plain(a), plain(b)
 
 
 def tango(helped: int, harmed: int, n: int, difference: float) -> float:
-    """Tango, Statistics in Medicine 17 (1998) 891-908: the score statistic of a true difference."""
+    """Return the score statistic of a true difference: Tango, Statistics in Medicine 17 (1998) 891-908."""
     b = -helped - harmed + (2 * n - helped + harmed) * difference
     c = -harmed * difference * (1 - difference)
     q = (math.sqrt(b * b - 8 * n * c) - b) / (4 * n)

@@ -1,4 +1,4 @@
-"""Planned questions and differences: by the test that compares, for the tasks and clusters that there are."""
+"""Planned questions and differences: by the test of the comparison, for the given tasks and clusters."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ ONE = Design.of((1,))
 
 @pytest.mark.parametrize(
     ("difference", "discordant", "questions"),
-    # Of Connor's formula; the last two are small enough to be drawn, with his 23 and 155 as printed by calculators.
+    # From Connor's formula; the last two are small enough to be drawn, with his 23 and 155 as printed by calculators.
     [(0.05, None, 1254), (0.05, 0.18, 563), (0.4, 0.5, 23), (0.15, 0.45, 155)],
 )
 def test_of_one_task_it_is_connor_s_number(difference: float, discordant: float | None, questions: int) -> None:

@@ -1,4 +1,4 @@
-"""The pooled effect of several models: known cases, a second implementation, and how often its interval holds."""
+"""The pooled effect of several models: known cases, a second implementation, and the coverage of its interval."""
 
 import math
 
@@ -9,7 +9,7 @@ from hybrid.stats import pooled_effect
 
 
 def plain(y: list[float], errors: list[float]) -> tuple[float, float, float]:
-    """Mean, half of the interval and tau^2 by a search over a fine grid and sums in plain Python."""
+    """Return mean, half of the interval and tau^2 by a search over a fine grid and sums in plain Python."""
     from scipy.optimize import brentq
     from scipy.stats import t
 

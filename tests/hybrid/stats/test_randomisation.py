@@ -1,4 +1,4 @@
-"""The randomisation test against a published example, plain enumeration and the test by formula."""
+"""The randomisation test compared with a published example, plain enumeration and the test by formula."""
 
 import itertools
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""The spread of repeated runs against SciPy and plain sums."""
+"""The spread of repeated runs compared with SciPy and plain sums."""
 
 import math
 import statistics

@@ -1,4 +1,4 @@
-"""Intervals and differences against published examples, plain sums and simulation."""
+"""Intervals and differences compared with published examples, plain sums and simulation."""
 
 import itertools
 import math
@@ -28,7 +28,7 @@ def singles(values: Sequence[float], stratum: str = "t", prefix: str = "q") -> l
 
 
 def both(values: Sequence[float], mode: Combine = "ratio") -> Metric:
-    """One cell for each value, all in one stratum."""
+    """Return one cell for each value, all in one stratum."""
     return metric(singles(values), mode)
 
 
@@ -160,7 +160,7 @@ class Sums:
         return self.denominator(stratum) ** 2 / squares
 
     def rests_on(self, stratum: str) -> float:
-        """How many clusters the stratum's variance rests on: each counts by its square."""
+        """Return how many clusters the stratum's variance rests on: each counts by its square."""
         squares = [self.denominator(stratum, c) ** 2 for c in self.clusters(stratum)]
         return sum(squares) ** 2 / sum(square * square for square in squares)
 
@@ -175,7 +175,7 @@ class Sums:
 
     @property
     def questions(self) -> bool:
-        """Every cluster is one question of one stratum, worth 1."""
+        """Return whether every cluster is one question of one stratum, worth 1."""
         places = {(cell.stratum, cell.cluster) for cell in self.cells}
         is_all = all(self.denominator(stratum, cluster) == 1 for stratum, cluster in places)
         return is_all and len(places) == len({cluster for _, cluster in places})
@@ -184,7 +184,7 @@ class Sums:
         return [sum(self.part(s, c) for s in self.strata) for c in sorted({cell.cluster for cell in self.cells})]
 
     def weight_moment(self, stratum: str, power: int) -> float:
-        """The sum of a power of the clusters' weights in the value."""
+        """Return the sum of a power of the clusters' weights in the value."""
         parts = [self.denominator(stratum, c) / self.denominator(stratum) for c in self.clusters(stratum)]
         return self.weight(stratum) ** power * sum(part**power for part in parts)
 
@@ -198,7 +198,7 @@ class Sums:
 
 
 def reference_pooling(a: Sums, b: Sums, slopes: Sequence[float] = (1.0, 1.0)) -> tuple[float, float]:
-    """What the second and third moments gain if each stratum counts one cluster that varies as all strata do."""
+    """Return what the second and third moments gain if each stratum has one more, average cluster."""
     gains = []
     for power in (2, 3):
         strata = []
@@ -221,7 +221,7 @@ def reference_ends(
     freedom: float,
     pooled: tuple[float, float] = (0.0, 0.0),
 ) -> Contrast:
-    """The interval and p value that `contrast` should give, by solving x^2 = t^2 (variance + skew x) on both sides."""
+    """Return interval and p value as `contrast` should give them: solve x^2 = t^2 (variance + skew x) on both sides."""
     second, third, fourth = (sum(share**power for share in shares) for power in (2, 3, 4))
     jump = 2 * (fourth + 0.1 * value**2) / (second + 0.1 * value)
     second, third = second + pooled[0], third + pooled[1]
@@ -238,7 +238,7 @@ def reference_ends(
 
 
 def swapped_p(a: Sums, b: Sums) -> float:
-    """How many of all ways to swap the solvers' questions differ as much: each cluster is one question, worth 1."""
+    """Return how many of all ways to swap the solvers' questions differ as much; each cluster is one question."""
     names = a.clusters()
     stratum_of = {cell.cluster: cell.stratum for cell in a.cells}
     gains = []
@@ -252,7 +252,7 @@ def swapped_p(a: Sums, b: Sums) -> float:
 
 
 def unconditional_p(helped: int, harmed: int, questions: int) -> float:
-    """The greatest probability, over the share of questions that differ, of tables at least as far as that found."""
+    """Return the greatest probability, over the share of questions that differ, of tables at least as extreme."""
     if helped == harmed:
         return 1.0
     far = abs(helped - harmed) / math.sqrt(helped + harmed) - 1e-9
@@ -267,7 +267,7 @@ def unconditional_p(helped: int, harmed: int, questions: int) -> float:
 
 
 def least_p(a: Sums, b: Sums) -> float:
-    """What few single questions hold the p value up to; 0 where a cluster has several rows."""
+    """Return the lower bound of the p value for few single questions; 0 if a cluster has several rows."""
     if not (a.questions and b.questions):
         return 0.0
     gains = [y.numerator - x.numerator for x, y in zip(a.cells, b.cells, strict=True)]
@@ -283,7 +283,7 @@ def _signs(count: int) -> list[tuple[int, ...]]:
 
 @st.composite
 def two_solvers(draw: st.DrawFn, top: float = 1.0) -> tuple[list[Cell], list[Cell]]:
-    """Two solvers on the same clusters, some in several strata or with several cells; the weights may differ."""
+    """Draw two solvers on the same clusters, some in several strata or with several cells; the weights may differ."""
     cells_a, cells_b = [], []
     places = draw(st.lists(st.tuples(st.sampled_from("xyz"), st.integers(0, 7)), min_size=2, max_size=20))
     assume(len({cluster for _, cluster in places}) > 1)
@@ -310,7 +310,7 @@ def test_contrast_of_shares_agrees_with_plain_loops(cells: tuple[list[Cell], lis
     if least >= 0.05:
         low, high = min(low, 0.0), max(high, 0.0)
     assert ends(result.interval) == pytest.approx((max(-1, low), min(1, high)), rel=1e-6, abs=1e-9)
-    # The greatest of a polynomial is looked for on a grid here.
+    # Here a grid is searched for the maximum of a polynomial.
     assert result.p_value == pytest.approx(max(least, expected.p_value), rel=1e-5)
 
 
@@ -334,7 +334,7 @@ def test_contrast_of_errors_agrees_with_plain_loops(cells: tuple[list[Cell], lis
 
 
 def score_of(mean: float, of: Sums, effect: float) -> float:
-    """The score statistic of a mean: the likeliest proportions with that mean, found by a search over multipliers."""
+    """Return the score statistic of a mean, with the likeliest proportions found by a search over multipliers."""
     ratios = np.array([of.ratio(s) for s in of.strata])
     weights = np.array([of.weight(s) for s in of.strata])
     sizes = np.array([of.size(s) for s in of.strata]) / effect

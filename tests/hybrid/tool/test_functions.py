@@ -1,4 +1,4 @@
-"""Tools from functions: what the signature says, known answers, rules, needs, and what is refused."""
+"""Tools from functions: schema from the signature, known answers, rules, dependencies, and refusals."""
 
 from collections.abc import Callable
 from dataclasses import replace

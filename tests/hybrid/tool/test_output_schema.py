@@ -1,4 +1,4 @@
-"""The schema of a tool's data: what differs from it inside of lists and objects, and how it reads."""
+"""The schema of a tool's data: differences inside of lists and objects, and their messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The spans of a run: how they lie in each other, what they tell, and what is in none of them."""
+"""The spans of a run: their nesting, their attributes, and what none of them contains."""
 
 import asyncio
 import json
@@ -40,7 +40,7 @@ def answered(text: str, *calls: ToolCall) -> AssistantMessage:
 
 @pytest.fixture
 def config(tmp_path: Path, fakes: Any) -> RunConfig:
-    """Two questions of one picture each, asked one after the other."""
+    """Two questions with one picture each, asked in turn."""
     folder = fakes.blink_folder(tmp_path / "blink", 0, 2)
     settings = replace(parse_model_args(["price=1/2"]), base_url="http://127.0.0.1:9/v1")
     return RunConfig(
@@ -56,7 +56,7 @@ def config(tmp_path: Path, fakes: Any) -> RunConfig:
 
 
 def trace_run(run: ResolvedRun, model: Any, *, text: bool = False) -> tuple[tuple[ReadableSpan, ...], RunEnd]:
-    """Carry a run out with a model of the test's own; the spans, in the order of their ends."""
+    """Run with the test's own model; return the spans, in the order of their ends."""
     assert run.resources.model is not None
     model.metadata = run.resources.model.metadata
     run = replace(run, resources=replace(run.resources, model=model))
@@ -70,7 +70,7 @@ Row = tuple[str, list[Any]]
 
 
 def tree(spans: Sequence[ReadableSpan]) -> list[Row]:
-    """Names in the order of their beginnings, each with those inside."""
+    """Return names in the order of their starts, each with its children."""
 
     def below(parent: int | None) -> list[Row]:
         inner = [item for item in spans if (item.parent.span_id if item.parent else None) == parent]
@@ -181,7 +181,7 @@ def test_texts_are_told_where_they_are_wanted_and_images_targets_and_keys_never(
 
 
 def spans_of(work: Any) -> Sequence[ReadableSpan]:
-    """The spans of `work`, and of the run around them."""
+    """Return the spans of `work`, and of the run around them."""
     exported = InMemorySpanExporter()
     with export_spans(SimpleSpanProcessor(exported), BEGUN, text=False):
         work()
@@ -193,7 +193,7 @@ def test_no_provider_is_global_and_nothing_is_kept_outside() -> None:
 
     def work() -> None:
         assert api.get_tracer_provider() is tracer_provider
-        # As the client of a provider does that traces itself.
+        # Like a provider's client that traces itself.
         with api.get_tracer("theirs").start_as_current_span("theirs"), span(lambda: tool_call("crop", (), {})):
             pass
 

@@ -1,4 +1,4 @@
-"""Points and boxes as a model writes them: by pixels, by the letter drawn beside them, and refused."""
+"""Points and boxes as a model writes them: in pixels, by the letter drawn next to them, and invalid ones."""
 
 import pytest
 from hypothesis import given

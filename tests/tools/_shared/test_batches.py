@@ -1,4 +1,4 @@
-"""Learned backends in stages: a batch finds what each request finds alone, in fewer forward passes."""
+"""Learned backends in stages: a batch gives the same outputs as single requests, in fewer forward passes."""
 
 import json
 import shutil
@@ -19,10 +19,10 @@ from tests.tools.tiny_checkpoints import Checkpoints
 from tools._shared.batches import by_form, together
 
 SIZES = ((120, 90), (90, 120), (120, 90), (200, 60))
-# Arguments that are asked in turn, of a tool or of one family of it; a tool that is not named is asked without.
+# Arguments that are used in turn, for a tool or for one of its families; other tools are called without any.
 ASKED: Mapping[str, list[dict[str, Json]]] = stored(__file__, "ASKED")
 FAMILIES = tuple(cases(__file__, "FAMILIES")[1])
-# The module whose passes count, where a small one runs after it: what decodes matches, or masks from prompts.
+# The module whose passes count, if a small one runs after it: for example a decoder of matches or masks.
 NETWORKS = {"efficientloftr": "EfficientLoFTRModel", "sam2": "Sam2VisionModel", "sam3": "Sam3ViTModel"}
 
 
@@ -32,7 +32,7 @@ def checkpoint(depth_checkpoint: Checkpoints, things_checkpoint: Checkpoints, tm
         result = (depth_checkpoint if family.startswith("depth") else things_checkpoint)(family)
         if family != "efficientloftr":
             return result
-        # In the tiny network the outermost cells have no window of their own; no match may lie there.
+        # In the tiny network the outermost cells have no window; no match may be there.
         copy = Path(shutil.copytree(result, tmp_path / family))
         config = json.loads((copy / "config.json").read_text())
         (copy / "config.json").write_text(json.dumps({**config, "coarse_matching_border_removal": 2}))
@@ -43,7 +43,7 @@ def checkpoint(depth_checkpoint: Checkpoints, things_checkpoint: Checkpoints, tm
 
 @pytest.fixture
 def passes() -> Iterator[list[str]]:
-    """The class of every module that has run, whatever code called it."""
+    """Record the class of every module that has run, whatever code called it."""
     from torch.nn.modules.module import register_module_forward_hook
 
     seen: list[str] = []
@@ -61,7 +61,7 @@ def images(tool: Tool, place: int) -> tuple[np.ndarray, ...]:
     items = tuple(pixels(10 * place + n, size) for n in range(max(1, tool.card.images[0])))
     if tool.card.name != "jigsaw":
         return items
-    # Both pieces fit the seams equally well, so that the network is asked.
+    # Both pieces fit the seams equally well, so the network is used.
     copied, other = items[0].copy(), items[1]
     middle, centre = size[1] // 2, size[0] // 2
     right, wrong = copied[middle:, centre:].copy(), copied[middle:, centre:].copy()
@@ -79,7 +79,7 @@ def requests(tool: Tool, family: str) -> list[Request[Any]]:
 
 
 def differences(item: Json, other: Json, path: str = "") -> Iterator[tuple[str, float]]:
-    """How far two findings' data are apart, number by number; anything else must be equal."""
+    """Return the greatest difference of two outputs' numbers; anything else must be equal."""
     if isinstance(item, Mapping):
         assert isinstance(other, Mapping)
         assert item.keys() == other.keys()
@@ -142,7 +142,7 @@ def test_every_family_answers_in_fewer_bits(name: str, family: str, checkpoint: 
     tool: Tool = load("tools", name)
     folder = checkpoint(family)
     if family == "efficientloftr":
-        # Rounded, one more row of the tiny network's cells has matches without a window.
+        # With rounding, one more row of the tiny network's cells has matches without a window.
         config = json.loads((folder / "config.json").read_text())
         (folder / "config.json").write_text(json.dumps({**config, "coarse_matching_border_removal": 3}))
     choice = {"weights": {name: str(folder)}, "unchecked": True}

@@ -1,4 +1,4 @@
-"""A checkpoint loads only when every tensor came from its file: damaged copies of a good one are refused by name."""
+"""A checkpoint loads only if every tensor came from its file: damaged copies of a good one are refused by name."""
 
 import json
 import shutil
@@ -20,7 +20,7 @@ Damage = Callable[[Path], object]
 
 @pytest.fixture
 def damaged(depth_checkpoint: Checkpoints, tmp_path: Path) -> Path:
-    """A copy of a good checkpoint that a test may spoil."""
+    """A copy of a good checkpoint that a test may damage."""
     return Path(shutil.copytree(depth_checkpoint("depth_anything"), tmp_path / "copy"))
 
 
@@ -131,7 +131,7 @@ def test_a_module_of_ones_own_is_verified_like_a_checkpoint(tmp_path: Path) -> N
     network = module()
     save_file(network.state_dict(), tmp_path / "model.safetensors")
     refused(r"has no preprocessor_config\.json")
-    # As a page once told: size, mean and spread alone.
+    # A page once showed only size, mean and spread.
     (tmp_path / "preprocessor_config.json").write_text('{"size": {"height": 8, "width": 8}, "image_mean": [0, 0, 0]}')
     refused('names no image processor: add "image_processor_type"')
     (tmp_path / "preprocessor_config.json").write_text("{")
@@ -151,7 +151,7 @@ def test_a_module_of_ones_own_is_verified_like_a_checkpoint(tmp_path: Path) -> N
 
 
 def test_pictures_are_made_on_the_host_wherever_the_network_is(depth_checkpoint: Checkpoints) -> None:
-    """A GPU resizes to other pixels; a machine without one would refuse to make them there."""
+    """Resizing on a GPU gives other pixels; a machine without a GPU would refuse to do it there."""
     import torch
 
     loaded = load(depth_checkpoint("depth_anything"))

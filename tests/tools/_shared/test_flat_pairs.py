@@ -1,4 +1,4 @@
-"""Checks of matchers: each mutation is applied to the real backend and must be caught, which passes as it is."""
+"""Checks of matchers: each mutation of the real backend must be detected, and the unchanged backend passes."""
 
 import dataclasses
 from collections.abc import Callable, Iterator, Sequence
@@ -26,7 +26,7 @@ Change = Callable[[Matches], Matches]
 
 
 class Changed(Stages[Any, PreparedPair, Matches]):
-    """A backend with something done to what its network takes, or to what it gives."""
+    """A backend with a change to its network's input or output."""
 
     def __init__(self, real: Any, *, options: Callable[[Any], Any] = lambda v: v, change: Change = lambda m: m) -> None:
         self.real, self.given, self.found = real, options, change
@@ -58,7 +58,7 @@ class Changed(Stages[Any, PreparedPair, Matches]):
 
 @pytest.fixture(scope="module")
 def backends(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Changed]:
-    """The real backends; each keeps what its network found."""
+    """The real backends; each caches its network's output."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HYBRID_HOME", str(tmp_path_factory.mktemp("home")))
         results = {}
@@ -75,7 +75,7 @@ def with_first_flat_scene(name: str) -> Tool:
 
 
 def shuffled(matches: Matches) -> Matches:
-    """Every second match gets the partner of the next but one."""
+    """Give every second match the partner of the next but one."""
     order = np.arange(len(matches))
     order[::2] = np.roll(order[::2], 1)
     return dataclasses.replace(matches, second=matches.second[order])
@@ -126,7 +126,7 @@ def test_wrong_points_fail_the_checks_and_the_real_ones_pass(name: str, backends
 
 
 def run_known(tool: Tool, backend: Changed) -> Any:
-    """The known answers alone: what the networks are and see is asked in other tests."""
+    """Run only the known answers: other tests cover what the networks are and see."""
 
     class Bare(Changed):
         networks = ()
@@ -145,7 +145,7 @@ def imagenet(values: Any) -> Any:
 
 @pytest.fixture
 def unanswered(backends: dict[str, Changed]) -> Iterator[None]:
-    """The input seen does not depend on the result: the network ends at its first layer."""
+    """The observed input does not depend on the result: the network ends at its first layer."""
 
     def end(*_: Any) -> None:
         raise ToolError("seen")

@@ -1,4 +1,4 @@
-"""Known-answer images: weight-free backends that should pass do; a flipped sign or a constant answer does not."""
+"""Known-answer images: correct weight-free backends pass; a flipped sign or a constant answer does not."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -48,12 +48,12 @@ def tool_with_checks(name: str) -> Tool:
 
 @cache
 def depth_scenes() -> tuple[Item, ...]:
-    """The scenes that depth is asked about, drawn once for several tests."""
+    """The scenes for depth, drawn once for several tests."""
     return tuple(map(depth_item, DEPTH_ANSWERS))
 
 
 CHECKED = [name for name in names("tools") if load("tools", name).checks]
-# Tools whose questions take half a second and more to draw.
+# Tools whose questions take half a second or more to draw.
 DRAWN_LONG = {"correspondence", "depth", "jigsaw", "motion", "similarity"}
 # Values of a picture that takes long to draw.
 LARGE = 1_200_000
@@ -86,7 +86,7 @@ def test_random_weights_of_the_real_format_are_refused(depth_checkpoint: Checkpo
 
 @pytest.fixture
 def run_arguments(depth_checkpoint: Checkpoints, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """A command that runs depth in this process: what a worker says is asked in other tests."""
+    """A command that runs depth in this process: other tests cover a worker's messages."""
 
     def here(*other_names: Any, isolated: bool, **more: Any) -> ServiceOptions:
         assert isolated
@@ -128,7 +128,7 @@ def test_the_weight_free_backend_passes(name: str) -> None:
 
 @pytest.mark.system
 def test_colours_alone_do_not_pass_for_likeness() -> None:
-    """The weight-free backend compares colours and edges: what is unlike has the colours of the first picture."""
+    """The weight-free backend compares colours and edges: the different picture has the colours of the first."""
     tool = tool_with_checks("similarity")
     backend = tool.backend("classical").make()
     assert sum(check.wrong is None for check in run_checks(tool, backend)) <= 2
@@ -138,18 +138,18 @@ def test_colours_alone_do_not_pass_for_likeness() -> None:
 @pytest.mark.parametrize("name", CHECKED)
 def test_poses_are_valid_arguments_and_the_same_every_time(name: str) -> None:
     tool = load("tools", name)
-    drawers, redraw_marks = set(), set()
+    drawers, redrawn = set(), set()
     for check, first in zip(tool.checks, cases_of(name), strict=True):
         request, drawer = tool.args.model_validate(first.args), getattr(check.pose, "func", check.pose)
         assert tool.card.images[0] <= len(first.images) <= tool.card.images[1]
         drawers.add(drawer)
-        # What draws a large picture draws small ones too.
-        if first.images[0].size < LARGE and drawer not in redraw_marks:
-            redraw_marks.add(drawer)
+        # The drawing code of a large picture also draws small ones.
+        if first.images[0].size < LARGE and drawer not in redrawn:
+            redrawn.add(drawer)
             second = check.pose()
             assert tool.args.model_validate(second.args) == request
             assert all(np.array_equal(image, two) for image, two in zip(first.images, second.images, strict=True))
-    assert redraw_marks == drawers
+    assert redrawn == drawers
 
 
 CONSTANT: dict[str, list[dict[str, Any]]] = stored(__file__, "CONSTANT")
@@ -178,14 +178,14 @@ def test_a_constant_answer_fails(name: str) -> None:
     ],
 )
 def test_what_is_asked_of_features_is_more_than_their_mean_colours(name: str, count: int) -> None:
-    """The mean colour round a place, compared as features are, does not answer the series."""
+    """The mean colour around a place, compared as features are, does not solve the series."""
     tool = load("tools", name)
     rows = [(check, check_case) for check, check_case in zip(tool.checks, cases_of(name), strict=True) if check.series]
     assert len(rows) == count
     if name == "semantic_correspondence":
         assert sum(_by_colour(check_case) for _, check_case in rows) < rows[0][0].series.least
     elif name == "jigsaw":
-        # Pieces are of equal colours: no mean tells them apart.
+        # Pieces have equal colours, so their mean does not distinguish them.
         for _, check_case in rows:
             means = [piece[8:, 8:].mean(axis=(0, 1)) for piece in check_case.images[1:]]
             assert np.abs(np.subtract(means, means[0])).max() < 14
@@ -217,7 +217,7 @@ def test_words_must_be_found_where_the_thing_is() -> None:
 
 
 class Heat:
-    """Instead of CLIPSeg: sees what is named by its colour."""
+    """A replacement for CLIPSeg that finds things by the colour in their name."""
 
     version = "colour"
 

@@ -1,4 +1,4 @@
-"""Learned matchers: tiny random checkpoints in the real formats through the real path; the decoder by construction."""
+"""Learned matchers: tiny random checkpoints in the real formats through the real path; constructed decoder inputs."""
 
 import json
 import shutil
@@ -134,7 +134,7 @@ def test_the_second_stage_moves_towards_the_likelier_neighbour() -> None:
 
 
 def test_rows_belong_together_for_the_network_itself(checkpoint, pair) -> None:
-    """The pair swapped must give the same coarse cells with the columns swapped."""
+    """The swapped pair must give the same coarse cells with the columns swapped."""
     import torch
 
     model = MatchModel(str(checkpoint("efficientloftr")), "cpu")
@@ -154,11 +154,11 @@ def test_rows_belong_together_for_the_network_itself(checkpoint, pair) -> None:
     assert ((target_points - centres).abs() <= 4.5).all()
 
 
-# What reaches a network, and where its points are
+# The input of a network, and the positions of its points
 
 
 def shades(width: int, height: int, seed: int = 0) -> Pixels:
-    """A smooth picture of every colour: scaled by any filter it stays what it was."""
+    """Return a smooth picture of every colour: scaling with any filter leaves it unchanged."""
     rng = np.random.default_rng(seed)
     return cv2.resize(rng.integers(0, 256, (5, 6, 3), np.uint8), (width, height), interpolation=cv2.INTER_CUBIC)
 
@@ -207,7 +207,7 @@ def pairs_of(model: MatchModel, sizes: tuple[tuple[int, int], tuple[int, int]]) 
 
 @pytest.mark.parametrize(("family", "centre"), [("efficientloftr", 0.5), ("lightglue", 0.0)])
 def test_points_go_back_to_each_picture_by_its_own_size(family: str, centre: float, checkpoint) -> None:
-    """The middle of each picture in the input is the middle of that picture, whichever of the two it is."""
+    """The middle of each picture in the input is the middle of that picture, for both of them."""
     network = (model := MatchModel(str(checkpoint(family)), "cpu")).network
     pair = pairs_of(model, ((400, 200), (150, 450)))
     fitted = [network._fitted(size) for size in pair.sizes]
@@ -231,7 +231,7 @@ def test_points_beyond_a_picture_or_at_its_seam_are_dropped(family: str, checkpo
 
 
 def pointing() -> Any:
-    """Stands where LoFTR stands, and says that the middles of its two inputs are one point."""
+    """A replacement for LoFTR that reports the middles of its two inputs as one point."""
     import torch
 
     class Pointing(torch.nn.Module):
@@ -254,7 +254,7 @@ def test_loftr_sees_grey_pictures_in_their_shape_and_its_points_go_back_by_each_
     # The first is reduced twice: to a view of 1024 px, and to the input.
     pictures = (shades(1600, 800, 1), shades(300, 500, 2))
     result = match(model, *map(view_of, pictures))
-    # Corner-based: the middle of a picture of 1600 px is at 800, its pixels 799 and 800 are around it.
+    # Corner-based: the middle of a picture of 1600 px is at 800, between its pixels 799 and 800.
     assert result.first[0].tolist() == pytest.approx([799.5, 399.5])
     assert result.second[0].tolist() == pytest.approx([149.5, 249.5])
     for tensor, pixels in zip(model.network.network.given[0].values(), pictures, strict=True):
@@ -267,7 +267,7 @@ def test_loftr_sees_grey_pictures_in_their_shape_and_its_points_go_back_by_each_
 
 def test_pairs_of_loftr_share_passes_by_shape_and_each_gets_its_own_matches(checkpoint) -> None:
     model = MatchModel(str(checkpoint("kornia")), "cpu")
-    # A tiny network is sure of nothing, and finds little in the middle.
+    # A tiny network is never certain, and finds little in the middle.
     coarse = model.network.network.coarse_matching
     coarse.thr, coarse.border_rm = 0.0, 0
     passes: list[int] = []

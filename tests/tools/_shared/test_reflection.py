@@ -1,4 +1,4 @@
-"""Matches of mirrored views: which hand is believed, which pairs are matched again, and where the points lie."""
+"""Matches of mirrored views: which handedness is chosen, which pairs are matched again, and the resulting points."""
 
 from collections.abc import Sequence
 
@@ -19,7 +19,7 @@ LEVEL: Views = (view_of(np.full((HEIGHT, WIDTH, 3), 90, np.uint8)),) * 2
 
 
 class QueuedMatcher:
-    """Answers with the matches of its queue, and keeps what it was asked."""
+    """Returns the matches of its queue, and records its requests."""
 
     def __init__(self, *queue: Matches) -> None:
         self.queue, self.asked = list(queue), list[Sequence[Views]]()
@@ -30,7 +30,7 @@ class QueuedMatcher:
 
 
 def shifted(fitting: int, stray: int = 0, seed: int = 0) -> Matches:
-    """`fitting` matches moved to the right by 30 to 60 px, and `stray` ones between anywhere and anywhere."""
+    """Return `fitting` matches moved to the right by 30 to 60 px, and `stray` ones between random points."""
     rng = np.random.default_rng(seed)
     first = rng.uniform((0, 0), (WIDTH - 70, HEIGHT - 1), (fitting + stray, 2))
     second = first + np.stack([rng.uniform(30, 60, len(first)), np.zeros(len(first))], axis=1)
@@ -39,7 +39,7 @@ def shifted(fitting: int, stray: int = 0, seed: int = 0) -> Matches:
 
 
 def photograph(seed: int) -> Pixels:
-    """Smooth noise at three sizes: features everywhere, none of them symmetric."""
+    """Return smooth noise at three sizes: features everywhere, none of them symmetric."""
     import cv2
 
     rng = np.random.default_rng(seed)

@@ -1,4 +1,4 @@
-"""Inputs of the networks that give features: the tensor of the reference processor, of the whole picture."""
+"""Inputs of the networks that give features: the tensor of the reference processor, for the whole picture."""
 
 from typing import Any
 
@@ -25,20 +25,20 @@ STATISTICS = {
 
 
 def reference(pixels: Pixels, family: str, height: int, width: int) -> np.ndarray:
-    """The picture scaled by Pillow and normalised, (3, height, width): what torchvision's transforms would give."""
+    """Return the picture scaled by Pillow and normalised, (3, height, width), as torchvision's transforms give it."""
     mean, deviation, way = STATISTICS[family]
     scaled = np.asarray(Image.fromarray(pixels).resize((width, height), way), np.float64) / 255
     return ((scaled - np.asarray(mean)) / np.asarray(deviation)).transpose(2, 0, 1)
 
 
 def photo(height: int, width: int) -> Pixels:
-    """A chart with soft noise, so that interpolations differ."""
+    """Return a chart with soft noise, so that interpolations differ."""
     noise = np.random.default_rng(0).normal(0, 12, (height, width, 3))
     return np.clip(chart(height, width) + noise, 0, 255).astype(np.uint8)
 
 
 def far_from(values: Any, expected: np.ndarray) -> float:
-    """The largest difference, in steps of 1/255 of the picture (ImageNet's smallest deviation)."""
+    """Return the largest difference, in steps of 1/255 of the picture (ImageNet's smallest deviation)."""
     assert tuple(values.shape) == (1, *expected.shape)
     return float(np.abs(values[0].numpy() - expected).max() * 0.22 * 255)
 
@@ -68,7 +68,7 @@ def test_similarity_compares_the_whole_picture_squeezed_to_a_square(
 
 
 def test_a_thing_at_the_side_of_a_wide_picture_counts(things_checkpoint: Checkpoints) -> None:
-    """The authors' centre crop of a picture of 16 : 9 would not see its outer quarters."""
+    """The authors' centre crop of a 16:9 picture would not see its outer quarters."""
     import torch
     import transformers
 

@@ -1,4 +1,4 @@
-"""The rules of the specialists as a test asks them."""
+"""The rules of the specialists as a test calls them."""
 
 from typing import Any
 
@@ -7,6 +7,6 @@ from tools.rules import ask_specialists
 
 
 async def ask_rules(fakes: Any, prompt: Prompt, *findings: Finding | Exception) -> Any:
-    """The rules' answers, and the calls that they made, where the tools find this."""
+    """Return the rules' answers, and the calls that they made, for these tool outputs."""
     ctx = fakes.context_of(prompt, findings=list(findings))
     return await ask_specialists(prompt, ctx), ctx.tool.calls

@@ -1,4 +1,4 @@
-"""The rules over ActiView's asks for parts: what a finding makes them say, in the forms that the dialogue reads."""
+"""The rules for ActiView's asks for parts: their replies to an output, in the forms that the dialogue reads."""
 
 import json
 from typing import Any

@@ -1,8 +1,8 @@
-"""Every rule against the wording of the question that its route stands for.
+"""Every rule with the wording of the question of its route.
 
 The prompts are those that the papers print (BLINK, figures 9 to 19; HVSBench, sections 3 and C; ActiView, appendix) or
-that the data carries (MVP-Bench, all_questions.json); the findings are made up, and never symmetric: a rule that takes
-the lowest for the highest, the next place for this one or left for right answers another letter.
+that are in the data (MVP-Bench, all_questions.json); the tool outputs are invented, and never symmetric: a rule that
+takes the lowest for the highest, the next position for this one or left for right answers another letter.
 """
 
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ from tools.rules import ask_specialists as ask_rules
 
 @dataclass(frozen=True)
 class Case:
-    """A question of a BLINK task, what the tool finds, and the letter that is right then."""
+    """Return a question of a BLINK task, the tool output, and the letter that is then right."""
 
     route: str
     text: str
@@ -51,7 +51,7 @@ def blink(case: Case, choices: tuple[str, ...]) -> Prompt:
 @pytest.mark.parametrize("is_turned", [False, True])
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.route}-{case.letter}")
 async def test_the_answer_to_the_question_as_it_is_worded(fakes: Any, case: Case, is_turned: bool) -> None:
-    """Turned, the choices stand in the reverse order: the words decide, and not the place."""
+    """Rotated, the choices are in reverse order: the words decide, and not the position."""
     choices = case.choices[::-1] if is_turned else case.choices
     request = blink(case, choices)
     ctx = fakes.context_of(request, findings=[Finding("", case.data, 0.7, "learned", "1")])
@@ -68,7 +68,7 @@ def _sorted(args: Mapping[str, Any]) -> dict[str, Json]:
 
 
 def boxes_in_order(*labels: int) -> Finding:
-    """Boxes of these labels from the most to the least salient."""
+    """Return boxes of these labels from the most to the least salient."""
     rows: list[Json] = [
         {"label": str(label), "saliency_0_1": 1 - 0.3 * rank, "box_px": [0, 90 + rank, 9, 95 + rank]}
         for rank, label in enumerate(labels)
@@ -92,7 +92,7 @@ FREE = SEARCH.replace("searching for a sink in", "free-viewing of")
 async def test_where_people_look(
     fakes: Any, route: str, kind: Kind, text: str, findings: list[Any], wanted: Any
 ) -> None:
-    """A finding is the order of its boxes, or its data."""
+    """An output is the order of its boxes, or its data."""
     request = gaze(route, kind, text)
     values = [
         boxes_in_order(*finding) if isinstance(finding, list) else Finding("", finding, 0.5, "c", "1")

@@ -1,4 +1,4 @@
-"""The rule by_text: what it asks of tools, what it makes of their findings, when it abstains."""
+"""The rule by_text: its tool calls, its answers from their outputs, and when it abstains."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -28,14 +28,14 @@ def finding(data: Mapping[str, Json]) -> Finding:
 
 
 def seen(*boxes: tuple[str, float, tuple[float, ...]], names: Sequence[str] = ()) -> Finding:
-    """A finding of detection, in its own form."""
+    """Return an output of detection in its own form."""
     detections = [Detection(name, score, Box(*corners)) for name, score, corners in boxes]
     items = list(dict.fromkeys([*(item.name for item in detections), *names]))
     return finding(report(np.zeros((480, 640, 3), np.uint8), items, detections, 0.1).data)
 
 
 async def ask_rules(fakes: Any, item: Prompt, *findings: Finding | Exception) -> tuple[str | None, Any, str]:
-    """The answer (the choice's words where there are choices), the calls, and the last note."""
+    """Return the answer (the choice's words if there are choices), the calls, and the last note."""
     ctx = fakes.context_of(item, findings=list(findings))
     answer = await ask_specialists(item, ctx)
     assert not ctx.tool.findings

@@ -1,4 +1,4 @@
-"""Recognising: the thing that a wording asks, and the reason why another is not clear to the rule by_text."""
+"""Recognition: the thing that a wording asks about, and why another wording is unclear to the rule by_text."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The table of all rules: those next to the tools and those that join several, and no route with two of them."""
+"""The table of all rules: those of tools and those that combine several, and no route with two of them."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
@@ -31,7 +31,7 @@ def prompt(route: str, kind: Kind = Kind.CHOICE) -> Prompt:
 
 @pytest.fixture
 def rule_of(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Makes this the rule for the route "mine"; where tools from outside are named, it is theirs."""
+    """Make this the rule for the route "mine"; if tools from outside are named, it belongs to them."""
 
     def install_rule(answered: Callable[[Prompt, Any], Awaitable[SpecialistAnswer | None]], *outside: str) -> None:
         rule: Rule = RuleInWords(answered, ("depth", "ocr"))
@@ -76,7 +76,7 @@ async def test_an_error_of_a_rule_from_outside_names_its_tool(fakes: Any, rule_o
 
 
 def choosing(place: int | None, *tools: str) -> Rule:
-    """A rule that chooses this place after a call of its first tool, or abstains without a call."""
+    """Return a rule that chooses this position after a call of its first tool, or abstains without a call."""
 
     async def answered(prompt: Prompt, ctx: Any) -> SpecialistAnswer | None:
         return None if place is None else choose(place, tools[0], await ctx.tool(tools[0], ("img:1",), {}))
@@ -102,7 +102,7 @@ FILE = {"route": "by_text"}
         ({**FILE, "task_route": "light"}, ["light lamp", "by_text silent", "by_text lamp", "by_text "]),
         ({**FILE, "task_route": "none"}, ["by_text silent", "by_text lamp", "by_text "]),
         ({**FILE, "task_route": "by_text"}, ["by_text silent", "by_text lamp", "by_text "]),
-        # A task that is a route of another benchmark by its name does not ask the project's rule for that.
+        # A task that is a route of another benchmark by its name does not use the project's rule for that.
         ({**FILE, "task_route": "Jigsaw"}, ["Jigsaw silent", "by_text silent", "by_text lamp", "by_text "]),
         # The column `route` may name any.
         (

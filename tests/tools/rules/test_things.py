@@ -1,4 +1,4 @@
-"""The rules over things, through the run's own path: what they answer, and that a tool without weights abstains."""
+"""The rules about things, through the run's own path: their answers, and that a tool without weights abstains."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -41,7 +41,7 @@ def service(tmp_path: Path) -> Iterator[Callable[..., CachedTools]]:
 
 
 def outcomes(tmp_path: Path, tasks: tuple[str, ...], **more: Any) -> list[tuple[Outcome, str]]:
-    """Outcome and reply of each question of a run of the specialist on generated items."""
+    """Return outcome and reply of each question of a run of the specialist on generated items."""
     plan = specialist_run("blink", tmp_path, tasks=tasks, limit=2 * len(tasks), service=ServiceOptions(**more))
     replies = [exchange.reply for attempt in plan.folder.attempts("specialist") for exchange in attempt.exchanges]
     return [(reply.outcome, reply.text) for reply in replies]
@@ -96,7 +96,7 @@ async def test_what_rests_on_another_tools_weights_is_learned_with_them(
 
 
 async def test_depth_is_asked_at_what_was_detected(service: Callable[..., CachedTools], things_checkpoint: Checkpoints):
-    """The whole chain: boxes of the detection tool, the depth tool at both middles, then the relation."""
+    """The full chain: boxes of the detection tool, the depth tool at both middles, then the relation."""
     shared = service(weights={"detection": str(things_checkpoint("rf_detr"))}, unchecked=True)
     pixels = scene()
     refs = [ImageRef("img:1", shared.store.put_pixels(pixels))]

@@ -52,7 +52,7 @@ def edit(folder: Path, name: str, change: Callable[[Any], Any]) -> None:
 
 
 def put(folder: Path, name: str, place: Sequence[str | int], value: object) -> None:
-    """Another value at a place of a file, given by keys and numbers from the outside in."""
+    """Replace the value at a position of a file, given by keys and indices from the outside in."""
 
     def change(content: Any) -> None:
         for step in place[:-1]:

@@ -1,4 +1,4 @@
-"""ActiView's dialogues, driven by a queue of replies: what is asked, and that nothing is seen before it is revealed."""
+"""ActiView's dialogues with queued replies: what is asked, and that nothing is seen before it is revealed."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -45,7 +45,7 @@ def question_of(folder: Path, store: ImageStore, **given_settings: str) -> Quest
 
 
 def picture_names(question: Question, prompt: Prompt) -> list[str]:
-    """The pictures of a prompt: `full`, `lines` or the number of a part, in order."""
+    """Return the pictures of a prompt: `full`, `lines` or the number of a part, in order."""
     names = {image.sha256: ("full", "lines", "1", "2", "3", "4")[place] for place, image in enumerate(question.images)}
     assert [ref.name for ref in prompt.images] == [f"img:{number}" for number in range(1, len(prompt.images) + 1)]
     return [names[ref.image.sha256] for ref in prompt.images]

@@ -1,4 +1,4 @@
-"""ActiView's numbers: recalls and accuracies of the paper from their definitions, the released rule for answers."""
+"""ActiView's metrics: recalls and accuracies of the paper from their definitions, and the released rule for answers."""
 
 import json
 import random

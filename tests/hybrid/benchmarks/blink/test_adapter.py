@@ -1,4 +1,4 @@
-"""BLINK: questions out of its parquet files, what is wrong with bad ones, and the official and the strict verdict."""
+"""BLINK: questions from its parquet files, errors of invalid ones, and the official and the strict verdict."""
 
 from pathlib import Path
 from typing import Any
@@ -79,7 +79,7 @@ def test_the_official_parse_finds_offered_letters_in_a_sentence(text: str, choic
     if result is not None and text.strip("()") not in "ABCDE":
         assert result in "ABCD"[:choices]
         assert f"({result})" in text.split()
-    # A bare letter is taken as it is, offered or not: the authors compare it with the answer and it is wrong.
+    # A bare letter is used as it is, offered or not: the authors compare it with the answer, so it is wrong.
     if result is not None and result not in "ABCD"[:choices]:
         assert text in (result, f"({result})")
 

@@ -1,4 +1,4 @@
-"""A scorer's knowledge never reaches a solver."""
+"""Nothing that only a scorer knows reaches a solver."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""BLINK's points drawn anew: taken off, in the style that is asked for, at the height that is asked for, or broken."""
+"""BLINK's points redrawn: erased, in the requested style, at the requested height, or not possible."""
 
 import re
 from pathlib import Path
@@ -37,7 +37,7 @@ def test_radius_and_colour_are_those_asked_for(radius: int, color: str) -> None:
     rgb = RGB["grey" if color == "gray" else color]  # type: ignore[index]
     for mark in selected.marks:
         x, y = round(mark.x), round(mark.y)
-        # The line's outermost pixel on each side, and the next one outside that the ring leaves alone.
+        # The line's outermost pixel on each side, and the next one outside, which the ring does not change.
         assert tuple(second[y, x + radius]) == tuple(second[y, x - radius]) == tuple(second[y + radius, x]) == rgb
         assert np.array_equal(second[y, x + radius + 1], selected.pixels[y, x + radius + 1])
 
@@ -56,7 +56,7 @@ def test_values_of_the_paper_are_taken(value: str) -> None:
 
 def test_a_letter_that_cannot_be_seen_cannot_be_taken_off() -> None:
     pixels = draw_marks(ground(), POINTS)
-    # Both rings show, but what says which is B lies under a patch.
+    # Both rings are visible, but the letter that identifies B is under a patch.
     pixels[60:100, 215:250] = ground()[60:100, 215:250]
     with pytest.raises(DataError, match=r"--setting marks: (the letter B was not found|no mark B)"):
         erase_marks(pixels, ("A", "B"))

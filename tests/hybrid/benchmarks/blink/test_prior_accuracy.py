@@ -1,4 +1,4 @@
-"""What an MLLM is assumed to reach on BLINK without a measurement comes out of the printed table."""
+"""The accuracy that an MLLM is assumed to have on BLINK without a measurement follows from the printed table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""BLINK's published outputs: every number that the paper prints of them, and rows that cannot be used."""
+"""BLINK's published outputs: every number that the paper prints about them, and rows that cannot be used."""
 
 import json
 from dataclasses import replace

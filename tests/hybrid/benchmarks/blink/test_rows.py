@@ -1,4 +1,4 @@
-"""BLINK's printed rows: whole, possible, and those of four models equal to their published outputs."""
+"""BLINK's printed rows: complete, possible, and for four models equal to their published outputs."""
 
 import re
 from collections import Counter
@@ -16,7 +16,7 @@ from tests.tables import cases, stored
 FOLDERS = {"GPT-4V": "GPT4V", "GPT-4o": "GPT4o", "Qwen-VL-Max": "QwenVLMax", "LLaVA-v1.6-34B": "llava-v1.6-34b"}
 CELLS = published("blink")
 
-# Cells that the paper's text, as it is here, does not hold in a readable form.
+# Cells that are not readable in the text of the paper that is available here.
 UNREADABLE = {tuple(key): count for *key, count in cases(__file__, "UNREADABLE")[1]}
 
 # Macro over the 14 tasks of val, recomputed from all 19 models' published outputs.

@@ -1,4 +1,4 @@
-"""HVSBench as a whole: questions out of files, the dialogue, verdicts, leaks, bad input."""
+"""HVSBench as a whole: questions from files, the dialogue, verdicts, leaks, bad input."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -25,7 +25,7 @@ def source(folder: Path, *tasks: str, **selected: str) -> Source:
 
 @pytest.fixture(scope="module")
 def questions_by_type(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Question]:
-    """The first question of every type."""
+    """Return the first question of every type."""
     folder = tmp_path_factory.mktemp("hvsbench")
     write(folder, tuple(TASKS), PER_TASK, 0)
     results: dict[str, Question] = {}

@@ -52,7 +52,7 @@ def path_of(*points: tuple[float, float]) -> Floats:
 
 
 def test_values_by_hand() -> None:
-    # Saccades (30, 0), (30, 0) against (0, 40), (0, 40) from the same start: every difference is the same but position.
+    # Saccades (30, 0), (30, 0) and (0, 40), (0, 40) from one start: all differences but that of position are equal.
     flat, steep = path_of((0, 0), (30, 0), (60, 0)), path_of((0, 0), (0, 40), (0, 80))
     values = dict(zip(DIMENSIONS, multimatch([flat, steep], [(0, 1)], (60, 80))[0].tolist(), strict=True))
     assert values["shape"] == pytest.approx(1 - 50 / 200)

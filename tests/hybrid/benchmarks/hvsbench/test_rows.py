@@ -1,4 +1,4 @@
-"""HVSBench row by row: what makes a question unusable, and what tells questions apart."""
+"""HVSBench row by row: what makes a question unusable, and what distinguishes questions."""
 
 import re
 from collections.abc import Iterator, Mapping

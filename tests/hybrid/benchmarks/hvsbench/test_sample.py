@@ -1,4 +1,4 @@
-"""Generated HVSBench questions: the official layout, answers that are true, the same bytes again."""
+"""Generated HVSBench questions: the official layout, correct answers, reproducible bytes."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Parsing of the text of a question."""
+"""Parsing of a question's text."""
 
 from contextlib import suppress
 from functools import partial
@@ -64,7 +64,7 @@ def test_lists_that_do_not_fit_are_an_error(text: str) -> None:
 @pytest.mark.parametrize(*cases(__file__, "test_a_long_text_is_read_in_bounded_time"))
 @pytest.mark.parametrize(("prefix", "after"), [("[", "x"), pytest.param("", "", marks=pytest.mark.slow)])
 def test_a_long_text_is_read_in_bounded_time(prefix: str, after: str, unit: str) -> None:
-    """A form that takes time with the square of the length would need minutes for each."""
+    """A pattern that takes quadratic time would need minutes for each text."""
     text = prefix + unit * (50_000 // len(unit)) + after
     for read in (
         options,

@@ -20,7 +20,7 @@ SIZES = BENCHMARK.card.tasks
 
 
 def totals(sizes: Mapping[str, int], kk: Mapping[str, float], ku: Mapping[str, float]) -> tuple[float, float, float]:
-    """Total kk, ku and sa from the columns of a table, weighted by the sizes of the sets."""
+    """Return the totals kk, ku and sa from the columns of a table, weighted by the sizes of the sets."""
     count = sum(sizes.values())
     total_kk = sum(sizes[name] * value for name, value in kk.items()) / count
     total_ku = sum(sizes[name] * value for name, value in ku.items()) / count

@@ -1,4 +1,4 @@
-"""MVP-Bench as a benchmark: questions, settings, dialogue, verdicts, and what it says about data it cannot use."""
+"""MVP-Bench as a benchmark: questions, settings, dialogue, verdicts, and errors about data that it cannot use."""
 
 import json
 import re
@@ -47,7 +47,7 @@ def read(folder: Path, store: ImageStore, **settings: str) -> tuple[Question, ..
 
 
 def copy(folder: Path, to: Path, change: Callable[[dict[str, Any]], None], name: str = "all_questions.json") -> Path:
-    """The data with every row of one file passed through `change`."""
+    """Return the data with every row of one file changed by `change`."""
     for path in folder.rglob("*"):
         if path.is_file():
             target = to / path.relative_to(folder)

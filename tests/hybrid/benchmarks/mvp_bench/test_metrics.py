@@ -1,4 +1,4 @@
-"""The metrics against sums written out by hand and against a slow second definition."""
+"""The metrics compared with sums written out by hand and with a slow second implementation."""
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -8,7 +8,7 @@ from hybrid.core.types import Outcome, Score
 
 
 def yes_no(pair: int, question: int, image: str, correct: float, level: str = "low") -> Score:
-    """One yes/no row; `image` is natural or manipulated."""
+    """Return one yes/no row; `image` is natural or manipulated."""
     groups = {"level": level, "image": image, "pair": str(pair), "question": f"{pair}.{question}"}
     name = f"{pair}{question}{image}"
     return Score(name, "yes_no", correct, Outcome.ANSWERED, groups=groups, cluster=f"pair{pair}")

@@ -1,4 +1,4 @@
-"""Published predictions: recognised, de-duplicated, ordered, two files of a model together, faults named."""
+"""Published predictions: recognised, de-duplicated, ordered, two files of one model merged, faults named."""
 
 import json
 from pathlib import Path

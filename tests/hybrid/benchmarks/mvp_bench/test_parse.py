@@ -1,4 +1,4 @@
-"""The authors' rules, and how a question's text holds its options."""
+"""The authors' rules, and how a question's text contains its options."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -27,20 +27,20 @@ pytestmark = pytest.mark.shared_data
 FILES = {"GPT-4o": "GPT4o", "LLaVA-1.5 (7B)": "llava_v1.5_7b", "InstructBLIP (7B)": "instructblip_7b"}
 
 
-# The published outputs of InstructBLIP are of another run than the paper's; percent, ours by rule only.
+# The published outputs of InstructBLIP are from another run than the paper's; in percent, with our rule.
 DIFFERENT = {tuple(key): value for *key, value in cases(__file__, "DIFFERENT")[1]}
 
 
 @cache
 def percent(folder: Path, name: str) -> dict[str, tuple[float, int]]:
-    """Metric -> value in percent and number of units, of one file of predictions."""
+    """Return metric -> value in percent and number of units for one file of predictions."""
     path = folder / "model_prediction" / f"{name}.jsonl"
     scored = score_predictions(path, BENCHMARK, "stored", ScoreOptions(), str(folder / "data"))
     return {metric.name: (100 * (metric.value or 0.0), metric.n) for metric in scored.metrics}
 
 
 def ours(folder: Path, cell: Published) -> tuple[float, int]:
-    """Our value of a cell; the row's note says whether its Vanilla is the single run or the first rotation."""
+    """Return our value of a cell; the row's note says whether its Vanilla is the single run or the first rotation."""
     rotated = cell.metric.startswith("circular") or "first rotation" in cell.note
     return percent(folder, f"mcq_{FILES[cell.who]}" if rotated else FILES[cell.who])[cell.metric]
 
@@ -62,7 +62,7 @@ def test_a_cell_is_the_papers_or_the_named_one(shared_data: Path, table: str, wh
     by_metric = {cell.metric: ours(shared_data / "mvp_bench", cell) for cell in printed}
     assert {name: n for name, (_, n) in by_metric.items()} == {cell.metric: int(cell.n) for cell in printed}
     mapping = {cell.metric: DIFFERENT.get(key(cell), cell.value) for cell in printed}
-    # Percent; the paper rounds up here and there (75.4348 is printed as 75.44).
+    # In percent; the paper sometimes rounds up (75.4348 is printed as 75.44).
     assert {name: value for name, (value, _) in by_metric.items()} == pytest.approx(mapping, abs=0.0099)
 
 

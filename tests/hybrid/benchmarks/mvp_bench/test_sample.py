@@ -1,4 +1,4 @@
-"""Generated pairs: what the answers claim is what was rendered, and the files are MVP-Bench's own layout."""
+"""Generated pairs: the answers match the rendering, and the files have MVP-Bench's own layout."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A folder of questions about small pictures, and what the benchmark reads of it."""
+"""A folder of questions about small pictures, and the questions that the benchmark reads from it."""
 
 import base64
 import csv
@@ -36,7 +36,7 @@ class Made:
 
     @staticmethod
     def row(**changed: object) -> dict[str, object]:
-        """A sound row; what is None is left out."""
+        """Return a valid row; fields that are None are left out."""
         payload = {"id": "q1", "image": "red.png", "question": "Which?", "choices": ["one", "two"], "answer": "two"}
         return {name: value for name, value in (payload | changed).items() if value is not None}
 
@@ -77,7 +77,7 @@ class Made:
         return [question for question in result if isinstance(question, Question)]
 
     def why(self, **changed: object) -> str:
-        """The error of a row that differs so from a sound one."""
+        """Return the error of a row that differs in these fields from a valid one."""
         (broken,) = self.read_questions(self.table([self.row(**changed)]))
         assert isinstance(broken, BrokenQuestion), broken
         return broken.error
@@ -90,7 +90,7 @@ def table_writer(tmp_path: Path) -> Made:
 
 @pytest.fixture
 def recipe(tmp_path: Path) -> Callable[[str, str], str]:
-    """Writes a recipe into a folder that `hybrid.plugins.registry` looks in, and gives its name back."""
+    """Writes a recipe into a folder that `hybrid.plugins.registry` searches, and returns its name."""
     from hybrid.plugins.registry import add_search_path, folders, look_in
 
     previous = folders("hybrid.benchmarks")

@@ -1,4 +1,4 @@
-"""The annotated places of a row: boxes and points that have to be seen, of the picture and in its pixels."""
+"""The annotated places of a row: boxes and points that have to be seen, by picture and in its pixels."""
 
 import json
 from collections.abc import Iterator
@@ -138,7 +138,7 @@ def test_no_solver_gets_the_annotation_and_the_file_keeps_it(table_writer: Any) 
     (question,) = table_writer.sound(with_mapping(table_writer, "", evidence=[INSIDE, [7, 9]]))
     assert question.without_target().evidence == ()
     assert read_question(question_line(question)) == question
-    # Files of questions without annotations stay the same bytes.
+    # Files of questions without annotations stay unchanged, byte for byte.
     assert b"evidence" not in question_line(question.without_target())
 
 

@@ -1,4 +1,4 @@
-"""Tables as people bring them: marks that quote nothing, other separators and encodings, pictures in other places."""
+"""Tables as users have them: stray quotes, other separators and encodings, pictures in other places."""
 
 import csv
 import json
@@ -28,7 +28,7 @@ def joined(built: Any, table: list[list[str]], separator: str, ending: str) -> P
 
 
 def read(built: Any, path: Path) -> dict[str, str]:
-    """The text or the error of each question."""
+    """Return the text or the error of each question."""
     return {item.id: item.text if isinstance(item, Question) else item.error for item in built.read_questions(path)}
 
 

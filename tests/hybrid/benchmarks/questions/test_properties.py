@@ -1,4 +1,4 @@
-"""Readers and parsers on anything: they give a question, a broken row or a `DataError`, and never another error."""
+"""Readers and parsers on any input: they return a question or a broken row, or raise `DataError` and nothing else."""
 
 import contextlib
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Recipes: a strict schema, found by name, metrics out of a closed vocabulary, and no code."""
+"""Recipes: a strict schema, found by name, metrics from a closed vocabulary, and no code."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""One row: which kind it is, what is right, why it cannot be used; and whether a reply is right."""
+"""One row: its kind, its right answer, why it cannot be used; and whether a reply is right."""
 
 import json
 from dataclasses import replace
@@ -20,7 +20,7 @@ BENCH = load("hybrid.benchmarks", "questions")
 
 
 def doubts_in(built: Any, path: Path) -> list[str]:
-    """The doubts of `data check` about the rows of a file."""
+    """Return the doubts of `data check` about the rows of a file."""
     source = mount(BENCH, str(path), split=None, tasks=(), settings={}, store=ImageStore(built.folder / "store")).source
     return list(BENCH.doubts(source))
 
@@ -209,9 +209,9 @@ def test_a_place_outside_of_its_picture_is_broken(
         ([[0.1, 0.2, 0.5, 0.8]], (40, 30), ["frame: normalised"]),
         ([[0, 0, 1, 1]], (40, 30), ["frame: normalised"]),
         ([[100, 200, 300, 400]], (1200, 1300), ["frame: thousandths"]),
-        # One number above 1,000 shows that they are pixels.
+        # One number above 1,000 shows that all are pixels.
         ([[100, 200, 300, 400], [100, 200, 1100, 400]], (1200, 1300), []),
-        # One place outside of a small picture shows that they may be none.
+        # One position outside of a small picture shows that they may not be pixels.
         ([[5, 5, 20, 20], [5, 5, 900, 20]], (40, 30), ["frame: thousandths"]),
         ([[5, 5, 20, 20]], (40, 30), []),
     ],

@@ -1,4 +1,4 @@
-"""Files of questions: every ending, every form of an image, VLMEvalKit's TSV, rows in order, tasks apart."""
+"""Files of questions: every ending, every form of an image, VLMEvalKit's TSV, rows in order, separate tasks."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""Recipes of the project: each loads, holds values alone, and says where its facts are from."""
+"""Recipes of the project: each loads, contains only values, and names the sources of its facts."""
 
 from pathlib import Path
 

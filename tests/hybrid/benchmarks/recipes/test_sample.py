@@ -1,4 +1,4 @@
-"""Generated rows of recipes: written in the recipe's layout, read back whole, with answers that are true."""
+"""Generated rows of recipes: written in the recipe's layout, read back completely, with correct answers."""
 
 import itertools
 import json
@@ -36,7 +36,7 @@ RECIPE = stored(__file__, "RECIPE")
 
 
 FILES = ("{split}.tsv", "{split}.csv", "{split}.jsonl", "a/*.parquet")
-# Kinds of tables with the forms that their column of right answers has.
+# Kinds of tables with the forms of their column of right answers.
 WRITTEN = [*itertools.product(FILES, ("letter", "index0")), (FILES[0], "text"), (FILES[0], "index1")]
 
 

@@ -1,4 +1,4 @@
-"""Command lines of servers: parsers by family, arguments passed through, and what is refused."""
+"""Command lines of servers: parsers by family, arguments passed through, and refusals."""
 
 import json
 from pathlib import Path

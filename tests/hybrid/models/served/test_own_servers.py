@@ -1,4 +1,4 @@
-"""Servers that the program starts: asked, shared, logged, and ended however the program ends."""
+"""Servers that the program starts: asked, shared, logged, and stopped however the program ends."""
 
 import json
 import os
@@ -22,7 +22,7 @@ LATEST_S = 600
 
 @pytest.fixture
 def command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Command:
-    """Runs `hybrid` in an empty folder, where `vllm:` starts the program of the tests."""
+    """Run `hybrid` in an empty folder, where `vllm:` starts the program of the tests."""
     from functools import partial
 
     monkeypatch.chdir(tmp_path)
@@ -33,7 +33,7 @@ def command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch,
 
 @pytest.fixture
 def blink(tmp_path: Path, fakes: Any) -> tuple[str, ...]:
-    """A run of the model alone on six questions."""
+    """Return a run of the MLLM alone on six questions."""
     data = fakes.blink_folder(tmp_path / "blink")
     return ("run", "blink", "--data", str(data), "--model", "vllm:tiny", "--solver", "mllm", "--out", "run")
 
@@ -70,7 +70,7 @@ def test_a_run_starts_its_server_asks_it_and_ends_it(
     wait_for_end(pids)
     manifest = json.loads(Path("run/manifest.json").read_text())
     assert manifest["identity"]["model"]["server"] == {"kind": "vllm", "enforce-eager": "on", "seconds": "0.5"}
-    # Nothing is open, so nothing is started; other arguments are another run.
+    # Nothing is open, so no server is started; other arguments are another run.
     command(*blink, "--server-arg", "seconds=0.5", "--server-arg", "enforce-eager=on", code=0)
     assert starts(Path("run/server.log")) == 1
     assert "server" in command(*blink, "--server-arg", "seconds=0", code=2).err

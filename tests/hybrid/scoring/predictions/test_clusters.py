@@ -1,4 +1,4 @@
-"""Predictions have the clusters of the run that they come from, whatever file they were kept in."""
+"""Predictions have the clusters of their run, whatever file they are in."""
 
 import csv
 import json
@@ -22,7 +22,7 @@ from hybrid.scoring.score import Scored
 from hybrid.stats import ends_of, interval
 
 OPTIONS = ScoreOptions("strict", "wrong")
-# 24 questions on 4 pictures; the solver that guesses answers questions of one picture otherwise than those of another.
+# 24 questions on 4 pictures; the guesses differ between questions of one picture and those of another.
 PICTURES, QUESTIONS = 4, 24
 FORMATS = ["vlmevalkit s.xlsx", "vlmevalkit s.tsv", "lmms_eval logs", "every_eval_ever evaluations"]
 
@@ -33,7 +33,7 @@ def command(*words: object) -> None:
 
 @pytest.fixture(scope="module")
 def make_run(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., tuple[Path, Path]]:
-    """By limit the table of the questions and a run of it; each is made once."""
+    """By limit, the table of the questions and a run of it; each is made once."""
     folder = tmp_path_factory.mktemp("shared")
     for place in range(PICTURES):
         Image.fromarray(np.full((8, 8, 3), 40 * place + 20, np.uint8)).save(folder / f"p{place}.png")
@@ -64,7 +64,7 @@ def make_run(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., tuple[Pa
 
 
 def numbers(scored: Scored) -> dict[str, Any]:
-    """By metric its value and its interval, with the name of the method."""
+    """Return, by metric, its value and its interval with the name of the method."""
     by_name = {metric.name: metric for metric in scored.metrics if metric.name != "undecided"}
     return {name: (metric.value, interval(metric)) for name, metric in by_name.items()}
 
@@ -94,7 +94,7 @@ def test_an_export_that_is_read_back_has_the_intervals_of_its_run(
 
 
 def without_clusters(sheet: Path) -> Path:
-    """The sheet as another harness would have written it: no column of ours."""
+    """Return the sheet as another harness would have written it, without our columns."""
     with sheet.open(newline="") as file:
         rows = list(csv.DictReader(file, delimiter="\t"))
     with (bare := sheet.with_name("bare.tsv")).open("w", newline="") as file:
@@ -138,7 +138,7 @@ def test_a_picture_that_is_not_there_costs_no_prediction_and_is_counted(make_run
 def test_solvers_of_a_comparison_have_the_clusters_that_one_of_them_knows(
     make_run: Any, order: int, tmp_path: Path
 ) -> None:
-    """A run of six questions knows of two that share a picture with others of the whole."""
+    """A run of six questions knows of two that share a picture with questions outside of the run."""
     _, run = make_run()
     _, few = make_run(3)
     paths = [run, few][::order]

@@ -1,4 +1,4 @@
-"""A JSON object of ids and answers, and what is none."""
+"""A JSON object of ids and answers, and invalid ones."""
 
 import json
 from pathlib import Path

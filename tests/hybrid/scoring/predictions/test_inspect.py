@@ -16,7 +16,7 @@ from hybrid.scoring.predictions.inspect import read
 
 
 def sample(number: int, reply: str = "Answer: A", **changed: Any) -> dict[str, Any]:
-    """A sample as Inspect writes it, with its reply as a list of parts."""
+    """Return a sample as Inspect writes it, with its reply as a list of parts."""
     parts = [{"type": "reasoning", "reasoning": "B?"}, {"type": "text", "text": reply}]
     message = {"role": "assistant", "content": parts}
     return {
@@ -40,7 +40,7 @@ def as_eval(path: Path, samples: list[dict[str, Any]], compression: int = zipfil
 
 
 def as_zstd(path: Path, mapping: dict[str, Any]) -> Path:
-    """A zip of one entry that is compressed by zstd, as newer releases of Inspect write them."""
+    """Return a zip of one entry that is compressed by zstd, as newer releases of Inspect write them."""
     name, data = f"samples/{mapping['id']}_epoch_1.json".encode(), json.dumps(mapping).encode()
     packed = pa.compress(data, codec="zstd", asbytes=True)
     facts = struct.pack("<HHHHHIII", 63, 0, 93, 0, 33, zipfile.crc32(data), len(packed), len(data))

@@ -1,4 +1,4 @@
-"""Foreign predictions put to BLINK's questions: by id, by proven order, by text; nothing is dropped in silence."""
+"""Foreign predictions matched to BLINK's questions: by id, by proven order, by text; nothing is dropped silently."""
 
 import csv
 import json
@@ -39,7 +39,7 @@ def puzzles(answers: str, first: int = 1) -> list[Question]:
 
 
 def rows(answers: str, task: str = "Jigsaw", **changes: Any) -> list[PredictedRow]:
-    """Rows with an index that starts anywhere, in the order of the answers."""
+    """Return rows with an index from any start, in the order of the answers."""
     return [
         PredictedRow(f"line {n}", f"reply {n}", task=task, index=40 + n, text="Which?", answer=answer, **changes)
         for n, answer in enumerate(answers, 1)
@@ -105,7 +105,7 @@ def sheet(path: Path, lines: Sequence[dict[str, Any]]) -> Path:
 
 
 def relation(number: int, reply: str, **changes: Any) -> dict[str, Any]:
-    """A line about a question of the test data, which alternates between (A) and (B)."""
+    """Return a line about a question of the test data, which alternates between (A) and (B)."""
     text = f"Is the cat {number} on the mat?"
     facts = {"index": 100 + number, "question": text, "A": "yes", "B": "no", "answer": "A" if number % 2 else "B"}
     return {**facts, "category": "Spatial_Relation", "prediction": reply, **changes}
@@ -174,7 +174,7 @@ def test_a_sample_log_has_their_letter_and_the_text(tmp_path: Path, fakes: Any, 
 @pytest.mark.system
 @pytest.mark.shared_data
 def test_the_order_of_whole_tasks_finds_the_published_questions(shared_data: Path, tmp_path: Path) -> None:
-    """A sheet of all 150 puzzles, whose questions read alike, against the half of them that is here."""
+    """Return a sheet of all 150 puzzles, whose questions read alike, with the half of them that is available."""
     saved = json.loads((shared_data / "blink_outputs" / "GPT4o" / "Jigsaw.json").read_text())["val"]
     saved.sort(key=lambda row: int(row["idx"].rsplit("_", 1)[1]))
     lines = [
@@ -193,7 +193,7 @@ def test_the_order_of_whole_tasks_finds_the_published_questions(shared_data: Pat
 
 
 def own_table(folder: Path, count: int = 6) -> Path:
-    """A TSV of one's own as VLMEvalKit asks it, with indices that are no counter."""
+    """Return an own TSV as VLMEvalKit asks it, with indices that are not a counter."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "red.png").write_bytes(saved(Image.new("RGB", (8, 8), (200, 30, 30))))
     path = folder / "own.tsv"
@@ -209,7 +209,7 @@ def own_table(folder: Path, count: int = 6) -> Path:
 
 
 def predicted_sheet(table: Path, path: Path, reply: str = "A", rows: int = 6) -> Path:
-    """The sheet that VLMEvalKit's inference writes: the table's rows without pictures, and `prediction`."""
+    """Return the sheet that VLMEvalKit's inference writes: the table's rows without pictures, and `prediction`."""
     with table.open(newline="") as file:
         request = list(csv.DictReader(file, delimiter="\t"))[:rows]
     with path.open("w", newline="") as file:

@@ -1,4 +1,4 @@
-"""VLMEvalKit's sheets: recognised by their columns, joined with the data, and what cannot be used."""
+"""VLMEvalKit's sheets: recognised by their columns, joined with the data, and unusable ones."""
 
 import csv
 import re
@@ -25,7 +25,7 @@ def line(index: Any, reply: str = "A", **changes: str) -> dict[str, Any]:
 
 
 def tsv(path: Path, rows: Sequence[dict[str, Any]], heading: Sequence[str] = HEADING) -> Path:
-    """A sheet as VLMEvalKit writes it: tabs, every cell quoted."""
+    """Write a sheet as VLMEvalKit does: tabs, every cell quoted."""
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, heading, delimiter="\t", quoting=csv.QUOTE_ALL, lineterminator="\n")
         writer.writeheader()
@@ -160,7 +160,7 @@ def test_an_encrypted_workbook_is_one_line(tmp_path: Path) -> None:
     path = xlsx(tmp_path / "a.xlsx", [{"index": 0, "question": "q", "prediction": "A"}])
     data = path.read_bytes()
     for header, offset in ((b"PK\x03\x04", 2), (b"PK\x01\x02", 4)):
-        # The bit is behind the versions of the format.
+        # The flag comes after the versions of the format.
         pattern = re.escape(header) + b"." * offset + b"."
         data = re.sub(pattern, lambda result: result[0][:-1] + b"\x01", data, flags=re.DOTALL)
     path.write_bytes(data)

@@ -1,4 +1,4 @@
-"""Rows of a section, found by what they are of."""
+"""Rows of a section, selected by their fields."""
 
 from collections.abc import Sequence
 
@@ -6,7 +6,7 @@ from hybrid.scoring.result import Result
 
 
 def by_quantity(rows: Sequence[Result], group: str = "", **fields: str) -> dict[str, Result]:
-    """The rows of one group by their quantity; only those whose fields are as named."""
+    """Return the rows of one group by quantity; only those with the given fields."""
     return {
         row.quantity: row
         for row in rows

@@ -1,4 +1,4 @@
-"""A guess and the most frequent answer next to solvers, and the lines that they are read against."""
+"""A guess and the most frequent answer next to solvers, and their reference lines."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -40,7 +40,7 @@ def both(data: Data = VAL) -> Comparison:
 
 
 def rows_of(comparison: Comparison) -> dict[tuple[str, str, str], Result]:
-    """By quantity, solver and task, or metric where it is over all tasks."""
+    """Return them by quantity, solver and task, or by metric if it is over all tasks."""
     return {(row.quantity, row.a, row.group or row.metric): row for row in SECTION.rows(comparison)}
 
 
@@ -87,7 +87,7 @@ def test_the_published_row_of_random_choice_is_reproduced(shared_data: Path, tmp
         assert row.value == pytest.approx(printed[task], abs=5e-5), task
     # 8/21 is 38.095 percent, which the paper cuts to 38.09.
     assert rows[GUESS, "", "accuracy_macro"].value == pytest.approx(printed["accuracy_macro"], abs=1e-4)
-    # The options of the rows themselves, where these lie.
+    # The options of the rows themselves, if these are available.
     store = ImageStore(tmp_path / "images")
     mounted = mount(bench, str(shared_data / "blink"), split="val", tasks=(), settings={}, store=store)
     guesser = Guesser(bench, AS_PAPERS, 2)

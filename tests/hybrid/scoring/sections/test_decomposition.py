@@ -1,4 +1,4 @@
-"""The parts of the gain add up exactly; tests/recomputed holds every number of the section."""
+"""The parts of the gain add up exactly; tests/recomputed recomputes every number of the section."""
 
 import random
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from hybrid.scoring.sections.decomposition import GAIN, PARTS, SIGNS, ToolQuesti
 
 
 def values(questions: Sequence[ToolQuestion], combine: Combine) -> dict[str, float]:
-    """The numbers that are defined."""
+    """Return the numbers that are defined."""
     return {name: value.value for name, value in decompose(questions, combine).items() if value.value is not None}
 
 

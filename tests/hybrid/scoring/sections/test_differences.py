@@ -1,4 +1,4 @@
-"""Comparisons by hand: what pairs, what is counted, what is tested, and what is refused."""
+"""Comparisons by hand: pairs, counts, tests, and refusals."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -21,13 +21,13 @@ OTHER = Data("blink", "val", {"kind": "hub", "id": "X/Y", "sha256": "b" * 64}, {
 
 
 class Paired(NamedTuple):
-    """The rows of one pair by one metric, over all questions or within one group."""
+    """Return the rows of one pair by one metric, over all questions or within one group."""
 
     family: str
     # The row of the difference.
     main: Result
     values: tuple[float | None, float | None]
-    # How many questions of the pair became what; empty for a metric besides the headline one.
+    # How many questions of the pair changed in each way; empty for other metrics than the headline.
     counts: dict[str, float | None]
 
 
@@ -35,7 +35,7 @@ COUNTS = ("failed", "both answered", "helped", "harmed", "none a", "none b")
 
 
 def all_paired(comparison: Comparison) -> list[Paired]:
-    """Every paired difference, in the order of the rows."""
+    """Return every paired difference, in the order of the rows."""
     parts: dict[tuple[str, ...], dict[str, Result]] = {}
     for row in SECTION.rows(comparison):
         parts.setdefault((row.a, row.b, row.metric, row.group), {})[row.quantity] = row
@@ -53,7 +53,7 @@ def in_family(comparison: Comparison, name: str) -> list[Paired]:
 
 
 def shared(comparison: Comparison) -> dict[str, float | None]:
-    """How many questions the pair shares; there is one pair."""
+    """Return how many questions the pair shares; there is one pair."""
     return {row.quantity: row.value for row in questions.SECTION.rows(comparison)}
 
 
@@ -90,7 +90,7 @@ def test_a_server_that_was_down_is_no_result() -> None:
     assert {(row.counts["helped"], row.counts["n"]) for row in all_paired(comparison) if row.counts} <= {(0, 0)}
 
 
-# What may be compared.
+# Comparisons that are allowed.
 
 
 def test_two_benchmarks_are_refused() -> None:
@@ -147,7 +147,7 @@ def test_predictions_pair_by_what_both_sides_know() -> None:
     values = [replace(solver("one", FIRST), questions=parts), replace(bare, questions=by_question)]
     assert shared(compare(values))["shared"] == 10
     assert shared(compare(values[::-1]))["shared"] == 10
-    # It is not known where two sets of predictions are from: the questions decide there too.
+    # The origin of two sets of predictions is unknown: the questions decide there too.
     with pytest.raises(UsageError, match="differs in target"):
         compare([bare, replace(bare, solver="another", questions=other)])
     # A target agrees by chance: generated questions match no predictions unless the images prove it.

@@ -1,4 +1,4 @@
-"""The effects of a study: which cells a difference is of, what adds up, and how cells are told apart."""
+"""The effects of a study: which cells a difference is between, what adds up, and how cells are distinguished."""
 
 from collections.abc import Mapping
 from dataclasses import replace

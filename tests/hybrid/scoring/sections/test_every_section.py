@@ -1,4 +1,4 @@
-"""Every section of made-up runs that were asked again, that lack answers or questions: none is lost to rounding."""
+"""Every section on synthetic runs with repetitions, missing answers or questions: no row is lost to rounding."""
 
 import math
 from pathlib import Path

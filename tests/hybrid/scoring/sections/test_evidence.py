@@ -1,4 +1,4 @@
-"""Use of evidence: what is unread, and what is left out."""
+"""Use of evidence: unread replies, and what is left out."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -44,7 +44,7 @@ def make_call(tool: str = "jigsaw", best: int | None = None, fault: Fault | None
     return Step("tool", tool, "", seconds, fault, call if fault else {**call, **options})
 
 
-# A letter for what tools say: right, wrong, undecided, another tool, nothing.
+# A letter for the tool output: right, wrong, undecided, another tool, nothing.
 STEPS: Mapping[str, tuple[Step, ...]] = {
     "r": (make_call(best=0),),
     "w": (make_call(best=1),),
@@ -62,7 +62,7 @@ def attempt(identity: str, reply: str, steps: tuple[Step, ...] = (), route: str 
 
 
 def run(path: Path, rows: Sequence[tuple[str, Attempt | None, Attempt | None]], **identity: Any) -> tuple[Scored, ...]:
-    """A run of puzzles: task, attempt of the MLLM alone and of the controller; None for a question not asked."""
+    """Return a run of puzzles: task, attempt of the MLLM alone and of the controller; None for a question not asked."""
     payload = {"data": {"kind": "folder", "sha256": "ab" * 32}, "model": {"model": "openai:one"}, "tool_output": "real"}
     ids = [next(item.id for item in pair if item is not None) for _, *pair in rows]
     questions = [
@@ -74,7 +74,7 @@ def run(path: Path, rows: Sequence[tuple[str, Attempt | None, Attempt | None]], 
 
 
 def classes(rows: Sequence[Result], group: str = "") -> dict[str, tuple[str, ...]]:
-    """The classes that hold a question, with their ids."""
+    """Return the classes that contain a question, with their ids."""
     return {row.quantity: row.ids for row in rows if row.quantity in CLASSES and row.group == group and row.value}
 
 

@@ -1,4 +1,4 @@
-"""The section on non-inferiority: which solvers it sets against which, and the verdict by the margin."""
+"""The section on non-inferiority: which solvers it compares, and the verdict by the margin."""
 
 from pathlib import Path
 
@@ -21,7 +21,7 @@ def run(tmp_path: Path) -> RunFolder:
 
 
 def score_letters(run: RunFolder, name: str, message: str) -> Scored:
-    """A solver of that word, a third of whose letters are of each task."""
+    """Return a solver with the letters of that word, a third for each task."""
     tasks = ("Jigsaw", "Relative_Depth", "Counting")
     letters = {task: message[place::3] for place, task in enumerate(tasks)}
     return solver_of(name, letters, unanswered="wrong", folder=run, model="openai:m")

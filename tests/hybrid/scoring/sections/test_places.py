@@ -1,4 +1,4 @@
-"""Where calls look, counted once more from the files of a run, by sums in plain Python."""
+"""Where calls look, counted again from the files of a run, by sums in plain Python."""
 
 import json
 import math
@@ -22,7 +22,7 @@ Request = list[Question]
 
 
 def drawn(seed: int) -> tuple[Request, dict[str, DrawnSolver]]:
-    """Questions, some without a call, some about a shared picture, some answered by the model alone."""
+    """Questions, some without a call, some about a shared picture, some answered by the MLLM alone."""
     rng = np.random.default_rng(seed)
     size = int(rng.integers(8, 17))
     request = annotated_questions(rng, size, int(rng.integers(0, 2)) * size // 2)
@@ -41,7 +41,7 @@ def margin(rng: np.random.Generator) -> int:
 
 
 def recounted(run: Path) -> dict[str, float]:
-    """The shares of one run, from `questions.jsonl`, `attempts.jsonl` and the answers."""
+    """Return the shares of one run, from `questions.jsonl`, `attempts.jsonl` and the answers."""
     lines = [json.loads(line) for line in (run / "questions.jsonl").read_text().splitlines()]
     answers = {solver: _attempts(run, solver) for solver in ("controller", "mllm")}
     looks = [(line, [step["data"]["args"]["box"] for step in _steps(answers["controller"], line)]) for line in lines]
@@ -52,7 +52,7 @@ def recounted(run: Path) -> dict[str, float]:
     at_place = sum(_covers(box, line) for line, boxes in looked for box in boxes)
     chance = 0.0
     for line, boxes in looked:
-        # At most 50 others: how they are chosen from more is tested by hand below.
+        # At most 50 others: their selection from more is tested by hand below.
         others = [box for unit, box in every if unit != (line["cluster"] or line["id"])]
         assert len(others) <= 50
         chance += len(boxes) * sum(_covers(box, line) for box in others) / len(others)
@@ -112,7 +112,7 @@ CORNER, MIDDLE = Box(0, 0, 100, 100), Box(450, 350, 550, 450)
 
 
 def test_the_chance_of_two_tasks_takes_calls_of_both(tmp_path: Path) -> None:
-    """Of 80 questions the first 40 have their place in the corner, the others in the middle; all calls find it.
+    """Of 80 questions, 40 have their place in the corner and 40 in the middle; all calls find it.
 
     Each of 79 others is as likely of either task, but one's own is one fewer: 39 of 79 at the own place. Fifty evenly
     spaced ones hold 24 to 26 of them; the first fifty would hold 39 or 40 of the first task.
@@ -133,7 +133,7 @@ def test_the_chance_of_two_tasks_takes_calls_of_both(tmp_path: Path) -> None:
 
 
 def test_the_chance_of_two_pictures_counts_looks_at_the_same_one(tmp_path: Path) -> None:
-    """All look at the corner of picture 1; of 4 questions, two have their place there and two in picture 2."""
+    """All calls look at the corner of picture 1; of 4 questions, two have their place there and two in picture 2."""
     second = StoredImage("f" * 64, 1000, 800, "image/png")
     request = [
         replace(question, images=(*question.images, second), evidence=(AnnotatedPlace(CORNER, 1 + place // 2),))
@@ -185,7 +185,7 @@ def test_each_question_is_compared_with_fifty_calls_at_most(monkeypatch: pytest.
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """A run of 100 questions with 60 looks at the place, which alone help."""
+    """A run of 100 questions with 60 looks at the place, and only these help."""
     rng = np.random.default_rng(5)
     request = annotated_questions(rng, 100)
     there = np.arange(100) < 60

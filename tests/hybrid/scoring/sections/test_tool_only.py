@@ -1,4 +1,4 @@
-"""Questions solved only with tools: counted against the union of the settings without, and against luck."""
+"""Questions solved only with tools: compared with the union of the settings without tools, and with luck."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,7 +12,7 @@ from tests.hybrid.scoring.sections.rows import by_quantity
 
 
 def compute_section(folder: Path, synthetic_runs: Any, messages: Mapping[str, str]) -> tuple[dict[str, Result], str]:
-    """The rows over all of a run whose solvers answer one task so, and the conclusion."""
+    """Return the rows over all tasks of a run with these answers to one task, and the conclusion."""
     synthetic_runs.from_letters(folder, {name: {"Jigsaw": letters} for name, letters in messages.items()})
     comparison = compare(compare_paths([folder]).solvers)
     rows = tuple(SECTION.rows(comparison))

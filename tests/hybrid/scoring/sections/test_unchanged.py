@@ -1,4 +1,4 @@
-"""Calls that changed nothing: traces that cannot be read, and costs that are not recorded."""
+"""Calls that changed nothing: unreadable traces, and costs that are not recorded."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
@@ -19,7 +19,7 @@ Costing = Callable[[str, Question, Reply], Reply]
 
 
 def costing(calls: str, usd: float | None = 0.001) -> Costing:
-    """Of the controller so many calls by question; a call takes 200 tokens, 2 s and twice the price of an ask."""
+    """Return a controller with these calls by question; a call takes 200 tokens, 2 s and twice an ask's price."""
 
     def with_cost(solver: str, question: Question, reply: Reply) -> Reply:
         count = int(calls[int(question.id.rsplit("_", 1)[1]) - 1]) if solver == "controller" else 0
@@ -32,13 +32,13 @@ def costing(calls: str, usd: float | None = 0.001) -> Costing:
 
 
 def content_of(run: RunFolder) -> dict[str, Any]:
-    """The manifest as it is given to be written."""
+    """Record the manifest that is to be written."""
     return {name: value for name, value in run.manifest.items() if name not in ("format", "seal")}
 
 
 @pytest.fixture
 def section_of(tmp_path: Path, synthetic_runs: Any) -> Any:
-    """The rows over all and the conclusion of a controller and its MLLM alone that answer Jigsaw so."""
+    """Return the rows over all tasks and the conclusion for these answers to Jigsaw, with tools and alone."""
 
     def section(hybrid: str, alone: str, with_cost: Costing) -> tuple[Mapping[str, Result], str]:
         messages = {"controller": {"Jigsaw": hybrid}, "mllm": {"Jigsaw": alone}}
@@ -61,7 +61,7 @@ def test_a_question_without_a_readable_trace_is_left_out(tmp_path: Path, synthet
     path = run.path / name
     first, second = path.read_text().splitlines()
     path.write_text(first + "\n" + second.replace('"data":{}', '"data":3') + "\n")
-    # A file whose extent the manifest has is not read whole, so that a wrong line is met where it is used.
+    # A file whose extent is in the manifest is not read completely, so an invalid line is reported when it is used.
     files = {**run.manifest["files"], name: asdict(run.measure(name).extent)}
     run.write_manifest(content_of(run) | {"files": files})
     rows = by_quantity(tuple(SECTION.rows(compare(compare_paths([tmp_path / "run"]).solvers))))

@@ -1,7 +1,7 @@
-"""Questions in the wording of seven benchmarks, invented: what is to be recognised in them.
+"""Invented questions in the wording of seven benchmarks, with the correct recognition.
 
-`recognised.psv` and `abstained.psv` were written with the rules. `held_out.psv` was written before any rule was; the
-share that was right, unrecognised and wrong on it at the first run is in `docs/specialists.md`.
+`recognised.psv` and `abstained.psv` were written with the rules. `held_out.psv` was written before any rule; the
+shares that were right, unrecognised and wrong on it in the first run are in `docs/specialists.md`.
 
     form|question|choices|asked|things      # form: kind of reply (c, y, i, t), then the number of images if not one
 """
@@ -31,7 +31,7 @@ KINDS = {"c": Kind.CHOICE, "y": Kind.YES_NO, "i": Kind.INTEGER, "t": Kind.FREE}
 
 @dataclass(frozen=True)
 class Wording:
-    """A question, and what is to be recognised in it ("-" for nothing)."""
+    """A question, and its correct recognition ("-" for nothing)."""
 
     form: str
     question: str
@@ -48,7 +48,7 @@ class Wording:
 
 
 def prompt(text: str, *choices: str, kind: Kind | None = None, size: tuple[int, int] = (640, 480)) -> Prompt:
-    """A question about one image, without letters; yes or no where it has no choices."""
+    """A question about one image, without letters; yes or no if it has no choices."""
     image = ImageRef("img:1", StoredImage("0" * 64, *size, "image/png"))
     kind = kind or (Kind.CHOICE if choices else Kind.YES_NO)
     return Prompt((image, text), kind, choices, route="by_text")
@@ -64,7 +64,7 @@ def wordings(name: str) -> Iterator[Wording]:
 
 
 def recognised(prompt: Prompt) -> str:
-    """The rule's reading of a prompt, in the words of these files."""
+    """Return the rule's reading of a prompt, in the words of these files."""
     result = recognise_question(prompt)
     return "-" if isinstance(result, Unclear) else _describe(result)
 
