@@ -19,9 +19,9 @@ from hybrid.cli import _option_types as types
 from hybrid.cli import _options as shared
 from hybrid.cli._field_options import run_option
 from hybrid.cli._help import Grouped
-from hybrid.cli._logging_options import told_options
+from hybrid.cli._logging_options import logging_options_of
 from hybrid.cli._options import tables_option
-from hybrid.cli._path import path_option, refuse_taken
+from hybrid.cli._path import check_name_conflict, path_option
 from hybrid.core.errors import UsageError, WeightsError
 from hybrid.display.notes import tell
 from hybrid.display.terminal import TEXT, Shape, how_many
@@ -56,7 +56,7 @@ LOG_LINES = 5
 @click.option("--idle", type=types.AMOUNT, metavar="MINUTES", help="End after this time without a client.")
 @click.option("--foreground", is_flag=True, help="Stay in this terminal; Ctrl-C ends the server.")
 @path_option
-@told_options
+@logging_options_of
 def up(
     tool_names: str | None,
     weights: tuple[str, ...],
@@ -108,7 +108,7 @@ def _names(tool_names: str) -> list[str]:
             refuse_unknown("tools", name)
         except UsageError as error:
             raise UsageError(f"--tools: {error}") from error
-        refuse_taken("tools", name)
+        check_name_conflict("tools", name)
     return names
 
 
@@ -216,7 +216,7 @@ def _tell_progress(facts: ServerFacts, told: set[str]) -> None:
 
 
 @click.command("down")
-@told_options
+@logging_options_of
 def down() -> int:
     """End the tool server of this cache folder. Runs that use it load what they need themselves and go on."""
     from hybrid.serving.tool_server.address import listening_process, remove_stale
