@@ -190,6 +190,7 @@ def test_a_model_that_is_an_object_is_refused(options: dict[str, Any]) -> None:
 
 
 def test_another_engine_is_refused(options: dict[str, Any]) -> None:
+    pytest.importorskip("ray", reason="the extra `ray` is not installed")
     with pytest.raises(UsageError, match="on the disk of this machine"):
         hybrid.run("blink", out="first", **{**options, "engine": "ray"})
     assert SENT == []

@@ -4,12 +4,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from mcp.shared.memory import create_connected_server_and_client_session
 
 import hybrid
 from hybrid.core.errors import UsageError
 from hybrid.integrations.langchain import langchain_tools
-from hybrid.integrations.mcp.server import mcp_server
 from hybrid.integrations.pictures import Folder
 from hybrid.integrations.toolbox import Toolbox
 from hybrid.tool import Image, ToolOutput, tool
@@ -55,8 +53,11 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 async def test_an_mcp_server_and_langchain_take_names_of_a_folder_and_objects(place: Path) -> None:
+    memory = pytest.importorskip("mcp.shared.memory", reason="the extra `mcp` is not installed")
+    from hybrid.integrations.mcp.server import mcp_server
+
     toolbox = Toolbox.of(["glow", middle, "crop"], folder=Folder(place), path="mine")
-    async with create_connected_server_and_client_session(mcp_server(toolbox)) as session:
+    async with memory.create_connected_server_and_client_session(mcp_server(toolbox)) as session:
         assert [entry.name for entry in (await session.list_tools()).tools] == ["glow", "middle", "crop"]
         for name in ("glow", "middle"):
             result = await session.call_tool(name, {"image": "white.png"})

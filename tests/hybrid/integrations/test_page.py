@@ -21,6 +21,7 @@ def block(language: str) -> str:
 
 
 def test_the_python_runs_as_it_is_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("mcp", reason="the extra `mcp` is not installed")
     monkeypatch.chdir(tmp_path)
     (command,) = re.findall(r"`hybrid (data template [^`]+)`", PAGE.prose)
     assert CliRunner().invoke(cli, command.split()).exit_code == 0
