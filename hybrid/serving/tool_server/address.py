@@ -30,6 +30,8 @@ from hybrid.serving.protocol import ServerFacts
 
 # Maximum bytes of a socket's path, without the zero behind it.
 MAX_PATH: Final = 103 if sys.platform == "darwin" else 107
+# Folder of this process's open files, through which Linux reaches a socket with a longer path.
+DESCRIPTORS = Path("/proc/self/fd")
 # Seconds in which a server must answer; it does so while it loads and computes.
 ANSWER_S: Final = 10.0
 BACKLOG: Final = 64
@@ -66,7 +68,7 @@ def make_folder() -> Path:
         OSError: it cannot be created.
     """
     folder, path = server_folder(), socket_path()
-    if (size := len(os.fsencode(path))) > MAX_PATH:
+    if (size := len(os.fsencode(path))) > MAX_PATH and not DESCRIPTORS.is_dir():
         raise UsageError(
             f"{path}: the path of a socket may have {MAX_PATH} bytes, this one has {size}: set HYBRID_HOME to a folder "
             "with a shorter path"
@@ -78,6 +80,20 @@ def make_folder() -> Path:
         raise UsageError(f"{folder}: {reason}: set HYBRID_HOME to a folder of your own")
     folder.chmod(0o700)
     return folder
+
+
+@contextmanager
+def _address() -> Iterator[str]:
+    """Yield the path of the socket, or inside the block another one if it is too long. Raises `OSError`."""
+    path = socket_path()
+    if len(os.fsencode(path)) <= MAX_PATH or not DESCRIPTORS.is_dir():
+        yield str(path)
+        return
+    descriptor = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        yield str(DESCRIPTORS / str(descriptor) / path.name)
+    finally:
+        os.close(descriptor)
 
 
 def _folder_fault(folder: Path) -> str | None:
@@ -117,7 +133,8 @@ def listening() -> Iterator[socket.socket]:
     path = socket_path()
     with locked(), socket.socket(socket.AF_UNIX) as listener:
         path.unlink(missing_ok=True)
-        listener.bind(str(path))
+        with _address() as address:
+            listener.bind(address)
         try:
             path.chmod(0o600)
             listener.listen(BACKLOG)
@@ -149,7 +166,8 @@ def connect(answer_s: float = ANSWER_S) -> tuple[socket.socket, ServerFacts] | N
     sock = socket.socket(socket.AF_UNIX)
     try:
         sock.settimeout(answer_s)
-        sock.connect(str(path))
+        with _address() as address:
+            sock.connect(address)
         return sock, _first_message(sock)
     except BaseException as error:
         sock.close()
@@ -190,9 +208,9 @@ def listening_process() -> int | None:
     """Return the process that listens on the socket, which need not answer; None if nobody does, or it is unknown."""
     if not hasattr(socket, "SO_PEERCRED"):
         return None
-    with socket.socket(socket.AF_UNIX) as sock, suppress(OSError):
+    with socket.socket(socket.AF_UNIX) as sock, suppress(OSError), _address() as address:
         sock.settimeout(ANSWER_S)
-        sock.connect(str(socket_path()))
+        sock.connect(address)
         process, user = _credentials(sock)
         return process if user == os.getuid() and process > 0 else None
     return None

@@ -33,7 +33,7 @@ from hybrid.serving.protocol import DescribeRequest, LoadRequest, ServerFacts, S
 from hybrid.serving.service import CachedTools
 from hybrid.serving.sources import code_of
 from hybrid.serving.tool_server import address
-from hybrid.serving.tool_server.address import ServerUnusable, connect, listening, socket_path
+from hybrid.serving.tool_server.address import ServerUnusable, connect, listening, listening_process, socket_path
 from hybrid.serving.tool_server.attached import ServerConnection
 from hybrid.serving.tool_server.facts import mismatch, versions
 from tests.tool_source import tool_source
@@ -247,6 +247,14 @@ async def test_what_the_server_makes_is_cached_only_for_a_run_that_caches(
     assert len(list(shared.home.glob("findings/*/*.json"))) == 1
     assert await ask(service, fakes, numbers(1)) == [made]
     assert counts()["net_one"][2] == 2
+
+
+def test_a_path_too_long_for_a_socket_is_reached(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("HYBRID_HOME", str(tmp_path / ("long" * 30)))
+    with listening():
+        assert socket_path().is_socket()
+        assert listening_process() == os.getpid()
+    assert listening_process() is None
 
 
 async def test_only_this_user_can_connect(server: Place) -> None:
