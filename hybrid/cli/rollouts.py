@@ -7,7 +7,8 @@ A request is a line of JSON on stdin; each has one line on stdout with its `id`,
     {"id": 3, "do": "answer", "question": "val_Jigsaw_1", "model": "m", "base_url": "http://...", "key": "..."}
                                                               {"id": 3, "reward": 1.0, "answer": "A", ...}
 
-A failure has `error`. The process ends with its stdin.
+A failure has `error`. The process ends with its stdin, and what is not done then is a failure: keep stdin open until
+all lines have come.
 """
 
 from __future__ import annotations
@@ -83,15 +84,19 @@ async def serve(rollouts: Rollouts, out: IO[str]) -> None:
     """Answer the requests on stdin until it ends; several at a time."""
 
     async def respond(request: Mapping[str, Any]) -> None:
-        response = await answer(rollouts, request)
+        try:
+            response = await answer(rollouts, request)
+        except asyncio.CancelledError:
+            response = {"error": "stdin ended before this was done"}
         out.write(f"{json.dumps({'id': request.get('id'), **response})}\n")
         out.flush()
 
     tasks: set[asyncio.Task[None]] = set()
-    while line := await asyncio.to_thread(sys.stdin.readline):
+    # Bytes, because text that is not UTF-8 must cost only its line. A process started with its stdin closed has none.
+    while sys.stdin is not None and (line := await asyncio.to_thread(sys.stdin.buffer.readline)):
         try:
             request = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             request = None
         if not isinstance(request, dict):
             request = {"do": "a line that is not a JSON object"}
@@ -119,14 +124,20 @@ async def _response(rollouts: Rollouts, request: Mapping[str, Any]) -> dict[str,
     """Answer one request. Raises `UsageError` for an unknown one, or what the rollout raises."""
     from hybrid.running.rollouts import Endpoint
 
-    question = str(request.get("question"))
     match request.get("do"):
         case "list":
             return {"questions": list(rollouts.ids)}
         case "messages":
-            return {"messages": await rollouts.messages(question)}
+            return {"messages": await rollouts.messages(_text(request, "question"))}
         case "answer":
-            endpoint = Endpoint(*(str(request.get(name, "")) for name in ("model", "base_url", "key")))
-            return await rollouts.answer(question, endpoint)
+            endpoint = Endpoint(*(_text(request, name) for name in ("model", "base_url", "key")))
+            return await rollouts.answer(_text(request, "question"), endpoint)
         case unknown:
             raise UsageError(f"unknown request {unknown!r}: list, messages or answer")
+
+
+def _text(request: Mapping[str, Any], name: str) -> str:
+    """Return a text of a request. Raises `UsageError` if it is missing or something else."""
+    if not isinstance(text := request.get(name), str) or not text:
+        raise UsageError(f"{name}: a text is needed, not {json.dumps(text):.80}")
+    return text

@@ -45,6 +45,7 @@ def command(runs: tuple[Path, ...], port: int, title: str, open_browser: bool) -
             if folder.is_begun() or not folder.can_begin():
                 site = LiveSite(RunFolder.existing(path), title, tell=tell)
             else:
+                folder.refuse_orphans()
                 tell(f"waiting for a run to begin in {path}; Ctrl-C ends it")
             viewed.append(stack.enter_context(ViewedRun(folder, title, tell, site)))
         server = stack.enter_context(PageServer(viewed, port))

@@ -351,7 +351,7 @@ def _blend_over_white(picture: Image.Image) -> Image.Image:
     from PIL import Image
 
     blended = Image.new("RGB", picture.size)
-    columns = min(picture.width, PIECE_PX)
+    columns = max(1, min(picture.width, PIECE_PX))
     rows = max(1, PIECE_PX // columns)
     for top, left in product(range(0, picture.height, rows), range(0, picture.width, columns)):
         box = (left, top, min(left + columns, picture.width), min(top + rows, picture.height))

@@ -13,7 +13,7 @@ import shutil
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from hybrid.core.errors import DataError, UsageError
 from hybrid.core.files import write_atomic, write_redacted, writing
@@ -261,22 +261,28 @@ class RunFolder:
             self.path.mkdir(parents=True, exist_ok=True)
             lock = (self.path / LOCK).open("w")
         with lock as file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise UsageError(f"{self.path} is being written by another process") from None
+            while not _takes(file, fcntl.LOCK_EX):
+                # A process that only tests the lock (`is_held`) has it for a moment, shared.
+                if not _takes(file, fcntl.LOCK_SH):
+                    raise UsageError(f"{self.path} is being written by another process")
             yield
 
     def is_held(self) -> bool:
         """Return whether a process has locked the run."""
         try:
             with (self.path / LOCK).open("rb") as file:
-                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
+                return not _takes(file, fcntl.LOCK_SH)
         except OSError:
             return False
+
+
+def _takes(file: IO[Any], kind: int) -> bool:
+    """Lock an open file, shared or exclusively, and return whether that was possible at once."""
+    try:
+        fcntl.flock(file, kind | fcntl.LOCK_NB)
+    except BlockingIOError:
         return False
+    return True
 
 
 def attempts_of(solver: str) -> str:

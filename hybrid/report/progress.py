@@ -121,6 +121,8 @@ class RunProgress:
         self._newest: deque[dict[str, Json]] = deque(maxlen=NEWEST)
         self._questions: tuple[tuple[int, int], RecordedQuestions] | None = None
         self._scorer: tuple[Benchmark, ScoreOptions] | None = None
+        # The run's first command, by which a new run in the same folder is recognized.
+        self._first: object = None
 
     def as_json(self) -> dict[str, Json]:
         """Return the state of the run; `problem` says why it cannot be read at this moment."""
@@ -131,11 +133,14 @@ class RunProgress:
             return {"path": path, **self._read()}
         except (HybridError, OSError, ValueError) as error:
             # The run may be writing the file; the next call tries again.
-            return {"path": path, "state": "unreadable", "solvers": [], "newest": [], "problem": redact(str(error))}
+            return {"path": path, "state": "unreadable", "solvers": [], "newest": [], "problem": _shown(str(error))}
 
     def _read(self) -> dict[str, Json]:
         manifest, questions = self.folder.manifest, self._read_questions()
         n, since = len(questions.sound), _began(manifest.get("commands", ()))
+        if (first := manifest.get("commands", ())[:1]) != self._first:
+            self._solvers, self._scorer, self._first = {}, None, first
+            self._newest.clear()
         names = [*manifest["solvers"], *(name for name in self.folder.solvers() if name not in manifest["solvers"])]
         for name in names:
             solver = self._solvers.setdefault(name, SolverProgress(self.folder.path / name / ATTEMPTS))

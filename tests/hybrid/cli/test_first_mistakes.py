@@ -3,13 +3,11 @@
 import json
 import re
 import shutil
-import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from hybrid.cli.view import wait_for_run
 from hybrid.display.notes import is_shown, remember_warning
 from hybrid.log.folder import RunFolder
 from tests.finished_runs import Command, Words
@@ -187,28 +185,17 @@ def test_a_group_without_a_command_shows_its_help(command: Command) -> None:
     assert "Commands:" in command("new").err
 
 
-def test_a_run_that_begins_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hybrid.cli.view.LOOK_EVERY_S", 0.001)
-    names: list[str] = []
-    event = threading.Event()
-
-    def tell(line: str) -> None:
-        names.append(line)
-        (tmp_path / "run").mkdir()
-        RunFolder(tmp_path / "run").write_manifest({"identity": {}})
-        event.set()
-
-    wait_for_run(tmp_path / "run", tell)
-    assert event.is_set()
-    assert names == [f"waiting up to 60 s for a run to begin in {tmp_path / 'run'}; Ctrl-C ends it"]
-    # Existing folders in which no run can start are refused without waiting.
+def test_what_cannot_become_a_run_is_not_waited_for(command: Command, tmp_path: Path) -> None:
     (tmp_path / "photos").mkdir()
     (tmp_path / "photos" / "cat.png").touch()
     (tmp_path / "link").symlink_to(tmp_path / "absent")
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
-    for name in ("run", "photos", "link", "loop", "photos/cat.png/run"):
-        wait_for_run(tmp_path / name, names.append)
-    assert len(names) == 1
+    for name in ("photos", "link", "loop", "photos/cat.png/run"):
+        assert "is not a run" in command("view", tmp_path / name, code=2).err
+    # Answers without a manifest: no run may begin there.
+    (tmp_path / "orphans" / "mllm").mkdir(parents=True)
+    (tmp_path / "orphans" / "mllm" / "attempts.jsonl").write_text("{}\n")
+    assert "holds answers of mllm and no manifest.json" in command("view", tmp_path / "orphans", code=2).err
 
 
 def test_a_warning_of_the_log_is_remembered() -> None:

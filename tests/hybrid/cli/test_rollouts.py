@@ -113,6 +113,31 @@ def test_a_request_that_fails_costs_no_other(server: str) -> None:
     assert fine["outcome"] == "answered"
 
 
+@pytest.mark.system
+def test_lines_that_are_no_requests_cost_no_other(server: str) -> None:
+    """Bytes that are not UTF-8, nesting without end, values of other types; and a request that stdin does not await."""
+    answer = {"do": "answer", "question": "generated_val_Jigsaw_1", "model": None, "base_url": server, "key": "k"}
+    lines = [b"\xff\xfe", b"[" * 100_000, b"", json.dumps({"id": 1, **answer}).encode(), b'{"id": 2, "do": "messages"}']
+    command = [sys.executable, "-m", "hybrid", "rollouts", *DATA]
+    unread = (
+        b'{"id": 3, "do": "answer", "question": "generated_val_Jigsaw_1", "model": "m", "base_url": "%s", "key": "k"}'
+    )
+    lines += [unread % server.encode(), b'{"id": 4, "do": "list"}']
+    result = subprocess.run(command, input=b"\n".join(lines), capture_output=True, check=True)
+    responses = [json.loads(line) for line in result.stdout.splitlines()]
+    assert all("not a JSON object" in entry["error"] for entry in responses if entry["id"] is None)
+    assert [entry["id"] for entry in responses].count(None) == 3
+    errors = {entry["id"]: entry.get("error") for entry in responses}
+    assert errors[1] == "model: a text is needed, not null"
+    assert errors[2] == "question: a text is needed, not null"
+    assert errors[3] == "stdin ended before this was done"
+    assert errors[4] is None
+    # Stdin may be closed from the start.
+    closed = subprocess.run(["sh", "-c", 'exec "$@" <&-', "sh", *command], capture_output=True, check=True)
+    assert closed.stdout == b""
+    assert b"Traceback" not in result.stderr + closed.stderr
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

@@ -130,6 +130,11 @@ def test_a_picture_converted_in_pieces_is_the_same(mode: str, piece: int, monkey
     assert images.to_rgb(picture).tobytes() == full
 
 
+def test_an_array_without_pixels_has_none_after_conversion() -> None:
+    for size in ((0, 5), (5, 0)):
+        assert images.to_rgb(Image.new("RGBA", size)).size == size
+
+
 def tiled(width: int, height: int, tile_width: int, tile_height: int) -> bytes:
     """Return a TIFF of 8-bit grey that is one tile."""
     size = tile_width * tile_height

@@ -1,9 +1,11 @@
 """A run on disk: lines that survive a crash, one writer at a time, and the differences of two configurations."""
 
+import fcntl
 import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -92,6 +94,28 @@ def test_a_second_process_is_refused_while_one_writes(folder: RunFolder) -> None
         other.communicate(timeout=600)
     with folder.locked():
         pass
+
+
+def test_a_look_at_the_lock_refuses_no_run_that_begins(folder: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    with folder.locked():
+        assert folder.is_held()
+    # A look as of `is_held`, which ends after it was in the way once.
+    look = (folder.path / ".lock").open("rb")
+    fcntl.flock(look, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    flock = fcntl.flock
+
+    def refused_once(file: Any, kind: int) -> None:
+        try:
+            flock(file, kind)
+        except BlockingIOError:
+            look.close()
+            raise
+
+    monkeypatch.setattr(fcntl, "flock", refused_once)
+    with folder.locked():
+        assert look.closed
+        assert folder.is_held()
+    assert not folder.is_held()
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 """The progress of runs in `hybrid view`: what is counted of a run that begins, goes on, resumes or is damaged."""
 
+import http.client
+import json
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
@@ -87,6 +89,25 @@ def test_a_run_that_was_started_over_is_counted_again(run: RunFolder) -> None:
     assert solver(progress)["finished"] == 2
 
 
+def test_another_run_in_the_same_folder_is_counted_alone(run: RunFolder) -> None:
+    progress, lines = RunProgress(run), lines_of(run)
+    manifest = run.manifest
+    append(run, *lines[:6])
+    assert solver(progress)["finished"] == 6
+    # Longer than the first one, and of a split whose answers are hidden.
+    (run.path / "controller/attempts.jsonl").unlink()
+    append(run, *lines[:9])
+    command = {"at": "2031-01-01T00:00:00Z", "command": "hybrid run", "commit": None}
+    run.write_manifest({**manifest, "commands": [command], "identity": {**manifest["identity"], "split": "test"}})
+    state: Any = progress.as_json()
+    assert state == RunProgress(run).as_json()
+    assert {item["verdict"] for item in state["newest"]} == {"answered"}
+    # A command that resumes it counts on.
+    run.write_manifest({**run.manifest, "commands": [command, {**command, "at": "2031-01-02T00:00:00Z"}]})
+    append(run, lines[9])
+    assert solver(progress)["finished"] == 10
+
+
 def test_failures_are_counted_by_kind_until_the_question_is_finished(run: RunFolder) -> None:
     progress, lines = RunProgress(run), lines_of(run)
     names = [read_attempt(line).id for line in lines]
@@ -158,6 +179,18 @@ def test_a_run_that_cannot_be_read_says_why(run: RunFolder) -> None:
     assert "manifest.json is not JSON" in str(progress.as_json()["problem"])
     (run.path / "manifest.json").write_text(content)
     assert progress.as_json()["state"] == "stopped"
+
+
+def test_numbers_that_are_not_finite_hide_no_other_run(run: RunFolder) -> None:
+    line = attempt_line(replace(read_attempt(lines_of(run)[0]), seconds=4321.5))
+    assert b'"seconds":4321.5,' in line
+    append(run, line.replace(b'"seconds":4321.5,', b'"seconds":NaN,') + b"\n")
+    with ViewedRun(run) as viewed, listening(PageServer([viewed])) as server:
+        connection = http.client.HTTPConnection("127.0.0.1", server.port)
+        connection.request("GET", "/progress.json")
+        (shown,) = json.loads(connection.getresponse().read(), parse_constant=pytest.fail)["runs"]
+        connection.close()
+    assert None in [item["seconds"] for item in shown["newest"]]
 
 
 def test_a_run_that_is_being_written_is_running(run: RunFolder) -> None:
