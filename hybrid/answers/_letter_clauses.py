@@ -96,7 +96,7 @@ def remaining(reply: LetterReply) -> str | None:  # noqa: C901, PLR0912 - one pa
         if _with_own_text(reply):
             return None
         reply = reply.by_letter
-    picks, claimed, against, asked_of = set[str](), set[str](), set[str](), set[str]()
+    picks, against, asked_of, claimed = set[str](), set[str](), set[str](), set[str | None]()
     has_offer = False
     for clause in _clauses(reply.text.replace("_", " ")):
         letters = reply.find_labels(clause)
@@ -115,13 +115,12 @@ def remaining(reply: LetterReply) -> str | None:  # noqa: C901, PLR0912 - one pa
         elif _bare(reply, clause):
             picks |= letters
         elif letters:
-            fits = None if is_question else claim(reply, _BUT.sub("", clause))
-            if fits is None:
-                return None
-            claimed.add(fits)
-        elif asked_of - against and re.fullmatch(_FOR, bare(clause)):
+            # A clause that names a choice without a claim leaves the reply open: None is one more of `claimed`.
+            claimed.add(claim(reply, _BUT.sub("", clause)))
+        # `A? No. B? Yes.`
+        elif asked_of and re.fullmatch(_FOR, bare(clause)):
             picks |= asked_of - against
-        elif _DOUBTS.search(clause) or (picks and not _bare(reply, clause)):
+        elif picks or _DOUBTS.search(clause):
             return None
     positive = picks | claimed
     # `A? B.` leaves A open.
@@ -141,7 +140,7 @@ def _clauses(text: str) -> list[str]:
     flat_text = re.sub(_LISTED, lambda match: match[0].replace(",", " and"), text)
     flat_text = _HEADED.sub(lambda match: re.sub("[,:]", " ", match[0]), flat_text)
     marks = [0, *(match.end() for match in _CLAUSES.finditer(flat_text)), len(flat_text)]
-    return [flat_text[start:end].strip() for start, end in pairwise(marks) if end > start]
+    return [flat_text[start:end].strip() for start, end in pairwise(marks)]
 
 
 def _bare(reply: LetterReply, clause: str) -> bool:
@@ -181,7 +180,7 @@ def denied_comparison(reply: LetterReply) -> str | None:
     if match is None or len(reply.offered) != 2:
         return None
     denied, other = (forms.get(f"{bare(name)} {match[2]} {match[3]}") for name in (match[1], match[4]))
-    return other if denied and other and denied != other else None
+    return other if denied and denied != other else None
 
 
 def concluding_letter(reply: LetterReply) -> str | None:

@@ -42,10 +42,14 @@ def test_what_no_rule_reads(text: str, choices: tuple[str, ...]) -> None:
 
 def test_clauses_are_weighed_in_up_to_200_characters() -> None:
     """In a longer reply a clause depends on its neighbours more than its words show."""
-    end = ". Not A; B."
-    for length, letter in ((200, "B"), (201, None)):
-        text = ("There is a table beside the wall. " * 7)[: length - len(end)] + end
-        assert (len(text), parse_letter(text, TWO).value) == (length, letter)
+    wall = "There is a table beside the wall. " * 7
+    for start, filler, end in (
+        ("", wall, ". Not A; B."),
+        ("The side is right, not left as in ", "what is seen " * 20, "."),
+    ):
+        for length, letter in ((200, "B"), (201, None)):
+            text = start + filler[: length - len(start + end)] + end
+            assert (len(text), parse_letter(text, ("left", "right")).value) == (length, letter)
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_every_way_to_decline"))

@@ -5,8 +5,25 @@ from typing import Any
 
 import pytest
 
-from hybrid.scoring.conclusion_rows import AnswerSplit, HeadlinePair
-from hybrid.scoring.result import FRACTION, UNTESTED, Result
+from hybrid.core.types import Cell, Metric
+from hybrid.scoring.compare import Comparison, compare
+from hybrid.scoring.conclusion_rows import (
+    AnswerSplit,
+    ConclusionRows,
+    HeadlinePair,
+    State,
+    are_counts,
+    ends_of,
+    hangs_on_rule,
+    is_uneven,
+    listed,
+    number,
+    signed,
+    turned,
+    why_no_interval,
+)
+from hybrid.scoring.result import FRACTION, QUESTIONS, UNTESTED, Result
+from tests.hybrid.scoring.solvers import solver
 
 ENDS: dict[str, tuple[float | None, float | None]] = {
     "more": (0.01, 0.2),
@@ -19,9 +36,9 @@ ENDS: dict[str, tuple[float | None, float | None]] = {
 NO_OPEN = SimpleNamespace(open=0)
 
 
-def row(state: str, note: str = "") -> Result:
+def row(state: str, note: str = "", value: float | None = 0.1) -> Result:
     low, high = ENDS[state]
-    return Result("differences", "difference", FRACTION, 0.1, low=low, high=high, note=note)
+    return Result("differences", "difference", FRACTION, value, low=low, high=high, note=note)
 
 
 def pair(state: str, split: AnswerSplit | None = None, **facts: Any) -> HeadlinePair:
@@ -121,3 +138,212 @@ def test_a_pair_that_was_not_tested_says_why(reason: str, state: str) -> None:
     # The first row is the difference; limits of other rows do not apply to it.
     assert HeadlinePair(*solvers, (row("few", UNTESTED[reason]), row("few"))).state == state
     assert HeadlinePair(*solvers, (row("more"), row("few", UNTESTED[reason]))).state == "more"
+
+
+@pytest.mark.parametrize(
+    ("state", "value", "other", "other_value", "hangs"),
+    [
+        ("more", 0.1, "more", 0.3, False),
+        ("more", 0.1, "open", 0.1, True),
+        ("open", 0.1, "more", 0.1, True),
+        ("open", 0.1, "open", 0.02, False),
+        ("open", 0.1, "open", -0.02, True),
+        ("open", -0.1, "open", 0.02, True),
+        ("open", -0.1, "open", -0.02, False),
+        # What is 0, but for rounding, has no sign.
+        ("open", 0.0, "open", -0.02, False),
+        ("open", 0.1, "open", -1e-12, False),
+        ("open", 0.1, "open", None, False),
+    ],
+)
+def test_what_hangs_on_the_rule_has_another_sign_or_state(
+    state: str, value: float, other: str, other_value: float | None, hangs: bool
+) -> None:
+    solvers: Any = (NO_OPEN, NO_OPEN)
+    this = HeadlinePair(*solvers, (row(state, value=value),))
+    assert hangs_on_rule(this, row(other, value=other_value)) is hangs
+
+
+@pytest.mark.parametrize(
+    ("state", "value", "over_all", "over_all_value", "uneven"),
+    [
+        ("more", 0.1, "more", 0.2, False),
+        ("more", 0.1, "open", 0.05, False),
+        ("more", 0.1, "open", -0.05, True),
+        ("open", 0.1, "open", -0.05, True),
+        ("open", 0.1, "open", 0.05, False),
+        ("open", 0.1, "few", 0.05, False),
+        # Only over all questions an effect is shown, but the same difference with another interval is none.
+        ("open", 0.1, "more", 0.15, True),
+        ("open", 0.0, "less", -0.1, True),
+        ("open", 0.1, "more", 0.1, False),
+        ("few", 0.1, "more", 0.15, False),
+    ],
+)
+def test_a_mean_over_tasks_is_uneven_if_all_questions_say_something_else(
+    state: str, value: float, over_all: str, over_all_value: float, uneven: bool
+) -> None:
+    solvers: Any = (NO_OPEN, NO_OPEN)
+    this = HeadlinePair(*solvers, (row(state, value=value),))
+    assert is_uneven(this, row(over_all, value=over_all_value)) is uneven
+
+
+@pytest.mark.parametrize(
+    ("quantity", "other_way", "changes_sign"),
+    [
+        ("difference", "difference", True),
+        ("difference from answering", "difference from answering", True),
+        ("value a", "value b", False),
+        ("none b", "none a", False),
+        ("helped", "helped", False),
+        ("right -> wrong", "wrong -> right", False),
+    ],
+)
+def test_a_row_in_the_other_order_of_its_solvers(quantity: str, other_way: str, changes_sign: bool) -> None:
+    given = Result("differences", quantity, FRACTION, 0.1, "a", "b", low=-0.05, high=0.2)
+    assert turned(given, ("a", "b")) is given
+    after = turned(given, ("b", "a"))
+    assert (after.a, after.b, after.quantity) == ("b", "a", other_way)
+    assert (after.value, after.low, after.high) == ((-0.1, -0.2, 0.05) if changes_sign else (0.1, -0.05, 0.2))
+    assert turned(after, ("a", "b")) == given
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "ends", "as_cost"),
+    [
+        (0.03, 0.25, "3 to 25", "-25 to -3"),
+        (-0.25, -0.03, "-25 to -3", "3 to 25"),
+        (-0.05, 0.1, "-5 to +10", "-10 to +5"),
+        (0.0, 0.2, "0 to 20", "-20 to 0"),
+        (-0.2, 0.0, "-20 to 0", "0 to 20"),
+    ],
+)
+def test_the_ends_of_an_interval_have_their_signs(low: float, high: float, ends: str, as_cost: str) -> None:
+    interval = Result("differences", "difference", FRACTION, 0.1, low=low, high=high)
+    assert (ends_of(interval), ends_of(interval, cost=True)) == (ends, as_cost)
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "words", "with_sign"),
+    [
+        (0.14, FRACTION, "14", "+14 points"),
+        (-0.14, FRACTION, "-14", "-14 points"),
+        (0.0, FRACTION, "0", "+0 points"),
+        (0.005, FRACTION, "0", "+0 points"),
+        (0.004, FRACTION, "0.4", "+0.4 points"),
+        (-0.004, FRACTION, "-0.4", "-0.4 points"),
+        (1.2345, QUESTIONS, "1.23", "+1.23"),
+    ],
+)
+def test_a_number_reads_as_0_only_if_it_is(value: float, unit: str, words: str, with_sign: str) -> None:
+    assert number(value, unit) == words
+    assert signed(Result("differences", "difference", unit, value)) == with_sign
+
+
+def test_three_names_of_a_list() -> None:
+    assert (listed(["a", "b", "c"]), listed(["a", "b", "c", "d"])) == ("a, b, c", "a, b, c and 1 more")
+
+
+def test_counts_are_right_answers_of_all_solvers() -> None:
+    assert are_counts((0.5, 0.25), (20, 10), 40)
+    assert not are_counts((0.5, 0.2), (20, 10), 40)
+    assert not are_counts((0.4, 0.25), (20, 10), 40)
+    assert not are_counts((0.5, None), (20, 10), 40)
+
+
+@pytest.mark.parametrize(
+    ("clusters", "one_picture"), [(None, False), ((), False), (("p",), False), (("p", "p"), True), (("p", "q"), False)]
+)
+def test_questions_of_one_picture_are_not_too_few(clusters: tuple[str, ...] | None, one_picture: bool) -> None:
+    cells = tuple(Cell("", name, 1.0, 1.0) for name in clusters or ())
+    metrics = None if clusters is None else [Metric("accuracy", 1.0, len(cells), "ratio", cells)]
+    assert why_no_interval(metrics).startswith("one picture") is one_picture
+
+
+def pair_of(a: dict[str, str], b: dict[str, str], *more: str) -> tuple[ConclusionRows, Comparison, HeadlinePair]:
+    """Return the pair of two solvers of these letters by task; `more` are repetitions of b in its first task."""
+    task = next(iter(a))
+    repetitions = [solver(f"b@{n}", {**b, task: word}) for n, word in enumerate(more, 2)]
+    comparison = compare([solver("a", a), solver("b", b), *repetitions])
+    rows = ConclusionRows(comparison, ("differences", "helped", "answered"))
+    return rows, comparison, rows.pair(comparison.named("a"), comparison.named("b"))
+
+
+def test_a_pair_in_both_orders_has_both_counts_and_opposite_differences() -> None:
+    rows, comparison, there = pair_of({"Jigsaw": "r" * 10 + "w" * 30}, {"Jigsaw": "w" * 4 + "r" * 31 + "w" * 5})
+    back = rows.pair(comparison.named("b"), comparison.named("a"))
+    assert (there.state, there.right, there.n, there.none, there.failed, there.asked) == (
+        "more",
+        (10, 31),
+        40,
+        (0, 0),
+        0,
+        40,
+    )
+    assert (back.state, back.right, back.n) == ("less", (31, 10), 40)
+    assert there.values == back.values[::-1] == (0.25, 0.775)
+    assert there.rows[0].value == pytest.approx(0.525)
+    assert back.rows[0].value == pytest.approx(-0.525)
+    assert (there.split, there.other_rule, there.over_all) == (None, None, None)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "claim", "unanswered"),
+    [
+        ("w" * 40, "r" * 40, "more", None),
+        ("w" * 20 + "a" * 20, "r" * 40, "more", (20, 0)),
+        ("w" * 40, "r" * 20 + "a" * 20, "more", (0, 20)),
+        # As wrong, whoever leaves much unanswered is behind; as a guess it is ahead.
+        ("a" * 36 + "w" * 4, "w" * 24 + "r" * 16, "rule", (36, 0)),
+        ("w" * 10 + "r" * 30, "a" * 10 + "r" * 30, "rule", (0, 10)),
+    ],
+)
+def test_a_claim_knows_who_left_what_unanswered(a: str, b: str, claim: str, unanswered: tuple[int, int] | None) -> None:
+    rows, comparison, there = pair_of({"Jigsaw": a}, {"Jigsaw": b})
+    back = rows.pair(comparison.named("b"), comparison.named("a"))
+    assert (there.claim, back.claim) == (claim, {"more": "less"}.get(claim, claim))
+    assert there.none == (a.count("a"), b.count("a"))
+    assert (there.split and there.split.unanswered) == unanswered
+    assert (back.split and back.split.unanswered) == (unanswered and unanswered[::-1])
+
+
+def test_a_mean_over_repetitions_or_with_credit_is_no_count_of_right_answers() -> None:
+    a, b = {"Jigsaw": "w" * 40}, {"Jigsaw": "r" * 40}
+    assert pair_of(a, b)[2].right == (0, 40)
+    assert pair_of(a, b, "r" * 40)[2].right is None
+    assert pair_of(a, {"Jigsaw": "r" * 30 + "a" * 10})[2].right is None
+
+
+@pytest.mark.parametrize(("small", "state"), [("w" * 10, "less"), ("r" * 10, None)])
+def test_a_mean_over_tasks_is_compared_with_all_questions(small: str, state: State | None) -> None:
+    a = {"Jigsaw": "w" * 60, "Counting": "r" * 10}
+    there = pair_of(a, {"Jigsaw": "r" * 20 + "w" * 40, "Counting": small})[2]
+    assert there.metrics is not None
+    assert there.metrics[0].combine == "mean_of_ratios"
+    assert (there.over_all is None) == (state is None)
+    assert there.claim == ("uneven" if state else "more")
+
+
+def test_the_differences_within_tasks_are_those_that_were_tested() -> None:
+    rows, comparison, _ = pair_of({"Jigsaw": "w" * 20, "Counting": "r"}, {"Jigsaw": "r" * 20, "Counting": "r"})
+    a, b = comparison.named("a"), comparison.named("b")
+    assert [(of_task.group, of_task.value) for of_task in rows.tasks(a, b)] == [("Jigsaw", 1.0)]
+    assert [(of_task.group, of_task.value) for of_task in rows.tasks(b, a)] == [("Jigsaw", -1.0)]
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "is_of_answers"),
+    [
+        ("w" * 40, "r" * 40, True),
+        ("w" * 39 + "a", "r" * 40, True),
+        # A difference by answering at all, by one rule only, or of questions that nobody shares.
+        ("a" * 30 + "r" * 10, "r" * 40, False),
+        ("w" * 20 + "r" * 20, "a" * 20 + "r" * 20, False),
+        ("a" * 20 + "w" * 20, "w" * 20 + "a" * 20, False),
+    ],
+)
+def test_a_task_is_better_by_its_answers(a: str, b: str, is_of_answers: bool) -> None:
+    rows, comparison, _ = pair_of({"Jigsaw": a, "Counting": "rw"}, {"Jigsaw": b, "Counting": "rw"})
+    of_a, of_b = comparison.named("a"), comparison.named("b")
+    (of_task,) = [each for each in rows.tasks(of_a, of_b) if each.group == "Jigsaw"]
+    assert rows.is_of_answers(of_a, of_b, of_task) is is_of_answers

@@ -12,14 +12,14 @@ import pytest
 from hybrid.benchmarks.base import ScoreOptions
 from hybrid.benchmarks.blink import BENCHMARK, Blink
 from hybrid.core.errors import DataError, UsageError
-from hybrid.core.types import Attempt, Exchange, Kind, Outcome, Prompt, Question, Reply, Score, Usage
+from hybrid.core.types import Attempt, BrokenQuestion, Exchange, Kind, Outcome, Prompt, Question, Reply, Score, Usage
 from hybrid.log.attempts import Unfinished, attempt_line
 from hybrid.log.codec import to_json
 from hybrid.log.folder import RunFolder, attempts_of
 from hybrid.scoring import tally as module
 from hybrid.scoring.calibrate import cases
 from hybrid.scoring.runs import score_run
-from hybrid.scoring.tally import Tally, refuse_our_line, tally
+from hybrid.scoring.tally import Replies, Tally, refuse_our_line, tally, tally_replies
 from tests.hybrid.scoring.solvers import folder_of
 
 OPTIONS = ScoreOptions(unanswered="guess")
@@ -176,6 +176,22 @@ def test_an_answer_that_cannot_be_scored_costs_one_question(folder: RunFolder, m
     monkeypatch.setattr(module, "scorer_of", lambda _: "cd" * 32)
     with pytest.raises(UsageError, match="of the command"):
         tallied(folder)
+
+
+def test_a_question_without_a_score_of_its_own_keeps_group_and_cluster(fakes: Any) -> None:
+    facts = {"task": "Jigsaw", "route": "Jigsaw", "choices": ("x", "y"), "cluster": "pair1"}
+    asked, failed, waiting = (fakes.question(f"val_Jigsaw_{n}", groups={"level": "low"}, **facts) for n in (1, 2, 3))
+    broken = BrokenQuestion("val_Jigsaw_4", "Jigsaw", "no image", {"level": "low"}, "pair1")
+    replies = Replies([asked, failed, waiting, broken], {asked.id: attempt(asked, "Answer: (A)")}, {failed.id})
+    result = tally_replies(BENCHMARK, replies, OPTIONS)
+    assert [(score.id[-1], score.correct, score.outcome) for score in result.scores] == [
+        ("1", 1.0, Outcome.ANSWERED),
+        ("2", 0.0, Outcome.OUTAGE),
+        ("4", 0.0, Outcome.BROKEN),
+    ]
+    assert {(score.groups["level"], score.cluster) for score in result.scores} == {("low", "pair1")}
+    assert len({id(score.groups) for score in result.scores}) == 1, "equal groups share one mapping"
+    assert (result.open, result.wall_s) == (1, pytest.approx(0.3))
 
 
 def test_answers_to_other_questions_are_refused(folder: RunFolder, fakes: Any) -> None:

@@ -1,13 +1,19 @@
 """Questions solved only with tools: compared with the union of the settings without tools, and with luck."""
 
+import random
 from collections.abc import Mapping
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
+import pytest
+
+from hybrid.log.folder import RunFolder
 from hybrid.scoring.compare import compare
 from hybrid.scoring.reports import compare_paths
 from hybrid.scoring.result import Result
 from hybrid.scoring.sections.tool_only import SECTION
+from hybrid.stats import ends_of, wilson
 from tests.hybrid.scoring.sections.rows import by_quantity
 
 
@@ -27,3 +33,65 @@ def test_where_nothing_is_solved_there_is_no_share(tmp_path: Path, synthetic_run
 
 def test_without_a_model_alone_nothing_is_told(tmp_path: Path, synthetic_runs: Any) -> None:
     assert compute_section(tmp_path / "run", synthetic_runs, {"controller": "rw"}) == ({}, "")
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_what_only_tools_solve_is_counted_question_by_question(seed: int, tmp_path: Path, synthetic_runs: Any) -> None:
+    rng = random.Random(seed)
+    tools, *without = ("".join(rng.choices("rw", k=30)) for _ in range(4))
+    messages = {"controller": tools, **dict(zip(("mllm", "mllm@2", "mllm@3"), without, strict=True))}
+    rows, lead = compute_section(tmp_path / "run", synthetic_runs, messages)
+    questions = list(zip(tools, *without, strict=True))
+    solved = [n for n, (tool, *alone) in enumerate(questions, 1) if tool == "r" and "r" not in alone]
+    lost = [n for n, (tool, *alone) in enumerate(questions, 1) if tool == "w" and "r" in alone]
+    assert rows["tool-only solved"].ids == tuple(f"val_Jigsaw_{n}" for n in solved)
+    assert rows["tool-only lost"].ids == tuple(f"val_Jigsaw_{n}" for n in lost)
+    assert (rows["tool-only solved"].value, rows["tool-only lost"].value) == (len(solved), len(lost))
+    # One more run without tools: each in turn, against the others.
+    alone = list(zip(*without, strict=True))
+    new = [sum(a[k] == "r" and "r" not in a[:k] + a[k + 1 :] for a in alone) for k in range(3)]
+    missed = [sum(a[k] == "w" and "r" in a[:k] + a[k + 1 :] for a in alone) for k in range(3)]
+    assert (rows["by luck"].value, rows["lost by luck"].value) == (
+        pytest.approx(fmean(new)),
+        pytest.approx(fmean(missed)),
+    )
+    right, too = tools.count("r"), tools.count("r") - len(solved)
+    share = rows["solved without tools too"]
+    assert (share.value, share.n) == (pytest.approx(too / right), right)
+    assert share.low is not None
+    assert share.high is not None
+    assert 0 <= share.low < too / right < share.high <= 1
+    assert f"{100 * too / right:.0f} % of the {right} questions solved with tools are solved without too" in lead
+    assert f"{len(solved)} only with tools, by luck {fmean(new):.1f}." in lead
+
+
+@pytest.mark.parametrize(("temperature", "is_drawn"), [(None, True), (0.7, True), (0, False)])
+def test_one_run_has_a_bound_of_luck_if_its_answers_are_drawn(
+    temperature: float | None, is_drawn: bool, tmp_path: Path, synthetic_runs: Any
+) -> None:
+    letters = {"controller": {"Jigsaw": "r" * 10}, "mllm": {"Jigsaw": "r" * 3 + "w" * 7}}
+    folder: RunFolder = synthetic_runs.from_letters(tmp_path / "run", letters)
+    model = {**folder.manifest["identity"]["model"], "options": {"temperature": temperature}}
+    folder.write_manifest({**folder.manifest, "identity": {**folder.manifest["identity"], "model": model}})
+    rows = by_quantity(SECTION.rows(compare(compare_paths([tmp_path / "run"]).solvers)))
+    at_most = {name: row.value for name, row in rows.items() if "at most" in name}
+    bound = pytest.approx(10 * 0.3 * 0.7)
+    assert at_most == ({"by luck at most": bound, "lost by luck at most": bound} if is_drawn else {})
+    assert ("repeats=3" in rows["tool-only solved"].note) is is_drawn
+    assert not {"by luck", "lost by luck"} & set(rows)
+
+
+def test_the_share_of_a_mean_over_repetitions_has_no_interval_of_counts(tmp_path: Path, synthetic_runs: Any) -> None:
+    messages = {"controller": "rrrrrwww" * 4, "controller@2": "rrwwrrww" * 4, "mllm": "rwrwwwrw" * 4}
+    rows, _ = compute_section(tmp_path / "run", synthetic_runs, messages)
+    tools = [fmean(letter == "r" for letter in pair) for pair in zip(*list(messages.values())[:2], strict=True)]
+    too = sum(tool * (letter == "r") for tool, letter in zip(tools, messages["mllm"], strict=True))
+    share = rows["solved without tools too"]
+    assert share.value == pytest.approx(too / sum(tools))
+    assert (share.low, share.high) != ends_of(wilson(round(too), sum(tool > 0 for tool in tools)))
+    assert rows["tool-only solved"].value == pytest.approx(sum(tools) - too)
+
+
+def test_a_model_that_answers_nothing_is_no_setting_without_tools(tmp_path: Path, synthetic_runs: Any) -> None:
+    rows, _ = compute_section(tmp_path / "run", synthetic_runs, {"controller": "rw", "mllm": "uu"})
+    assert rows == {}

@@ -1,0 +1,75 @@
+"""The parts of a difference by who answered, recomputed from letters; and the questions of a specialist."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hybrid.scoring.compare import compare
+from hybrid.scoring.reports import compare_paths
+from hybrid.scoring.sections.answered import ANSWERING, BETTER, BOTH, SILENT, SPOKEN, rows
+from tests.hybrid.scoring.sections.rows import by_quantity
+from tests.hybrid.scoring.solvers import solver
+
+VALUES = {"r": 1.0, "w": 0.0, "a": 0.5}
+
+
+def mean(letters: str) -> float:
+    return sum(map(VALUES.__getitem__, letters)) / len(letters)
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        ("r" * 12 + "w" * 18 + "a" * 10, "w" * 6 + "r" * 24 + "r" * 9 + "w"),
+        ("w" * 6 + "r" * 24 + "r" * 9 + "w", "r" * 12 + "w" * 18 + "a" * 10),
+        ("aaaarwrw" * 5, "rwawrrww" * 5),
+    ],
+)
+def test_the_two_parts_add_up_to_the_difference(a: str, b: str) -> None:
+    section = rows(compare([solver("a", {"Jigsaw": a}), solver("b", {"Jigsaw": b})]))
+    overall, of_both = by_quantity(section), by_quantity(section, BOTH)
+    common = [n for n in range(40) if "a" not in a[n] + b[n]]
+    both_a, both_b = ("".join(word[n] for n in common) for word in (a, b))
+    assert of_both["difference"].value == pytest.approx(mean(both_b) - mean(both_a))
+    assert (of_both["value a"].value, of_both["value b"].value) == (mean(both_a), mean(both_b))
+    assert (of_both["right a"].value, of_both["right b"].value) == (both_a.count("r"), both_b.count("r"))
+    assert of_both["right b"].ids == tuple(f"Jigsaw_{n + 1}" for n in common if b[n] == "r")
+    better = (mean(both_b) - mean(both_a)) * len(common) / 40
+    assert overall[BETTER].value == pytest.approx(better)
+    assert overall[ANSWERING].value == pytest.approx(mean(b) - mean(a) - better)
+    assert (overall["unanswered a"].value, overall["unanswered b"].value) == (a.count("a"), b.count("a"))
+    assert overall["unanswered a"].ids == tuple(f"Jigsaw_{n + 1}" for n in range(40) if a[n] == "a")
+
+
+def test_who_answers_everything_has_no_parts_and_who_shares_nothing_has_no_common_row() -> None:
+    assert rows(compare([solver("a", {"Jigsaw": "rw" * 20}), solver("b", {"Jigsaw": "wr" * 20})])) == []
+    section = rows(compare([solver("a", {"Jigsaw": "ra" * 20}), solver("b", {"Jigsaw": "aw" * 20})]))
+    assert {row.group for row in section} == {""}
+
+
+@pytest.mark.parametrize("order", [("specialist", "mllm"), ("mllm", "specialist")])
+def test_a_specialist_is_compared_where_it_answers(order: tuple[str, str], synthetic_runs: Any, tmp_path: Path) -> None:
+    letters: Mapping[str, str] = {
+        "specialist": "r" * 20 + "w" * 4 + "a" * 16,
+        "mllm": "r" * 9 + "w" * 15 + "r" * 4 + "w" * 12,
+    }
+    synthetic_runs.from_letters(tmp_path / "run", {name: {"Jigsaw": letters[name]} for name in order})
+    section = rows(compare(compare_paths([tmp_path / "run"]).solvers))
+    spoken, silent = by_quantity(section, SPOKEN), by_quantity(section, SILENT)
+    assert {(row.a, row.b) for row in (*spoken.values(), *silent.values())} == {("specialist", "mllm")}
+    assert (spoken["value a"].value, spoken["value b"].value) == (pytest.approx(20 / 24), pytest.approx(9 / 24))
+    assert spoken["difference"].value == pytest.approx(-11 / 24)
+    assert silent["value b"].value == pytest.approx(4 / 16)
+    assert (silent["right b"].value, "difference" in silent, "value a" in silent) == (4.0, False, False)
+
+
+@pytest.mark.parametrize("specialist", ["rw" * 10, "a" * 20])
+def test_a_specialist_that_answers_all_or_nothing_has_one_part(
+    specialist: str, synthetic_runs: Any, tmp_path: Path
+) -> None:
+    letters = {"specialist": {"Jigsaw": specialist}, "mllm": {"Jigsaw": "wr" * 10}}
+    synthetic_runs.from_letters(tmp_path / "run", letters)
+    section = rows(compare(compare_paths([tmp_path / "run"]).solvers))
+    assert not {SPOKEN, SILENT} & {row.group for row in section}

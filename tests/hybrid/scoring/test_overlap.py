@@ -1,0 +1,100 @@
+"""The shared questions of solvers, recomputed question by question from random letters."""
+
+import random
+from statistics import fmean
+
+import numpy as np
+import pytest
+
+from hybrid.scoring.compare import Comparison, ComparisonOptions, compare
+from hybrid.scoring.conclusion_rows import ConclusionRows
+from hybrid.scoring.overlap import Overlap
+from tests.hybrid.scoring.solvers import solver
+
+VALUES = {"r": 1.0, "w": 0.0, "a": 0.5}
+ANSWERS = {"r": "A", "w": "B"}
+
+
+def compared(*words: str, allow_failed: bool = True, **more: str) -> Comparison:
+    """Return solvers `a`, `b`, ... that gave these letters to the questions of one task, and named ones."""
+    named = dict(zip("abcd", words, strict=False)) | {name.replace("_", "@"): word for name, word in more.items()}
+    options = ComparisonOptions(allow_failed=allow_failed)
+    return compare([solver(name, {"Jigsaw": word}) for name, word in named.items()], options)
+
+
+def shared_of(comparison: Comparison, *names: str) -> Overlap:
+    return comparison.overlap(*map(comparison.named, names))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_questions_of_an_overlap_are_those_that_all_have_and_none_failed(seed: int) -> None:
+    rng = random.Random(seed)
+    first, second, third = ("".join(rng.choices("rwaf.", (4, 4, 2, 1, 2), k=40)) for _ in range(3))
+    shared = shared_of(compared(first, b=second, b_2=third), "a", "b")
+    by_solver = [[first], [second, third]]
+    # In the first solver's order, then those that only the others have.
+    asked = [[n for n in range(40) if word[n] != "."] for word in (first, second, third)]
+    order = list(dict.fromkeys(n for numbers in asked for n in numbers))
+    assert shared.ids.tolist() == [f"Jigsaw_{n + 1}" for n in order]
+    assert [score.id for score in shared.first] == shared.ids.tolist() == shared.unit.tolist()
+    for place, n in enumerate(order):
+        letters = [[word[n] for word in words] for words in by_solver]
+        missing = any(set(given) == {"."} for given in letters)
+        lost = not missing and any(set(given) <= {".", "f"} for given in letters)
+        assert (shared.missing[place], shared.lost[place]) == (missing, lost)
+        assert shared.present[place] == shared.kept[place] == (not missing and not lost)
+        if not shared.present[place]:
+            continue
+        counting = [[letter for letter in given if letter in VALUES] for given in letters]
+        assert [right[place] for right in shared.right] == [fmean(map(VALUES.__getitem__, c)) for c in counting]
+        read = [[ANSWERS[letter] for letter in given if letter in ANSWERS] for given in counting]
+        assert [answer[place] for answer in shared.answer] == [(answers or [None])[0] for answers in read]
+        assert [flags[place] for flags in shared.unanswered] == ["a" in given for given in counting]
+        assert shared.answered_by_all[place] == all("a" not in given for given in counting)
+
+
+def test_a_part_has_its_own_questions_and_knows_the_whole() -> None:
+    shared = shared_of(compared("rwfr.wa", "wr.rrwf"), "a", "b")
+    places = np.array([5, 1, 0])
+    part = shared.at(places)
+    assert part.ids.tolist() == shared.ids[places].tolist()
+    assert [score.id for score in part.first] == part.ids.tolist()
+    assert part.present.tolist() == shared.present[places].tolist()
+    assert [right.tolist() for right in part.right] == [right[places].tolist() for right in shared.right]
+    assert part.whole is shared
+    assert part.at(np.array([1])).whole is shared
+
+
+def test_failures_elsewhere_withhold_the_test_of_a_part() -> None:
+    shared = shared_of(compared("r" * 20 + "f", "w" * 21, allow_failed=False), "a", "b")
+    part = shared.at(np.arange(20))
+    assert (shared.untested(), part.untested(), part.at(np.arange(10)).untested()) == ("failed",) * 3
+
+
+@pytest.mark.parametrize(("words", "ahead"), [(("w" * 20, "r" * 20), 1), (("r" * 20, "w" * 20), -1)])
+def test_the_second_solver_is_ahead_or_behind(words: tuple[str, str], ahead: int) -> None:
+    assert shared_of(compared(*words), "a", "b").shown("guess") == ahead
+
+
+def test_equal_solvers_are_neither_and_failures_are_not_tested() -> None:
+    assert shared_of(compared("rw" * 20, "wr" * 20), "a", "b").shown("guess") == 0
+    assert shared_of(compared("r" * 19 + "f", "w" * 20, allow_failed=False), "a", "b").shown("guess") is None
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "sentence"),
+    [
+        # A guess is worth a half: by the other rule whoever abstains has less.
+        ("rw" * 20, "a" * 38 + "rw", "b is behind a"),
+        ("a" * 38 + "rw", "rw" * 20, "b is ahead of a"),
+        ("wwww" + "rw" * 20, "rrrr" + "a" * 40, "b is behind a"),
+        ("r" * 10 + "w" * 30, "r" * 10 + "a" * 30, "b is not significantly different from a"),
+        # The same verdict, and no question that the rules differ about.
+        ("r" * 40, "w" * 20 + "a" * 20, None),
+        ("r" * 40, "w" * 40, None),
+    ],
+)
+def test_the_verdict_by_the_other_rule(a: str, b: str, sentence: str | None) -> None:
+    comparison = compared(a, b)
+    rows = ConclusionRows(comparison, ())
+    assert rows.otherwise(comparison.named("a"), comparison.named("b")) == sentence
