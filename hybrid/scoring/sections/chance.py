@@ -1,4 +1,4 @@
-"""What is a guess worth here, and who is above it?
+"""What does a guess score here, and which solvers score above it?
 
 guess: a uniform draw among the answers that each prompt allows (the solver `chance`). most frequent answer: the answer
 that is right most often in the row, chosen by the answer key.
