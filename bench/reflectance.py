@@ -81,7 +81,7 @@ def answer(index: int, seed: int) -> Answer:
 
 
 def facts_of(index: int, seed: int, purpose: Purpose = "sample") -> ReflectanceFacts:
-    """The true answer for one generated picture. Raises `SystemExit` if the generator gives something else."""
+    """Return the true answer for one generated picture. Raises `SystemExit` if the generator gives something else."""
     facts = item(TASK, index, seed, purpose).facts
     if not isinstance(facts, ReflectanceFacts):
         raise SystemExit(f"{TASK} item {index} has no reflectances")
