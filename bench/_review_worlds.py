@@ -78,7 +78,7 @@ def _crop_step(box: Box) -> Step:
 
 
 def annotated_questions(rng: np.random.Generator, size: int, pictures: int = 0) -> list[Question]:
-    """Questions about pictures of 1000 x 800 px, each with one annotated box; with `pictures` these are shared."""
+    """Return questions about pictures of 1000 x 800 px, each with one annotated box; `pictures` are shared."""
     made = []
     for question in questions(size, pictures):
         image = replace(question.images[0], width=1000, height=800)
@@ -181,7 +181,7 @@ def calls_by_chance_are_not_misplaced(folder: Path, rng: np.random.Generator) ->
 
 
 def a_model_without_room_gains_nothing(folder: Path, rng: np.random.Generator) -> bool:
-    """Only if the model is right on all questions does the conclusion say that no gain could show."""
+    """The conclusion says that no gain is detectable only if the model is right on all questions."""
     values, unsure = np.ones(60, bool), rng.random(60) < 0.5
     results = []
     for name, alone in (("sure", values), ("unsure", unsure)):

@@ -160,7 +160,7 @@ def refusing_raises_nobody(folder: Path, rng: np.random.Generator) -> bool:
 
 
 def a_page_has_one_verdict(folder: Path, rng: np.random.Generator) -> bool:
-    """Tasks with a difference near the limit: sections agree on p (Holm), and the sentence names significant tasks."""
+    """For tasks with p near 0.05, all sections have the same p (Holm), and the sentence names significant tasks."""
     request = questions(3 * SIZE, tasks=("Counting", "Jigsaw", "Relative_Depth"))
     effect = np.array([0.4 if question.task == "Jigsaw" else 0.1 for question in request])
     alone = rng.random(len(request)) < 0.5
