@@ -36,7 +36,7 @@ from hybrid.stats import ends_of, interval
 NAME = "chance"
 ACCURACY = "accuracy"
 GUESS, FREQUENT, ABOVE = "guess", "most frequent answer", "above guess"
-# Draws for each question that cannot be listed: ALL_DRAWN over all questions, within the two bounds.
+# Draws for each question whose answers cannot be listed: ALL_DRAWN / number of questions, within the two bounds.
 ALL_DRAWN, MIN_DRAWS, MAX_DRAWS = 6000, 4, 64
 
 

@@ -1,7 +1,7 @@
 """Invented questions in the wording of seven benchmarks, with the correct recognition.
 
-`recognised.psv` and `abstained.psv` were written with the rules. `held_out.psv` was written before any rule; the
-shares that were right, unrecognised and wrong on it in the first run are in `docs/specialists.md`.
+`recognised.psv` and `abstained.psv` were written with the rules. `held_out.psv` was written before any rule;
+`docs/specialists.md` gives the shares of right, unrecognised and wrong questions in the first run on it.
 
     form|question|choices|asked|things      # form: kind of reply (c, y, i, t), then the number of images if not one
 """
