@@ -34,7 +34,7 @@ def share(kind: str, spent: float) -> float:
 def draw_batches(lessons: Lessons, steps: int, tokens: int, seed: int) -> Iterator[list[Lesson]]:
     """Yield all batches: forms by weight, tasks of a form by the square root of their number, similar lengths.
 
-    `tokens` is the size of a batch, what shorter lessons are filled up with among them.
+    `tokens` is the size of a batch, including the padding of shorter lessons.
     """
     rng = random.Random(seed)
     forms = lessons.forms
