@@ -23,7 +23,7 @@ from bench._frame import options
 
 
 def crop() -> Any:
-    """The tool that `bench._bare_clients` gives LangGraph, in Inspect's form."""
+    """Return the tool that `bench._bare_clients` gives LangGraph, in Inspect's form."""
 
     async def execute(images: list[str], box: dict[str, int]) -> list[Any]:
         """Enlarge a region of an image.

@@ -47,7 +47,7 @@ class DrawnSolver:
     confidence: Floats | None = None
     tokens: Floats | None = None
     boxes: Sequence[Sequence[Box]] | None = None
-    # Of the tool, by question; "drawn" without.
+    # Output of the tool for each question; "drawn" without a tool.
     versions: Sequence[str] = ()
 
     def reply(self, question: Question, place: int) -> Reply:
@@ -71,14 +71,14 @@ class DrawnSolver:
 
 
 def _crop_step(box: Box) -> Step:
-    """A call with a box of the first picture."""
+    """Return a call with a box of the first picture."""
     args: Json = {"box": {"x0": box.x0, "y0": box.y0, "x1": box.x1, "y1": box.y1}}
     data: dict[str, Json] = {"images": ["img:1"], "args": args, "data": {}, "confidence": 1.0}
     return Step("tool", "crop", "a crop", 0.1, data={**data, "backend": "classical", "version": "drawn"})
 
 
 def annotated_questions(rng: np.random.Generator, size: int, pictures: int = 0) -> list[Question]:
-    """Questions about pictures of 1000 x 800 px, each with one annotated box; with `pictures` these are shared."""
+    """Return questions about pictures of 1000 x 800 px, each with one annotated box; `pictures` are shared."""
     made = []
     for question in questions(size, pictures):
         image = replace(question.images[0], width=1000, height=800)
@@ -87,14 +87,14 @@ def annotated_questions(rng: np.random.Generator, size: int, pictures: int = 0) 
 
 
 def random_box(rng: np.random.Generator, least: int, most: int) -> Box:
-    """A box inside of a picture of 1000 x 800 px, with sides of `least` to `most` px."""
+    """Return a box inside of a picture of 1000 x 800 px, with sides of `least` to `most` px."""
     width, height = (int(side) for side in rng.integers(least, most + 1, 2))
     x, y = int(rng.integers(0, 1000 - width)), int(rng.integers(0, 800 - height))
     return Box(x, y, x + width, y + height)
 
 
 def box_around(box: Box, margin: int = 40) -> Box:
-    """The box with a margin, inside of a picture of 1000 x 800 px."""
+    """Return the box with a margin, inside of a picture of 1000 x 800 px."""
     sides = max(0, box.x0 - margin), max(0, box.y0 - margin), min(1000, box.x1 + margin), min(800, box.y1 + margin)
     return Box(*sides)
 
@@ -154,7 +154,7 @@ def few_questions_are_not_equal(folder: Path, rng: np.random.Generator) -> bool:
 
 
 def outputs_that_decide_are_not_ignored(folder: Path, rng: np.random.Generator) -> bool:
-    """If the model answers as the output says and perfect output makes it right, it is not said to ignore outputs."""
+    """If the model follows the output and perfect output makes it right, no sentence says that it ignores outputs."""
     values, alone, result = np.ones(120, bool), rng.random(120) < 0.4, rng.random(120) < 0.8
     real = {"controller": DrawnSolver(result, values, result), "mllm": DrawnSolver(alone)}
     blank, oracle = ({"controller": DrawnSolver(right, values, result)} for right in (alone, values))
@@ -181,7 +181,7 @@ def calls_by_chance_are_not_misplaced(folder: Path, rng: np.random.Generator) ->
 
 
 def a_model_without_room_gains_nothing(folder: Path, rng: np.random.Generator) -> bool:
-    """Only if the model is right on all questions does the conclusion say that no gain could show."""
+    """The conclusion says that no gain is detectable only if the model is right on all questions."""
     values, unsure = np.ones(60, bool), rng.random(60) < 0.5
     results = []
     for name, alone in (("sure", values), ("unsure", unsure)):
@@ -200,7 +200,7 @@ def specialists_alike_everywhere_are_not_weak(folder: Path, rng: np.random.Gener
 
 
 def looks_by_chance_find_nothing(folder: Path, rng: np.random.Generator) -> bool:
-    """Crops that know nothing of the annotated place: that they look there is asserted in at most about 5 %."""
+    """If crops are independent of the annotated place, "looks at the place" is asserted in at most about 5 %."""
     request, values = annotated_questions(rng, 120), np.ones(120, bool)
     boxes = [[random_box(rng, 200, 400) for _ in range(1 + place % 3)] for place in range(120)]
     right = rng.random(120) < 0.5
@@ -222,7 +222,7 @@ def looks_are_counted(folder: Path, rng: np.random.Generator) -> bool:
 
 
 def other_words_that_change_nothing(folder: Path, rng: np.random.Generator) -> bool:
-    """A model that answers paraphrased output by luck: that wording matters is asserted in about 5 %."""
+    """Return a model for which paraphrasing has no effect: an effect of wording is asserted in about 5 %."""
     values = np.ones(120, bool)
     real = {"controller": DrawnSolver(rng.random(120) < 0.6, values), "mllm": DrawnSolver(rng.random(120) < 0.5)}
     other = {"controller": DrawnSolver(rng.random(120) < 0.6, values)}
@@ -231,7 +231,7 @@ def other_words_that_change_nothing(folder: Path, rng: np.random.Generator) -> b
 
 
 def words_that_carry_the_gain(folder: Path, rng: np.random.Generator) -> bool:
-    """A model that understands only one wording: the sentence reports it, with the difference counted here."""
+    """Return a model that understands only one wording: the sentence reports it, with the difference counted here."""
     values, alone = np.ones(120, bool), rng.random(120) < 0.4
     right = np.where(rng.random(120) < 0.6, True, alone)
     real = {"controller": DrawnSolver(right, values), "mllm": DrawnSolver(alone)}
@@ -241,7 +241,7 @@ def words_that_carry_the_gain(folder: Path, rng: np.random.Generator) -> bool:
 
 
 def _away(box: Box) -> Box:
-    """A box of the picture's other half."""
+    """Return a box of the picture's other half."""
     left = 0 if box.x0 > 500 else 800
     return Box(left, 100, left + 150, 300)
 

@@ -1,6 +1,6 @@
-"""Worlds of known truth for numbers and sentences that used to mislead: `python -m bench.sentences --worlds`.
+"""Simulated worlds with known truth for numbers and sentences that once misled: `python -m bench.sentences --worlds`.
 
-A world is a function that makes one draw in a folder and returns whether the output is false of it.
+A world is a function that makes one draw in a folder and returns whether the output is false for this draw.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ EXPORTS = (
 
 
 def questions(size: int, pictures: int = 0, tasks: Sequence[str] = ("Jigsaw",)) -> list[Question]:
-    """Return questions of BLINK's tasks in turn; with `pictures`, all of them share this number of pictures in turn."""
+    """Return questions that cycle through BLINK's tasks and, with `pictures`, through this number of pictures."""
     results = []
     for number in range(size):
         text = number % pictures if pictures else number
@@ -60,7 +60,7 @@ def write_run(
     tool: str = "jigsaw",
     **identity: Json,
 ) -> RunFolder:
-    """A run folder with these answers; the controller calls a tool each time, which makes a picture or none.
+    """Return a run folder with these answers; the controller calls a tool each time, which makes a picture or none.
 
     A solver gives no answer to the questions that it `refused`.
     """
@@ -86,7 +86,7 @@ def write_run(
 
 
 def nothing_is_luck_at_temperature_0(folder: Path, rng: np.random.Generator) -> bool:
-    """A server's model at temperature 0 answers the same again, so that no gain is luck."""
+    """A server's model at temperature 0 gives the same answers again, so that no gain is luck."""
     model: Json = {"model": "drawn", "options": {"temperature": 0.0}}
     answers = {"controller": rng.random(SIZE) < 0.7, "mllm": rng.random(SIZE) < 0.5}
     run = write_run(folder / "run", questions(SIZE), answers, model=model)
@@ -113,7 +113,7 @@ def recorded_tasks_weigh_the_same(folder: Path, rng: np.random.Generator) -> boo
 
 
 def no_form_is_tested_without_pictures(folder: Path, rng: np.random.Generator) -> bool:
-    """Tools that make no picture: asking as text and as pictures differs in nothing that a form could explain."""
+    """If tools make no picture, the form of tool output (text or pictures) cannot explain any difference."""
     request, answers = questions(SIZE), {"controller": rng.random(SIZE) < 0.6, "mllm": rng.random(SIZE) < 0.5}
     runs = [write_run(folder / "both", request, answers, pictured=False, show="both").path]
     for show in ("text", "image"):
@@ -124,7 +124,7 @@ def no_form_is_tested_without_pictures(folder: Path, rng: np.random.Generator) -
 
 
 def exports_keep_clusters(folder: Path, rng: np.random.Generator) -> bool:
-    """24 questions on 4 pictures, all of a picture answered alike: an export has the units of its run."""
+    """With 24 questions on 4 pictures, all of a picture answered alike, an export has the clusters of its run."""
     of_picture = rng.random(4) < 0.5
     answers = {"mllm": np.resize(of_picture, 24)}
     run = ExportedRun.at(write_run(folder / "run", questions(24, 4), answers).path / "mllm")
@@ -138,7 +138,7 @@ def exports_keep_clusters(folder: Path, rng: np.random.Generator) -> bool:
 
 
 def the_way_to_the_ceiling_is_bounded(folder: Path, rng: np.random.Generator) -> bool:
-    """The parts agree on nearly everything, so that the way is a few questions: no share beyond -2 to 2 is printed."""
+    """If the parts agree on nearly everything, few questions can be gained: no share beyond -2 to 2 is printed."""
     alone = rng.random(SIZE) < 0.6
     specialist = alone ^ (rng.random(SIZE) < 0.03)
     answers = {"controller": alone ^ (rng.random(SIZE) < 0.2), "mllm": alone, "specialist": specialist}
@@ -149,7 +149,7 @@ def the_way_to_the_ceiling_is_bounded(folder: Path, rng: np.random.Generator) ->
 
 
 def refusing_raises_nobody(folder: Path, rng: np.random.Generator) -> bool:
-    """By default refusals are wrong, as in BLINK's script: values are right answers / questions."""
+    """By default refusals count as wrong, as in BLINK's script: values are right answers / questions."""
     request, answers = questions(SIZE), {"mllm": rng.random(SIZE) < 0.6, "text_only": rng.random(SIZE) < 0.7}
     refused = {"text_only": rng.random(SIZE) < 0.4}
     run = write_run(folder / "run", request, answers, refused=refused)
@@ -160,7 +160,7 @@ def refusing_raises_nobody(folder: Path, rng: np.random.Generator) -> bool:
 
 
 def a_page_has_one_verdict(folder: Path, rng: np.random.Generator) -> bool:
-    """Tasks with a difference near the limit: sections agree on p (Holm), and the sentence names significant tasks."""
+    """For tasks with p near 0.05, all sections have the same p (Holm), and the sentence names significant tasks."""
     request = questions(3 * SIZE, tasks=("Counting", "Jigsaw", "Relative_Depth"))
     effect = np.array([0.4 if question.task == "Jigsaw" else 0.1 for question in request])
     alone = rng.random(len(request)) < 0.5
@@ -187,7 +187,7 @@ def lost_rules_are_no_zeros(folder: Path, rng: np.random.Generator) -> bool:
 
 
 def fieller_holds_the_share(folder: Path, rng: np.random.Generator) -> bool:
-    """A hybrid that takes 0.6 of a way of 30 of 200 questions: the interval misses in at most about 5 %."""
+    """Return a hybrid that gains 18 of 30 possible questions, of 200: the interval misses in at most about 5 %."""
     del folder
     below = (rng.random(200) < 0.15).astype(float)
     expected_values = ratio_interval(below * (rng.random(200) < 0.6), below, range(200))
@@ -210,7 +210,7 @@ WORLDS: Mapping[str, World] = {
 
 
 def false_in(name: str, draws: int, seed: int, known: Mapping[str, World] = WORLDS) -> int:
-    """In how many draws of one of these worlds the output is false."""
+    """Return in how many draws of this world the output is false."""
     count = 0
     for draw in range(seed, seed + draws):
         with tempfile.TemporaryDirectory() as folder:

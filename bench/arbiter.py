@@ -2,10 +2,10 @@
 
     python -m bench.arbiter --recorded ../shared/data/blink_outputs    # bench/results/rivals.md
 
-Tools are simulated, so many draws of each. Of the recorded models (a folder of saved outputs each) every two are set
-side by side, the first in the place of the tool. A rule sees the answers to the questions of the other folds, and says
-of each question of its own whether it follows the tool. To follow the better of the two by task and to follow who won
-more disagreements of the task is one rule.
+Tools are simulated in many draws. Recorded models (a folder of saved outputs each) are compared in pairs, with the
+first in the place of the tool. A rule is fitted on the questions of the other folds, and decides for each question of
+its own fold whether it follows the tool. Following the part that is better on a task is the same rule as following the
+part that won more of the task's disagreements.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Duel:
     task: str
     tool: float
     model: float
-    # Prior of the tool, before anything was measured.
+    # Prior accuracy of the tool, before any measurement.
     claimed: AnswerConfidence
     # Accuracy credited to an MLLM that was not measured.
     usual: float
@@ -55,7 +55,7 @@ Rule = Callable[[Sequence[Duel], Sequence[Duel]], Sequence[bool]]
 
 
 def better_by_task(duels: Sequence[Duel], request: Sequence[Duel]) -> Sequence[bool]:
-    """The one that was right more often on the task; the tool where both were alike."""
+    """Return the part that was right more often on the task; in a tie, the tool."""
     lead: dict[str, float] = {}
     for item in duels:
         lead[item.task] = lead.get(item.task, 0.0) + item.tool - item.model
@@ -63,7 +63,7 @@ def better_by_task(duels: Sequence[Duel], request: Sequence[Duel]) -> Sequence[b
 
 
 def logistic(expected: Sequence[Duel], request: Sequence[Duel]) -> Sequence[bool]:
-    """Logistic regression of who is right on disagreements: an effect of each task and the tool's stated log-odds."""
+    """Fit a logistic regression of who is right on disagreements: effects of the task and the tool's log-odds."""
     tasks = sorted({item.task for item in (*expected, *request)})
 
     def features(duels: Sequence[Duel]) -> npt.NDArray[np.float64]:
@@ -101,7 +101,7 @@ def _followed(trust: Trust, duel: Duel) -> bool:
 
 
 RIVALS: Final[Mapping[str, Rule]] = {
-    # Always the tool.
+    # Start by following the tool always.
     "specialist": lambda expected_values, request: [True] * len(request),
     "better by task": better_by_task,
     "logistic": logistic,
@@ -153,11 +153,11 @@ SHARED: Final = (0.0, 1.5)
 
 
 def simulated(skills: str, kind: str, size: int, shared: float, seed: int) -> list[Duel]:
-    """`size` questions in each of three tasks."""
+    """Simulate `size` questions in each of three tasks."""
     draw, duels = random.Random(f"{skills}/{kind}/{size}/{shared}/{seed}"), []
     for task, (of_tool, of_model) in enumerate(SKILLS[skills]):
         for number in range(size):
-            # Steeper than the requested accuracy, of which the spread below takes some.
+            # Use a larger logit than requested, because the spread below lowers the accuracy.
             true, ease = draw.gauss(1.15 * log_odds(of_tool), 1.2), draw.gauss(0.0, shared)
             right = draw.random() < probability(true + ease), draw.random() < probability(log_odds(of_model) + ease)
             claimed = AnswerConfidence(0.5, probability(KINDS[kind](true, draw)), n=TOOL_WEIGHT)
@@ -167,7 +167,7 @@ def simulated(skills: str, kind: str, size: int, shared: float, seed: int) -> li
 
 
 def recorded_pairs(folder: Path, prior: PriorAccuracy) -> dict[str, list[Duel]]:
-    """Every two recorded models, the first in the place of the tool, on BLINK val where both gave a letter."""
+    """Yield each pair of recorded models, with the first as the tool, on BLINK val where both gave a letter."""
     messages: dict[str, dict[str, tuple[str, bool]]] = {}
     for path in sorted(folder.glob("*/*.json")):
         rows = [row for row in json.loads(path.read_text())["val"] if row["prediction"] != "(Z)"]
@@ -239,7 +239,7 @@ ELSEWHERE: Final = (0.0, 0.4)
 def losses(size: int, value: float, elsewhere: float, draws: int) -> list[tuple[float, float]]:
     """Return for each of `LEADS` the loss per answer, 0..1, by replacing a better answer and by keeping a worse one.
 
-    Tool and MLLM, as often the one the better as the other, are each counted on `size` questions.
+    Tool and MLLM, each equally likely to be the better one, are each measured on `size` questions.
     """
     rng = np.random.default_rng(0)
     middle, difference = rng.normal(0.7, 0.5, draws), rng.normal(0.0, value, draws)
@@ -261,7 +261,7 @@ def losses(size: int, value: float, elsewhere: float, draws: int) -> list[tuple[
 
 
 def overruling(draws: int) -> Table:
-    """A row for each size, spread of skills and kind of count; a column for each lead: points lost by either error."""
+    """Return a row per size, spread of skills and kind of count, a column per lead: points lost by either error."""
     rows = []
     for size, differences, elsewhere in product(SIZES, APART, ELSEWHERE):
         cells = [f"{harm:.4f} + {missed:.4f}" for harm, missed in losses(size, differences, elsewhere, draws)]
@@ -270,7 +270,7 @@ def overruling(draws: int) -> Table:
 
 
 def lead_by_task(duels: Sequence[Duel]) -> dict[str, float]:
-    """By task the tool's lead over the MLLM, in standard deviations, from what these questions count."""
+    """Return by task the tool's lead over the MLLM, in standard deviations, measured on these questions."""
     leads = {}
     for task in {duel.task for duel in duels}:
         items = [duel for duel in duels if duel.task == task]
@@ -282,7 +282,7 @@ def lead_by_task(duels: Sequence[Duel]) -> dict[str, float]:
 
 
 def held_out(pairs: Mapping[str, Sequence[Duel]]) -> Table:
-    """Counted on the odd items of BLINK val, decided on the even ones: a row for each lead, over all pairs and tasks.
+    """Measure on odd items of BLINK val, decide on even ones; return a row per lead, over all pairs and tasks.
 
     A part is below another one if it gets fewer of a task's even items right.
     """

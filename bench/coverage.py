@@ -5,9 +5,9 @@
     python -m bench.coverage --json               every measurement as one JSON array
     python -m bench.coverage --grouped            grouped metrics, by the randomisation test too; half a minute
 
-A question has rows (its rotations, its pair of images); the rows of a question copy one draw with probability
-sqrt(icc), each, and are drawn on their own otherwise, so that `icc` is their correlation. All draws follow from
-`--seed` (0). With 400 simulations a coverage of 0.95 is measured to +- 0.022 (two standard errors).
+A question has rows (its rotations, its pair of images); the rows of a question each copy a common draw with probability
+sqrt(icc), and are otherwise drawn independently, so that `icc` is their correlation. All draws follow from `--seed`
+(0). With 400 simulations a coverage of 0.95 is measured to +- 0.022 (two standard errors).
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Design:
         return "mean_of_ratios" if len(self.strata) > 1 else "ratio"
 
     def sizes(self, rng: np.random.Generator) -> Counts:
-        """The number of rows of every question."""
+        """Return the number of rows of every question."""
         n = sum(self.strata)
         fixed = {"1": (1, 2), "2": (2, 3), "3-5": (3, 6)}
         if self.rows == "unequal":
@@ -72,7 +72,7 @@ class Measured:
     truth: float
     coverage: float
     width: float
-    # Share without an interval; it counts as not covered and in no width.
+    # Share without an interval; these count as not covered and are not in the mean width.
     missing: float
     # Share with p < 0.05: the type I error if the true difference is 0, else the power.
     rejected: float | None = None
@@ -81,7 +81,7 @@ class Measured:
     def of(
         cls, table: str, design: Design, setting: str, truth: float, intervals: Sequence[Interval | Contrast | None]
     ) -> Measured:
-        """The measurement of all simulations, each an interval or a difference with its interval and test."""
+        """Return the measurement of all simulations, each an interval or a difference with its interval and test."""
         ends = [item.interval if isinstance(item, Contrast) else item for item in intervals]
         tests = [entry.p_value for entry in intervals if isinstance(entry, Contrast)]
         all_ = summarise(ends, truth)
@@ -91,7 +91,7 @@ class Measured:
 
 
 def draw_counts(rng: np.random.Generator, design: Design, sizes: Counts, kinds: Floats) -> Counts:
-    """How many rows of every question are of each kind, (questions, kinds); `kinds` are shares, (strata, kinds)."""
+    """Draw the number of rows of each kind, (questions, kinds), for shares `kinds`, (strata, kinds)."""
     stratum = np.repeat(np.arange(len(design.strata)), design.strata)
     copies = rng.binomial(sizes, math.sqrt(design.icc))
     counts = rng.multinomial(sizes - copies, kinds[stratum])
@@ -100,7 +100,7 @@ def draw_counts(rng: np.random.Generator, design: Design, sizes: Counts, kinds: 
 
 
 def metric(design: Design, numerators: Floats, sizes: Counts, mode: Combine | None = None) -> Metric:
-    """The metric of one simulated solver: one cell for each question."""
+    """Return the metric of one simulated solver: one cell for each question."""
     strata = [f"t{place}" for place, n in enumerate(design.strata) for _ in range(n)]
     rows = zip(strata, numerators.tolist(), sizes.tolist(), strict=True)
     cells = tuple(Cell(stratum, f"q{place}", value, float(n)) for place, (stratum, value, n) in enumerate(rows))
@@ -116,7 +116,7 @@ def of_shares(
     simulations: int,
     abstained: float = 0.0,
 ) -> Measured:
-    """Intervals of one solver with a given accuracy per stratum on the questions that it does not abstain from."""
+    """Measure the intervals of one solver with given accuracies by stratum on the questions that it answers."""
     right = np.array(shares) * (1 - abstained)
     kinds = np.stack([right, np.full_like(right, abstained), 1 - abstained - right], axis=1)
     truth = _mean(design, right + CHANCE * abstained)
@@ -143,7 +143,7 @@ class IntervalPair:
 def of_pairs(
     table: str, design: Design, pair: IntervalPair, rng: np.random.Generator, simulations: int
 ) -> tuple[Measured, float]:
-    """Intervals and tests of the difference; also how often McNemar's test on the pooled 0/1 counts rejects."""
+    """Measure intervals and tests of the difference, and how often McNemar's test on pooled 0/1 counts rejects."""
     count = len(design.strata)
     helped, harmed = (np.resize(np.array(shares), count) for shares in (pair.helped, pair.harmed))
     rest = 1 - helped - harmed
@@ -185,7 +185,7 @@ ERRORS = (
 
 
 def of_errors(design: Design, errors: Errors, rng: np.random.Generator, simulations: int) -> Iterator[Measured]:
-    """RMSE and MAE of one solver, and their difference between two with half of their errors in common."""
+    """Measure RMSE and MAE of one solver, and the differences between two that share half of their errors."""
     truths: dict[Combine, float] = {"root_of_ratio": math.sqrt(errors.true_square), "ratio": errors.true_mean}
     n = sum(design.strata)
     ones = np.ones(n, dtype=np.int64)
@@ -203,7 +203,7 @@ def of_errors(design: Design, errors: Errors, rng: np.random.Generator, simulati
 
 
 def designs() -> tuple[Design, ...]:
-    """Every design of the tables of proportions."""
+    """Return every design of the tables of proportions."""
     shapes = (("1", 0.0), ("2", 0.3), ("3-5", 0.0), ("3-5", 0.3), ("3-5", 0.8), ("unequal", 0.3))
     plain = [Design(f"{n} clusters", (n,), rows, icc) for n in CLUSTERS for rows, icc in shapes]
     macro = [
@@ -226,7 +226,7 @@ def pairs(design: Design) -> tuple[IntervalPair, ...]:
 
 
 def measurements(simulations: int, seed: int) -> Iterator[Measured]:
-    """Every row of the tables, in their order."""
+    """Yield every row of the tables, in their order."""
     for place, design in enumerate(designs()):
         rng = np.random.default_rng([seed, place, 1])
         count = len(design.strata)
@@ -249,7 +249,7 @@ def measurements(simulations: int, seed: int) -> Iterator[Measured]:
 
 
 def printed(measureds: Sequence[Measured]) -> list[str]:
-    """Markdown tables, a row a design and a column a setting: coverage (mean width), then the share with p < 0.05."""
+    """Return Markdown tables, one row per design, one column per setting: coverage (width), share with p < 0.05."""
     lines = ["coverage (mean width); in tables of differences then the share with p < 0.05"]
     for table in dict.fromkeys(item.table for item in measureds):
         members = [entry for entry in measureds if entry.table == table]

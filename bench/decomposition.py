@@ -69,20 +69,20 @@ def _alone_and_calls(rng: np.random.Generator, n: int) -> tuple[NDArray[np.bool_
 
 
 def ignoring(rng: np.random.Generator, n: int) -> Answers:
-    """A model that calls tools but answers as it would alone, except for 7 % of its draws."""
+    """Return a model that calls tools but answers as it would alone, except for 7 % of its draws."""
     alone, call = _alone_and_calls(rng, n)
     return alone, np.where(rng.random(n) < 0.93, alone, ~alone), call
 
 
 def copying(rng: np.random.Generator, n: int) -> Answers:
-    """A model that repeats the tool outputs, of which 85 % are right, whenever it calls a tool."""
+    """Return a model that repeats the tool outputs, of which 85 % are right, whenever it calls a tool."""
     alone, call = _alone_and_calls(rng, n)
     indices = np.where(rng.random(n) < 0.9, alone, ~alone)
     return alone, np.where(call, rng.random(n) < 0.85, indices), call
 
 
 def confused(rng: np.random.Generator, n: int) -> Answers:
-    """A model that loses 15 % of its right answers to the descriptions of the tools and gains nothing."""
+    """Return a model that loses 15 % of its right answers to the descriptions of the tools and gains nothing."""
     alone, call = _alone_and_calls(rng, n)
     return alone, alone & (rng.random(n) < 0.85), call
 
@@ -98,7 +98,7 @@ class Truth:
     sides: tuple[float, float]
 
     def regular(self, design: Design) -> bool:
-        """Whether at least `ENOUGH` are expected on either side in a mean with these weights; a cluster counts once."""
+        """Return whether at least `ENOUGH` clusters are expected on either side in a mean with these weights."""
         effective = len(design.sizes) ** 2 / sum(design.rows / size for size in design.sizes)
         return min(self.sides) * effective >= ENOUGH
 

@@ -223,7 +223,7 @@ def _sides_shown(plain: Pixels, boxes: tuple[LabelledBox, ...], style: MarkStyle
 
 
 def _ambiguous(plain: Pixels, boxes: tuple[LabelledBox, ...], style: MarkStyle) -> bool:
-    """Whether boxes of one colour with exchanged lower right corners look nearly the same."""
+    """Return whether boxes of one colour with exchanged lower right corners look nearly the same."""
     a, b = boxes
     if a.color != b.color:
         return False

@@ -4,9 +4,9 @@
     uv run --with mutmut python -m bench.mutants --sample 200      # of each subject 200 mutants at random
     uv run --with mutmut python -m bench.mutants --list
 
-Works on a copy of the checkout in a temporary folder. Each subject is mutated by mutmut and only its own tests are run,
-those of the default group, and those that load a network where the subject needs one. Survivors are printed as a diff
-with `--show`: some mutants change nothing that can be observed (a cache, a bound that is never reached).
+Works on a copy of the checkout in a temporary folder. mutmut mutates each subject and runs only its own tests: those of
+the default group and, if the subject needs a network, those that load one. Survivors are printed as a diff with
+`--show`: some mutants change nothing that can be observed (a cache, a bound that is never reached).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ ROOMS = ("hybrid", "tools", "graphs", "baselines", "training", "bench", "tests")
 
 @dataclass(frozen=True)
 class Subject:
-    """Files whose lines are changed, and the tests that are to notice."""
+    """Files whose lines are mutated, and the tests that should detect it."""
 
     sources: Sequence[str]
     tests: Sequence[str]
@@ -45,7 +45,7 @@ SUBJECTS: Mapping[str, Subject] = {
 
 
 def configuration(subject: Subject) -> str:
-    """The lines of pyproject.toml that mutmut reads; its lists and numbers are written as in JSON."""
+    """Return the lines of pyproject.toml that mutmut reads; its lists and numbers are written as in JSON."""
     marks = f"not shared_data and not slow{'' if subject.system else ' and not system'}"
     # Without slow tests, search for simple examples and mutmut's timeout of fifteen times the tests' duration.
     quick = ["-n", "0", "-p", "no:cacheprovider", "-m", marks, "--hypothesis-profile", "unshrunk"]
@@ -60,17 +60,17 @@ class Outcome:
     """The fate of the mutants of a subject."""
 
     subject: str
-    # All that there are.
+    # Number of all mutants.
     mutants: int
     tried: int
     # The diff of each mutant that was tried and that no test noticed.
     survived: tuple[str, ...]
-    # The diff of each that no test reaches; they count as surviving.
+    # The diff of each mutant that no test reaches; these count as surviving.
     unreached: tuple[str, ...]
 
     @property
     def unnoticed(self) -> int:
-        """How many no test noticed."""
+        """Number of mutants that no test detected."""
         return len(self.survived) + len(self.unreached)
 
     @property
@@ -86,8 +86,8 @@ class Outcome:
 
 
 def copy_of_checkout(folder: Path) -> None:
-    """Put the files that git tracks or could track there, as they are in the working tree."""
-    # The git of the user.
+    """Copy the tracked and untracked, not ignored files of the working tree."""
+    # Use the user's git.
     command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     result = subprocess.run(command, cwd=ROOT, capture_output=True, check=True)  # noqa: S603
     for name in filter(None, result.stdout.decode().split("\0")):
@@ -108,7 +108,7 @@ def mutate(name: str, subject: Subject, children: int, sample: int | None, seed:
             file.write(configuration(subject))
         names: list[str] = []
         if sample is not None:
-            # The names are there once mutmut has tried: it has no command that makes mutants without running them.
+            # Mutants have names only after a run of mutmut, which has no command that makes them without running them.
             _mutmut(folder, "run", "none")
             ordered = sorted(_states(folder))
             names = random.Random(seed).sample(ordered, min(sample, len(ordered)))
@@ -125,13 +125,13 @@ def mutate(name: str, subject: Subject, children: int, sample: int | None, seed:
 
 
 def _states(folder: Path) -> dict[str, str]:
-    """The fate of each mutant, by name."""
+    """Return the fate of each mutant, by name."""
     rows = (line.strip().split(": ") for line in _mutmut(folder, "results", "--all", "true").splitlines())
     return {row[0]: row[1] for row in rows if len(row) == 2}
 
 
 def _mutmut(folder: Path, *words: str) -> str:
-    """The output of mutmut."""
+    """Return the output of mutmut."""
     result = subprocess.run(  # noqa: S603 - our own words, no shell
         [sys.executable, "-m", "mutmut", *words], cwd=folder, capture_output=True, text=True, check=False
     )
@@ -139,7 +139,7 @@ def _mutmut(folder: Path, *words: str) -> str:
 
 
 def table(outcomes: Sequence[Outcome]) -> Table:
-    """A row a subject."""
+    """Return a table with a row per subject."""
     headings = ("mutants", "tried", "survived", "not reached", "share", "95 %")
     columns = (Column("subject", "left"), *map(Column, headings))
     rows = tuple(

@@ -54,7 +54,7 @@ def measure(data: Path, model: str) -> tuple[Scored, ...]:
 
 
 def cell(scored: Scored, task: str | None) -> str:
-    """Accuracy and interval within a task, or the mean of the tasks, with no answer as wrong; then as a guess.
+    """Format accuracy and interval of a task or of the mean over tasks, with no answer as wrong, then as a guess.
 
     There is no interval if nothing was answered, and no second number if it is the same.
     """

@@ -81,7 +81,7 @@ def answer(index: int, seed: int) -> Answer:
 
 
 def facts_of(index: int, seed: int, purpose: Purpose = "sample") -> ReflectanceFacts:
-    """The true answer for one generated picture. Raises `SystemExit` if the generator gives something else."""
+    """Return the true answer for one generated picture. Raises `SystemExit` if the generator gives something else."""
     facts = item(TASK, index, seed, purpose).facts
     if not isinstance(facts, ReflectanceFacts):
         raise SystemExit(f"{TASK} item {index} has no reflectances")
@@ -113,7 +113,7 @@ def measure(items: int, seed: int) -> None:
 
 
 def spread(pixels: Pixels) -> tuple[float, float] | None:
-    """Standard deviations of log red over green and log blue over green of a picture's segments, by root of area.
+    """Return the standard deviations of a picture's segments in log(red/green), log(blue/green), by root of area.
 
     None for a picture with fewer than `MIN_SEGMENTS` segments that are neither over- nor underexposed.
     """
@@ -165,7 +165,7 @@ def fit(items: int) -> None:
 
 
 def regress(values: Matrix, sign: Matrix) -> tuple[float, ...]:
-    """Weights of a logistic regression of `sign` (-1, 1) with a quadratic penalty on standardised columns."""
+    """Fit the weights of a logistic regression of `sign` (-1, 1) with a quadratic penalty on standardised columns."""
     scale = np.sqrt((values**2).mean(axis=0))
     columns = values / scale
 

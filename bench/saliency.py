@@ -28,12 +28,12 @@ from tools.saliency import SaliencyArgs, SaliencyCues
 
 
 def ask(pixels: Pixels, args: SaliencyArgs) -> Evidence:
-    """The tool's finding."""
+    """Return the tool's finding."""
     return SaliencyCues().run([Request((pixels,), args)])[0]
 
 
 def ranked_and_counted(items: int, seed: int) -> dict[str, float]:
-    """Ranks of given boxes and numbers of objects on `items` generated scenes: shares, and milliseconds a call."""
+    """Measure ranks of boxes and numbers of objects on `items` generated scenes: shares right, and ms per call."""
     correlations, firsts, beyond = list[float](), list[bool](), list[int]()
     started = time.perf_counter()
     for index in range(items):
@@ -58,7 +58,7 @@ def ranked_and_counted(items: int, seed: int) -> dict[str, float]:
 
 
 def counting(items: int, seed: int) -> dict[str, float]:
-    """How often the number of salient objects is a choice of a Counting question, and how often the right one."""
+    """Count how often the number of salient objects is a choice of a Counting question, and the right one."""
     right = offers = 0
     for index in range(items):
         drawn_item = item("Counting", index, seed)

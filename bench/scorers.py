@@ -30,7 +30,7 @@ RESULTS: Final = HERE / "results" / "scorers.json"
 PAGE: Final = HERE.parent / "docs" / "scorers.md"
 TEXT: Final = HERE / "scorers.md"
 MODELS: Final = ("GPT4o", "GPT4V", "llava-v1.6-34b", "QwenVLMax")
-# The whole package of Inspect is imported; for the others, a single function is executed, which needs nothing else.
+# Inspect's package is imported; of the others, one function is executed, which has no dependencies.
 PACKAGES: Final[Mapping[str, Sequence[str]]] = {
     "lmms-eval": ("--no-deps", "lmms-eval==0.7.3"),
     "vlmevalkit": ("--no-deps", "ms-vlmeval==0.0.20"),

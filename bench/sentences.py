@@ -69,9 +69,9 @@ class Design:
     """A truth, and the run that is drawn from it.
 
     `presence` and `content` are the shares of wrong answers that become right (below 0: of right ones that become
-    wrong) by blank tools next to alone, and by what the tools say next to blank tools. `kept` is how often an answer is
-    the one before and not drawn anew. `silent_alone` and `silent_tools` are the shares of questions that the model
-    refuses alone, and with tools (real or blank); `by_task` are the effects of what the tools say in each task, in
+    wrong) with blank tools compared with alone, and with tool output compared with blank tools. `kept` is how often an
+    answer is the previous one and not drawn again. `silent_alone` and `silent_tools` are the shares of questions that
+    the model refuses alone, and with tools (real or blank); `by_task` are the effects of tool output in each task, in
     place of `content`. `lost` fails every question of the last task; `one_picture` puts all questions in one cluster.
     """
 
@@ -102,7 +102,7 @@ class Design:
 
 
 _DATA: Final = tomllib.loads(Path(__file__).with_suffix(".toml").read_text())
-# The second ones bring nothing: every asserted difference is false.
+# The designs of the second group have no effect: every asserted difference is false.
 ARMS, NULLS = (
     tuple(
         Design(**{**row, "sizes": tuple(row["sizes"]), "by_task": tuple(row.get("by_task", ()))}) for row in _DATA[kind]
@@ -133,7 +133,7 @@ def _after(rng: np.random.Generator, right: Right, share: float, effect: float, 
 
 
 def draw_world(design: Design, rng: np.random.Generator) -> tuple[list[Question], dict[str, dict[str, Right]]]:
-    """The questions, and by control and solver which are right."""
+    """Return the questions, and by control and solver which are right."""
     questions = [
         _question(task, number, design)
         for task, size in zip(TASKS, design.sizes, strict=False)
@@ -178,7 +178,7 @@ def write(
     solvers: Mapping[str, Right],
     rng: np.random.Generator,
 ) -> Path:
-    """A run folder with these right and wrong answers."""
+    """Return a run folder with these right and wrong answers."""
 
     def attempts(name: str, right: Right) -> Iterator[Attempt | Unfinished]:
         for question, item in zip(questions, right.tolist(), strict=True):
@@ -196,7 +196,7 @@ def write(
 
 
 def _reply(name: str, design: Design, *, right: bool, draws: Sequence[float]) -> Reply | None:
-    """Four numbers in 0..1 decide whether it fails, is silent or unreadable, calls a tool, and whether that fails."""
+    """Build a reply: four numbers in 0..1 decide on failure, silence, an unreadable reply, a call and its fault."""
     if draws[0] < design.failed:
         return None
     if name == "specialist" and draws[1] < design.silent:
@@ -245,16 +245,16 @@ def is_true(design: Design) -> dict[str, bool]:
 
 
 def claims(sentences: Iterable[Sentence]) -> set[str]:
-    """The claims of a conclusion."""
+    """Return the claims of a conclusion."""
     lines = [f"{sentence.id} {sentence.text}" for sentence in sentences]
     return {name for name, pattern in CLAIMS.items() if any(re.search(pattern, item) for item in lines)}
 
 
 def asserted(design: Design, seed: int) -> set[str]:
-    """The claims of one draw."""
+    """Return the claims of one draw."""
     rng = np.random.default_rng([seed, *map(ord, design.name)])
     questions, runs = draw_world(design, rng)
-    # Every answer waits for the disk, which memory does not have.
+    # Use a folder in memory, because every answer would wait for the disk.
     with tempfile.TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None) as folder:
         paths = [write(Path(folder) / output, design, questions, output, run, rng) for output, run in runs.items()]
         return claims(conclusion(compare_paths(paths).comparison, limits=False))
@@ -303,7 +303,7 @@ def sentences(
 def pair(
     rng: np.random.Generator, sizes: Sequence[int], discordant: float, difference: float, rows: int = 1
 ) -> tuple[Metric, Metric]:
-    """The metrics of two solvers, the second better by a difference in every task; `rows` of a question are alike."""
+    """Return metrics of two solvers, the second better by a difference in every task; a question has equal `rows`."""
     strata = [str(task) for task, size in enumerate(sizes) for _ in range(size // rows)]
     draws, sides = rng.random(len(strata)), rng.random(len(strata)) < 0.5
     up, down = (discordant + difference) / 2, (discordant - difference) / 2
@@ -345,7 +345,7 @@ def plan(draws: int, seed: int) -> Iterator[str]:
         try:
             least = detectable_difference(Plan.of(sizes, rows), discordant)
         except UsageError:
-            # Not even a difference on every question that differs.
+            # Even if all differing questions favoured one solver, the difference would not be detected.
             least, text = discordant, f"none, {discordant} is not"
         else:
             text = f"{least:.3f}"

@@ -183,7 +183,7 @@ def _entry(path: str, content: bytes) -> dict[str, object]:
 
 @contextmanager
 def serving() -> Iterator[HubServer]:
-    """A hub without data sets, on a free port of this machine, in its own thread."""
+    """Start a hub without data sets, on a free port of this machine, in its own thread."""
     hub, loop, ready = HubServer(), asyncio.new_event_loop(), threading.Event()
     event: asyncio.Event = asyncio.Event()
 

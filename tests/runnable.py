@@ -86,7 +86,7 @@ class Page:
         return FENCE.sub("", self.text)
 
     def of(self, language: str) -> tuple[Block, ...]:
-        """The blocks of one language."""
+        """Return the blocks of one language."""
         return tuple(block for block in self.blocks if block.language == language)
 
 

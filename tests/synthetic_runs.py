@@ -167,7 +167,7 @@ class Drawn:
         return ask
 
     def specialist(self, q: Question) -> Reply:
-        """The tools alone."""
+        """Return the tools alone."""
         answer = None if q.id in self.silent else self.found[q.id]
         steps = (_tool(q, answer), _specialist_answer(answer))
         if answer is None:
@@ -258,7 +258,7 @@ def from_letters(
 
 
 def calling(solver: str, question: Question, reply: Reply) -> Reply:
-    """A `costing`: the solvers with tools call one, which answers."""
+    """Return a `costing`: the solvers with tools call one, which answers."""
     if not solver.startswith("controller"):
         return reply
     step = Step("tool", "jigsaw", "a finding", 0.1, data={"images": ["img:1"], "args": {}})

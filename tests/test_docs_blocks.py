@@ -60,25 +60,25 @@ class Place:
 
 
 def nothing(place: Place) -> Setting:
-    """An empty folder."""
+    """Return an empty folder."""
     del place
     return Setting()
 
 
 def a_local_server(place: Place) -> Setting:
-    """The demonstration model behind `transformers serve`, under the name ./model."""
+    """Return the demonstration model behind `transformers serve`, under the name ./model."""
     folder = place.folder.parent / "served"
     shutil.copytree(CHECKPOINT, folder / "model")
     return Setting(replace={WRITTEN_AT: place.stack.enter_context(place.servers.serving("./model", folder))})
 
 
 def a_provider(place: Place) -> Setting:
-    """A server that requires a key and has gpt-4o, in place of OpenAI's."""
+    """Return a server that requires a key and has gpt-4o, in place of OpenAI's."""
     return Setting({"OPENAI_BASE_URL": place.stack.enter_context(place.servers.provider("YOUR_KEY", "gpt-4o"))})
 
 
 def a_checkout(*prefix: str) -> Callable[[Place], Setting]:
-    """A copy of the checkout with the files of other pages and the results of their Python."""
+    """Return a copy of the checkout with the files of other pages and the results of their Python."""
 
     def page_setting(place: Place) -> Setting:
         copy_of_the_checkout(place.folder)

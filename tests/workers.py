@@ -31,7 +31,7 @@ class ForkedWorker:
         os.close(self._ends)
 
     def poll(self) -> int | None:
-        """The exit code, negative for a signal; None while it runs."""
+        """Return the exit code, negative for a signal; None while it runs."""
         try:
             return self.wait(0)
         except subprocess.TimeoutExpired:

@@ -21,7 +21,7 @@ BATCHES: Final = Path(__file__).with_name("batches.toml")
 
 
 def plan() -> list[Batch]:
-    """The batches, seed by seed, so that an interrupted run has some of every kind."""
+    """Return the batches, seed by seed, so that an interrupted run has some of every kind."""
     tables = tomllib.loads(BATCHES.read_text())
     rows = [(name, task, count) for name, tasks in tables.items() for task, count in tasks.items()]
     most = max(count for _, _, count in rows)
@@ -29,7 +29,7 @@ def plan() -> list[Batch]:
 
 
 def parser() -> argparse.ArgumentParser:
-    """The command line."""
+    """Return the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("step", choices=("write", "train"))
     parser.add_argument("folder", type=Path)

@@ -38,7 +38,7 @@ IN_WAVES: Final = 0.7
 
 
 def processor_of(words: Any) -> Any:
-    """The processor around a tokenizer."""
+    """Return the processor around a tokenizer."""
     from transformers import CLIPImageProcessorPil, LlavaProcessor
 
     pictures = CLIPImageProcessorPil(
@@ -56,7 +56,7 @@ def processor_of(words: Any) -> Any:
 
 
 def untrained(words: Any, seed: int) -> Any:
-    """The network with weights drawn from a seed."""
+    """Return the network with weights drawn from a seed."""
     import torch
     from transformers import CLIPVisionConfig, LlamaConfig, LlavaConfig, LlavaForConditionalGeneration
 
@@ -140,7 +140,7 @@ def _rows(attention: Any, head: int) -> slice:
 
 
 def _angles(size: int) -> Any:
-    """The angle a token of each pair of channels (k, k + size / 2)."""
+    """Return the angle a token of each pair of channels (k, k + size / 2)."""
     import torch
 
     return 10000.0 ** (-torch.arange(0, size, 2).float() / size)

@@ -87,7 +87,7 @@ class Teacher:
         return {}
 
     async def chat(self, messages: Sequence[Message], tools: Sequence[Tool], call: CallKey) -> AssistantMessage:
-        """The call that the question needs while there is no finding, then the answer."""
+        """Return the call that the question needs while there is no finding, then the answer."""
         assert self.ask is not None  # noqa: S101 - set before the solver is asked
         findings = [message for message in messages if isinstance(message, ToolMessage)]
         expected = call_for(self.ask) if tools and not findings else None
@@ -103,7 +103,7 @@ class Teacher:
 
 
 def hold(batch: Batch, folder: Path) -> Iterator[dict[str, Any]]:
-    """The conversations of a batch as lines for the file; images are in the store of `folder`."""
+    """Yield the conversations of a batch as lines for the file; images are in the store of `folder`."""
     benchmark: Benchmark = load("hybrid.benchmarks", batch.benchmark)
     store = ImageStore(folder / "images")
     data = generate(benchmark, folder / "data", (batch.task,), batch.count, batch.seed, "train")
@@ -141,7 +141,7 @@ async def _hold_all(
 def _taught(
     benchmark: Benchmark, question: Question, session: Session, teacher: Teacher
 ) -> Callable[[Prompt], Awaitable[Reply]]:
-    """The asks of one question, each with its right answer given to the teacher first."""
+    """Return the asks of one question, each with its right answer given to the teacher first."""
 
     async def ask(prompt: Prompt) -> Reply:
         right = benchmark.oracle_answer(question, prompt)
@@ -155,12 +155,12 @@ def _taught(
 
 
 def has_tool_call(stored: Held) -> bool:
-    """Whether a tool was called."""
+    """Return whether a tool was called."""
     return any(isinstance(message, ToolMessage) for message in stored.messages)
 
 
 def recombined(helds: Sequence[Held], rng: random.Random) -> Iterator[Held]:
-    """Each question with findings of its kind, with other numbers in it, and with a fault."""
+    """Yield each question with findings of its kind, with other numbers in it, and with a fault."""
     absent = f"{Fault.TOOL_ERROR.value}: {load_solver('controller').texts['not_available']}"
     for mine in helds:
         for _ in range(RECOMBINED):
@@ -171,12 +171,12 @@ def recombined(helds: Sequence[Held], rng: random.Random) -> Iterator[Held]:
 
 
 def finding_of(stored: Held) -> ToolMessage:
-    """The finding in a conversation."""
+    """Return the finding in a conversation."""
     return next(message for message in stored.messages if isinstance(message, ToolMessage))
 
 
 def with_finding(stored: Held, finding: ToolMessage) -> Iterator[Held]:
-    """The conversation with another finding and the answer it speaks for; none where that is not read alike."""
+    """Yield the conversation with another finding and the answer it speaks for; none where that is not read alike."""
     answer = None if finding.failed else read(stored.ask, finding.text)
     if answer is None and not finding.failed:
         return
@@ -186,7 +186,7 @@ def with_finding(stored: Held, finding: ToolMessage) -> Iterator[Held]:
 
 
 def renumbered(stored: Held, rng: random.Random) -> Held:
-    """The conversation with other coordinates: numbers in the question and in the call change together."""
+    """Return the conversation with other coordinates: numbers in the question and in the call change together."""
     if not re.search(FRACTION, stored.ask.text) or call_for(stored.ask) is None:
         return stored
     text = re.sub(FRACTION, lambda _: f"{rng.randint(4, 96) / 100:.2f}", stored.ask.text)
@@ -205,7 +205,7 @@ def renumbered(stored: Held, rng: random.Random) -> Held:
 
 
 def line(batch: Batch, form: str, stored: Held, *, text: bool) -> dict[str, Any]:
-    """A conversation for the file: turns as a chat template takes them, images by sha256, tools by name."""
+    """Return a conversation for the file: turns as a chat template takes them, images by sha256, tools by name."""
     messages = as_text(stored.messages, stored.tools) if text and stored.tools else list(stored.messages)
     return {
         "benchmark": batch.benchmark,

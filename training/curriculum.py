@@ -27,14 +27,14 @@ POOL: Final = 20
 
 
 def share(kind: str, spent: float) -> float:
-    """The share of drills or of lessons in seeing by the share of the steps that are over."""
+    """Return the share of drills or of lessons in seeing by the share of the steps that are over."""
     return max(LAST[kind], FIRST[kind] * (1 - spent / EARLY))
 
 
 def draw_batches(lessons: Lessons, steps: int, tokens: int, seed: int) -> Iterator[list[Lesson]]:
-    """The batches of all steps: forms by weight, tasks of a form by the root of their number, batches of like length.
+    """Yield all batches: forms by weight, tasks of a form by the square root of their number, similar lengths.
 
-    `tokens` is the size of a batch, what shorter lessons are filled up with among them.
+    `tokens` is the size of a batch, including the padding of shorter lessons.
     """
     rng = random.Random(seed)
     forms = lessons.forms

@@ -26,7 +26,7 @@ ABOUT_SCENES: Final = 0.4
 
 
 def drill(rng: random.Random) -> dict[str, Any]:
-    """One exercise as a line of the file of conversations."""
+    """Return one exercise as a line of the file of conversations."""
     text = ""
     if rng.random() < ABOUT_SCENES:
         request, text, answered = _answered(rng)
@@ -40,7 +40,7 @@ def drill(rng: random.Random) -> dict[str, Any]:
 
 
 def _answered(rng: random.Random) -> tuple[str, str, str]:
-    """A question about randomly listed things, their list, and the answer."""
+    """Return a question about randomly listed things, their list, and the answer."""
     names = rng.sample([(colour, shape) for colour in HUES for shape in (True, False)], rng.randint(2, 4))
     values = [*names, *[rng.choice(names) for _ in range(rng.choice((0, 0, 1, 3)))]]
     placed = sorted((rng.randint(0, 10) / 10, rng.randint(2, 9) / 10, name) for name in values)
@@ -71,7 +71,7 @@ def _whether(rng: random.Random, items: list[Thing]) -> tuple[str, str]:
 
 
 def _relation_drill(rng: random.Random, items: list[Thing]) -> tuple[str, str]:
-    """Of two things whose places differ; of things of one name nothing is asked."""
+    """Ask about two things at different places, if their names differ."""
     count = Counter(map(_name, items))
     single = [name for name in items if count[_name(name)] == 1]
     pairs = [(a, b) for a, b in permutations(single, 2) if a.x != b.x and a.y != b.y]
@@ -89,7 +89,7 @@ def _relation_drill(rng: random.Random, items: list[Thing]) -> tuple[str, str]:
 
 
 def _which_colour(rng: random.Random, items: list[Thing]) -> tuple[str, str]:
-    """Of the one thing of a shape; where both are there more than once nothing is asked."""
+    """Ask about the only thing of a shape, if one of the shapes occurs once."""
     shapes = Counter(name.round for name in items)
     single = [item for item in items if shapes[item.round] == 1]
     if not single:
@@ -101,7 +101,7 @@ def _which_colour(rng: random.Random, items: list[Thing]) -> tuple[str, str]:
 
 
 def _choices(text: str, options: list[str], right: int) -> tuple[str, str]:
-    """A question with its options and its format line, and the answer."""
+    """Return a question with its options and its format line, and the answer."""
     listing = "\n".join(f"({letter}) {option}" for letter, option in zip(LETTERS, options, strict=False))
     message = f"{text}\nSelect from the following choices.\n{listing}\n{FORMAT_LINES[Kind.CHOICE]}"
     return message, f"Answer: ({LETTERS[right]})"
@@ -117,7 +117,7 @@ def _ordered(rng: random.Random) -> tuple[str, str]:
 
 
 def _unit(rng: random.Random) -> str:
-    """A number or a word, each a single token."""
+    """Return a number or a word, each a single token."""
     return rng.choice(WORDS) if rng.random() < 0.4 else f"{rng.randint(0, 100) / 100:.2f}"
 
 

@@ -45,7 +45,7 @@ class Schedule:
 
 
 def loss_of(model: Any, batch: Sequence[Lesson], pictures: Pictures, lessons: Lessons) -> tuple[Any, Any]:
-    """The weighted mean cross-entropy of the assistant's tokens of a batch, and of what parts of pictures read as."""
+    """Return the weighted mean cross-entropy of a batch: assistant tokens, and labels of picture parts."""
     import torch
 
     longest = max(len(item.ids) for item in batch)
@@ -88,7 +88,7 @@ def to_read(batch: Sequence[Lesson], lessons: Lessons) -> tuple[list[int], list[
 
 
 def _misread(model: Any, features: Any, pairs: Sequence[tuple[int, ...]]) -> Any:
-    """The cross-entropy of what picture tokens are to read as; they are read as the decoder's last layer is."""
+    """Return the cross-entropy of what picture tokens are to read as; they are read as the decoder's last layer is."""
     import torch
 
     logits = model.lm_head(model.model.language_model.norm(features))

@@ -50,12 +50,12 @@ class Lesson:
 
 
 def rows(folder: Path) -> list[dict[str, Any]]:
-    """The conversations of every file of the folder, in the order of their names."""
+    """Return the conversations of every file of the folder, in the order of their names."""
     return [json.loads(line) for path in sorted(folder.glob("*.jsonl")) for line in path.read_text().splitlines()]
 
 
 def tokenizer_of(conversations: Sequence[Mapping[str, Any]], eyes: Eyes) -> Any:
-    """The tokenizer of the texts of conversations, with equal shares of every kind."""
+    """Return the tokenizer of the texts of conversations, with equal shares of every kind."""
     kinds: dict[tuple[str, str, str], list[Mapping[str, Any]]] = {}
     for row in conversations:
         kinds.setdefault((row["benchmark"], row["task"], row["form"]), []).append(row)
@@ -67,7 +67,7 @@ def tokenizer_of(conversations: Sequence[Mapping[str, Any]], eyes: Eyes) -> Any:
 
 
 def rendered(row: Mapping[str, Any]) -> str:
-    """A conversation in the words of the chat template."""
+    """Return a conversation in the words of the chat template."""
     from transformers.utils.chat_template_utils import render_jinja_template
 
     tools = [{"type": "function", "function": {"name": name}} for name in row["tools"]] or None
@@ -76,7 +76,7 @@ def rendered(row: Mapping[str, Any]) -> str:
 
 
 def lesson(row: Mapping[str, Any], words: Any) -> Lesson:
-    """A conversation as tokens, with each picture as many as it takes."""
+    """Return a conversation as tokens, with each picture as many as it takes."""
     import numpy as np
 
     text = rendered(row).replace(IMAGE, IMAGE * IMAGE_TOKENS)
@@ -123,12 +123,12 @@ class Lessons:
         return self._made[place]
 
     def scenes(self) -> list[tuple[str, View]]:
-        """The pictures of the lessons in seeing, each with how it is looked at."""
+        """Return the pictures of the lessons in seeing, each with how it is looked at."""
         values = [row for row in self._rows if row["benchmark"] == SCENES]
         return [(name, cast("View", row["task"])) for row in values for name in pictures_of(row)]
 
     def read_as(self, name: str, view: View) -> list[tuple[int, ...]]:
-        """The tokens that each of a picture's tokens is to read as: colour, shape and place of a thing, or nothing."""
+        """Return the target tokens of each picture token: colour, shape and place of a thing, or nothing."""
         shapes = SHAPES[view]
         words = (
             (NOTHING,) * 4 if part is None else (part.colour, shapes[not part.round], *part.place)

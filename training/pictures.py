@@ -32,7 +32,7 @@ class Eyes:
         self._parts: dict[str, list[Thing | None]] = {}
 
     def told(self, row: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The conversation with the description inserted before its answer, if its kind needs it and no tool ran.
+        """Insert the description before the answer of a conversation, if its kind needs it and no tool ran.
 
         A lesson in seeing has no answer of its own: what is seen is all of it.
         """
@@ -47,7 +47,7 @@ class Eyes:
         return {**row, "turns": [*previous, {**last, "content": words}]}
 
     def parts(self, name: str) -> list[Thing | None]:
-        """Of a picture, what each of its tokens is of."""
+        """Return what each token of a picture shows."""
         if name not in self._parts:
             self._parts[name] = patches(self._pixels(name), SIDE // PATCH, SIDE // PATCH)
         return self._parts[name]
@@ -61,7 +61,7 @@ class Eyes:
 
 
 def view_of(row: Mapping[str, Any]) -> View | None:
-    """How the picture of a conversation is described; None if it is not described."""
+    """Return how the picture of a conversation is described; None if it is not described."""
     if row["benchmark"] == SCENES:
         return cast("View", row["task"])
     calls = sum(turn["role"] == "assistant" for turn in row["turns"]) > 1
@@ -69,7 +69,7 @@ def view_of(row: Mapping[str, Any]) -> View | None:
 
 
 def pictures_of(row: Mapping[str, Any]) -> tuple[str, ...]:
-    """The sha256 of each picture of a conversation."""
+    """Return the sha256 of each picture of a conversation."""
     contents = (turn["content"] for turn in row["turns"] if isinstance(turn["content"], list))
     return tuple(part["image"] for content in contents for part in content if part["type"] == "image")
 
@@ -94,7 +94,7 @@ class Pictures:
         return self._made[sha256]
 
     def batch(self, names: Sequence[str]) -> Any:
-        """The normalised pictures as one tensor (n, 3, side, side)."""
+        """Return the normalised pictures as one tensor (n, 3, side, side)."""
         import numpy as np
         import torch
 

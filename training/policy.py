@@ -64,12 +64,12 @@ class Skill:
 
 
 def call_for(ask: TaughtAsk) -> ToolCall | None:
-    """The call that the ask needs, coordinates as fractions; None where it is to be answered at once."""
+    """Return the call that the ask needs, coordinates as fractions; None where it is to be answered at once."""
     return next((skill.call(ask) for skill in SKILLS if re.search(skill.asks, ask.text)), None)
 
 
 def read(ask: TaughtAsk, text: str) -> str | None:
-    """The answer that a finding's text supports, in the form of the format line; None if it supports none."""
+    """Return the answer that a finding's text supports, in the form of the format line; None if it supports none."""
     return next((skill.reading(ask, text) for skill in SKILLS if re.search(skill.asks, ask.text)), None)
 
 
@@ -78,12 +78,12 @@ def _tool(name: str, arguments: Mapping[str, Json]) -> ToolCall:
 
 
 def on_all(name: str) -> Call:
-    """A call of a tool on all images of the prompt."""
+    """Return a call of a tool on all images of the prompt."""
     return lambda ask: _tool(name, {"images": list(ask.images)})
 
 
 def on_marks(name: str) -> Call:
-    """A call of a tool on the image, with the letters that the choices name."""
+    """Return a call of a tool on the image, with the letters that the choices name."""
 
     def call(ask: TaughtAsk) -> ToolCall:
         points: list[Json] = [{"label": letter} for letter in _letters(ask.choices)]
@@ -93,14 +93,14 @@ def on_marks(name: str) -> Call:
 
 
 def localization(ask: TaughtAsk) -> ToolCall:
-    """The thing that the question names, in the boxes that are drawn."""
+    """Return the thing that the question names, in the boxes that are drawn."""
     match = re.search(r"encloses the ([a-z ]+?) more accurately", ask.text)
     name = match[1] if match else ""
     return _tool("localization", {"image": ask.images[0], "name": name, "labels": _letters(ask.choices)})
 
 
 def saliency(spots: str = "") -> Call:
-    """A call of saliency with the boxes that stand in the text, or around the fixations that a pattern finds there.
+    """Call saliency with the boxes in the text, or with boxes around the fixations that a pattern finds there.
 
     Each has the letter of its option.
     """
@@ -130,18 +130,18 @@ def _boxes(text: str) -> list[Corners]:
 
 
 def around(x: float, y: float) -> Corners:
-    """The box around a fixation, cut to the image."""
+    """Return the box around a fixation, cut to the image."""
     low_x, low_y = max(0.0, round(x - HALF_X, 2)), max(0.0, round(y - HALF_Y, 2))
     return low_x, low_y, min(1.0, round(x + HALF_X, 2)), min(1.0, round(y + HALF_Y, 2))
 
 
 def _letters(choices: tuple[str, ...]) -> list[Json]:
-    """The letters that the choices name, "A" for "Point A"."""
+    """Return the letters that the choices name, "A" for "Point A"."""
     return [match[1] for choice in choices if (match := re.search(r"\b([A-Z])\b", choice))]
 
 
 def choice_with(pattern: str) -> Reading:
-    """The choice that holds the letter which the pattern finds in the text."""
+    """Return the choice that holds the letter which the pattern finds in the text."""
 
     def reading(ask: TaughtAsk, text: str) -> str | None:
         match = re.search(pattern, text)
@@ -151,13 +151,13 @@ def choice_with(pattern: str) -> Reading:
 
 
 def _option(ask: TaughtAsk, pattern: str) -> str | None:
-    """The one choice that a pattern fits, as an answer."""
+    """Return the one choice that a pattern fits, as an answer."""
     fits = [place for place, choice in enumerate(ask.choices) if re.search(pattern, choice)]
     return f"Answer: ({LETTERS[fits[0]]})" if len(fits) == 1 else None
 
 
 def later_image(ask: TaughtAsk, text: str) -> str | None:
-    """The choice that names the image which continues the first, after its name: a number is no word of a choice."""
+    """Return the choice that names the image which continues the first; a number is not a word of a choice."""
     match = re.search(r"Image (\d) continues", text)
     if not match:
         return None
@@ -167,7 +167,7 @@ def later_image(ask: TaughtAsk, text: str) -> str | None:
 
 
 def darker(ask: TaughtAsk, text: str) -> str | None:
-    """The darker surface, or that both are alike."""
+    """Return the darker surface, or that both are alike."""
     if "about equally dark" in text:
         return _option(ask, "same")
     match = re.search(r"surface at ([A-Z]) is darker", text)
@@ -175,26 +175,26 @@ def darker(ask: TaughtAsk, text: str) -> str | None:
 
 
 def first_of_boxes(ask: TaughtAsk, text: str) -> str | None:
-    """The letter of the box that stands out most."""
+    """Return the letter of the box that stands out most."""
     match = re.search(r"box ([A-H]) is the most salient", text)
     return f"Answer: ({match[1]})" if match and LETTERS.index(match[1]) < len(ask.choices) else None
 
 
 def order_of_boxes(ask: TaughtAsk, text: str) -> str | None:
-    """The letters of the boxes in their order."""
+    """Return the letters of the boxes in their order."""
     line = re.search(r"^Order[^:]*: (.*)$", text, re.MULTILINE)
     letters = "".join(re.findall(r"\b([A-H]) [01]\.\d\d", line[1])) if line else ""
     return f"Answer: {letters}" if len(letters) == len(_boxes(ask.text)) else None
 
 
 def count(ask: TaughtAsk, text: str) -> str | None:
-    """How many objects stand out."""
+    """Return how many objects stand out."""
     match = re.search(r"(\d+) salient objects?;", text)
     return f"Answer: {match[1]}" if match else None
 
 
 def path(ask: TaughtAsk, text: str) -> str | None:
-    """The three lists."""
+    """Return the three lists."""
     lists = [re.search(rf"^{axis} [^=\n]*= (\[[^\]\n]*\])", text, re.MULTILINE) for axis in "XYT"]
     if not all(lists):
         return None

@@ -52,7 +52,7 @@ def look(view: View, count: int, seed: int, folder: Path) -> Iterator[dict[str, 
 
 
 def on_the_ground(rng: np.random.Generator) -> Pixels:
-    """One to nine things of one to four names, of which one may be there several times."""
+    """Draw one to nine things with one to four names, one of which may occur several times."""
     names = random_names(rng, int(rng.integers(1, 5)))
     number = int(rng.integers(1, MAX_ALIKE + 1)) if rng.random() < 0.5 else 1
     camera = high_camera(rng, WIDTH, HEIGHT)

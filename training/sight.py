@@ -80,12 +80,12 @@ class Thing:
 
 
 def seen(pixels: Pixels) -> tuple[Thing, ...]:
-    """The coloured things of an RGB picture, from left to right."""
+    """Return the coloured things of an RGB picture, from left to right."""
     return tuple(sorted((region for region, _ in _regions(pixels)), key=lambda name: name.x))
 
 
 def patches(pixels: Pixels, rows: int, columns: int) -> list[Thing | None]:
-    """The thing in each of rows x columns equal parts, row by row: the one that takes most of it, above `MIN_SHOWN`.
+    """Return the thing in each of rows x columns equal parts, row by row: the largest one above `MIN_SHOWN`.
 
     Of two pictures side by side each has half of the columns, and places are those in it, as in what is said.
     """
@@ -105,7 +105,7 @@ def patches(pixels: Pixels, rows: int, columns: int) -> list[Thing | None]:
 
 
 def _regions(pixels: Pixels) -> list[tuple[Thing, npt.NDArray[np.bool_]]]:
-    """Each thing with where it is, (H, W)."""
+    """Return each thing with where it is, (H, W)."""
     hue, saturation, value = cv2.split(cv2.cvtColor(cv2.GaussianBlur(pixels, (0, 0), 0.8), cv2.COLOR_RGB2HSV_FULL))
     coloured = (saturation > 255 * MIN_SATURATION) & (value > 255 * MIN_VALUE)
     nearest = np.where(coloured, NEAREST[hue], len(HUES))
@@ -141,7 +141,7 @@ def _connected(mask: npt.NDArray[np.uint8], colour: str) -> list[tuple[Thing, np
 
 
 def _is_round(region: npt.NDArray[np.bool_]) -> bool:
-    """Whether the ellipse of the region's moments covers it."""
+    """Return whether the ellipse of the region's moments covers it."""
     x0, y0, width, height = cv2.boundingRect(region.astype(np.uint8))
     part = region[y0 : y0 + height, x0 : x0 + width].astype(np.uint8)
     outlines, _ = cv2.findContours(part, cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)
@@ -157,7 +157,7 @@ def _is_round(region: npt.NDArray[np.bool_]) -> bool:
 
 
 def described(items: Sequence[Thing], shapes: tuple[str, str]) -> str:
-    """The things in words, in the given order; `shapes` names the round ones and the others."""
+    """Return the things in words, in the given order; `shapes` names the round ones and the others."""
     met: Counter[str] = Counter()
     words: list[str] = []
     for item in items:
@@ -168,7 +168,7 @@ def described(items: Sequence[Thing], shapes: tuple[str, str]) -> str:
 
 
 def striped(pixels: Pixels) -> str:
-    """The three equal stripes of the flag on a plain ground: how they run, and their colours."""
+    """Return the three equal stripes of the flag on a plain ground: how they run, and their colours."""
     differences = np.abs(pixels.astype(int) - pixels[0, 0].astype(int)).max(axis=2) > 24
     rows, columns = np.flatnonzero(differences.mean(axis=1) > 0.1), np.flatnonzero(differences.mean(axis=0) > 0.1)
     top, column, height, width = rows[0], columns[0], np.ptp(rows), np.ptp(columns)
@@ -182,7 +182,7 @@ def _paint(pixel: npt.NDArray[np.uint8]) -> str:
 
 
 def describe_view(view: View, pixels: Pixels) -> str:
-    """The description of a picture; of two pictures side by side first the left one."""
+    """Return the description of a picture; of two pictures side by side first the left one."""
     if view == "flag":
         return striped(pixels)
     height, width = pixels.shape[:2]

@@ -61,7 +61,7 @@ RESPONSE_TEMPLATE: Final[dict[str, Any]] = tomllib.loads(Path(__file__).with_suf
 
 
 def tokenizer(texts: Sequence[str], size: int = SIZE) -> Any:
-    """A tokenizer of at most `size` tokens, trained on texts; the same texts give the same tokenizer."""
+    """Return a tokenizer of at most `size` tokens, trained on texts; the same texts give the same tokenizer."""
     from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
     from transformers import PreTrainedTokenizerFast
 

@@ -28,7 +28,7 @@ _TURN: Final = re.compile(r"(?i)[,;]\s(?=(?:but|however|yet|still|though)\b)")
 
 
 def declines(reply: LetterReply) -> bool:
-    """Whether the reply opens with an apology, announces several, or ends by declining (`impossible to determine`)."""
+    """Return whether the reply opens with an apology, announces several letters, or ends by declining to answer."""
     if _APOLOGY.match(reply.text) or any(left_open for _, left_open in announcements(reply)):
         return True
     return any(_DECLINES.search(s) for s in reply.sentences[-2:]) and reluctant_claim(reply) is None
@@ -154,7 +154,7 @@ def closing_claim(reply: LetterReply) -> str | None:
 
 
 def only_mark(reply: LetterReply) -> str | None:
-    """Whether the reply has one bracketed letter and no other, and not in a negated sentence."""
+    """Return the only bracketed letter of the reply, if it is not in a negated sentence."""
     letters = reply.bracketed(reply.text)
     is_question = reply.text.endswith("?")
     negated = any(

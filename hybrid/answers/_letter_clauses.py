@@ -22,7 +22,7 @@ _VERDICT_WORDS: Final = frozenset({"yes", "no", "true", "false", "correct", "inc
 
 
 def verdicts(reply: LetterReply) -> str | None:
-    """The one option with a good verdict where each other that has one is turned down, as in `C: yes. D: no.`."""
+    """Return the one option with a good verdict, if all other verdicts are bad, as in `C: yes. D: no.`."""
     verdict = rf"(?i:({_FOR})|({_AGAINST})|\w+)(?=\s?(?:[.,;!\n]|and\b|$)|(?<=[✓✔✅✗✘❌]))"
     pattern = rf"{label(reply.letters)}(?:\s?[:=–—-]\s?|\sis\s|(?<=[)\]])\s){verdict}"
     matches = list(re.finditer(pattern, reply.text))
@@ -85,7 +85,7 @@ _FILLER: Final = (
 
 
 def remaining(reply: LetterReply) -> str | None:  # noqa: C901, PLR0912 - one pass over the clauses
-    """The one choice that a clause gives, the others denied or only offered: `Not A; B`, `A or B? B`.
+    """Return the one choice that a clause gives while others are denied or only offered: `Not A; B`, `A or B? B`.
 
     A clause gives a choice if it says nothing else, or claims it next to a clause that denies or offers others.
     """
@@ -136,7 +136,7 @@ def _with_own_text(reply: LetterReply) -> bool:
 
 
 def _clauses(text: str) -> list[str]:
-    """The clauses of a text with the marks behind them; a list such as `A, B and D` in one."""
+    """Split a text into clauses, each with its final punctuation; a list such as `A, B and D` stays in one clause."""
     flat_text = re.sub(_LISTED, lambda match: match[0].replace(",", " and"), text)
     flat_text = _HEADED.sub(lambda match: re.sub("[,:]", " ", match[0]), flat_text)
     marks = [0, *(match.end() for match in _CLAUSES.finditer(flat_text)), len(flat_text)]
@@ -184,7 +184,7 @@ def denied_comparison(reply: LetterReply) -> str | None:
 
 
 def concluding_letter(reply: LetterReply) -> str | None:
-    """Whether the reply ends with a letter as its conclusion, whatever it names before: `The dog is larger, so A.`."""
+    """Return the letter with which the reply concludes, even if it names others before: `The dog is larger, so A.`."""
     *before, clause = SO.split(reply.sentences[-1])
     conclusion = CONCLUSION.match(clause)
     if not (before or conclusion) or clause.endswith("?"):

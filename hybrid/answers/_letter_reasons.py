@@ -75,7 +75,7 @@ class _Patterns(NamedTuple):
 
 @lru_cache(maxsize=64)
 def _reason_patterns(letters: str) -> _Patterns:
-    """The patterns of replies with these labels."""
+    """Compile the patterns of replies with these labels."""
     k = re.escape(letters)
     # A lone "I" is the speaker.
     lone = re.escape(letters.replace("I", "")) or "(?!)"
@@ -103,7 +103,7 @@ def _reason_patterns(letters: str) -> _Patterns:
 
 
 def reasoned_letter(reply: LetterReply) -> str | None:
-    """Whether the reply begins with a letter and a reason: `A because it is nearer`, `Choice A, since ...`.
+    """Return the letter if the reply begins with one and a reason: `A because it is nearer`, `Choice A, since ...`.
 
     Others may be turned down before it: `Option A? No, option B because it is nearer`, `(A) is wrong. (B), as ...`.
     """
@@ -126,7 +126,7 @@ def reasoned_letter(reply: LetterReply) -> str | None:
 
 
 def _skip_rejected(reply: LetterReply) -> tuple[LetterReply, frozenset[str], bool]:
-    """The reply behind the labels that it turns down at its start, and these; `A? Yes, ...` becomes `A, because ...`.
+    """Return the reply after the labels rejected at its start, and these; `A? Yes, ...` becomes `A, because ...`.
 
     Last, whether the next label may be turned down by the same verb: `A is wrong, B because it is too dark`.
     """
@@ -150,7 +150,7 @@ def _skip_rejected(reply: LetterReply) -> tuple[LetterReply, frozenset[str], boo
 
 
 def _is_subject(reply: LetterReply, match: re.Match[str], first: str) -> bool:
-    """Whether the letter is the subject of a sentence, what follows it being an aside or a phrase."""
+    """Return whether the letter is the subject of a sentence and is followed by an aside or a phrase."""
     if _SUBJECT.search(first):
         return True
     if not match["phrase"] and not _SEEN.match(match.string, match.start("why")):

@@ -32,7 +32,7 @@ _ARTICLE: Final = re.compile(r"^(?:the|a|an)\s+")
 
 @lru_cache(maxsize=64)
 def label(letters: str) -> str:
-    """A pattern with two groups for a label written so that it cannot be a word: bracketed, or a lone capital."""
+    """Return a pattern with two groups for a label that cannot be a word: bracketed, or a lone capital."""
     any_label = "".join(map(re.escape, letters))
     no_word = any_label.replace("A", "").replace("I", "")
     lone = rf"[{no_word}]{END}" if no_word else r"(?!)"
@@ -42,7 +42,7 @@ def label(letters: str) -> str:
 
 
 def group(match: re.Match[str]) -> str:
-    """The first group that took part in a match."""
+    """Return the first group that took part in a match."""
     return next(g for g in match.groups() if g is not None)
 
 
@@ -83,7 +83,7 @@ class LetterReply:
         return re.compile(rf"(?<!\w)(?:{'|'.join(forms)})(?!\w)") if forms else None
 
     def choice_at_start(self, piece: str) -> tuple[str, int] | None:
-        """The label of the choice whose text `piece` begins with, and that text's length; longest text first."""
+        """Return the label of the choice with whose text `piece` begins, and the text's length; longest text first."""
         low = _ARTICLE.sub("", piece.casefold())
         skipped = len(piece.casefold()) - len(low)
         for form, name in self.forms:
@@ -101,20 +101,20 @@ class LetterReply:
         return self.choices[self.letters.index(name)].casefold() if name in self.offered else ""
 
     def asks(self, name: str) -> bool:
-        """Whether the text of the choice called `name` is a question itself."""
+        """Return whether the text of the choice called `name` is itself a question."""
         return self.text_of(name).rstrip().endswith("?")
 
     def is_choice(self, name: str, piece: str) -> bool:
-        """Whether `piece` is the text of the choice called `name`, or no text at all."""
+        """Return whether `piece` is empty or the text of the choice called `name`."""
         low = bare(piece)
         return not low or (low, name) in self.forms
 
     def bracketed(self, piece: str) -> frozenset[str]:
-        """The labels that are in brackets in `piece`, offered or not."""
+        """Return the labels in brackets in `piece`, offered or not."""
         return frozenset(m[1] for m in self._label.finditer(piece) if m[1] is not None)
 
     def find_labels(self, piece: str) -> frozenset[str]:
-        """The offered labels that `piece` names: by bracketed letter, else by lone letter, else by choice text.
+        """Return the offered labels that `piece` names: by bracketed letter, else by lone letter, else by choice text.
 
         A bracketed letter that was not offered shows that the reply letters something else (the images it saw): then
         only choice texts count.
@@ -126,7 +126,7 @@ class LetterReply:
         return (lone & set(self.offered)) or self.chosen_by_text(piece)
 
     def chosen_by_text(self, piece: str) -> frozenset[str]:
-        """The labels of the choices whose text is in `piece`."""
+        """Return the labels of the choices whose text is in `piece`."""
         if self._choice is None:
             return frozenset()
         labels = dict(self.forms)

@@ -93,7 +93,7 @@ def ticked(reply: LetterReply) -> str | None:
 
 
 def _labelled(reply: LetterReply, line: str) -> bool:
-    """Whether a line of a list begins with a label or a choice."""
+    """Return whether a line of a list begins with a label or a choice."""
     bare_line = re.sub(r"\A[^\w(]+|\A[0-9]+[.)]\s", "", line)
     begins = re.match(rf"(?:{NOUN}\s)?{label(reply.letters)}", bare_line)
     return begins is not None or bool(reply.choice_at_start(bare_line))
@@ -129,7 +129,7 @@ _ASKED: Final = re.compile(
 
 
 def _turned_down(reply: LetterReply, name: str, rest: str) -> bool:
-    """Whether the text behind a label turns it down, `(A) is incorrect`, `D: no`, and is not that option's own text.
+    """Return whether the text after a label rejects it, as in `(A) is incorrect` or `D: no`, and is not its choice.
 
     So does one that questions it, `(A)? No`, or gives its share next to others', `A: 50%, B: 50%`.
     """
@@ -154,7 +154,7 @@ def _turned_down(reply: LetterReply, name: str, rest: str) -> bool:
 
 
 def _option_of(reply: LetterReply, line: str) -> str | None:
-    """The letter of a line that is an option: `(B) no`, `C. Point C`, `Point C`, `B`; analysis lines are longer."""
+    """Return the letter of a line that is an option: `(B) no`, `C. Point C`, `Point C`, `B`; analyses are longer."""
     k = re.escape(reply.letters)
     marked = rf"(?:{NOUN}\s)?(?:[(\[]([{k}])[)\]][.:]?|([{k}])[).:](?!\w))(?P<rest>.*)"
     match = re.fullmatch(rf"[-•>\s]*(?:{marked}|(?:{NOUN}\s)?[\"']?([{k}])[\"']?\.?)", line)
@@ -175,7 +175,7 @@ def _option_of(reply: LetterReply, line: str) -> str | None:
 
 
 def _single_options(reply: LetterReply) -> list[str | None]:
-    """Per line the letter of an option that is alone in it; options in a row are a list and decide nothing."""
+    """Return, per line, the letter of its only option; options on consecutive lines are a list and decide nothing."""
     options = [_option_of(reply, line) for line in reply.lines]
     # A list may begin in the line that announces it: `The answer is: (A) yes` and then `(B) no`.
     heads = [_option_of(reply, line.rpartition(": ")[2]) for line in reply.lines]
@@ -199,7 +199,7 @@ _WRONG: Final = r"(?:wrong|incorrect|false|not|nicht|falsch|no|incorrecta|falsa|
 
 @lru_cache(maxsize=64)
 def _announcement(letters: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """Patterns that announce a letter, and that offer another one (`A or B`, `(A), (B)`, not `A and B is wrong`)."""
+    """Compile patterns that announce a letter and that offer another (`A or B`, `(A), (B)`, not `A and B is wrong`)."""
     token = label(letters)
     adverb = r"(?:(?:most\s)?(?:likely|probably|clearly|therefore|thus|indeed|simply|only|the|now)\s)?"
     between = rf"(?:[^.\n]{{0,60}}?\b{_OR}\b|\s?(?:[,/、]|{_AND}\b|или|还是|或者?|和|か|または|또는|이나))"
@@ -217,13 +217,13 @@ _SAYS: Final = re.compile(
 
 @lru_cache(maxsize=64)
 def _mark(letter: str) -> re.Pattern[str]:
-    """The mark of one option in a list: `(B)`, `[B]`, `B.`, `B)`, `B:`."""
+    """Return a pattern for the mark of one option in a list: `(B)`, `[B]`, `B.`, `B)`, `B:`."""
     k = re.escape(letter)
     return re.compile(rf"(?<![A-Za-z0-9_'])(?:[(\[]{k}[)\]]|{k}[).:](?!\w))")
 
 
 def _lists_options(reply: LetterReply, name: str, rest: str) -> bool:
-    """Whether a label and the text behind it begin a list of the options: `(A)`, and then ` yes (B) no`.
+    """Return whether a label and the text after it begin a list of options: `(A)`, and then ` yes (B) no`.
 
     The first label is followed by all others in order with their texts, or by at least two with bare words.
     """
@@ -246,7 +246,7 @@ def _lists_options(reply: LetterReply, name: str, rest: str) -> bool:
 
 
 def offers_another(reply: LetterReply, name: str, rest: str) -> bool:
-    """Whether the text behind the label `name` offers another: ` or B`, `, (B)`, ` yes (B) no`; not `, Point A`."""
+    """Return whether the text after label `name` offers another: ` or B`, `, (B)`, ` yes (B) no`; not `, Point A`."""
     other, position = _announcement(reply.letters)[1], 0
     while (match := other.match(rest, position)) is not None:
         if group(match) != name:
@@ -261,7 +261,7 @@ _ASKED_BACK: Final = re.compile(r"(?i)\W{0,2}\?\s(?:no|nope|not|hmm|wait|nein|no
 
 
 def announcements(reply: LetterReply) -> tuple[tuple[str, bool], ...]:
-    """The labels that are announced as the answer, in order, and whether each leaves the choice open."""
+    """Return the labels announced as the answer, in order, and whether each leaves the choice open."""
     announcement, other = _announcement(reply.letters)
     results: list[tuple[str, bool]] = []
     alternative = 0
@@ -278,7 +278,7 @@ def announcements(reply: LetterReply) -> tuple[tuple[str, bool], ...]:
 
 
 def announced_letter(reply: LetterReply) -> str | None:
-    """The last letter that is announced as the answer: `So the answer is B`, `Answer: (C)`, `答案是 B`."""
+    """Return the last letter announced as the answer: `So the answer is B`, `Answer: (C)`, `答案是 B`."""
     names = [name for name, left_open in announcements(reply) if not left_open]
     return names[-1] if names else None
 
@@ -288,7 +288,7 @@ _SECOND: Final = re.compile(rf"[^.\n]{{0,60}}?\b{_OR}\s(?:(?:\w+ly|maybe|perhaps
 
 
 def announced_choice(reply: LetterReply) -> str | None:
-    """The last choice text that is announced as the answer: `the answer is the third image`, `Answer: no`."""
+    """Return the last choice announced by its text as the answer: `the answer is the third image`, `Answer: no`."""
     for match in reversed(list(re.finditer(rf"(?i:{CUE})[\s:=\"'\-]{{0,6}}(?:either\s)?", reply.text))):
         piece = reply.text[match.end() : match.end() + LOOK_AHEAD]
         start = reply.choice_at_start(piece)
@@ -327,7 +327,7 @@ def opening_choice(reply: LetterReply) -> str | None:
 
 
 def _line_starts(reply: LetterReply) -> set[str]:
-    """The letters that lines of the reply start with, as an option or as the head of its analysis."""
+    """Return the letters with which lines of the reply start, as an option or as the heading of its analysis."""
     k = re.escape(reply.letters)
     start = re.compile(rf"[-•\s]*(?:{NOUN}\s)?(?:[(\[]([{k}])[)\]]|([{k}])(?:[).:](?=\s)|$))|{NOUN}\s([{k}])(?!\w)")
     return {group(m) for m in map(start.match, reply.lines) if m is not None}

@@ -187,7 +187,7 @@ class Benchmark(ABC):
         """Return the tasks in the data, in the order of the card. Raises `DataError` if there are none."""
 
     def routes(self, source: Source) -> tuple[str, ...] | None:
-        """The routes that prompts about the chosen tasks can have, by which rules are found; None if unknown."""
+        """Return the routes that prompts about the chosen tasks can have, by which rules are found; None if unknown."""
         return source.tasks if self.card.routes_are_tasks else self.card.routes or None
 
     def task_routes(self, source: Source) -> tuple[str, ...]:

@@ -12,6 +12,6 @@ EXIT_CODES: Final[Mapping[int, str]] = {
     3: "Some questions failed, were not asked or have lost answers; they are named. The same command resumes the run.",
     129: "The terminal was closed (SIGHUP); otherwise as 130.",
     130: "Interrupted. Finished answers are saved, and the same command resumes the run.",
-    141: "The reader of the output has gone, as `head` does.",
+    141: "The reader of the output closed it early, as `head` does.",
     143: "Ended by SIGTERM; otherwise as 130.",
 }

@@ -143,7 +143,7 @@ def _from_settings(checked: Mapping[str, str], model_settings: ModelSettings) ->
 
 
 def _weights(texts: Sequence[str], tools: Sequence[str]) -> dict[str, str]:
-    """The weights by tool, those without a name for the only named tool that loads some. Raises `UsageError`."""
+    """Return the weights by tool; unnamed ones go to the only tool that loads weights. Raises `UsageError`."""
     if all("=" in text for text in texts):
         return pairs("--weights", texts)
     from hybrid.plugins.weights_option import tools_named, weights_by_tool

@@ -24,7 +24,7 @@ def open_cache(*, keeps: bool = True) -> FindingCache:
 @click.group("cache", invoke_without_command=True)
 @click.pass_context
 def cache(context: click.Context) -> int:
-    """Findings kept on disk: computed once, shared by all solvers and runs. Without a command: how much there is."""
+    """Tool output cached on disk: computed once, shared by all solvers and runs. Without a command: print its size."""
     return 0 if context.invoked_subcommand else context.invoke(show_cache)
 
 

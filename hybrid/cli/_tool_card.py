@@ -83,7 +83,7 @@ def _card(tool: Tool) -> Iterator[str]:
 
 
 def _output(tool: Tool) -> Iterator[str]:
-    """The values of the tool's data: type, unit and description of each; those of an object inside below it."""
+    """Return the values of the tool's data with type, unit and description, nested values below their object."""
     if tool.output is None:
         yield "Output: the tool declares no values of its data"
         return

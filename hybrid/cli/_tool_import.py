@@ -168,7 +168,7 @@ def _load(file: Path) -> Any:
 
 
 def read_renames(path: Path) -> tuple[tuple[re.Pattern[str], str], ...]:
-    """The patterns and replacements of a table: the one mapping of a Python or JSON file, which is not run.
+    """Read patterns and replacements from the only mapping in a Python or JSON file, which is not executed.
 
     Raises:
         UsageError: the file has no such mapping, or a pattern is not a regular expression.
@@ -197,7 +197,7 @@ def read_renames(path: Path) -> tuple[tuple[re.Pattern[str], str], ...]:
 def rename_tensors(
     tensors: Mapping[str, Any], renames: Iterable[tuple[re.Pattern[str], str]]
 ) -> dict[str, tuple[str, Any]]:
-    """The tensors by their new name, each with the old one. Raises `UsageError` where two get one name, or one none."""
+    """Return tensors by new name, with the old name. Raises `UsageError` for a duplicate or empty name."""
     renames = tuple(renames)
     renamed: dict[str, tuple[str, Any]] = {}
     for old, tensor in tensors.items():
@@ -223,7 +223,7 @@ def _substitute(pattern: re.Pattern[str], replacement: str, name: str) -> str:
 
 
 def numbers(option: str, text: str) -> tuple[float, ...]:
-    """Three numbers, one for each channel. Raises `UsageError` for anything else."""
+    """Parse three numbers, one for each channel. Raises `UsageError` for anything else."""
     try:
         values = tuple(float(part) for part in text.split(","))
     except ValueError:
@@ -234,7 +234,7 @@ def numbers(option: str, text: str) -> tuple[float, ...]:
 
 
 def preprocessor(size: int, mean: Iterable[float], std: Iterable[float], resample: str) -> dict[str, Any]:
-    """The config of an image processor of transformers: pictures of size x size px, scaled, less the mean, over std."""
+    """Return the config of a transformers image processor that resizes to size x size px, rescales and normalises."""
     return {
         "image_processor_type": "ViTImageProcessor",
         "do_resize": True,

@@ -61,13 +61,13 @@ def command(paths: tuple[Path, ...], form: str | None, tables: Shape, **options:
       hybrid compare runs/a --all
       hybrid compare runs/a --csv > numbers.csv
     \f
-    Below, a section for each question that these solvers can answer: whether a gain comes from what the tools say (with
-    a run of blank tools), how much of what its parts know a hybrid reaches, how its MLLM used the evidence, which
-    mistakes two solvers share.
+    The output has a section for each question that these solvers can answer: whether a gain comes from the tool output
+    (with a run of blank tools), how close a hybrid comes to the best combination of its parts, how its MLLM used the
+    tool output, which mistakes two solvers share.
 
-    A PATH is a run (all its solvers), a solver's folder in a run, or saved predictions (with --benchmark). Of several
-    runs each name carries what sets its run apart: "controller [blank]" is that of a run with --tool-output blank,
-    "mllm [openai:gpt-4o]" one of several models, which have a table of models by tasks.
+    A PATH is a run (all its solvers), a solver's folder in a run, or saved predictions (with --benchmark). With
+    several runs, each name includes what is special about its run: "controller [blank]" comes from --tool-output
+    blank, "mllm [openai:gpt-4o]" one of several models. Several models also get a table of models by tasks.
     Solvers are compared on the questions that both have; other questions under the same ids are refused. Where a run
     has lost answers, what is wrong with it is printed on stderr and the exit code is 3.
     """

@@ -67,7 +67,7 @@ RARE = RARE_BESIDE_RUN | {"margin", "path", "device"} | {f"form_{form}" for form
 @form_options
 @logging_options_of
 def command(form: str | None, **options: Any) -> int:
-    """Where does the gain from tools come from? Ask what tells, and say it.
+    """Where does the gain from tools come from? Run the settings that show it, and report the result.
 
     \b
     Examples:

@@ -19,7 +19,7 @@ _RENAMED = {"solver": "solvers", "args": "arguments"}
 
 
 def python_words(message: str) -> str:
-    """The message with each option as an argument of Python; command lines stay as they are."""
+    """Return the message with each option as an argument of Python; command lines stay as they are."""
     parts: list[str] = []
     end = 0
     for command in _COMMAND.finditer(message):

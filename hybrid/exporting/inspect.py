@@ -268,7 +268,7 @@ class _Log:
 
 
 def _count_reused(usage: Usage | None) -> dict[str, int]:
-    """The number of replies of earlier runs, because of which tokens, cost and seconds are missing."""
+    """Return the number of reused replies, whose tokens, cost and seconds are missing."""
     return {} if usage is None or usage.is_complete else {"reused_calls": usage.reused_calls}
 
 

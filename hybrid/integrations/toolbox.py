@@ -36,7 +36,7 @@ COORDINATES = (
 
 
 def tools_of(selected: Iterable[str | Tool] | None) -> dict[str, Tool]:
-    """The tools of these names, and those handed in, by name and in order; all that are found for None.
+    """Return the tools with these names and the given tool objects, by name, in order; for None, all tools.
 
     Raises:
         UsageError: there is no tool of such a name, it cannot be imported, or two have one name; of all tools those

@@ -80,7 +80,7 @@ class ShownFinding:
         return tuple(Image.open(io.BytesIO(png)) for png in self.pngs)
 
     def as_json(self) -> dict[str, Any]:
-        """All but the pictures, as `json.dumps` takes it."""
+        """Return everything except the pictures, in types that `json.dumps` accepts."""
         data = json.loads(json.dumps(self.data))
         facts = {"confidence": self.confidence, "backend": self.backend, "version": self.version}
         return {"text": self.text, "data": data, **facts, "notes": list(self.notes)}
@@ -207,7 +207,7 @@ class RunnableTool:
                 bar.update()
 
     def _service(self, backend: Literal["auto", "learned", "classical"], weights: Any, device: str) -> CachedTools:
-        """A service for calls of the tool. Raises `UsageError` for weights that no tool would load."""
+        """Return a service that runs the tool. Raises `UsageError` for weights that no tool loads."""
         with python_errors():
             by_tool = weights_from_python(weights, [self.tool])
         store = ImageStore(home() / "images")
@@ -236,7 +236,7 @@ class RunnableTool:
 
 
 def show_finding(finding: Finding, store: ImageStore, notes: Sequence[str]) -> ShownFinding:
-    """A finding of a service that stores pictures as PNG, with their bytes. Raises `DataError` as `ImageStore.read`."""
+    """Return a finding with the PNG bytes of its pictures. Raises `DataError` as `ImageStore.read` does."""
     pngs = tuple(store.read(ref.image) for ref in finding.images)
     facts = (finding.text, finding.data, finding.confidence, finding.backend, finding.version)
     return ShownFinding(*facts, pngs, tuple(notes))
@@ -258,7 +258,7 @@ def stored_image(store: ImageStore, image: ImageInput) -> StoredImage:
 
 @contextmanager
 def _loop_in_thread() -> Iterator[asyncio.AbstractEventLoop]:
-    """An event loop in its own thread; work in progress at the end is cancelled."""
+    """Run an event loop in its own thread; cancel unfinished work at the end."""
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, name="calls of a tool", daemon=True)
     thread.start()

@@ -82,7 +82,7 @@ class ChatClient(ModelFacts, Protocol[Body]):
         """Encodes the images of its requests."""
 
     def request(self, messages: Sequence[Message], tools: Sequence[Tool], call: CallKey) -> ChatRequest[Body]:
-        """The request of arranged messages, with `tools` offered. Called in any thread."""
+        """Return the request of arranged messages, with `tools` offered. Called in any thread."""
 
     async def send(self, request: ChatRequest[Body], keep: Keep) -> AssistantMessage:
         """Send once and read the reply; `keep` gets its bytes as soon as they are complete and known to be readable.
@@ -117,7 +117,7 @@ class _Tries(Generic[Body]):
     doubtful: bool = False  # Whether news of other requests may show that the server is away.
 
     def wants_plain(self, *, is_probe: bool = False) -> bool:
-        """Whether the next request is the one without tools; `is_probe` if it finds out whether the server is back."""
+        """Return whether the next request omits the tools; `is_probe`: it tests whether the server is back."""
         is_due = self.wordless > 1 or (self.wordless == 1 and (self.last or is_probe))
         return self.make_plain is not None and not self.plain_sent and is_due
 
@@ -159,7 +159,7 @@ class Caller(Generic[Body]):
             self.client.adopt(settings)
 
     def metadata(self) -> Mapping[str, Json]:
-        """The client's, with the way in which tools are called."""
+        """Return the client's metadata, with the way in which tools are called."""
         metadata = self.client.metadata()
         return {**metadata, "tool_calling": "text"} if self._as_text else metadata
 
@@ -172,7 +172,7 @@ class Caller(Generic[Body]):
         self._log = log
 
     async def chat(self, messages: Sequence[Message], tools: Sequence[Tool], call: CallKey) -> AssistantMessage:
-        """The model's message, with the images sent and the number of attempts: 0 for a reply that was in the log.
+        """Return the model's message with the images sent and the number of attempts (0: the reply was logged).
 
         Raises:
             Outage: no usable reply after the retries, or this one request is not taken.
@@ -203,7 +203,7 @@ class Caller(Generic[Body]):
         return await asyncio.to_thread(self.client.request, arranged, tools, call)
 
     async def _find_logged(self, request: ChatRequest[Body]) -> AssistantMessage | None:
-        """The reply that the log has to a request; None if it has none, or a damaged one."""
+        """Return the logged reply to a request; None if there is no undamaged one."""
         data = self._log.find_reply(request.call, request.sha256) if self._log is not None else None
         if data is None:
             return None
@@ -229,7 +229,7 @@ class Caller(Generic[Body]):
         return arrange(messages, settings.pictures_kept, can_recall=can_recall, inside=inside, most=most, fits=fits)
 
     def _fit_request(self, messages: Sequence[Message], images: Sequence[StoredImage]) -> bool:
-        """Whether a request with these images has no more bytes than the server takes."""
+        """Return whether a request with these images has no more bytes than the server takes."""
         text_bytes = sum(len(part.encode()) for turn in messages for part in parts_of(turn) if isinstance(part, str))
         image_bytes = sum(map(self.client.images.base64_bytes, images))
         return image_bytes + text_bytes + AROUND_BYTES <= self._picture_limits.most_request_bytes
@@ -243,7 +243,7 @@ class Caller(Generic[Body]):
     async def _request_reply(
         self, request: ChatRequest[Body], make_plain: Callable[[], Awaitable[ChatRequest[Body]]] | None
     ) -> tuple[AssistantMessage, int]:
-        """The reply and the number of requests that it took.
+        """Return the reply and the number of requests that it took.
 
         A server that fails twice with a 500 that gives no reason is sent the request once without tools (`make_plain`).
         If it answers that, it is well and could not parse the call that its model wrote. Raises as `chat`.
@@ -323,7 +323,7 @@ class Caller(Generic[Body]):
                 raise self._outage(tries)
 
     def _outage(self, tries: _Tries[Body]) -> Outage:
-        """The error of a call that is given up."""
+        """Return the error of a call that is not retried any more."""
         assert tries.failed is not None  # noqa: S101 - a request has failed
         outage: Outage
         if tries.picture_failures:
@@ -361,7 +361,7 @@ class Caller(Generic[Body]):
         return self._malformed_call(tries) if tries.is_malformed_call() else None
 
     def _malformed_call(self, tries: _Tries[Body]) -> AssistantMessage:
-        """The reply that stands for a call at which the server failed; its tokens are those of the plain request."""
+        """Return the reply that replaces a call which the server could not parse, with the plain request's tokens."""
         assert tries.plain_reply is not None  # noqa: S101 - `is_malformed_call`
         assert tries.failed is not None  # noqa: S101
         answer = tries.plain_reply

@@ -68,7 +68,7 @@ class StatusError(Exception):
 
 
 def redirected(status_code: int, url: str, location: str | None) -> StatusError:
-    """The error for a redirection from an address; it names the other one without user and query."""
+    """Return the error for a redirection from an address; it names the other one without user and query."""
     try:
         to = urlsplit(urljoin(url, location or ""))
         address = urlunsplit((to.scheme, to.netloc.rpartition("@")[2], to.path, "", ""))
@@ -89,7 +89,7 @@ ERROR_IN_REPLY: Final = "the reply is an error"
 
 
 def error_in_reply(error: Any) -> Exception:
-    """The error for one that a server reports in a 200 or in the middle of a stream: by its status, if it has one."""
+    """Return the exception for an error reported in a 200 or in a stream, chosen by its status if it has one."""
     names = ("code", "status", "status_code", "http_code")
     codes = [str(error.get(name)) for name in names] if isinstance(error, Mapping) else []
     status = next((code for code in codes if re.fullmatch("[45][0-9]{2}", code)), None)
@@ -125,7 +125,7 @@ MAX_LENGTH = 20_000  # Characters of an error that are looked at: a server may a
 
 
 def read_failure(error: BaseException) -> FailedRequest:
-    """Everything that retries and the circuit breaker need to know about an exception of a provider's client."""
+    """Return everything that retries and the circuit breaker need to know about an exception of a provider's client."""
     chain = tuple(_chain(error))
     numbers = (getattr(link, name, None) for link in chain for name in ("status_code", "code"))
     integers = (number for number in numbers if isinstance(number, int) and not isinstance(number, bool))
@@ -143,7 +143,7 @@ def read_failure(error: BaseException) -> FailedRequest:
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
-    """The exception and its causes."""
+    """Yield the exception and its causes."""
     current: BaseException | None = error
     seen: set[int] = set()
     while current is not None and id(current) not in seen:
@@ -164,7 +164,7 @@ _RETRY_IN: Final = re.compile(
 
 
 def _retry_after_s(chain: Sequence[BaseException], text: str) -> float | None:
-    """Seconds that the server asks to be left alone for, by its headers or its words."""
+    """Return the seconds that the server asks clients to wait, from its headers or its message."""
     for link in chain:
         headers = getattr(getattr(link, "response", link), "headers", None)
         for name, unit in (("retry-after-ms", 1e-3), ("retry-after", 1.0)):
@@ -181,7 +181,7 @@ def _retry_after_s(chain: Sequence[BaseException], text: str) -> float | None:
 
 
 def _seconds_until(date: str) -> float | None:
-    """Seconds from now to a date as HTTP writes it, at least 0; None for another text."""
+    """Return the seconds from now to a date as HTTP writes it, at least 0; None for another text."""
     try:
         return max(0.0, (parsedate_to_datetime(date) - datetime.now(UTC)).total_seconds())
     except (ValueError, TypeError):
@@ -190,7 +190,7 @@ def _seconds_until(date: str) -> float | None:
 
 
 def _codes(chain: Sequence[BaseException]) -> set[str]:
-    """The provider's own codes of the error (`insufficient_quota`, `1301`), from wherever its body has them."""
+    """Return the provider's own codes of the error (`insufficient_quota`, `1301`), from wherever its body has them."""
     codes: set[str] = set()
     for link in chain:
         body = getattr(link, "body", None) or getattr(link, "error", None)
@@ -246,7 +246,7 @@ _PICTURE: Final = re.compile(TABLES["picture"], re.IGNORECASE)
 
 
 def blames_picture(failed: FailedRequest, error: BaseException) -> bool | None:
-    """Whether a refusal of a request with a new picture is about it; None if it cannot be, False if it may pass.
+    """Return whether a refusal of a request with a new picture is about it; None if it cannot be, False if it may pass.
 
     `transformers serve` and others answer 500 to a picture that their processor does not take, often without a word.
     """
@@ -269,7 +269,7 @@ MAX_WITHOUT_REASON: Final = 2_000  # Characters of the longest text that is look
 
 
 def is_wordless_500(failed: FailedRequest, error: BaseException) -> bool:
-    """Whether a server failed with a 500 that gives no reason, as `transformers serve` does at a call of its model."""
+    """Return whether the server sent a 500 without a reason, as `transformers serve` does for a malformed call."""
     if failed.status != 500:
         return False
     body = next((body for link in _chain(error) if (body := getattr(link, "body", None)) is not None), "")
@@ -305,7 +305,7 @@ class Backoff:
     longest_s: float = 60.0
 
     def seconds(self, call: CallKey, attempt: int, retry_after_s: float | None) -> float:
-        """The pause after failed try number `attempt` (from 0)."""
+        """Return the pause after failed try number `attempt` (from 0)."""
         jitter = 0.5 + random.Random(f"{call.question}/{call.ask}/{call.call}/{attempt}").random()
         pause: float = min(self.cap_s, self.base_s * 2.0**attempt * jitter)
         return max(pause, min(retry_after_s or 0.0, self.longest_s))

@@ -13,7 +13,7 @@ OPTION = "--weights"
 
 
 def weights_by_tool(values: Iterable[str], tools: Sequence[Tool]) -> dict[str, str]:
-    """The weights by name of a tool.
+    """Return the weights by name of a tool.
 
     Args:
         values: `DIR_OR_ID`, for the only one of the tools that loads weights, or `TOOL=DIR_OR_ID`.

@@ -83,12 +83,12 @@ class ReusingLog:
 
 
 def _is_solver_call(call: CallKey) -> bool:
-    """Whether a solver makes the call; calls of probes and captions name no solver."""
+    """Return whether a solver makes the call; calls of probes and captions name no solver."""
     return bool(call.solver)
 
 
 def describe_model(model: ChatModel, server_args: Mapping[str, str]) -> str:
-    """The model with its settings and its server, as a part of keys."""
+    """Return the model with its settings and its server, as a part of keys."""
     from hybrid.models.served.commands import KINDS
 
     # A server that this program starts has another port each time.

@@ -46,7 +46,7 @@ SHARED_OUT = "One tool at a time shows neither what tools do together nor the sh
 
 
 def _count_calls(usage: Usage | None) -> dict[str, Json]:
-    """The calls of a run, and its cost if no reply of an earlier run was reused."""
+    """Return the calls of a run, and its cost if no reply of an earlier run was reused."""
     if usage is None:
         return dict.fromkeys(("model_calls", "tool_calls", "reused_calls", "cost_usd"))
     cost = usage.cost_usd if usage.is_complete else None
@@ -123,7 +123,7 @@ class AblationReport(Report):
         return self.against_full.comparison.headline or "headline metric"
 
     def tables(self) -> tuple[Table, ...]:
-        """Tables of each ablated run against all tools, with the conclusion, then of single tools against none."""
+        """Return the tables: each ablated run against all tools, with conclusion; then single tools against none."""
         tables = [table for report in self.comparisons for table in headline_tables(report.comparison)]
         first = replace(tables[0], notes=(*self.conclusion(), *tables[0].notes))
         return (first, *tables[1:])

@@ -33,7 +33,7 @@ MAX_ENDS = 120
 SAME = 1e-9
 # Each metric is tested on this many clusters, and this many questions of each cluster.
 TESTED_CLUSTERS, TESTED = 3, 2
-# Draws of all questions together: target number of questions over all draws; fewest and most draws.
+# Draws for each question: this total divided by the number of questions, within the two bounds.
 ALL_WHOLE, MIN_WHOLE, MAX_WHOLE = 20_000, 4, 64
 
 T = TypeVar("T")

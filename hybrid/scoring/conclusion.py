@@ -71,7 +71,7 @@ class Sentence:
 
 
 def conclusion(comparison: Comparison, *, limits: bool = True) -> tuple[Sentence, ...]:
-    """At most ten sentences; at least one where there is a solver.
+    """Return at most ten sentences, and at least one if there is a solver.
 
     Without `limits` the last sentence is left out, whose simulation of power can take seconds.
     """
@@ -104,7 +104,7 @@ ORDER = (
 
 
 def cases() -> Mapping[str, Case]:
-    """By id everything that a conclusion may say, in the order printed."""
+    """Return by id every sentence that a conclusion may contain, in the order printed."""
     ordered = sorted(DECLARED.values(), key=lambda declared: ORDER.index(declared.id.partition(".")[0]))
     return {declared.id: declared for declared in ordered}
 
@@ -316,7 +316,7 @@ class _Conclusion:
         self._rows, self._found, self._groups = rows, rows.found, rows.found.groups
 
     def sentences(self, *, limits: bool) -> Iterator[Sentence]:
-        """In the order printed."""
+        """Yield the sentences in the order printed."""
         if not self._found.solvers:
             return
         if all(score.outcome.failed for solver in self._found.solvers for score in solver.scores):
@@ -360,7 +360,7 @@ class _Conclusion:
         yield from self._tasks(group)
 
     def _next_to_specialists(self, specialist: Scored, hybrid: Scored, named: str) -> Sentence:
-        """The difference where they answer; what the hybrid solver gets right on the rest is no lead over them.
+        """Return the difference where they answer; right answers of the hybrid solver elsewhere are no lead over them.
 
         `named` is the metric of the sentence before, which is not named again.
         """
@@ -385,7 +385,7 @@ class _Conclusion:
         return _of_pair(SPECIALISTS_CASES, pair, answers, whom=whom, lead=lead, rest=rest)
 
     def _called(self, solvers: Sequence[Scored]) -> str:
-        """On how many questions a model called a tool, of each that did so seldom."""
+        """Return on how many questions a model called a tool, for each solver that seldom did."""
         parts = []
         for solver in solvers:
             count, n = self._rows.called(solver)
@@ -394,7 +394,7 @@ class _Conclusion:
         return "".join(parts)
 
     def _parts(self, group: ComparisonGroup, blank: Scored) -> Sentence:
-        """The parts of a difference: that of blank tools, and that of the findings."""
+        """Return the parts of a difference: that of blank tools, and that of the findings."""
         pair = self._rows.part(group, blank, group.hybrid, CONTENT)
         if pair.state not in ("more", "less", "open"):
             return _of_pair(CONTENT_CASES, pair)
@@ -410,7 +410,7 @@ class _Conclusion:
         return Sentence(case, f"{words.removesuffix('.')}{pair.fields()['split']}.")
 
     def _as_trained(self, group: ComparisonGroup) -> Iterator[Sentence]:
-        """The gain or loss of the form of the tools in which the model was trained."""
+        """Yield the gain or loss of the form of the tools in which the model was trained."""
         trained = group.as_trained
         if trained is None:
             return
@@ -466,7 +466,7 @@ class _Conclusion:
         )
 
     def _untested_tasks(self, alone: Scored, hybrid: Scored) -> list[str]:
-        """The tasks whose difference has no interval, each with its difference and number of questions."""
+        """Return the tasks whose difference has no interval, each with its difference and number of questions."""
         rows = self._rows.between("differences", (alone.solver, hybrid.solver))
         untested = [row for row in rows if row.group and row.quantity == "difference" and row.low is None]
         return [
@@ -563,7 +563,7 @@ class _Conclusion:
         return f"{clipped(name, NAME_WIDTH)} answers {count}, on these with {_value(value.value)}; over all, "
 
     def _other_ranking(self, rows: Sequence[Result], best: Collection[str]) -> str:
-        """Who has the highest value by the other rule, or over all questions, where that is none of the best.
+        """Say who has the highest value by the other rule, or over all questions, if that is none of the best.
 
         The other rule is that for unanswered questions; only a mean over tasks differs from one over all questions.
         """
@@ -584,7 +584,7 @@ class _Conclusion:
         return [metric for metric in solver.metrics if metric.name == self._found.headline]
 
     def _value_of(self, solver: Scored) -> str:
-        """The solver's value of the headline metric and its number of questions; empty for no value."""
+        """Return the solver's value of the headline metric and its number of questions; empty for no value."""
         values = [
             f"{metric.value:.3f} ({how_many(metric.n)})"
             for metric in self._headline_of(solver)
@@ -593,7 +593,7 @@ class _Conclusion:
         return values[0] if values else ""
 
     def _ahead(self, best: str) -> Iterator[Sentence]:
-        """Of whom the solver with the highest value is ahead after adjustment over every tested pair."""
+        """Yield which solvers the one with the highest value is ahead of, adjusted over every tested pair."""
         pairs = [self._rows.pair(self._found.named(pair.a), self._found.named(pair.b)) for pair in self._found.pairs]
         tested = [pair.rows[0] for pair in pairs if pair.rows and pair.rows[0].p_holm is not None]
         of_best = [
@@ -626,7 +626,7 @@ def _of_pair(cases_by_claim: Mapping[Claim, Case], pair: HeadlinePair, answers: 
 
 
 def _first_of(values: Mapping[str, float | None], best: Collection[str]) -> str:
-    """The solvers with the highest value, and that value; empty if they are the best ones."""
+    """Return the solvers with the highest value, and that value; empty if these are `best`."""
     known = {name: value for name, value in values.items() if value is not None}
     most = max(known.values(), default=0.0)
     first = [name for name, value in known.items() if value > most - 1e-9]
@@ -640,19 +640,19 @@ def _value(value: float | None) -> str:
 
 
 def _named(row: Result, total: int | None = None) -> str:
-    """A task with its difference, and with its share of `total` questions if given."""
+    """Return a task with its difference, and with its share of `total` questions if given."""
     share = "" if total is None else f"; {row.n} of {how_many(total)}"
     return f"{clipped(row.group, NAME_WIDTH)} ({signed(row)}, {ends_of(row)}{share})"
 
 
 def _held_of(rows: Sequence[Result], sign: int) -> list[Result]:
-    """The differences of this sign that hold after adjustment, the largest first."""
+    """Return the differences of this sign that hold after adjustment, the largest first."""
     significant = [row for row in rows if row.holds and sign * (row.value or 0.0) > 0]
     return sorted(significant, key=lambda row: -abs(row.value or 0.0))
 
 
 def _several(pairs: Sequence[HeadlinePair], words: tuple[str, str]) -> tuple[str, int]:
-    """Which of several differences hold after adjustment within their family, and how many were tested."""
+    """Return which of several differences hold after adjustment within their family, and how many were tested."""
     kinds: dict[str, list[str]] = {words[0]: [], words[1]: [], NO_DIFFERENCE: [], **{k: [] for k in NO_CLAIM.values()}}
     kinds["not tested"] = []
     for pair in pairs:
@@ -670,7 +670,7 @@ def _several(pairs: Sequence[HeadlinePair], words: tuple[str, str]) -> tuple[str
 
 
 def _command(group: ComparisonGroup) -> str:
-    """The command that asks the same questions with blank tools."""
+    """Return the command that asks the same questions with blank tools."""
     run = group.hybrid.folder.path.as_posix() if group.hybrid.folder else "RUN"
     words = ("hybrid", "run", "--config", run, "--solver", word(group.hybrid), "--tool-output", "blank")
     return shlex.join((*words, "--out", f"{run}-blank"))

@@ -25,7 +25,7 @@ class Case:
     words: str  # A format string of the fields that the conclusion fills in
 
     def fill(self, **fields: object) -> str:
-        """The words with their fields filled in."""
+        """Return the words with their fields filled in."""
         return self.words.format(**fields)
 
 

@@ -57,7 +57,7 @@ RECORDED = case("limits.recorded", "recorded model", "the model's answers are re
 
 
 def limits_of(conclusion_rows: ConclusionRows, groups: Sequence[ComparisonGroup]) -> Iterator[str]:
-    """The parts of the last sentence of a conclusion, about these groups or, without any, all solvers."""
+    """Yield the parts of the last sentence of a conclusion, about these groups or, without any, all solvers."""
     # Those that the first sentences are about; the specialists' abstentions are in their own sentence.
     concerned = [
         solver for group in groups for solver in (group.hybrid, group.alone, group.blank) if solver is not None
@@ -114,7 +114,7 @@ OTHER_MODEL = case(
 
 
 def _other_models(solvers: Sequence[Scored]) -> Iterator[str]:
-    """Replies of another model than the one that the run asked for, as the servers name them."""
+    """Yield how many replies came from another model than the run asked for, as servers name it."""
     total, others = Counter[str](), Counter[str]()
     for solver in solvers:
         counts = {} if solver.folder is None else solver.manifest.get("answered_by", {}).get(solver.recorded, {})
@@ -126,7 +126,7 @@ def _other_models(solvers: Sequence[Scored]) -> Iterator[str]:
 
 
 def _unanswered(solver: Scored) -> tuple[int, int]:
-    """How many of a solver's questions have no readable answer, and how many did not fail."""
+    """Return how many of a solver's questions have no readable answer, and how many did not fail."""
     present = [score for score in solver.scores if not score.outcome.failed]
     return sum(score.answer is None for score in present), len(present)
 
@@ -139,7 +139,7 @@ PREDICTED = case(
 
 
 def _predicted(solvers: Sequence[Scored]) -> Iterator[str]:
-    """The part of the data's questions that predictions have, where it is not all."""
+    """Yield the part of the data's questions that predictions have, where it is not all."""
     for solver in solvers:
         if left_out := solver.without_prediction:
             total = len(solver.scores) + left_out
@@ -150,7 +150,7 @@ FAULTS = case("limits.faults", "5 % of a tool's calls or more ended in faults", 
 
 
 def _faults(conclusion_rows: ConclusionRows) -> Iterator[str]:
-    """Tools whose calls ended in faults often enough to limit what is said; the same of several solvers once."""
+    """Yield the tools whose calls failed too often; solvers with the same tools share a line."""
     faulty: dict[str, list[str]] = {}
     for solver in conclusion_rows.found.solvers:
         if faults := noted(solver):
@@ -168,7 +168,7 @@ POWERLESS = case("limits.powerless", "questions too few for any difference", "{q
 
 
 def _power(conclusion_rows: ConclusionRows, groups: Sequence[ComparisonGroup]) -> Iterator[str]:
-    """Which difference the questions of this run can show, by its spread; of several pairs the greatest."""
+    """Yield which difference the questions of this run can show, by its spread; of several pairs the greatest."""
     parts = [(group.alone or group.specialist or group.blank, group.hybrid) for group in groups]
     pairs = parts or [
         (conclusion_rows.found.named(pair.a), conclusion_rows.found.named(pair.b))
@@ -195,7 +195,7 @@ WEIGHT = case(
 
 
 def _weights(metrics: Sequence[Metric], headline: str | None) -> Iterator[str]:
-    """The tasks of a mean over tasks that weigh far more than their questions."""
+    """Yield the tasks of a mean over tasks that weigh far more than their questions."""
     for metric in metrics:
         if metric.name == headline and metric.combine == "mean_of_ratios":
             count = Counter(cell.stratum for cell in metric.cells if cell.denominator > 0)

@@ -226,7 +226,7 @@ case(
 
 
 def review_sentences(rows: ConclusionRows, group: ComparisonGroup) -> Iterator[Said]:
-    """The sentences about one solver with tools, in the order printed."""
+    """Yield the sentences about one solver with tools, in the order printed."""
     yield from _room(rows, group)
     yield from _equal(rows, group)
     yield from _used(rows, group)
@@ -237,7 +237,7 @@ def review_sentences(rows: ConclusionRows, group: ComparisonGroup) -> Iterator[S
 
 
 def pooled_sentences(rows: ConclusionRows) -> Iterator[Said]:
-    """The gain over all models, the first sentence where there are several."""
+    """Yield the gain over all models, the first sentence where there are several."""
     row = next((row for row in rows.of("pooled") if row.quantity == GAIN), None)
     if row is None or row.low is None:
         return
@@ -254,7 +254,7 @@ def pooled_sentences(rows: ConclusionRows) -> Iterator[Said]:
 
 
 def rows_about(rows: ConclusionRows, section: str, hybrid: Scored) -> dict[str, Result]:
-    """The rows of a section about one solver with tools, over all questions, by quantity."""
+    """Return the rows of a section about one solver with tools, over all questions, by quantity."""
     return {row.quantity: row for row in rows.of(section) if row.b == hybrid.solver and not row.group}
 
 
@@ -278,7 +278,7 @@ def _equal(rows: ConclusionRows, group: ComparisonGroup) -> Iterator[Said]:
 
 
 def _room(rows: ConclusionRows, group: ComparisonGroup) -> Iterator[Said]:
-    """That no gain could show, as the model alone leaves less to gain than these questions can show."""
+    """Say that no gain is detectable, because the model alone leaves less room than these questions can detect."""
     of = rows_about(rows, "headroom", group.hybrid)
     room, least = of.get(ROOM), of.get(f"{LEAST}{GAIN}")
     if group.alone is None or room is None or room.value is None or room.low is None:
@@ -291,7 +291,7 @@ def _room(rows: ConclusionRows, group: ComparisonGroup) -> Iterator[Said]:
 
 
 def _calls(rows: ConclusionRows, group: ComparisonGroup) -> Iterator[Said]:
-    """That the model calls tools where they are weaker, or stronger, than elsewhere."""
+    """Say that the tools are right less often, or more often, where the model calls them than elsewhere."""
     of = rows_about(rows, "called", group.hybrid)
     difference = of.get(DIFFERENCE)
     if difference is None or not difference.holds or not difference.excludes_zero:
@@ -374,7 +374,7 @@ def _price(rows: ConclusionRows, group: ComparisonGroup) -> Iterator[Said]:
 
 
 def _rounded(value: float) -> str:
-    """Two digits, or a whole number from 10 on."""
+    """Format a number with two digits, or as a whole number from 10 on."""
     return f"{value:,.0f}" if abs(value) >= 10 else f"{value:.2g}"
 
 
@@ -404,12 +404,12 @@ def _used(rows: ConclusionRows, group: ComparisonGroup) -> Iterator[Said]:
 
 
 def _asked(calls: Mapping[str, Result]) -> int:
-    """How many questions there are with a call and without."""
+    """Return how many questions there are with a call and without."""
     return sum(row.n or 0 for name in (CALLED, NOT_CALLED) if (row := calls.get(name)) is not None)
 
 
 def _percent(row: Result) -> str:
-    """The interval of a share in percent: `95% CI 0 to 5%`."""
+    """Return the interval of a share in percent: `95% CI 0 to 5%`."""
     return f"{CI} {100 * (row.low or 0.0):.0f} to {100 * (row.high or 0.0):.0f}%"
 
 

@@ -82,9 +82,9 @@ class AnswerSplit:
     unanswered: tuple[int, int]
 
     def matters(self, state: State) -> bool:
-        """Whether a reader of the whole difference, with this state, would conclude something else from the parts.
+        """Return whether the parts lead to another conclusion than the full difference, whose state is given.
 
-        So it is if the part from answering is significant, or if what both answered shows something else.
+        True if the part from answering is significant, or if the questions that both answered show another result.
         """
         of_both = None if self.both is None else shown(self.both)
         return shown(self.answering) in ("more", "less") or of_both != state
@@ -148,7 +148,7 @@ class HeadlinePair:
         return shown(self.rows[0])
 
     def fields(self) -> dict[str, object]:
-        """The fields of the words that are about a tested difference."""
+        """Return the fields of the words that are about a tested difference."""
         row = self.rows[0] if self.rows else None
         silent = self.b if self.n and self.none[1] == self.n else self.a
         fields: dict[str, object] = {
@@ -173,7 +173,7 @@ class HeadlinePair:
         return fields | {"split": self._split_words(), **self._over_all_words(), **self._rule_words()}
 
     def _split_words(self) -> str:
-        """The parts of the difference, if they say something else than the whole or answering has a part in it."""
+        """Return the parts of the difference as text, if they lead to another conclusion than the full difference."""
         split = self.split
         if split is None or self.state not in ("more", "less", "open") or not split.matters(self.state):
             return ""
@@ -211,21 +211,21 @@ def cases_of_claims(sentence: str, words: Mapping[Claim, str]) -> Mapping[Claim,
 
 
 def _difference(row: Result) -> str:
-    """A difference with its interval: `+14 points (95% CI 3 to 25)`."""
+    """Return a difference with its interval: `+14 points (95% CI 3 to 25)`."""
     if row.low is None:
         return f"{signed(row)} (no interval)"
     return f"{signed(row)} ({CI} {ends_of(row)})"
 
 
 def shown(row: Result) -> State:
-    """The result that an interval shows of a difference."""
+    """Return the result that an interval shows of a difference."""
     if row.low is None or row.high is None:
         return "few"
     return "more" if row.low > 0 else "less" if row.high < 0 else "open"
 
 
 def measure(metrics: Sequence[Metric]) -> str:
-    """A metric in words, a mean over tasks as such: `accuracy (mean of 3 tasks)`."""
+    """Return a metric in words, a mean over tasks as such: `accuracy (mean of 3 tasks)`."""
     metric = metrics[0]
     strata = {cell.stratum for cell in metric.cells if cell.denominator > 0}
     if metric.combine != "mean_of_ratios":
@@ -235,18 +235,18 @@ def measure(metrics: Sequence[Metric]) -> str:
 
 
 def short_name(scored: Scored) -> str:
-    """The solver's name within `NAME_WIDTH` columns."""
+    """Return the solver's name within `NAME_WIDTH` columns."""
     return clipped(scored.solver, NAME_WIDTH)
 
 
 def listed(names: Sequence[str], between: str = ", ") -> str:
-    """The first of them, and how many more there are."""
+    """Return the first of them, and how many more there are."""
     more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
     return between.join(names[:NAMED]) + more
 
 
 def number(value: float, unit: str) -> str:
-    """In points of a share, without decimals unless a number that is not 0 would read as 0; else three digits."""
+    """Format a share in whole points (decimals only if it would read as 0), any other number with three digits."""
     if unit != FRACTION:
         return f"{value:.3g}"
     points = 100 * value
@@ -254,27 +254,27 @@ def number(value: float, unit: str) -> str:
 
 
 def are_counts(values: Sequence[float | None], right: Sequence[int], n: int) -> bool:
-    """Whether these values of a metric are right answers / questions."""
+    """Return whether these values of a metric are right answers / questions."""
     return all(value is not None and abs(value * n - k) < 1e-6 for value, k in zip(values, right, strict=True))
 
 
 def unit_of(row: Result) -> str:
-    """The word behind a number of a row."""
+    """Return the word behind a number of a row."""
     return " points" if row.unit == FRACTION else ""
 
 
 def size_of(row: Result) -> str:
-    """How large a difference is, for words that say its sign: `14 points`."""
+    """Return how large a difference is, for words that say its sign: `14 points`."""
     return f"{number(abs(row.value or 0.0), row.unit)}{unit_of(row)}"
 
 
 def signed(row: Result) -> str:
-    """A difference with its sign: `-14 points`."""
+    """Return a difference with its sign: `-14 points`."""
     return f"{'-' if (row.value or 0.0) < 0 else '+'}{size_of(row)}"
 
 
 def ends_of(row: Result, *, cost: bool = False) -> str:
-    """The interval, with its signs; `cost` turns that of a loss around, for words that say so."""
+    """Return the interval, with its signs; `cost` turns that of a loss around, for words that say so."""
     low, high = row.low or 0.0, row.high or 0.0
     if cost:
         low, high = -high, -low
@@ -290,7 +290,7 @@ class ConclusionRows:
         self._by_section = {result.name: result.rows for result in results(comparison, sections)}
 
     def of(self, section: str) -> tuple[Result, ...]:
-        """The rows of one section; none where it could not be made."""
+        """Return the rows of one section; none where it could not be made."""
         return self._by_section.get(section, ())
 
     def between(self, section: str, names: tuple[str, str]) -> list[Result]:
@@ -321,7 +321,7 @@ class ConclusionRows:
         return replace(pair, other_rule=self._other_rule(pair, shared), over_all=self._over_all(pair, shared))
 
     def _split(self, names: tuple[str, str], group: str = "") -> AnswerSplit | None:
-        """The parts of a difference by who answered the questions of a group; None if both answered all of them."""
+        """Return a difference split by who answered the questions of a group; None if both answered all of them."""
         rows = {(row.quantity, row.group): row for row in self.between("answered", names)}
         answering, better = rows.get((ANSWERING, group)), rows.get((BETTER, group))
         if answering is None or better is None or answering.low is None:
@@ -330,7 +330,7 @@ class ConclusionRows:
         return AnswerSplit(answering, better, rows.get(("difference", BOTH)), unanswered)
 
     def _other_rule(self, pair: HeadlinePair, shared: Overlap) -> Result | None:
-        """The tested difference by the other rule for unanswered questions, if sign or state is not that of this."""
+        """Return the difference by the other rule for unanswered questions, if its sign or state differs from this."""
         if pair.state not in ("more", "less", "open") or not np.any(shared.unanswered):
             return None
         metrics = shared.headline(OTHER[shared.rule])
@@ -340,7 +340,7 @@ class ConclusionRows:
         return row if hangs_on_rule(pair, row) else None
 
     def _over_all(self, pair: HeadlinePair, shared: Overlap) -> Result | None:
-        """Of a mean over tasks the difference over all questions, if a reader would conclude something else from it."""
+        """For a mean over tasks, return the difference over all questions if it leads to another conclusion."""
         if pair.metrics is None or pair.metrics[0].combine != "mean_of_ratios" or not pair.rows:
             return None
         a, b = shared.accuracy(shared.rule)
@@ -348,9 +348,9 @@ class ConclusionRows:
         return row if is_uneven(pair, row) else None
 
     def where_answered(self, specialist: Scored, other: Scored) -> tuple[HeadlinePair, dict[str, Result]]:
-        """The pair on the questions that the specialists answer, and by quantity the rows of those that they do not.
+        """Return the pair on the questions that the specialists answer, and the rows of the others by quantity.
 
-        Where they answer all or none, the whole pair and no row.
+        If they answer all or none, return the full pair and no rows.
         """
         pair = self.pair(specialist, other)
         rows = [row for row in self.of("answered") if (row.a, row.b) == (specialist.solver, other.solver)]
@@ -370,7 +370,7 @@ class ConclusionRows:
         return replace(part, other_rule=self._other_rule(part, shared), over_all=self._over_all(part, shared)), silent
 
     def part(self, group: ComparisonGroup, a: Scored, b: Scored, quantity: str) -> HeadlinePair:
-        """A difference of the section `gain`, over the questions that all of a gain's solvers have."""
+        """Return a difference of the section `gain`, over the questions that all of a gain's solvers have."""
         names = (a.solver, b.solver)
         solvers = [solver for solver in (group.alone, group.blank, group.hybrid) if solver is not None]
         pair = _counting_failures(self.pair(a, b), self.found.overlap(*solvers))
@@ -378,14 +378,14 @@ class ConclusionRows:
         return replace(pair, rows=tuple(rows), n=pair.n or next((row.n or 0 for row in rows), 0))
 
     def called(self, solver: Scored) -> tuple[int, int]:
-        """On how many of the questions that a solver answered it called a tool, and how many these are."""
+        """Return how many answered questions have a tool call, and how many questions the solver answered."""
         attempts = solver.folder.recorded(solver.recorded).without_steps if solver.folder else {}
         answered = [attempts[score.id] for score in solver.scores if not score.outcome.failed and score.id in attempts]
         has_calls = (any(exchange.reply.usage.tool_calls for exchange in attempt.exchanges) for attempt in answered)
         return sum(has_calls), len(answered)
 
     def otherwise(self, a: Scored, b: Scored) -> str | None:
-        """How b compares to a by the other rule for unanswered questions; None for the verdict of this rule."""
+        """Return how b compares to a by the other rule for unanswered questions; None for the verdict of this rule."""
         shared = self.found.overlap(a, b)
         if all(answered(answer).all() for answer in shared.answer):
             return None
@@ -394,13 +394,13 @@ class ConclusionRows:
         return None if other is None or verdict == other else f"{short_name(b)} is {words[other]} {short_name(a)}"
 
     def tasks(self, a: Scored, b: Scored) -> list[Result]:
-        """The tested differences b minus a within each task; their family is the tasks of the pair."""
+        """Return the tested differences b minus a within each task; their family is the tasks of the pair."""
         names = (a.solver, b.solver)
         rows = [row for row in self.between("differences", names) if row.group and row.quantity == "difference"]
         return [row for row in rows if row.low is not None]
 
     def is_of_answers(self, a: Scored, b: Scored, row: Result) -> bool:
-        """Whether a task's difference has the same state on the questions that both answered, and by either rule."""
+        """Return whether a task's difference has one state on all questions, on those both answered, by either rule."""
         part = self.found.overlap(a, b).groups(self.found.options.by)[row.group]
         if not np.any(part.unanswered):
             return True
@@ -412,31 +412,31 @@ class ConclusionRows:
 
 
 def _counting_failures(pair: HeadlinePair, shared: Overlap) -> HeadlinePair:
-    """The pair with the failed questions of the overlap by which it was decided whether to test."""
+    """Return the pair with the failed questions of the overlap by which it was decided whether to test."""
     return replace(pair, failed=int(shared.lost.sum()), asked=int((~shared.missing).sum()))
 
 
 def why_no_interval(metrics: Sequence[Metric] | None) -> str:
-    """Why a metric that has a value has no interval: its questions are of one picture, or they are too few."""
+    """Say why a metric with a value has no interval: all questions share one picture, or they are too few."""
     cells = metrics[0].cells if metrics else ()
     one_picture = len(cells) > 1 and len({cell.cluster for cell in cells}) == 1
     return "one picture: no interval" if one_picture else "too few questions to tell a difference"
 
 
 def hangs_on_rule(pair: HeadlinePair, other: Result) -> bool:
-    """Whether sign or state of the pair's difference is another one in `other`, by the other rule for no answer."""
+    """Return whether `other`, the pair's difference by the other rule for no answer, has another sign or state."""
     return shown(other) != pair.state or has_other_sign(pair, other)
 
 
 def has_other_sign(pair: HeadlinePair, other: Result) -> bool:
-    """Whether a difference has the opposite sign of the pair's; 0 has none."""
+    """Return whether a difference has the opposite sign of the pair's; 0 has none."""
     return _sign(other) * _sign(pair.rows[0]) < 0
 
 
 def is_uneven(pair: HeadlinePair, over_all: Result) -> bool:
-    """Whether the difference over all questions has the other sign than the pair's mean over tasks, or alone is shown.
+    """Return whether the difference over all questions has the opposite sign of the mean over tasks, or alone is shown.
 
-    Tasks of one size have the same difference both ways, and only its interval is another one.
+    If all tasks have the same size, both differences are equal, and only their intervals differ.
     """
     differs = abs((over_all.value or 0.0) - (pair.rows[0].value or 0.0)) > 1e-9
     alone = pair.state == "open" and shown(over_all) in ("more", "less")
@@ -449,12 +449,12 @@ def _sign(row: Result) -> int:
 
 
 def count_of(row: Result | None) -> int:
-    """The count that a row holds; 0 where there is none."""
+    """Return the count of a row; 0 without a row or value."""
     return 0 if row is None else round(row.value or 0)
 
 
 def turned(row: Result, names: tuple[str, str]) -> Result:
-    """A row of a pair in this order of the solvers: what is of b minus a changes its sign, what is of one its side."""
+    """Return a row with the solvers in this order: swap a and b, and change the sign of a difference b - a."""
     if (row.a, row.b) == names:
         return row
     mirrored = {" a": " b", " b": " a"}

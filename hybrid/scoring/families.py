@@ -31,7 +31,7 @@ ELSEWHERE = "tested elsewhere"
 
 
 def family_of_pair(comparison: Comparison, a: str, b: str) -> Family:
-    """The family of the headline difference of two solvers, in either order."""
+    """Return the family of the headline difference of two solvers, in either order."""
     if not comparison.groups:
         return ALL_PAIRS
     for group in comparison.groups:
@@ -44,10 +44,10 @@ def family_of_pair(comparison: Comparison, a: str, b: str) -> Family:
 def adjusted_by_claim(
     comparison: Comparison, rows: Sequence[Result], family: Callable[[Result], Family]
 ) -> list[Result]:
-    """The rows of a section, with p values adjusted also for the pairs of their families that other sections test.
+    """Return a section's rows, with p values also adjusted for pairs of the same family that other sections test.
 
-    Without these a difference would have one adjusted p value in `differences` and another one in `gain`: there are no
-    rows of a group without blank tools in `gain`, and none of the pairs that `--pairs` leaves out in `differences`.
+    Otherwise a difference would have two adjusted p values, one in `differences` and one in `gain`: `gain` has no rows
+    for groups without blank tools, and `differences` has none for pairs that `--pairs` leaves out.
     """
     tested = {frozenset((row.a, row.b)) for row in rows if not row.group}
     others = [
@@ -63,7 +63,7 @@ def adjusted_by_claim(
 
 
 def _tested_pairs(comparison: Comparison) -> Iterator[tuple[Scored, Scored]]:
-    """The pairs whose headline difference is tested in `differences` or in `gain`."""
+    """Yield the pairs whose headline difference is tested in `differences` or in `gain`."""
     pairs = [(comparison.named(pair.a), comparison.named(pair.b)) for pair in comparison.pairs]
     for group in comparison.groups:
         if group.blank is not None:
@@ -83,7 +83,7 @@ def _headline_row(comparison: Comparison, a: Scored, b: Scored) -> Result | None
 
 
 def family_of_tasks(row: Result) -> Family:
-    """The family of a difference within a task: all tasks of the same pair and quantity."""
+    """Return the family of a difference within a task: all tasks of the same pair and quantity."""
     return Family("tasks of the pair", (*sorted((row.a, row.b)), row.quantity, row.none))
 
 

@@ -31,7 +31,7 @@ BIN_MS: Final = 50.0
 
 
 def nss(values: Floats, fixations: Ints) -> float:
-    """Normalized scanpath saliency: the mean of the standardised map at the fixations.
+    """Return the normalized scanpath saliency: the mean of the standardised map at the fixations.
 
     Peters, Iyer, Itti and Koch, Vision Research 45 (2005) 2397-2416; equation 5 of Bylinskii et al. 0 for a constant
     map, whose standard deviation is 0.
@@ -43,7 +43,7 @@ def nss(values: Floats, fixations: Ints) -> float:
 
 
 def auc_judd(values: Floats, fixations: Ints) -> float:
-    """Area under the ROC curve of fixated pixels against all other pixels; ties count half.
+    """Return the area under the ROC curve of fixated pixels against all other pixels; ties count half.
 
     Judd, Ehinger, Durand and Torralba, ICCV 2009. Their code breaks ties by noise; half is its expectation. 0.5 if
     every pixel is fixated.
@@ -53,7 +53,7 @@ def auc_judd(values: Floats, fixations: Ints) -> float:
 
 
 def shuffled_auc(values: Floats, fixations: Ints, others: Floats) -> float:
-    """Area under the ROC curve of the fixations against fixations on other pictures; ties count half.
+    """Return the area under the ROC curve of the fixations against fixations on other pictures; ties count half.
 
     Zhang, Tong, Marks, Shan and Cottrell, Journal of Vision 8(7):32 (2008); Borji, Tavakoli, Sihite and Itti, ICCV
     2013. All of the others are negatives, without random subsets. A map of the usual centre scores 0.5.
@@ -74,7 +74,7 @@ def counted(fixations: Ints, shape: tuple[int, int]) -> Floats:
 
 
 def _auc(values: Floats, positive: Floats, negative: Floats) -> float:
-    """P(positive > negative) + P(equal) / 2 of the values at pixels, each counted as often as the counts (H, W) say."""
+    """Return P(positive > negative) + P(equal) / 2 over pixel values, weighted by the two count maps (H, W)."""
     pairs = float(positive.sum() * negative.sum())
     if not pairs or not _varies(values):
         return 0.5
@@ -93,7 +93,7 @@ def blurred(fixations: Ints, shape: tuple[int, int], sigma: float) -> Floats:
 
 
 def cc(values: Floats, density: Floats) -> float:
-    """Pearson's correlation of the map and the fixations' density; equation 6. 0 if one of them is constant."""
+    """Return Pearson's correlation of the map and the fixations' density; equation 6. 0 if one of them is constant."""
     if not (_varies(values) and _varies(density)):
         return 0.0
     a, b = (side - side.mean() for side in (values, density))
@@ -101,18 +101,18 @@ def cc(values: Floats, density: Floats) -> float:
 
 
 def kl(values: Floats, density: Floats) -> float:
-    """Kullback-Leibler divergence of the map from the fixations' density, in nats; equation 8. 0 is perfect."""
+    """Return the Kullback-Leibler divergence of the map from the fixations' density, in nats; equation 8. Best: 0."""
     predicted = as_distribution(values)
     return float((density * np.log(EPSILON + density / (EPSILON + predicted))).sum())
 
 
 def sim(values: Floats, density: Floats) -> float:
-    """Histogram intersection of the map and the fixations' density as distributions, 0..1; equation 7."""
+    """Return the histogram intersection of the map and the fixations' density as distributions, 0..1; equation 7."""
     return float(np.minimum(as_distribution(values), density).sum())
 
 
 def information_gain(values: Floats, fixations: Ints, baseline: Floats) -> float:
-    """Bits a fixation by which the map says more than a baseline distribution; equation 9.
+    """Return how many bits per fixation the map gains over a baseline distribution; equation 9.
 
     Kuemmerer, Wallis and Bethge, PNAS 112 (2015) 16054-16059. The baseline has sum 1.
     """
@@ -161,7 +161,7 @@ def _letters(path: Floats, grid: tuple[int, int]) -> list[int]:
 
 
 def scanmatch(a: Floats, b: Floats, grid: tuple[int, int] = GRID, bin_ms: float = BIN_MS) -> float:
-    """Similarity of two paths as sequences of grid cells, one a time bin, aligned by Needleman and Wunsch; at most 1.
+    """Align two paths as sequences of cells, one per time bin (Needleman-Wunsch); return the score, at most 1.
 
     Cristino, Mathot, Theeuwes and Gilchrist, Behavior Research Methods 42 (2010) 692-700: cells are worth their
     closeness, gaps 0, and the score is divided by that of the longer sequence with itself. Closeness is 1 - distance /

@@ -223,7 +223,7 @@ def lines_of(columns: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
 
 @contextmanager
 def needing(package: str) -> Iterator[None]:
-    """Context in which a data frame package is imported. Raises `UsageError` if it is not installed."""
+    """Turn a failed import of a data frame package inside the block into a `UsageError`."""
     try:
         yield
     except ImportError as error:

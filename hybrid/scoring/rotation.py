@@ -54,7 +54,7 @@ def rotation_metrics(questions: Mapping[str, Question | BrokenQuestion], scores:
 
 
 def _original(score: Score, question: Question | BrokenQuestion) -> int | None:
-    """Index of the chosen option among the unrotated options; None without an answer."""
+    """Return the index of the chosen option among the unrotated options; None without an answer."""
     count = len(question.choices) if isinstance(question, Question) else 0
     if score.answer is None or score.answer not in tuple(LETTERS[:count]):
         return None

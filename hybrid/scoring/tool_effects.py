@@ -40,7 +40,7 @@ class ToolEffect:
     metrics: tuple[Metric, Metric]
 
     def by_rule(self, rule: UnansweredRule) -> tuple[Metric, Metric]:
-        """The metrics of a and b if a question without an answer counts by this rule."""
+        """Return the metrics of a and b if a question without an answer counts by this rule."""
         metrics = self.shared.headline(rule)
         if metrics is None:
             return self.metrics
@@ -58,14 +58,14 @@ class ToolEffect:
         return unit_of(self.metrics) == FRACTION
 
     def row(self, section: str, quantity: str = "") -> Result:
-        """An empty row of this effect."""
+        """Return an empty row of this effect."""
         metric, unit = self.metrics[0], unit_of(self.metrics)
         row = Result(section, quantity or self.quantity, unit, None, self.a.solver, self.b.solver, metric.name)
         return replace(row, n=metric.n, none=self.shared.rule)
 
 
 def tool_effects(comparison: Comparison, group: ComparisonGroup) -> Iterator[ToolEffect]:
-    """The effects that the group's solvers allow, each only where both sides have the headline metric."""
+    """Yield the effects that the group's solvers allow, each only where both sides have the headline metric."""
     alone, blank, hybrid = group.alone, group.blank, group.hybrid
     if alone is not None:
         yield from _effects(comparison, (alone, hybrid), {GAIN: (0, 1)})

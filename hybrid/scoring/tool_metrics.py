@@ -45,7 +45,7 @@ class ToolMetrics:
 
 
 def tool_metrics(scored: Scored) -> list[ToolMetrics]:
-    """The metrics of each tool that a solver called, by tool and route; none for imported predictions."""
+    """Return the metrics of each tool that a solver called, by tool and route; none for imported predictions."""
     if scored.folder is None:
         return []
     recorded, verdicts = scored.folder.recorded(scored.recorded), heard(scored)
@@ -77,7 +77,7 @@ def _calls(attempt: Attempt) -> Iterator[tuple[str, Exchange, float, bool]]:
 
 
 def _answering(attempt: Attempt) -> str | None:
-    """The tool whose answer the solver noted last; None if it noted none."""
+    """Return the tool whose answer the solver noted last; None if it noted none."""
     name = None
     for exchange in attempt.exchanges:
         for step in exchange.reply.steps:
@@ -96,12 +96,12 @@ def _count(row: ToolMetrics, verdict: str) -> None:
 
 
 def as_json(rows: Iterable[ToolMetrics]) -> list[dict[str, Json]]:
-    """The rows with all their numbers."""
+    """Return the rows with all their numbers."""
     return [asdict(row) for row in rows]
 
 
 def metrics_table(folder: RunFolder, rows: Iterable[ToolMetrics]) -> Table:
-    """The rows as a table."""
+    """Return the rows as a table."""
     names = ("solver", "tool", "route")
     counts = ("questions", "calls", "faults", "right", "wrong", "abstained", "unknown")
     columns = (*(Column(name, "left") for name in names), *map(Column, (*counts, "seconds")))

@@ -98,7 +98,7 @@ def complaints(finding: Finding, refs: Sequence[ImageRef]) -> list[str]:
 
 
 def _unit_hint(key: str, value: float) -> str:
-    """How to rename a number without a unit."""
+    """Return how to rename a number without a unit."""
     if key in COUNTS or key.endswith(COUNT_ENDS):
         return "a count or an index is a whole number"
     ends = ", ".join(MEASURED_ENDS)
@@ -139,7 +139,7 @@ def card_complaints(name: str, tool: Tool) -> list[str]:
 
 
 def _claim_complaints(tool: Tool) -> Iterator[str]:
-    """The claims that the declared output of a tool does not have."""
+    """Yield a complaint for each claim that names a field missing in the tool's declared output."""
     output: Mapping[str, Any] | None = tool.output
     if tool.claims is None or output is None:
         return
@@ -150,7 +150,7 @@ def _claim_complaints(tool: Tool) -> Iterator[str]:
 
 
 def _need_complaints(tool: Tool) -> Iterator[str]:
-    """The values that a tool reads of the output of a needed tool, and that this does not declare."""
+    """Yield a complaint for each value that a tool reads from a needed tool but that the latter does not declare."""
     needed: Mapping[str, Mapping[str, Any]] = getattr(tool, "needed", {})
     for name, expected in needed.items():
         declared = load(TOOLS, name).output

@@ -29,7 +29,7 @@ class DecodedImages:
         self._lock = threading.Lock()
 
     def pixels(self, image: StoredImage) -> Pixels:
-        """Like `ImageStore.pixels`, return an array that the caller may modify."""
+        """Return an array that the caller may modify, as `ImageStore.pixels` does."""
         with self._lock:
             cached = self._kept.get(image.sha256)
             if cached is not None:

@@ -112,7 +112,7 @@ def failures(checked: Sequence[Checked]) -> list[str]:
 
 
 def series_counts(checked: Sequence[Checked]) -> list[str]:
-    """A line for each series: how many of its questions were asked and right, and how many must be."""
+    """Return a line for each series: how many of its questions were asked and right, and how many must be."""
     lines = []
     for series in _series(checked):
         of_series = [result for result in checked if result.series == series]
@@ -135,7 +135,7 @@ def _series(checked: Sequence[Checked]) -> list[CheckSeries]:
 
 
 def _schema_fault(tool: Tool, evidence: Evidence) -> str | None:
-    """How the data of an evidence differ from those that the tool declares; None if they do not."""
+    """Return how the data of an evidence differ from those that the tool declares; None if they do not."""
     return None if tool.output is None else data_mismatch(tool.output, evidence.data)
 
 

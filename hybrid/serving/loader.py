@@ -270,7 +270,7 @@ def _weight_free(tool: Tool, otherwise: str) -> LoadedBackend:
     """Return the weight-free backend. Raises `NoBackend`, beginning with `otherwise`, if the tool has none."""
     classical = tool.backend("classical")
     if classical is None:
-        # For a tool without own weights, name the tool that it needs as the one to get weights for.
+        # If a tool has no weights of its own, name the needed tool whose weights are missing.
         learned = tool.backend("learned")
         name = learned.needs[0].tool if learned and learned.needs and not learned.weights else tool.card.name
         remedy = f"give weights with --weights {name}=DIR_OR_ID"

@@ -136,7 +136,7 @@ class JobReports:
 
     @contextmanager
     def timed(self, tool: str, stage: str, requests: Sequence[int], first: bool) -> Iterator[None]:
-        """The `Timed` of a pipeline whose tokens are request numbers."""
+        """Return the `Timed` of a pipeline whose tokens are request numbers."""
         job = next(self._numbers)
         self._channel.send(JobStart(job, tool, stage, tuple(requests), first, time.monotonic()))
         try:

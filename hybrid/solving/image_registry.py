@@ -10,7 +10,7 @@ from hybrid.core.types import Fault, ImageRef
 
 
 class ImageRegistry:
-    """The images of one ask by name: those shown, and those that tools made from them.
+    """The images of one ask by name: the shown ones, and those that tools made from them.
 
     Tools get images only from the registry, so a view that has not been revealed is unreachable.
     """

@@ -55,7 +55,7 @@ class RuleTable:
     notes: tuple[str, ...] = ()
 
     def rules_for(self, prompt: Prompt) -> tuple[RuleEntry, ...]:
-        """The rules to ask about a prompt, in order.
+        """Return the rules to ask about a prompt, in order.
 
         A row's task may be the name of another benchmark's route by coincidence: under it the rules from outside are
         asked alone.
@@ -74,7 +74,7 @@ class RuleTable:
         return (RuleEntry(rule, route, owner) for owner, rule in self.outside.get(route, {}).items())
 
     def counted_route(self, prompt: Prompt, tool: str | None = None) -> str:
-        """The route that answers to a prompt are counted under: that of the first rule, which may ask this tool."""
+        """Return the route under which answers to a prompt are counted: that of the first rule for this tool."""
         for entry in self.rules_for(prompt):
             if tool is None or tool in entry.rule.tools:
                 return entry.resolve(prompt)[0]
@@ -85,7 +85,7 @@ class RuleTable:
         return frozenset(tool for entry in self.rules_for(prompt) for tool in entry.resolve(prompt)[1].tools)
 
     def tools_asked(self, routes: Collection[str] | None = None) -> frozenset[str]:
-        """The tools that rules for some routes may call, and those from outside that bring them; None: any route."""
+        """Return the tools that rules of these routes may call, and outside tools with such rules; None: all routes."""
         builtin = {tool for route, rule in self.rules.items() if _is_among(route, routes) for tool in rule.tools}
         external = {
             tool
@@ -97,7 +97,7 @@ class RuleTable:
         return frozenset(builtin | external)
 
     def order_of(self, routes: Collection[str] | None = None) -> tuple[str, ...]:
-        """The tools from outside with a rule for a route that another has too, in the order in which they are asked."""
+        """Return the outside tools that share a route with another tool, in the order in which they are asked."""
         shared = (rules for route, rules in self.outside.items() if _is_among(route, routes) and len(rules) > 1)
         return tuple(dict.fromkeys(owner for rules in shared for owner in rules))
 
@@ -144,24 +144,24 @@ def rules_in_order(named: Collection[str], objects: Collection[Tool] = ()) -> It
 
 
 def counted_route(prompt: Prompt, tool: str | None = None) -> str:
-    """The route that answers to a prompt are counted under: see `RuleTable.counted_route`."""
+    """Return the route under which answers to a prompt are counted: see `RuleTable.counted_route`."""
     return table().counted_route(prompt, tool)
 
 
 def handed_in_tool(name: str) -> Tool | None:
-    """The tool of that name that Python handed in to the run, or None."""
+    """Return the tool of that name that Python handed in to the run, or None."""
     return next((tool for tool in _ORDER.get().objects if tool.card.name == name), None)
 
 
 def table() -> RuleTable:
-    """The rules of everything that can be found now. Raises `ValueError` for a route with two rules in the project."""
+    """Return the rules of all tools available now. Raises `ValueError` if the project has two rules for a route."""
     tool_names = names(TOOLS)
     return _table(tool_names, _ORDER.get(), state())
 
 
 @lru_cache(maxsize=16)
 def _table(tool_names: tuple[str, ...], order: RuleOrder, cache_key: tuple[Any, ...]) -> RuleTable:
-    """The table of the tools of these names; `cache_key` is what `load` depends on besides."""
+    """Return the table of the tools of these names; `cache_key` is what `load` depends on besides."""
     del cache_key
     modules = [(f"tools/rules/{name}.py", load("tools.rules", name)) for name in names("tools.rules")]
     modules += [(f"tools/{name}", load(TOOLS, name).rules) for name in tool_names if not is_outside(TOOLS, name)]

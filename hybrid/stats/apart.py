@@ -15,7 +15,7 @@ from hybrid.stats.linearised import Floats
 def difference_apart(
     values: Floats, in_a: Floats, in_b: Floats, clusters: Sequence[object], level: float = 0.95
 ) -> Contrast:
-    """The weighted mean of `values` over group b minus that over group a, with interval and p value.
+    """Return the weighted mean of `values` over group b minus that over group a, with interval and p value.
 
     A cluster may have questions in both groups, and a question a part in each. Both means are ratios of sums over the
     same clusters, and their difference is linearised over these, as `contrast` does with two solvers; where a group has
@@ -35,7 +35,7 @@ def difference_apart(
 
 
 def mean_interval(values: Floats, clusters: Sequence[object], level: float = 0.95) -> Interval | None:
-    """The interval of the mean of numbers, resampled by cluster; None from a single cluster.
+    """Return the interval of the mean of numbers, resampled by cluster; None from a single cluster.
 
     Student's t over clusters, longer on the side to which they are skewed (`interval` of a metric that is no share).
     """

@@ -175,7 +175,7 @@ class Scatter:
         return self._beyond(self.error.distance(self.value, truth))
 
     def p_below(self, truth: float) -> float:
-        """One-sided: how likely a difference so small, or a smaller one, is at this truth."""
+        """Return the one-sided p value: the probability of a difference this small or smaller under this truth."""
         return self._beyond(-self.error.distance(self.value, truth))
 
     def _beyond(self, distance: float) -> float:

@@ -36,7 +36,7 @@ class Pooled:
 
 
 def pooled_effect(effects: Sequence[float], errors: Sequence[float], level: float = 0.95) -> Pooled:
-    """The random-effects mean of several differences.
+    """Return the random-effects mean of several differences.
 
     The variance between models is Paule and Mandel's (Journal of Research of the National Bureau of Standards 87 (1982)
     377-385), for which the weighted scatter is what is expected; Veroniki et al., Research Synthesis Methods 7 (2016)
@@ -79,7 +79,7 @@ def pooled_effect(effects: Sequence[float], errors: Sequence[float], level: floa
 
 
 def _scatter(y: Floats, variance: Floats, tau2: float) -> float:
-    """The weighted squares around the weighted mean at this variance between models."""
+    """Return the weighted squares around the weighted mean at this variance between models."""
     weights = 1 / (variance + tau2)
     return float(weights @ (y - weights @ y / weights.sum()) ** 2)
 

@@ -30,7 +30,7 @@ class Equivalence:
 
 
 def equivalence(a: Metric, b: Metric, margin: float, level: float = 0.05) -> Equivalence:
-    """Two one-sided tests (TOST) of one metric of two solvers over the same questions.
+    """Return two one-sided tests (TOST) of one metric of two solvers over the same questions.
 
     Schuirmann, Journal of Pharmacokinetics and Biopharmaceutics 15 (1987) 657-680: equal where both "smaller by the
     margin or more" and "greater by the margin or more" are rejected at `level`, which is where the interval of coverage

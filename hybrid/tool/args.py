@@ -19,7 +19,7 @@ class Args(BaseModel):
 
 
 def args_of_schema(schema: Mapping[str, Any], fit: Callable[[Any], Any]) -> type[Args]:
-    """A type of arguments without fields of its own, which contains the result of `fit` for the given ones.
+    """Return a type of arguments without fields of its own, which contains the result of `fit` for the given ones.
 
     Args:
         schema: the JSON schema of the type.
@@ -36,7 +36,7 @@ def args_of_schema(schema: Mapping[str, Any], fit: Callable[[Any], Any]) -> type
 
         @classmethod
         def model_json_schema(cls, *args: Any, **options: Any) -> dict[str, Any]:
-            """A copy of the schema."""
+            """Return a copy of the schema."""
             copied: dict[str, Any] = json.loads(json.dumps(schema))
             return copied
 

@@ -87,7 +87,7 @@ class Backend(Protocol[A_contra]):
         """Load what is needed onto `device` from `weights` (a directory or hub id). Raises `WeightsError`."""
 
     def run(self, requests: Sequence[Request[A_contra]]) -> list[Evidence]:
-        """One evidence a request, in order. Raises `ToolError` when a request cannot be answered."""
+        """Return one evidence per request, in order. Raises `ToolError` if a request cannot be answered."""
 
 
 A = TypeVar("A", bound="Args")
@@ -113,7 +113,7 @@ class Stages(ABC, Generic[A, P, R]):
 
     @abstractmethod
     def prepare(self, request: Request[A]) -> P:
-        """The input of the network, in host memory. Raises `ToolError` for a request that cannot be answered."""
+        """Return the input of the network, in host memory. Raises `ToolError` for a request that cannot be answered."""
 
     def batch_key(self, prepared: P) -> Hashable:
         """Equal for inputs that one pass can take together, such as the shape of a tensor; here all are."""
@@ -129,7 +129,7 @@ class Stages(ABC, Generic[A, P, R]):
         """Return the evidence of one request. Raises `ToolError` if there is no output."""
 
     def run(self, requests: Sequence[Request[A]]) -> list[Evidence]:
-        """One evidence a request, in order. Raises `ToolError` as the stages do."""
+        """Return one evidence per request, in order. Raises `ToolError` as the stages do."""
         prepared = [self.prepare(request) for request in requests]
         outputs = self.compute(prepared) if prepared else []
         return [self.finish(*item) for item in zip(requests, prepared, outputs, strict=True)]
@@ -272,7 +272,7 @@ class Card(_Tuples):
 
 @dataclass(frozen=True)
 class CheckCase:
-    """A question to a tool whose answer is known: images, arguments, and what is wrong with an evidence (None: right).
+    """A known answer: images, arguments, and a check that returns what is wrong with the evidence (None if right).
 
     The arguments and `needs` are complete: no other tool is asked first.
     """

@@ -18,7 +18,7 @@ FAMILIES = Path("_shared", "provenances.toml")
 
 
 def tool_card(module: str, *code: Callable[..., Any]) -> Card:
-    """The card of the tool whose module has that file.
+    """Return the card of the tool whose module has that file.
 
     Args:
         module: its `__file__`.
@@ -53,7 +53,7 @@ def card_alone(module: Path) -> Card | None:
 
 
 def families_of(module: Path) -> Mapping[str, tuple[Provenance, ...]]:
-    """The families of weights that several of the tools in one folder load."""
+    """Return the families of weights that several of the tools in one folder load."""
     tools = module.parents[1] if module.name == "__init__.py" else module.parent
     if not (file := tools / FAMILIES).is_file():
         return {}

@@ -141,7 +141,7 @@ def _check_preprocessor(path: Path, weights: str) -> None:
 
 
 def find_checkpoint(weights: str, *, download: bool = False) -> Path:
-    """The directory of a checkpoint in transformers' layout. Raises `WeightsError` naming the absent part."""
+    """Return the directory of a checkpoint in transformers' layout. Raises `WeightsError` naming the absent part."""
     folder = find_weights(weights, download=download)
     if not (folder / "config.json").is_file():
         raise WeightsError(f"weights absent: {weights} has no config.json")
@@ -203,7 +203,7 @@ def picture_input(processor_class: str, folder: Path, weights: str) -> PictureIn
 
 
 def _colour(reader: Any, colour: tuple[int, int, int], weights: str) -> Any:
-    """The values (channels) that a processor gives to a picture of one colour."""
+    """Return the values (channels) that a processor gives to a picture of one colour."""
     import numpy as np
 
     flat = np.full((FLAT_PX, FLAT_PX, 3), colour, np.uint8)
@@ -303,5 +303,5 @@ def refuse_unfit(location: str, info: Mapping[str, Any], harmless: Sequence[str]
 
 
 def first_line(error: BaseException) -> str:
-    """The first line of an error's message, at most 200 characters, or the name of its class if it has no message."""
+    """Return the first line of an error's message, at most 200 characters; without a message, its class name."""
     return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)[:200]

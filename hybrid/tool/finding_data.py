@@ -9,7 +9,7 @@ from hybrid.core.types import Box, Finding, Json
 
 
 def rows_of(finding: Finding, key: str) -> list[Mapping[str, Json]]:
-    """The list of objects under a key of a finding's data; empty if there is none."""
+    """Return the list of objects under a key of a finding's data; empty if there is none."""
     value = finding.data.get(key)
     if not isinstance(value, Sequence) or isinstance(value, str):
         return []
@@ -26,7 +26,7 @@ def box_of(row: Mapping[str, Json]) -> Box | None:
 
 
 def number_of(row: Mapping[str, Json], key: str) -> float | None:
-    """The number under a key of an object in a finding's data, or None. True is an integer to Python, and no number.
+    """Return the number under a key of an object in a finding's data, or None; True and False do not count.
 
     JSON has whole numbers that are too large for floating point: None.
     """
@@ -38,6 +38,6 @@ def number_of(row: Mapping[str, Json], key: str) -> float | None:
 
 
 def whole_number(finding: Finding, key: str, below: float = math.inf) -> int | None:
-    """The whole number from 0 under a key of a finding's data, and below a bound, or None for anything else."""
+    """Return the whole number from 0 under a key of a finding's data, and below a bound, or None for anything else."""
     value = finding.data.get(key)
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < below else None

@@ -28,7 +28,7 @@ class FunctionRule:
         return (self.tool,)
 
     async def __call__(self, prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
-        """The answer, or None for an abstention."""
+        """Return the answer, or None for an abstention."""
         args = self.args(prompt)
         if args is None:
             ctx.rule("no arguments", "the question does not give the arguments of the tool")
@@ -65,7 +65,7 @@ def answer_with(
 
 
 def _choice_of(words: str, choices: Sequence[str]) -> int | None:
-    """The place of the only choice of that text, else of that letter, else of the only one with these words in it."""
+    """Return the index of the only choice with that text, else with that letter, else that contains the text."""
     plain = [choice.strip(" .").casefold() for choice in choices]
     phrase = words.strip(" .").casefold()
     if plain.count(phrase) == 1:

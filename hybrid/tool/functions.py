@@ -55,7 +55,7 @@ class FunctionBackend:
         del device, weights
 
     def run(self, requests: Sequence[Request[Any]]) -> list[Evidence]:
-        """One evidence per request, in order. Raises as the function does."""
+        """Return one evidence per request, in order. Raises as the function does."""
         return [self._plan.call(request) for request in requests]
 
 
@@ -223,7 +223,7 @@ class _Options:
 
 
 def _compile(function: Callable[..., Any], options: _Options) -> FunctionTool:
-    """The tool of a function. Raises `TypeError` as `tool`."""
+    """Return the tool of a function. Raises `TypeError` as `tool`."""
     name = options.name or function.__name__
     first, second, described = read_docstring(function)
     summary = options.summary or first
@@ -282,7 +282,7 @@ def code_version(function: Callable[..., Any]) -> str:
 
 
 def _output_of(function: Callable[..., Any], usual: type[ToolOutput]) -> type[ToolOutput]:
-    """The class of outputs that the first parameter of a rule names, else the tool's own."""
+    """Return the class of outputs that the first parameter of a rule names, else the tool's own."""
     parameters = list(inspect.signature(function).parameters)
     if not parameters:
         raise TypeError(f"a rule takes the output and the prompt: def {function.__name__}(output, prompt)")

@@ -21,7 +21,7 @@ CRAWLED: Final = frozenset[str](FACTS["crawled"])
 
 
 def origins(name: str) -> frozenset[str]:
-    """The collection and all that it takes images from, however far back; of an unknown name that name alone."""
+    """Return the collection and every one that it took images from, recursively; an unknown name alone."""
     collections: set[str] = set()
     waiting = [canonical(name)]
     while waiting:
@@ -38,7 +38,7 @@ def shared(name: str, other: str) -> frozenset[str]:
 
 
 def is_known(name: str) -> bool:
-    """Whether the table has the collection."""
+    """Return whether the table has the collection."""
     return canonical(name) in DRAWN_FROM
 
 
@@ -48,7 +48,7 @@ def crawled(names: Collection[str]) -> tuple[str, ...]:
 
 
 def canonical(name: str) -> str:
-    """The name as the table spells it: case, punctuation and a note in parentheses do not count."""
+    """Return the name as the table spells it: case, punctuation and a note in parentheses do not count."""
     return _SPELLED.get(_bare(name), _bare(name))
 
 

@@ -44,7 +44,7 @@ class Network:
 
 
 def in_float32(module: Any) -> None:
-    """Make a part of a network compute in float32 whatever the precision of the rest (`hybrid/serving/precision.py`).
+    """Make a part of a network compute in float32, even if the rest uses fewer bits (`hybrid/serving/precision.py`).
 
     For what reads small differences: points of a depth map, places of key points.
     """
@@ -63,7 +63,7 @@ def in_float32(module: Any) -> None:
 
 
 def _floats(value: Any) -> Any:
-    """The value with every tensor of fewer bits turned to float32."""
+    """Return the value with every lower-precision tensor converted to float32."""
     if isinstance(value, list | tuple):
         return type(value)(_floats(item) for item in value)
     if isinstance(value, dict):
@@ -74,7 +74,7 @@ def _floats(value: Any) -> Any:
 def normalised(
     mean: Sequence[float] = (0.0, 0.0, 0.0), deviation: Sequence[float] = (1.0, 1.0, 1.0), *, order: str = "RGB"
 ) -> PictureInput:
-    """Values scaled to 0..1, less `mean`, over `deviation`, both by channel of the tensor, whose order is `order`."""
+    """Scale values to 0..1, subtract `mean` and divide by `deviation`, per channel in the given `order`."""
     weights = tuple(
         tuple(1 / spread if channel == colour else 0.0 for channel in "RGB")
         for colour, spread in zip(order, deviation, strict=True)

@@ -23,12 +23,12 @@ UNITS: Mapping[str, str] = {
 
 
 def data_mismatch(schema: Mapping[str, Any], data: Mapping[str, Json]) -> str | None:
-    """How the data of an output differ from the keys and types of a schema; None if they do not."""
+    """Return how the data of an output differ from the keys and types of a schema; None if they do not."""
     return _object_mismatch(schema, data, schema, "")
 
 
 def describe_kind(node: Mapping[str, Any], root: Mapping[str, Any]) -> str:
-    """The type of a value of the schema `root` in words: "list of numbers", "string or null"."""
+    """Return the type of a value of the schema `root` in words: "list of numbers", "string or null"."""
     if "$ref" in node:
         definition = resolve(node, root)
         # A recursive type has no end: it keeps its name.
@@ -48,7 +48,7 @@ def describe_kind(node: Mapping[str, Any], root: Mapping[str, Any]) -> str:
 
 
 def resolve(node: Mapping[str, Any], root: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A node, or for a reference the definition that it refers to, with the node's own description."""
+    """Return a node, or for a reference the definition that it refers to, with the node's own description."""
     if "$ref" not in node:
         return node
     definition = root.get("$defs", {}).get(str(node["$ref"]).rpartition("/")[2], {})
@@ -56,7 +56,7 @@ def resolve(node: Mapping[str, Any], root: Mapping[str, Any]) -> Mapping[str, An
 
 
 def inner_object(node: Mapping[str, Any], root: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """The object with named values that a value of the schema `root` is, or holds as a list or alternative."""
+    """Return the object with named values that a value of the schema `root` is, or holds as a list or alternative."""
     if "$ref" in node or node.get("properties"):
         definition = resolve(node, root)
         return definition if definition.get("properties") else None
@@ -95,7 +95,7 @@ _JSON_TYPES: Mapping[str, tuple[type, ...]] = {
 def _object_mismatch(
     node: Mapping[str, Any], data: Mapping[str, Json], root: Mapping[str, Any], path: str
 ) -> str | None:
-    """How an object differs from the node of a schema; `path` leads to it from the top: "points[0]."."""
+    """Return how an object differs from the node of a schema; `path` leads to it from the top: "points[0]."."""
     properties: Mapping[str, Any] = node.get("properties", {})
     others = node.get("additionalProperties")
     if missing := [key for key in node.get("required", ()) if key not in data]:
@@ -129,7 +129,7 @@ def _mismatch(value: Any, node: Mapping[str, Any], root: Mapping[str, Any], path
 def _choice_mismatch(
     value: Any, choices: Sequence[Mapping[str, Any]], node: Mapping[str, Any], root: Mapping[str, Any], path: str
 ) -> str | None:
-    """How a value differs from every choice of an `anyOf`: from the only one of its type, if there is one."""
+    """Return how a value differs from all choices of an `anyOf`, or from the only one of its type."""
     wrong = [_mismatch(value, choice, root, path) for choice in choices]
     if None in wrong:
         return None
@@ -140,7 +140,7 @@ def _choice_mismatch(
 
 
 def _has_type(value: Any, node: Mapping[str, Any]) -> bool:
-    """Whether a value is one of the node's values, or of its type and length; the insides are not looked at."""
+    """Return whether a value is one of the node's values, or of its type and length; nested values are not checked."""
     if "enum" in node:
         return value in node["enum"]
     if "const" in node:
@@ -156,5 +156,5 @@ def _has_type(value: Any, node: Mapping[str, Any]) -> bool:
 
 
 def unit_of(name: str) -> str:
-    """The unit of a value by the end of its name; empty for a count or a pure number."""
+    """Return the unit of a value by the end of its name; empty for a count or a pure number."""
     return next((unit for end, unit in UNITS.items() if name.endswith(end)), "")

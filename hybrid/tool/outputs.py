@@ -63,7 +63,7 @@ class ToolOutput:
             raise TypeError(f"{cls.__name__}: a value cannot be named {conflicts[0]!r}, which every output has")
 
     def __getattr__(self, name: str) -> Any:
-        """The value of that name."""
+        """Return the value of that name."""
         data: Mapping[str, Any] = self.__dict__.get("data", {})
         if name not in data:
             available = f"{did_you_mean(name, list(data))}; it has: {', '.join(data) or 'none'}" if data else ""
@@ -86,7 +86,7 @@ class ToolOutput:
 
     @classmethod
     def from_finding(cls, finding: Finding, tool: str) -> Self:
-        """The output of another tool, with its further values as well.
+        """Return the output of another tool, with its further values as well.
 
         Raises:
             ToolError: it has not the values that the class names.
@@ -102,7 +102,7 @@ class ToolOutput:
 
 
 def plain_json(value: Any) -> Any:
-    """A value as JSON has it: numpy's numbers and arrays, tuples and dataclasses become numbers, lists and mappings."""
+    """Convert to plain JSON types: numpy values, tuples and dataclasses become numbers, lists and mappings."""
     # Some numpy numbers are also Python numbers.
     if hasattr(value, "dtype"):
         return value.tolist()
@@ -134,7 +134,7 @@ def schema_of(annotation: Any) -> dict[str, Json]:
 
 
 def _checked(kind: type[ToolOutput], values: Mapping[str, Json], *, exact: bool = True) -> dict[str, Any]:
-    """The values of an output. Raises `TypeError` for those that its class does not have, or has in another type."""
+    """Return the values of an output. Raises `TypeError` for unknown names and wrong types."""
     model = _model(kind)
     if model is None:
         if conflicts := sorted(RESERVED & {*values}):
@@ -159,7 +159,7 @@ _MODELS: dict[type[ToolOutput], type[BaseModel] | None] = {}
 
 
 def _model(kind: type[ToolOutput]) -> type[BaseModel] | None:
-    """The pydantic model of the values that a class names; None for none."""
+    """Return the pydantic model of the values that a class declares, or None if it declares none."""
     if kind not in _MODELS:
         _MODELS[kind] = _make_model(kind)
     return _MODELS[kind]

@@ -25,7 +25,7 @@ class CallTool(Protocol):
     """Call a specialist on images that this ask has shown, by name."""
 
     async def __call__(self, name: str, images: Sequence[str], args: Mapping[str, Json]) -> Finding:
-        """The finding, its images named and added to the registry. Raises `ToolError` or `BudgetSpent`."""
+        """Return the finding, its images named and added to the registry. Raises `ToolError` or `BudgetSpent`."""
 
 
 class RuleContext(Protocol):
@@ -66,7 +66,7 @@ class SpecialistAnswer:
         return self.finding.confidence if self.sure is None else self.sure
 
     def as_json(self) -> dict[str, Json]:
-        """The answer as written to a trace and read by `hybrid calibrate`."""
+        """Return the answer as written to a trace and read by `hybrid calibrate`."""
         return {
             "letter": self.letter,
             "answer": self.answer,
@@ -141,7 +141,7 @@ class RuleByText:
 
 
 def image_names(prompt: Prompt) -> list[str]:
-    """The names of the images shown, in order."""
+    """Return the names of the images shown, in order."""
     return [image.name for image in prompt.images]
 
 
@@ -164,12 +164,12 @@ def choose(
 
 
 def say(answer: str, tool: str, finding: Finding, sure: float | None = None) -> SpecialistAnswer:
-    """The specialists' answer as a word, a number or an order: `Answer: yes`. No card counts such answers."""
+    """Return the specialists' answer as a word, a number or an order: `Answer: yes`. No card counts such answers."""
     return SpecialistAnswer(f"Answer: {answer}", tool, finding, None, sure)
 
 
 def choose_matching(prompt: Prompt, tool: str, finding: Finding, pattern: str | None) -> SpecialistAnswer | None:
-    """The one choice that a pattern matches; none or several is an abstention.
+    """Return the one choice that a pattern matches; none or several is an abstention.
 
     A choice is found by its words and never by its own letter: choices name points and boxes by the letter drawn in the
     picture, and images by their place.
@@ -199,7 +199,7 @@ class OneCall:
         return (self.tool,)
 
     async def __call__(self, prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
-        """The choice, or None for an abstention."""
+        """Return the choice, or None for an abstention."""
         args = self.args(prompt)
         if args is None:
             ctx.rule(*self.unread)
@@ -209,7 +209,7 @@ class OneCall:
 
 
 def letter(key: str = "best") -> Reading:
-    """The letter under a key of the finding, as "Point B", "Box B" or "B is closer" name it."""
+    """Return the letter under a key of the finding, as "Point B", "Box B" or "B is closer" name it."""
 
     def reading(finding: Finding, prompt: Prompt) -> str | None:
         label = finding.data.get(key)
@@ -219,11 +219,11 @@ def letter(key: str = "best") -> Reading:
 
 
 def later_image(finding: Finding, prompt: Prompt) -> str | None:
-    """Which of the images after the first is the best."""
+    """Return which of the images after the first is the best."""
     best = whole_number(finding, "best", min(len(prompt.images), len(ORDINALS)) - 1)
     return None if best is None else rf"\b{ORDINALS[best + 1]} image\b"
 
 
 def drawn_labels(prompt: Prompt) -> dict[str, Json]:
-    """The letters that the choices name."""
+    """Return the letters that the choices name."""
     return {"labels": [match[1] for choice in prompt.choices if (match := re.search(r"\b([A-Z])\b", choice))]}

@@ -76,7 +76,7 @@ class CallPlan:
     seeded: bool
 
     def call(self, request: Request[Any]) -> Evidence:
-        """The evidence of one request. Raises `ToolError` for an output that is none."""
+        """Return the evidence of one request. Raises `ToolError` for an output that is none."""
         values: dict[str, Any] = {name: getattr(request.args, name) for name in self.args}
         stars: Sequence[Pixels] = ()
         remaining = list(request.images)
@@ -107,7 +107,7 @@ class CallPlan:
 
 
 def read_docstring(function: Callable[..., Any]) -> tuple[str, str, dict[str, str]]:
-    """The first line of a docstring, its second paragraph, and the descriptions under `Args:` by name."""
+    """Return the first line of a docstring, its second paragraph, and the descriptions under `Args:` by name."""
     text = inspect.cleandoc(function.__doc__ or "")
     body, _, section = text.partition("\nArgs:")
     paragraphs = [" ".join(part.split()) for part in re.split(r"\n\s*\n", body)]
@@ -130,7 +130,7 @@ def read_docstring(function: Callable[..., Any]) -> tuple[str, str, dict[str, st
 
 
 def type_hints_of(function: Callable[..., Any]) -> dict[str, Any]:
-    """The types of the parameters. Raises `TypeError` for one that cannot be read."""
+    """Return the types of the parameters. Raises `TypeError` for one that cannot be read."""
     # Names in a notebook's cell or a test may be local.
     names = {**inspect.getclosurevars(function).nonlocals}
     try:
@@ -198,7 +198,7 @@ def _always(args: Mapping[str, Json]) -> Callable[[Any], Mapping[str, Json]]:
 
 
 def _unfold(hint: Any) -> tuple[Any, bool, bool, tuple[Any, ...]]:
-    """The type in a hint, whether it is a list of it, whether it may be None, and what `Annotated` adds."""
+    """Return the type in a hint, whether it is a list of it, whether it may be None, and what `Annotated` adds."""
     extras: tuple[Any, ...] = ()
     optional = several = False
     while True:
@@ -228,7 +228,7 @@ def _bounds(extras: Sequence[Any]) -> tuple[int, int]:
 
 
 def _field(hint: Any, parameter: inspect.Parameter, described: Mapping[str, str]) -> tuple[Any, Any]:
-    """An argument as pydantic's `create_model` takes it."""
+    """Return an argument as pydantic's `create_model` takes it."""
     from pydantic import Field
     from pydantic.fields import FieldInfo
 
@@ -242,7 +242,7 @@ def _field(hint: Any, parameter: inspect.Parameter, described: Mapping[str, str]
 
 
 def _args_type(name: str, function: Callable[..., Any], fields: Mapping[str, Any]) -> type[Args]:
-    """The type of the arguments."""
+    """Return the type of the arguments."""
     title = "".join(part.title() for part in name.split("_")) + "Args"
     doc = "No arguments." if not fields else f"Arguments of {name}."
     model = _model(title, function.__module__, doc, fields)
@@ -279,7 +279,7 @@ IMAGE_LIKE: Final = frozenset(
 
 
 def _is_image_like(hint: Any) -> bool:
-    """Whether a type, or a part of it, is one that people give to images."""
+    """Return whether a type, or a part of it, is one commonly used for images."""
     parts = (get_origin(hint), *get_args(hint)) if get_origin(hint) is not None else (hint,)
     names = {f"{getattr(part, '__module__', '')}.{getattr(part, '__qualname__', '')}" for part in parts}
     # The module PIL.Image, where its class was meant.
@@ -289,7 +289,7 @@ def _is_image_like(hint: Any) -> bool:
 
 
 def _type_name(hint: Any) -> str:
-    """A type as its file writes it, with its module."""
+    """Return a type as its file writes it, with its module."""
     if get_origin(hint) is not None or not hasattr(hint, "__name__"):
         return str(hint)
     name = getattr(hint, "__qualname__", hint.__name__)

@@ -1,4 +1,4 @@
-"""The simulation behind the coverage of kappa: its draws have the kappa that its tables name."""
+"""Tests of the simulation of kappa's coverage: the draws have the kappa that the tables state."""
 
 import json
 

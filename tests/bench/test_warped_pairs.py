@@ -78,7 +78,7 @@ def test_photographs_of_a_table_are_those_of_a_folder_in_one_order(tmp_path) -> 
 
 
 def counting(version: str, names: list[str]) -> Matcher:
-    """A matcher that counts its calls."""
+    """Return a matcher that counts its calls."""
 
     def match(views: tuple[MatchView, MatchView]) -> Matches:
         names.append(version)

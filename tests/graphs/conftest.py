@@ -55,7 +55,7 @@ def says(
     refusal: str | None = None,
     is_held: bool = False,
 ) -> Raw:
-    """A chat completion."""
+    """Return a chat completion."""
     message: dict[str, Any] = {"role": "assistant", "content": text}
     if calls:
         message["tool_calls"] = list(calls)

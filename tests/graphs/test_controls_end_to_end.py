@@ -84,7 +84,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Resolve
 
 
 def finish_run(folder: Path, mode: ToolOutput) -> ResolvedRun:
-    """A finished run."""
+    """Return a finished run."""
     config = RunConfig(
         "blink",
         ("controller", "mllm") if mode == "real" else ("controller",),

@@ -44,7 +44,7 @@ class Case:
     settings: Mapping[str, str] = field(default_factory=dict)
 
     def queue(self) -> list[AssistantMessage]:
-        """The model's replies, call by call."""
+        """Return the model's replies, call by call."""
         call = ToolCall("call_0_0", self.tool or "", {"images": ["img:1"]})
         calls = (AssistantMessage("", (call,)),) if self.tool else ()
         return [message for reply in self.replies for message in (*calls, AssistantMessage(reply))]

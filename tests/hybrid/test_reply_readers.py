@@ -162,7 +162,7 @@ def check(name: str, text: str) -> None:
     for steps in (STEPS_TO_COMPILE, STEPS_AT_LEAST + STEPS_A_CHARACTER * len(text)):
         with Steps(steps), suppress(*errors):
             result = work(text)
-            # JSON writes six characters for one, and a reply occurs in its own message more than once.
+            # JSON may escape a character as six, and a message may contain the reply more than once.
             limit = 1_000 + 40 * len(text)
             assert max(measure(result, limit)) <= limit
 

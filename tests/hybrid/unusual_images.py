@@ -39,7 +39,7 @@ def alpha() -> Image.Image:
 
 
 def seen(mode: Seen) -> npt.NDArray[np.int16] | None:
-    """The picture of a file as a person sees it; None if it only matters that all decode the same one."""
+    """Return the picture of a file as a person sees it; None if it only matters that all decode the same one."""
     colour, grey = scene(), scene().convert("L").convert("RGB")
     white = Image.new("RGB", colour.size, "white")
     pictures = {
@@ -143,7 +143,7 @@ def animated_grey_gif() -> bytes:
 
 
 def cmyk_jpeg(adobe: bool, transform: int = 0) -> bytes:
-    """A CMYK JPEG, with Adobe's marker (then its values are inverted) or without one."""
+    """Return a CMYK JPEG, with Adobe's marker (then its values are inverted) or without one."""
     data = saved(scene().convert("CMYK"), "JPEG", quality=95)
     at = data.index(b"Adobe") - 4
     if adobe:

@@ -57,7 +57,7 @@ def effects_of(runs: Runs) -> Iterator[tuple[str, JsonObject, str | None, str, l
 
 
 def equivalence(runs: Runs) -> list[JsonObject]:
-    """The gain and the two effects, by the 90 % interval and a margin of 0.05."""
+    """Return the gain and the two effects, by the 90 % interval and a margin of 0.05."""
     results = []
     other = list(effects_of(runs._replace(rule="wrong" if runs.rule == "guess" else "guess")))
     for (quantity, of, reason, mode, a, b), (*_, other_a, other_b) in zip(effects_of(runs), other, strict=True):

@@ -60,7 +60,7 @@ def rotated(orientation: int) -> bytes:
 
 
 def sixteen_bits() -> bytes:
-    """A PNG of 16-bit grey."""
+    """Return a PNG of 16-bit grey."""
     return saved(Image.fromarray(np.arange(96, dtype=np.uint16).reshape(8, 12) * 600), "PNG")
 
 
@@ -70,7 +70,7 @@ def palette() -> bytes:
 
 
 def animated(kind: str) -> bytes:
-    """Three frames."""
+    """Return three frames."""
     return saved(picture(), kind, save_all=True, append_images=[picture("RGB"), picture("L").convert("RGB")])
 
 

@@ -115,7 +115,7 @@ def healthy(_: Request) -> None:
 
 
 def seeded(share: float, faults: Sequence[Fault] = FAULTS, seed: int = 0) -> Plan:
-    """Each fault with that probability; the same for the same request of the same question."""
+    """Inject each fault with that probability; repeating a request of a question gets the same fault."""
 
     def plan(request: Request) -> Fault | None:
         place = int(random.Random(f"{seed}/{request.question}/{request.before}").random() / share)
@@ -130,7 +130,7 @@ def only(faults: Mapping[int, Fault], then: Plan = healthy) -> Plan:
 
 
 def always(fault: Fault) -> Plan:
-    """Every request gets it."""
+    """Every request gets the fault."""
     return lambda _: fault
 
 
@@ -139,7 +139,7 @@ CallOf = Callable[[int], tuple[str, str]]
 
 
 def call_of_crop(_: int) -> tuple[str, str]:
-    """The same small box every time."""
+    """Return the same small box every time."""
     return "crop", CROP
 
 

@@ -19,7 +19,7 @@ JUMPS_D = (0, 1, -1, 365, -365, 30, -2)
 
 
 def jumping() -> Callable[[], float]:
-    """The wall clock, moved by a different number of days at each reading."""
+    """Return the wall clock, moved by a different number of days at each reading."""
     real, jumps = time.time, itertools.cycle(JUMPS_D)
     return lambda: real() + next(jumps) * DAY_S
 

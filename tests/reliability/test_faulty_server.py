@@ -153,7 +153,7 @@ def test_questions_that_always_fail_cost_themselves_and_are_asked_with_longer_an
 
 
 def _pauses(server: FaultyServer, number: int) -> list[float]:
-    """Return seconds between the requests of a question; a busy machine makes them longer, never shorter."""
+    """Return the seconds between the requests of a question; a busy machine makes them longer, never shorter."""
     times = [seen.at for seen in server.seen if seen.request.question == number]
     return [after - previous for previous, after in pairwise(times)]
 

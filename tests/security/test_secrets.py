@@ -111,7 +111,7 @@ def hybrid(place: Place, *words: object) -> "subprocess.CompletedProcess[str]":
 
 
 def run(place: Place, *words: object, login: bool = False) -> "subprocess.CompletedProcess[str]":
-    """A run with a secret in every place that takes one; a login in the URL is sent instead of the key."""
+    """Return a run with a secret in every place that takes one; a login in the URL is sent instead of the key."""
     text = f"{SECRETS['user of the base URL']}:{SECRETS['user of the base URL']}@" if login else ""
     address = f"http://{text}models.invalid/{SECRETS['path of the base URL']}/v1?sig={SECRETS['query of the base URL']}"
     return hybrid(

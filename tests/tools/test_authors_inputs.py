@@ -117,7 +117,7 @@ Prepared = tuple[Any, Any, Callable[[], Any]]
 
 
 def prepared_by(tool: str, folder: Path, pixels: Pixels) -> Prepared:
-    """A tool's model, the tensor (1, C, h, w) that it makes from a picture, and a call that runs the network."""
+    """Return a tool's model, the tensor (1, C, h, w) that it makes from a picture, and a call that runs the network."""
     if tool == "depth":
         depth = DepthModel(str(folder), "cpu")
         image = depth.prepare(pixels)
@@ -156,7 +156,7 @@ def prepared_by(tool: str, folder: Path, pixels: Pixels) -> Prepared:
 
 
 def with_processor(folder: Path, settings: dict[str, Any], target: Path) -> Path:
-    """A copy of a checkpoint whose image processor has the published settings."""
+    """Return a copy of a checkpoint whose image processor has the published settings."""
     shutil.copytree(folder, target, dirs_exist_ok=True)
     for name in ("processor_config.json", "preprocessor_config.json"):
         if (path := target / name).is_file():

@@ -314,7 +314,7 @@ async def test_outputs_about_known_images_fit_their_schema(
 
 
 def _relation() -> Evidence:
-    """A relation between two detected things."""
+    """Return a relation between two detected things."""
     pixels = draw_images("Relative_Depth")[0]
     found = [Detection(name, 0.9, Box(10 * n, 5, 10 * n + 8, 20)) for n, name in enumerate(("dog", "cat"))]
     seen = detection.report(pixels, ("dog", "cat"), found, 0.3)
@@ -324,7 +324,7 @@ def _relation() -> Evidence:
 
 
 def _semantic(match: semantic_correspondence.FeatureMatch | None) -> Evidence:
-    """A choice between two candidates, or none without a reference."""
+    """Return a choice between two candidates, or none without a reference."""
     pixels = draw_images("Relative_Depth")[0]
     candidates = (Spot("A", 1.0, 2.0), Spot(None, 9.0, 2.0))
     pair = semantic_correspondence.SpottedPair(None if match is None else Spot("REF", 3.0, 4.0), candidates, ())

@@ -23,12 +23,12 @@ SIZE = (480, 640)
 
 @cache
 def question(index: int) -> Item:
-    """Two views of a generated scene, drawn once for all tests."""
+    """Return two views of a generated scene, drawn once for all tests."""
     return item("Multi-view_Reasoning", index, 41)
 
 
 def halved(index: int) -> list[Pixels]:
-    """Two views at half their size, which costs a third."""
+    """Return two views at half their size, which costs a third."""
     return [pixels[::2, ::2].copy() for pixels in question(index).images]
 
 

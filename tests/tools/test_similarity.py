@@ -16,7 +16,7 @@ from tools.similarity import SimilarityArgs, Statistics, decide
 
 @cache
 def photo(seed: int) -> Pixels:
-    """A rendered picture, drawn once for all tests; read-only."""
+    """Return a rendered picture, drawn once for all tests; read-only."""
     rng = np.random.default_rng([9, seed])
     return render(random_scene(rng), random_camera(rng, 160, 120), rng).rgb
 

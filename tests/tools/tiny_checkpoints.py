@@ -120,7 +120,7 @@ def write(name: str, folder: Path) -> None:
 
 
 def started(tool: str, folder: Path) -> Any:
-    """The learned backend of a tool with the weights in a folder."""
+    """Return the learned backend of a tool with the weights in a folder."""
     backend = load("tools", tool).backend("learned").make()
     backend.setup("cpu", str(folder))
     return backend

@@ -305,7 +305,7 @@ def reading_order(lines: list[TextLine]) -> list[TextLine]:
 
 
 def _ordered(lines: Sequence[TextLine]) -> list[TextLine]:
-    """Lines that run across, in reading order."""
+    """Sort horizontal lines into reading order."""
     down = -1 if mostly_turned(lines) else 1
     waiting = sorted(lines, key=lambda line: (down * (line.box.y0 + line.box.y1), line.box.x0))
     ordered: list[TextLine] = []
@@ -325,7 +325,7 @@ def _is_vertical(line: TextLine) -> bool:
 
 
 def _mostly_vertical(lines: Sequence[TextLine]) -> bool:
-    """Whether more than half of the letters are in lines that run up or down."""
+    """Return whether more than half of the letters are in vertical lines."""
     return sum(len(line.text) * (1 if _is_vertical(line) else -1) for line in lines) > 0
 
 
@@ -339,7 +339,7 @@ def _on_upright_page(lines: Sequence[TextLine], step: Callable[[Sequence[TextLin
 
 
 def _rotate(line: TextLine, *, upwards: bool, flip: bool) -> TextLine:
-    """The line on the page turned by 90 degrees, so that text that ran upwards, or else downwards, runs across."""
+    """Return the line rotated by 90 degrees with its page, so that upward (or downward) text is horizontal."""
     box = line.box
     upright = Box(-box.y1, box.x0, -box.y0, box.x1) if upwards else Box(box.y0, -box.x1, box.y1, -box.x0)
     return line._replace(box=upright, turned=line.turned != flip)

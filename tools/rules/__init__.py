@@ -27,7 +27,7 @@ from hybrid.tool.rules import SpecialistAnswer
 
 
 def has_rule(prompt: Prompt) -> bool:
-    """Whether `ask_specialists` would ask a tool about a prompt of this route."""
+    """Return whether `ask_specialists` would ask a tool about a prompt of this route."""
     return bool(table().rules_for(prompt))
 
 
@@ -40,7 +40,7 @@ def tools_asked(routes: Collection[str] | None = None) -> frozenset[str]:
 
 
 async def ask_specialists(prompt: Prompt, ctx: SolverContext) -> SpecialistAnswer | None:
-    """The answer of the first rule that gives one, or None for an abstention.
+    """Return the answer of the first rule that gives one, or None for an abstention.
 
     A tool that has neither weights nor a weight-free backend is an abstention, not a fault.
 
@@ -59,7 +59,7 @@ async def ask_specialists(prompt: Prompt, ctx: SolverContext) -> SpecialistAnswe
 
 
 async def _ask_rule(entry: RuleEntry, prompt: Prompt, ctx: SolverContext) -> SpecialistAnswer | None:
-    """The answer of one rule. Raises as `ask_specialists`."""
+    """Return the answer of one rule. Raises as `ask_specialists`."""
 
     async def call(name: str, images: Sequence[str], args: Mapping[str, Json]) -> Finding:
         """Return the context's tools, limited to those of the rule. An oracle's answer ends the rule."""

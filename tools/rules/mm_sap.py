@@ -1,4 +1,4 @@
-"""MM-SAP's rule: its options are in words, one of which may refuse; by detection, ocr and attributes.
+"""MM-SAP's rule, which uses detection, ocr and attributes; options are in words, and one may be a refusal.
 
     hybrid run mm_sap --data DIR --solver specialist --weights detection=DIR_OR_ID --weights attributes=DIR_OR_ID
 

@@ -38,7 +38,7 @@ class SampleTask:
     choices: int
 
 
-# By BLINK's name of the task, in alphabetical order.
+# Keyed by BLINK's task name, in alphabetical order.
 TASKS: Mapping[str, SampleTask] = {
     "Counting": SampleTask(objects.counting, 4),
     "Jigsaw": SampleTask(geometry.jigsaw, 2),

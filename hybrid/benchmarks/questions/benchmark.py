@@ -58,7 +58,7 @@ class TableBenchmark(Benchmark):
         return (ROUTE, *(route for route in self._row_routes(source) if route != ROUTE))
 
     def task_routes(self, source: Source) -> tuple[str, ...]:
-        """The chosen tasks."""
+        """Return the chosen tasks."""
         return source.tasks
 
     def _row_routes(self, source: Source) -> dict[str, None]:

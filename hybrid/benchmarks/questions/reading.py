@@ -315,7 +315,7 @@ def reader_of(
     *,
     has_answers: bool = True,
 ) -> QuestionReader:
-    """A reader for the table; scans it once.
+    """Return a reader for the table; scans it once.
 
     Args:
         source: the data set.

@@ -62,7 +62,7 @@ class ClusterDown(ServerDown):
 
 
 def first_line(error: BaseException) -> str:
-    """The first line of an error."""
+    """Return the first line of an error."""
     return str(error).strip().partition("\n")[0]
 
 
@@ -79,12 +79,12 @@ class Sizes:
 
 
 def loads_weights(model: str | None) -> bool:
-    """Whether this model runs inside the process that calls it (`hf:`, `embedded`)."""
+    """Return whether this model runs inside the process that calls it (`hf:`, `embedded`)."""
     return model is not None and model.partition(":")[0] in IN_PROCESS
 
 
 def sizes(*, cpus: int, gpus: int, concurrency: int, learned: bool, in_process: bool, gpu_share: float = 1.0) -> Sizes:
-    """The actors of a run.
+    """Return the actors of a run.
 
     Questions wait for models, so a worker takes many and reserves no CPU. Tools compute: one actor per GPU if a learned
     backend answers (the CPUs decode and draw for it), else one per CPU.
@@ -110,7 +110,7 @@ def sizes(*, cpus: int, gpus: int, concurrency: int, learned: bool, in_process: 
 
 
 def environment_of(model: str | None) -> dict[str, str]:
-    """The variables of this process's environment that a worker needs to reach a model: its key and its address."""
+    """Return the environment variables that a worker needs to reach a model: its key and its address."""
     word = (model or "").partition(":")[0]
     names: tuple[str, ...] = OTHER_NAMES.get(word, ())
     if (provider := PROVIDERS.get(word)) is not None:
@@ -119,7 +119,7 @@ def environment_of(model: str | None) -> dict[str, str]:
 
 
 def code() -> str:
-    """Hex sha256 of the program's source files on this machine, independent of the folder."""
+    """Return the hex sha256 of the program's source files on this machine, independent of the folder."""
     own_folders = {
         room: tuple(place for place in folders(room) if place not in outside_folders(room)) for room in ROOMS
     }
@@ -127,7 +127,7 @@ def code() -> str:
 
 
 def plugin_code_hash() -> str:
-    """Hex sha256 of the Python files in the folders of `--path`."""
+    """Return the hex sha256 of the Python files in the folders of `--path`."""
     # Only Python files: a user's folder may contain anything else.
     return _code(tuple((kind.package, outside_folders(kind.package)) for kind in KINDS), ("*.py", "*/*.py"))
 
@@ -144,7 +144,7 @@ def _code(rooms: tuple[tuple[str, tuple[str, ...]], ...], forms: tuple[str, ...]
 
 
 def place_of_run(run: ResolvedRun) -> NodeCode:
-    """The program of this process and the plug-ins of the run; each actor compares its own with these."""
+    """Return hashes of this process's program and the run's plug-ins, with which each actor compares its own."""
     solvers = ((package_of_solver(word), word) for word in map(word_of, run.solvers))
     plugin_codes = plugin_code_hashes((*solvers, *((TOOLS, name) for name in run.tools.tools)))
     of_identity = cast("Mapping[str, str]", run.identity.get("plugins", {}))

@@ -290,7 +290,7 @@ class Follower:
     async def _wait_for_end(
         self, batch: LoggedBatch, identity: str, delivered_indices: set[int], out: _OpenBatch
     ) -> BatchStatus | str:
-        """Return the ended batch, with its results handed out, or the reason why it has none for these requests."""
+        """Hand out the results of an ended batch and return it, or the reason why these requests have no results."""
         missing_since: float | None = None
         while True:
             try:

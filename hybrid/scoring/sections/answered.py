@@ -1,29 +1,29 @@
 """Does a difference come from better answers, or from answering at all?
 
-Rows of the questions that both answered, and of a specialist the questions that it answers and the rest. Over all
-questions the difference is split in two parts, which add up. p is of the difference in the row, adjusted (Holm) within
-the family that the head of its column names.
+There are rows for the questions that both answered and, for a specialist, for those that it answers and for the rest.
+Over all questions, the difference is the sum of two parts. p tests the difference in the row, adjusted (Holm) within
+the family that the column header names.
 
 n: questions of the row that both have and neither failed
 source: ours
 values: -1 to 1
 
-- difference = value b - value a. Where the specialists give no answer, a guess would be compared: no difference is
-  told. [source: ours; docs/statistics.md; paired by question, resampled by cluster]
+- difference = value b - value a. Not given where the specialists give no answer, because it would compare with a guess.
+  [source: ours; docs/statistics.md; paired by question, resampled by cluster]
 - difference from better answers = part of the difference over all questions from those that both answered. [source:
   ours; docs/statistics.md; paired by question, resampled by cluster]
-- difference from answering = the rest of it, from questions that a or b left unanswered. [source: ours;
+- difference from answering = the rest of the difference, from questions that a or b left unanswered. [source: ours;
   docs/statistics.md; paired by question, resampled by cluster]
 - value <a|b> (0 to 1) = the headline metric over the questions of the row
 - right <a|b> (0 to n, in questions) = right answers
 - unanswered <a|b> (0 to n, in questions) = questions that the solver left unanswered in at least one repetition
 
-A solver that leaves more questions unanswered is behind on these whatever it sees. With the scores v of two solvers,
+A solver that leaves more questions unanswered loses on these, however well it sees. With the scores v of two solvers,
 
     v_b - v_a = (v_b - v_a as if nobody had answered what one of them left unanswered) + the rest
 
-exactly; the first part is the difference from better answers. Of a specialist, which abstains by design, the
-difference is tested where it answers, and the rest is told.
+exactly; the first part is the difference from better answers. For a specialist, which abstains by design, the
+difference is tested on the questions that it answers; for the others the section only gives values.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ BETTER, ANSWERING = "difference from better answers", "difference from answering
 
 
 def rows(comparison: Comparison) -> list[Result]:
-    """Of each pair the parts of its difference; of a specialist both parts of its questions."""
+    """Yield the parts of each pair's difference, and for a specialist the rows of both parts of its questions."""
     section_rows: list[Result] = []
     for pair in comparison.pairs:
         section_rows += _specialist_rows(comparison, pair)
@@ -65,7 +65,7 @@ def rows(comparison: Comparison) -> list[Result]:
 
 
 def _specialist_rows(comparison: Comparison, pair: SolverPair) -> Iterator[Result]:
-    """Where a specialist answers and where it does not, if it answers some questions and not all."""
+    """Yield the rows where a specialist answers and where it does not, if it answers some questions but not all."""
     solvers = sorted(map(comparison.named, pair), key=lambda solver: role(solver) != "specialist")
     if [role(solver) == "specialist" for solver in solvers] != [True, False]:
         return
@@ -80,8 +80,8 @@ def _specialist_rows(comparison: Comparison, pair: SolverPair) -> Iterator[Resul
 
 
 def _rows_of(overlap: Overlap, flags: Flags, group: str, *, tested: bool) -> Iterator[Result]:
-    """Difference, values and right answers on some of the questions; untested only the second solver's."""
-    # What failed belongs to every part: a benchmark leaves out what it is a part of.
+    """Return difference, values and right answers on some questions; without a test only those of the second solver."""
+    # A failed question counts in every part, because a benchmark leaves out each group that contains one.
     part = overlap.at(np.flatnonzero(flags | ~overlap.present))
     metrics, names = part.headline(part.rule), (overlap.solvers[0].solver, overlap.solvers[1].solver)
     if metrics is None:
@@ -99,7 +99,7 @@ def _rows_of(overlap: Overlap, flags: Flags, group: str, *, tested: bool) -> Ite
 
 
 def _split_rows(overlap: Overlap, group: str = "") -> Iterator[Result]:
-    """The two parts of the difference over these questions, if one of the two left one of them unanswered."""
+    """Yield the two parts of the difference, if one of the solvers left a question unanswered."""
     metrics = overlap.headline(overlap.rule)
     parts = overlap.split_by_answering(overlap.rule) if metrics and overlap.answered_by_all.sum() < overlap.n else None
     if metrics is None or parts is None:

@@ -1,7 +1,7 @@
 """How right are the tools where the model calls them?
 
-The specialists alone, on the questions that they answer: where the model with tools called one, and where it did not.
-overconfidence: above 0, the tools claim more than they get right. p is adjusted (Holm) over all rows of the same
+Compares the answers of the specialists alone on questions where the model called one, and on questions where it did
+not. overconfidence: above 0, the tools claim more than they get right. p is adjusted (Holm) over all rows of the same
 quantity.
 
 n: questions that the specialists answer, and that neither failed
@@ -15,10 +15,10 @@ source: ours; docs/statistics.md; paired by question, resampled by cluster
 - Brier score where <called|not called> = mean of (confidence - right)^2, over questions with a call, or without [n:
   such questions whose answer has a confidence]
 
-A call that ended in a fault is no call. The confidence is that of the specialists' last answer in a question, in 0..1;
-that of a calibrated tool is right on average, whether or not it is called. Brier, Monthly Weather Review 78 (1950) 1-3.
-The specialists answer with their own calls, made by a written rule; what they get right is no part of the model's
-conversation.
+A call that ended in a fault does not count. The confidence is that of the specialists' last answer to a question, in
+0..1; for a calibrated tool it equals the share of right answers, whether or not the tool is called. Brier, Monthly
+Weather Review 78 (1950) 1-3. The specialists answer with calls that a fixed rule makes; the model does not see these
+answers in its conversation.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ OVER, BRIER = "overconfidence", "Brier score"
 
 
 def rows(comparison: Comparison) -> list[Result]:
-    """For each hybrid solver with a trace whose specialists were asked alone, over all and by group."""
+    """Yield rows for each hybrid solver with a trace whose specialists were also run alone, over all and by group."""
     results: list[Result] = []
     for group in comparison.groups:
         if group.specialist is not None and group.hybrid.folder is not None:
@@ -95,7 +95,7 @@ def _calibration(part: Part, calls: Floats, claimed: Mapping[str, float]) -> Ite
 
 
 def confidences(specialist: Scored) -> dict[str, float]:
-    """By question the confidence of the specialists' last answer; none where it has no usable one."""
+    """Return by question the confidence of the specialists' last answer; questions without a usable one are missing."""
     if specialist.folder is None or is_imported(specialist):
         return {}
     recorded = specialist.folder.recorded(specialist.recorded)
@@ -119,7 +119,7 @@ def _confidence(attempt: Attempt) -> float | None:
 
 
 def lead(comparison: Comparison, section_rows: Sequence[Result]) -> str:
-    """How right the specialists are where each hybrid solver calls, and elsewhere."""
+    """State how often the specialists are right where each hybrid solver calls them, and elsewhere."""
     sentences = []
     for group in comparison.groups:
         of = {row.quantity: row for row in section_rows if row.b == group.hybrid.solver and not row.group}

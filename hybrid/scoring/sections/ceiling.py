@@ -1,4 +1,4 @@
-"""How much of what its parts know does the hybrid reach?
+"""How close does the hybrid come to the best combination of its parts?
 
 reached: the hybrid's share of the way from its better part to a solver that always knows which part to believe; below 0
 it is behind its better part. only hybrid: right, and neither part is. missed: wrong, and one part is right. The

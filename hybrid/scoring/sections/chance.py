@@ -1,4 +1,4 @@
-"""What is a guess worth here, and who is above it?
+"""What does a guess score here, and which solvers score above it?
 
 guess: a uniform draw among the answers that each prompt allows (the solver `chance`). most frequent answer: the answer
 that is right most often in the row, chosen by the answer key.
@@ -36,7 +36,7 @@ from hybrid.stats import ends_of, interval
 NAME = "chance"
 ACCURACY = "accuracy"
 GUESS, FREQUENT, ABOVE = "guess", "most frequent answer", "above guess"
-# Draws for each question that cannot be listed: ALL_DRAWN over all questions, within the two bounds.
+# Draws for each question whose answers cannot be listed: ALL_DRAWN / number of questions, within the two bounds.
 ALL_DRAWN, MIN_DRAWS, MAX_DRAWS = 6000, 4, 64
 
 

@@ -20,7 +20,7 @@ from hybrid.scoring.result import Result, unit_of, with_interval
 from hybrid.scoring.score import Scored
 
 NAME = "cost"
-# Begins the note on replies that another run has paid.
+# First words of the note on replies that another run paid for.
 REUSED = "replies of earlier runs (--cache-replies)"
 
 

@@ -1,4 +1,4 @@
-"""Where is the gain made: with a call or without, gains or harm?
+"""Does the gain come from questions with a call or without, and from gains or less harm?
 
 gain with a call: wrong alone, a tool was called, right with tools; harm: right alone, wrong with tools. gain = gain
 with a call + gain without a call - harm with a call - harm without a call + gain by answering - harm by no answer. The

@@ -1,14 +1,14 @@
 """Which solver is better on the same questions?
 
-Of the questions that both answered: helped, b is right and a wrong; harmed, the reverse. none a, none b: questions
-without a readable answer from a, from b. p is of the difference in the row, adjusted (Holm) within the
-family that the head of its column names.
+Among the questions that both answered, helped counts those that b has right and a wrong, and harmed the reverse.
+none a, none b: questions without a readable answer from a, from b. p tests the difference in the row, adjusted (Holm)
+within the family that the column header names.
 
 n: questions that both have and neither failed
 source: ours
 values: 0 to n, in questions
 
-- difference (-1 to 1, or in the metric's own unit) = value b - value a. Its p value is of a true difference of 0.
+- difference (-1 to 1, or in the metric's own unit) = value b - value a. The p value tests a true difference of 0.
   [source: docs/statistics.md; paired by question, resampled by cluster]
 - value a (in the metric's own unit) = the metric of the first solver over the shared questions [source:
   docs/statistics.md; paired by question, resampled by cluster]
@@ -45,12 +45,12 @@ from hybrid.scoring.result import FRACTION, LEVEL, QUESTIONS, Family, Result, co
 from hybrid.scoring.table import answered
 
 NAME = "differences"
-# So many differences are named at most; the chart has all.
+# Maximum number of differences named in the text; the chart shows all.
 NAMED = 4
 
 
 def rows(comparison: Comparison) -> list[Result]:
-    """Difference, both values and the counts of questions of every pair, by metric and within each task."""
+    """Yield difference, both values and question counts of every pair, by metric and within each task."""
     section_rows: list[Result] = []
     for pair in comparison.pairs:
         shared = comparison.overlap(comparison.named(pair.a), comparison.named(pair.b))
@@ -74,7 +74,7 @@ def rows(comparison: Comparison) -> list[Result]:
 
 
 def _headlines(section_rows: Sequence[Result]) -> frozenset[tuple[str, str, str]]:
-    """The pairs with the headline metric that they have in common: the one over all tasks that has counts."""
+    """Return the pairs with their common headline metric, the one over all tasks that has counts."""
     return frozenset((row.a, row.b, row.metric) for row in section_rows if row.quantity == "helped" and not row.group)
 
 
@@ -107,7 +107,7 @@ def _compared(
 
 
 def lead(_: Comparison, section_rows: Sequence[Result]) -> str:
-    """Which pairs differ by the headline metric after adjustment, and of how many tests."""
+    """Name the pairs that differ by the headline metric after adjustment, and the number of tests."""
     headlines = _headlines(section_rows)
     heads = [row for row in section_rows if row.quantity == "difference" and (row.a, row.b, row.metric) in headlines]
     heads = [row for row in heads if not row.group and not row.detail]
@@ -126,7 +126,7 @@ def lead(_: Comparison, section_rows: Sequence[Result]) -> str:
     established = []
     for row in seen[:NAMED]:
         value, low, high = row.value or 0.0, row.low or 0.0, row.high or 0.0
-        # The better solver of a pair first, and the interval of its lead.
+        # Put the better solver of a pair first, with the interval of its lead.
         better, worse = (row.b, row.a) if value > 0 else (row.a, row.b)
         low, high = (low, high) if value > 0 else (-high, -low)
         established.append(f"{better} over {worse} by {printed(abs(value))} [{low:.3f}, {high:.3f}]")

@@ -1,19 +1,19 @@
-"""Are they equal within a margin?
+"""Are two solvers equal within a margin?
 
 equal: the whole 90 % interval of the difference is inside -margin to margin (two one-sided tests at 5 %); the margin is
---margin, 0.05 if none is given. "No significant difference" is not that: few questions show no difference either. p is
-the greater of the two, adjusted (Holm) within the family of the claim.
+--margin, by default 0.05. "No significant difference" does not mean equal: it may only mean too few questions. p is
+the greater of the two p values, adjusted (Holm) within the family of the claim.
 
-n: questions that both have and neither failed; of the two effects, that all three have
+n: questions that both have and neither failed; for the two effects, that all three have
 source: Schuirmann 1987, J. Pharmacokinetics and Biopharmaceutics 15, 657-680; docs/statistics.md
 
 - gain (-1 to 1) = with tools - alone; its interval is the 90 % one
 - effect of offering (-1 to 1) = with blank tools - alone; its interval is the 90 % one
 - effect of output (-1 to 1) = with tools - with blank tools; its interval is the 90 % one
 
-The headline metric of the benchmark, where it is a share. p is the greater p value of the two one-sided tests, "the
-difference is -margin or less" and "the difference is margin or more". It is below 0.05 exactly where the 90 % interval
-is inside the margin. The interval and the statistic are those of `differences.py`, at another level. A difference may
+The section uses the benchmark's headline metric if it is a share. p is the greater p value of the two one-sided tests,
+"the difference is -margin or less" and "the difference is margin or more". It is below 0.05 if and only if the 90 %
+interval is inside the margin. Interval and statistic are those of `differences.py`, at another level. A difference can
 be significant and still equal within the margin: it is then small.
 """
 
@@ -38,7 +38,7 @@ LEVEL: Final = 0.9
 
 
 def rows(comparison: Comparison) -> list[Result]:
-    """The gain and the two effects of each hybrid solver with their 90 % intervals; the note has the verdict.
+    """Yield gain and effects of each hybrid solver with their 90 % intervals; the note has the verdict.
 
     Raises `UsageError` for a margin that is not above 0.
     """
@@ -62,12 +62,12 @@ def _tested(effect: ToolEffect, margin: float) -> Result:
 
 
 def is_equal(row: Result) -> bool:
-    """Whether a row asserts equality: after adjustment, and by either rule for unanswered questions."""
+    """Return whether a row asserts equality: after adjustment, and by either rule for unanswered questions."""
     return row.note.startswith(EQUAL) and HANGS not in row.note and row.holds
 
 
 def lead(comparison: Comparison, section_rows: Sequence[Result]) -> str:
-    """How many of the differences are equal within the margin."""
+    """State how many of the differences are equal within the margin."""
     verdicts = [(f"{row.quantity} of {row.b}", is_equal(row)) for row in section_rows]
     equal = [name for name, holds in verdicts if holds]
     margin = f"{100 * comparison.options.margin:g} points"

@@ -1,4 +1,4 @@
-"""Does the MLLM use what the tools find?
+"""Does the MLLM use the tool output?
 
 A finding is right if the specialist's rule, run on the tool output of this conversation, gives the right answer.
 helped: alone wrong, hybrid right; harmed: the reverse; no readable answer is not right. The first repetition is used.

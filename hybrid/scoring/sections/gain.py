@@ -1,22 +1,22 @@
-"""Does the gain come from what the tools say?
+"""Does the gain come from the tool output?
 
-gain: the hybrid solver minus its MLLM alone. presence: with blank tools minus alone (prompts, texts of tools, more
-turns). content: with tools minus with blank tools (what they say). gain = presence + content. other questions'
-findings: these minus blank tools. p is of the difference in the row, adjusted (Holm) within the family that
-the head of its column names.
+gain: the hybrid solver minus its MLLM alone. presence: with blank tools minus alone, the effect of offering tools
+(prompts, tool descriptions, more turns). content: with tools minus with blank tools, the effect of tool output. gain =
+presence + content. other questions' findings: with shuffled output minus with blank tools. p tests the difference in
+the row, adjusted (Holm) within the family that the column header names.
 
 n: questions that all of these have and none failed
 source: ours; docs/statistics.md; paired by question, resampled by cluster
 values: -1 to 1
 
 - gain = hybrid - alone. gain = presence + content.
-- presence = hybrid with blank tools - alone. What other prompts and more turns bring.
-- content = hybrid - hybrid with blank tools. What the tools say.
-- other questions' findings = hybrid with shuffled tools - hybrid with blank tools. What findings about other
-  questions bring.
+- presence = hybrid with blank tools - alone. The effect of other prompts and more turns.
+- content = hybrid - hybrid with blank tools. The effect of tool output.
+- other questions' findings = hybrid with shuffled tools - hybrid with blank tools. The effect of tool
+  output about other questions.
 
-gain = hybrid - alone: the same MLLM with and without tools. It is the sum of two parts, on the same questions: presence
-= blank - alone (the prompts, the texts of the tools, more turns) and content = hybrid - blank (what the tools say).
+gain = hybrid - alone compares the same MLLM with and without tools. It is the sum of two parts, on the same questions:
+presence = blank - alone (prompts, tool descriptions, more turns) and content = hybrid - blank (the tool output).
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ GAIN, PRESENCE, CONTENT, SHUFFLED = "gain", "presence", "content", "other questi
 
 
 def rows(comparison: Comparison) -> list[Result]:
-    """Each part of each hybrid solver that has a blank control, over all and by task."""
+    """Return the parts of the gain of each hybrid solver with a blank control, over all and by task."""
     section_rows: list[Result] = []
     for group in comparison.groups:
         if group.blank is None:
             continue
-        # On the questions that all three have; content alone without the MLLM alone.
+        # Use the questions that all three have; if the MLLM alone was not run, only content can be computed.
         if group.alone is None:
             section_rows += contrasts(comparison, NAME, (group.blank, group.hybrid), {CONTENT: (0, 1)})
         else:
@@ -60,7 +60,7 @@ def rows(comparison: Comparison) -> list[Result]:
 
 
 def lead(comparison: Comparison, section_rows: Sequence[Result]) -> str:
-    """The parts of each hybrid solver's difference: that of blank tools, and that of the findings."""
+    """State the two parts of each hybrid solver's gain: from offering blank tools, and from tool output."""
     sentences = []
     for group in comparison.groups:
         quantities = (
@@ -79,14 +79,14 @@ def lead(comparison: Comparison, section_rows: Sequence[Result]) -> str:
 
 
 def none_said(comparison: Comparison, group: ComparisonGroup) -> bool:
-    """Whether no tool answered a call of the hybrid solver: a difference to blank tools is then none of their words."""
+    """Return whether no tool call succeeded, so that a difference from blank tools cannot come from tool output."""
     repetitions = comparison.repetitions(group.hybrid)
     are_recorded = all(scored.folder is not None and not is_imported(scored) for scored in repetitions)
     return are_recorded and all(tool.faults == tool.calls for scored in repetitions for tool in tool_faults(scored))
 
 
 def unclear_parts(rows: ConclusionRows, group: ComparisonGroup) -> Mapping[str, str]:
-    """By part of a group's gain why its difference is no claim; a part that can be asserted as it is has no entry."""
+    """Return, by part of a group's gain, why its difference cannot be asserted; parts that can have no entry."""
     pairs = {
         GAIN: (group.alone, group.hybrid),
         PRESENCE: (group.alone, group.blank),
@@ -118,7 +118,7 @@ def said_of(
     none: bool = False,
     unclear: Mapping[str, str] = NOTHING,
 ) -> tuple[str, str]:
-    """The id of a case and its words; a part is asserted where it holds after Holm.
+    """Return the id of a case and its words; a part is asserted if it is significant after Holm's adjustment.
 
     `none`: no tool answered a call. `unclear`: by part why its difference cannot be asserted (`unclear_parts`).
     """

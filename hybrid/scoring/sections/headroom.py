@@ -1,9 +1,9 @@
-"""Could a gain show at all?
+"""Could a gain be detected at all?
 
-room: what the model alone leaves to gain. least detectable: the true difference that these questions show with 80 %
-power, by the spread of this run.
+room: the largest gain that is possible over the model alone. least detectable: the true difference that these questions
+detect with 80 % power, given the spread of this run.
 
-n: questions that both have and neither failed; of the two effects, that all three have
+n: questions that both have and neither failed; for the two effects, that all three have
 source: ours; docs/statistics.md
 
 - room above the model alone = 1 - accuracy alone, by the headline metric [n: as the metric's]
@@ -11,7 +11,7 @@ source: ours; docs/statistics.md
 - least detectable effect of offering = the difference of blank tools and alone with 80 % power
 - least detectable effect of output = the difference of with tools and blank tools with 80 % power
 
-The test is that of `differences.py`, at 5 % before adjustment. A headline metric that is no share has no room.
+The test is that of `differences.py`, at 5 % before adjustment. A headline metric that is not a share has no room.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ NONE: Final = "so few questions show no difference"
 
 
 def rows(comparison: Comparison) -> Iterator[Result]:
-    """The room of each hybrid solver's gain, and the least detectable size of each of its effects."""
+    """Yield the room for each hybrid solver's gain, and the least detectable size of each effect."""
     for group in comparison.groups:
         for effect in tool_effects(comparison, group):
             if not effect.is_share:
@@ -56,7 +56,7 @@ def _room(effect: ToolEffect) -> Result:
 
 
 def lead(_: Comparison, section_rows: Sequence[Result]) -> str:
-    """The room and the least detectable gain of each solver."""
+    """State the room and the least detectable gain of each solver."""
     rooms = {row.b: row for row in section_rows if row.quantity == ROOM and row.value is not None}
     least = {row.b: row.value for row in section_rows if row.quantity == f"{LEAST}{GAIN}"}
     sentences = []

@@ -1,4 +1,4 @@
-"""Which questions does one get right and the other wrong?
+"""Which questions does one solver get right and the other wrong?
 
 n: questions that both have and neither failed, of those that are right or wrong
 source: ours

@@ -1,7 +1,7 @@
-"""How much of what only the specialist knows reaches the answer?
+"""How often does an answer that only the specialist knows reach the hybrid's answer?
 
-Questions on which the specialist abstains are in neither share. Any other missing answer counts as --unanswered
-says. A question counts whether or not the hybrid called a tool.
+Questions on which the specialist abstains are in neither share. Any other missing answer counts by the rule
+--unanswered. A question counts whether or not the hybrid called a tool.
 
 n: questions that all three have and none failed on, with the specialist right and the MLLM alone not right
 source: ours; docs/study.md

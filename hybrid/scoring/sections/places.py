@@ -1,9 +1,9 @@
 """Did the model look at the right place?
 
-Of questions with annotated places: the calls whose region covers one, and how right the solver is where its calls cover
-all of them and where they do not. By chance: the same with the regions of calls about other pictures, moved onto the
-picture by shares of width and height, of several pictures onto that of the same index; regions of any size have a fair
-chance there, and a habit of looking at the centre or at the first picture, too. p is adjusted (Holm) over all rows of
+For questions with annotated places, this section counts the calls whose region covers a place, and compares accuracy
+where the calls cover all places with accuracy elsewhere. By chance: the same with the regions of calls about other
+pictures, scaled to this picture (if there are several, to the one with the same index). This baseline accounts for the
+size of regions and for a habit of looking at the centre or at the first picture. p is adjusted (Holm) over all rows of
 the same quantity.
 
 n: annotated questions with a call that has a region, and that did not fail
@@ -25,15 +25,16 @@ source: ours; docs/statistics.md; paired by question, resampled by cluster
 - gain elsewhere (-1 to 1) = with tools - alone, on the other questions with a region [n: such questions that both have
   and neither failed]
 
-The place of a question is its `evidence` (docs/own-questions.md), or a box or point as right answer. A call's region
-are the boxes and points of its arguments; without any, the parts that it cut out, and of a call on one picture the
-boxes that it put out as `box_px`. Boxes whose union is more than half of a picture single out no place: such a call, a
-call that ended in a fault, and a point given by its drawn letter alone have no region. A box covers an annotated box if
-it holds at least half of its area, and so its centre: a crop through the middle of a thing shows it,
-and a generous one does so too, so that neither containment nor intersection over union is asked for. A point covers the
-box in which it lies. A box covers a point that it holds, and a point covers one within 5 % of the picture's longer
-side, or within the answer's tolerance. What is right where it looked is no effect of looking: easy things are found
-more often. The gains say how much of it is there without tools. Of repetitions the first counts.
+The place of a question is its `evidence` (docs/own-questions.md), or a box or point that is the right answer. A call's
+region consists of the boxes and points in its arguments. Without any, it consists of the parts that the call cut out
+and, for a call on one picture, of the boxes that it returned as `box_px`. Boxes whose union is more than half of a
+picture single out no place: such a call has no region, and neither has a call that ended in a fault, or a point given
+only by its drawn letter. A box covers an annotated box if it contains at least half of its area, and its centre: a crop
+through the middle of a thing shows it, and so does a generous crop, so that containment or intersection over union
+would be the wrong criterion. A point covers the box that contains it. A box covers the points that it contains, and a
+point covers points within 5 % of the picture's longer side, or within the answer's tolerance. Higher accuracy where the
+model looked is not an effect of looking, because easy things are found more often; the gains compare with the model
+alone on the same questions. For a repeated solver, the first repetition is used.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ AT_PLACE, BY_CHANCE, ABOVE = "calls at the place", "calls at the place by chance
 QUESTIONS_AT: Final = "questions at the place"
 RIGHT_AT, RIGHT_ELSEWHERE, DIFFERENCE = "right at the place", "right elsewhere", "difference at the place"
 GAIN_AT, GAIN_ELSEWHERE = "gain at the place", "gain elsewhere"
-# Calls about other pictures with which a call is compared.
+# Number of calls about other pictures with which a call is compared.
 OTHERS: Final = 50
 
 
@@ -72,8 +73,9 @@ OTHERS: Final = 50
 class LookCounts:
     """The annotated places of a question that a solver's calls covered.
 
-    `calls` have a region, `at_place` of these cover an annotated place, and `by_chance` is how many would by chance
-    (nan if there is no other picture). `is_right_place` is whether they cover every annotated place together.
+    `calls` is the number of calls with a region, `at_place` how many of these cover an annotated place, and
+    `by_chance` how many would by chance (nan if there is no other picture). `is_right_place`: together they cover
+    every annotated place.
     """
 
     calls: int
@@ -83,7 +85,7 @@ class LookCounts:
 
 
 def rows(comparison: Comparison) -> list[Result]:
-    """For each hybrid solver with a trace on annotated questions, over all and by group."""
+    """Yield rows for each hybrid solver with a trace on annotated questions, over all and by group."""
     results: list[Result] = []
     for group in comparison.groups:
         if group.hybrid.folder is not None and not is_imported(group.hybrid):
@@ -122,7 +124,7 @@ def _seen(looks: Sequence[Look], targets: Sequence[Target], by_chance: float) ->
 def _by_chance(
     looks: Mapping[str, Sequence[Look]], targets: Mapping[str, Sequence[Target]], units: Mapping[str, str]
 ) -> dict[str, float]:
-    """By question its number of calls times the share of others' calls whose regions would cover a place of it."""
+    """Return, by question, its number of calls times the share of other questions' calls that would cover its place."""
     all_looks, by_unit = list[Look](), defaultdict[str, list[int]](list)
     for name, of in looks.items():
         by_unit[units[name]] += range(len(all_looks), len(all_looks) + len(of))
@@ -213,7 +215,7 @@ def _right_place(part: Part, seen: Mapping[str, LookCounts]) -> Floats:
 def _gains(comparison: Comparison, group: ComparisonGroup, seen: Mapping[str, LookCounts]) -> Iterator[Result]:
     if group.alone is None:
         return
-    # Over all questions: those at the place in one task are too few.
+    # Use all questions, because one task has too few at the place.
     part = next(parts(comparison, NAME, group.alone, group.hybrid, repeated=False))
     looked = part.only(np.array([name in seen and seen[name].calls > 0 for name in part.seen.ids], bool))
     if not len(looked):
@@ -228,7 +230,7 @@ def _gains(comparison: Comparison, group: ComparisonGroup, seen: Mapping[str, Lo
 
 
 def lead(comparison: Comparison, section_rows: Sequence[Result]) -> str:
-    """How often the calls of each hybrid solver look at the annotated place, and how right it is there."""
+    """State how often each hybrid solver's calls look at the annotated place, and its accuracy there."""
     sentences = []
     for group in comparison.groups:
         of = {row.quantity: row for row in section_rows if row.b == group.hybrid.solver and not row.group}

@@ -1,8 +1,8 @@
-"""What do tools bring over all models?
+"""What is the effect of tools over all models?
 
-The random-effects mean over models of each model's own difference: models count as drawn from more like them. tau: how
-far the true effects of models lie apart. one more model: where 95 % of the effects of further such models lie. Several
-solvers with tools of one model count as one, the first.
+Each value is a random-effects mean of the models' own differences, which treats the models as a sample from a larger
+population. tau: how much the true effects differ between models. one more model: the range that contains 95 % of the
+effects of further such models. If a model has several solvers with tools, only the first counts.
 
 n: models
 source: Paule and Mandel 1982; Hartung and Knapp 2001; Higgins et al. 2009; hybrid/stats/pooling.py
@@ -11,15 +11,15 @@ source: Paule and Mandel 1982; Hartung and Knapp 2001; Higgins et al. 2009; hybr
 - effect of offering (-1 to 1) = pooled difference of blank tools and alone
 - effect of output (-1 to 1) = pooled difference of with tools and blank tools
 - <gain|effect of offering|effect of output>: tau = standard deviation of the true effects between models
-- <gain|effect of offering|effect of output>: I2 = share of the scatter between models that is no sampling error
-- <gain|effect of offering|effect of output>: p of heterogeneity = chance of as much scatter by sampling alone, by
-  Cochran's Q
+- <gain|effect of offering|effect of output>: I2 = share of the variation between models that is not sampling error
+- <gain|effect of offering|effect of output>: p of heterogeneity = probability of this much variation by sampling
+  alone, by Cochran's Q
 - <gain|effect of offering|effect of output>: one more model (-1 to 1) = the pooled difference; the interval is that of
   the effect of one more model
 
 The standard error of a model's difference is that of `differences.py`, half the 95 % interval over its quantile of the
-normal distribution. The models answer the same questions: what is easy for all is in all differences, so that the
-interval is about other models on these questions.
+normal distribution. All models answer the same questions, so that the interval is about other models on these
+questions, and not about other questions.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ TAU, I2, P_Q, NEXT = "tau", "I2", "p of heterogeneity", "one more model"
 
 
 def rows(comparison: Comparison) -> list[Result]:
-    """Each effect that two models or more have; none for a single model."""
+    """Return each effect that at least two models have; no rows for a single model."""
     results = [row for quantity in EFFECTS for row in _pooled(quantity, _effects_of(comparison, quantity))]
     return adjusted(results, lambda row: Family("pooled effects"))
 
 
 def _effects_of(comparison: Comparison, quantity: str) -> dict[str, ToolEffect]:
-    """By model its effect of this name, of the first solver with tools that has one and can be tested."""
+    """Return each model's effect of this name, from its first solver with tools that has a testable one."""
     by_model: dict[str, ToolEffect] = {}
     for group in comparison.groups:
         for effect in tool_effects(comparison, group):
@@ -71,7 +71,7 @@ def _pooled(quantity: str, by_model: dict[str, ToolEffect]) -> Iterator[Result]:
         and high is not None
         and all(metric.share for pair in by_model.values() for metric in pair.metrics)
     ):
-        # The interval of two models has one degree of freedom, and may go beyond any difference of shares.
+        # With two models the interval has one degree of freedom, and may exceed any possible difference of shares.
         low, high = max(-1.0, low), min(1.0, high)
     summary = replace(row, value=pooled.value, low=low, high=high, p=pooled.p_value)
     yield summary.noted("" if _side(_by_other_rule(by_model, pairs)) == _side(pooled) else HANGS)
@@ -84,7 +84,7 @@ def _pooled(quantity: str, by_model: dict[str, ToolEffect]) -> Iterator[Result]:
 
 
 def _with_error(a: Metric, b: Metric) -> tuple[float, float] | None:
-    """A difference and its standard error; None if it has none."""
+    """Return a difference and its standard error; None without a standard error."""
     test = contrast(a, b)
     if test.difference is None or test.interval is None or test.interval.high <= test.interval.low:
         return None
@@ -104,14 +104,14 @@ def _pool(pairs: Sequence[tuple[float, float]]) -> Pooled:
 
 
 def _side(pooled: Pooled | None) -> int | None:
-    """The side of 0 on which an effect is shown to be; 0 for none."""
+    """Return the sign of an effect if it is significant, else 0."""
     if pooled is None or pooled.interval is None:
         return None
     return int(pooled.interval.low > 0) - int(pooled.interval.high < 0)
 
 
 def lead(_: Comparison, section_rows: Sequence[Result]) -> str:
-    """The pooled effects with their intervals."""
+    """State the pooled effects with their intervals."""
     parts = [
         f"{row.quantity} {100 * (row.value or 0):+.0f} points [{100 * row.low:.0f}, {100 * row.high:.0f}]"
         for row in section_rows

@@ -1,8 +1,8 @@
-"""What does a point of gain cost, and would samples of the model alone bring as much?
+"""What does a point of gain cost, and would more samples of the model alone gain as much?
 
-points per 1,000 tokens, per second: the gain over all questions / what tools cost more than the model alone. At the
-same price the model alone could be asked several times, and the majority of its answers taken: samples are repetitions
-(--setting repeats=K), in their order; a tie goes to the answer that came first.
+points per 1,000 tokens, per second: the gain over all questions / the extra cost of tools over the model alone. For
+the same price, the model alone could be sampled several times, with a vote over its answers: samples are repetitions
+(--setting repeats=K), in their order; in a tie, the earliest answer wins.
 
 n: questions that both have and neither failed, and whose cost is known
 source: ours; docs/statistics.md; Fieller's interval over clusters
@@ -13,13 +13,13 @@ values: no bounds
 - points per second = 100 (right with tools - right alone) / (seconds with tools - seconds alone), sums over questions
 - samples at the same price = cost with tools / cost of one sample alone, rounded down, at least 1; in tokens where they
   are known, else in seconds
-- gain over samples at the same price (-1 to 1) = with tools - majority of so many samples alone, or of all there are;
-  of three or more
+- gain over samples at the same price (-1 to 1) = with tools - majority of that many samples alone, or of all
+  if fewer were drawn; at least three
 
-Gains are questions right, each weighing the same, also where the headline metric is a mean over tasks. A rate is not
-given where what tools cost more does not differ from 0 (95 %), or is less than a token or 0.01 s a question: a solver
-with tools that costs less than the model alone has no price. Without repetitions of the model alone there is no
-majority. Seconds are those of model and tools, without queues.
+Gains count right answers with equal weight per question, even if the headline metric is a mean over tasks. A rate is
+given only if the extra cost of tools differs from 0 (95 %) and is at least one token or 0.01 s per question: a solver
+with tools that costs less than the model alone has no price. The majority needs repetitions of the model alone. Seconds
+are those of model and tools, without queues.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from hybrid.scoring.table import Floats
 from hybrid.stats import ratio_interval
 
 NAME: Final = "price"
-# By quantity, the unit of the cost, and the amount of it that points are given for.
+# By quantity, the unit of the cost, and the amount of it to which the points refer.
 RATES: Final = {"points per 1,000 tokens": ("tokens", 1_000.0), "points per second": ("seconds", 1.0)}
 # Minimum extra cost of tools per question for a meaningful rate: recorded replies take no time.
 LEAST_ADDED: Final = {"tokens": (1.0, "a token"), "seconds": (0.01, "0.01 s")}
@@ -54,7 +54,7 @@ TOO_CHEAP: Final = "not given: tools cost less than {} a question more than the 
 
 
 def rows(comparison: Comparison) -> list[Result]:
-    """For each hybrid solver with an MLLM alone: both rates, and the gain over a majority at the same price."""
+    """Yield both rates and the gain over a majority at the same price, for each hybrid solver with an MLLM alone."""
     results = [row for group in comparison.groups if group.alone is not None for row in _of_group(comparison, group)]
     return adjusted(results, lambda row: Family(row.quantity))
 
@@ -120,7 +120,7 @@ def _same_price(comparison: Comparison, group: ComparisonGroup, ratio: float) ->
         else f"{len(repeats)} of these {samples} samples were asked: --setting repeats={samples}"
     )
     yield part.number(SAMPLES, float(samples), unit="samples").noted(note)
-    # Of two different samples the first wins, which is not a majority.
+    # With two different samples the first would win, which is not a majority.
     if number < LEAST_SAMPLES:
         return
     right = majority(
@@ -134,10 +134,10 @@ def _same_price(comparison: Comparison, group: ComparisonGroup, ratio: float) ->
 
 
 def majority(answers: Sequence[Sequence[object]], right: Sequence[Floats]) -> Floats:
-    """How right the most frequent answer of the samples is; of a tie the one that came first, of none the first sample.
+    """Return the correctness of the most frequent answer; ties go to the earliest, without answers to the first sample.
 
     Args:
-        answers: of each sample the answer to each question, None for no readable one.
+        answers: the answers of each sample, one per question; None if not readable.
         right: (n,), 0..1, the correctness of each sample.
     """
     scores = []
@@ -150,7 +150,7 @@ def majority(answers: Sequence[Sequence[object]], right: Sequence[Floats]) -> Fl
 
 
 def lead(_: Comparison, section_rows: Sequence[Result]) -> str:
-    """The price of a point for each solver."""
+    """State the price of a point for each solver."""
     return " ".join(
         f"{row.b}: {row.value:.3g} {row.quantity}."
         for row in section_rows

@@ -1,8 +1,9 @@
 """Does the model call tools where it needs them?
 
-selection: above 0, it calls tools more often on what it gets wrong alone than on what it gets right alone. A call that
-ended in a fault is no call. effect of output where called: whether a model calls is decided before a tool answers, so
-that blank tools on the same questions are a fair control. p is adjusted (Holm) over all rows of the same quantity.
+selection: above 0, the model calls tools more often on questions that it gets wrong alone than on those that it gets
+right alone. A call that ended in a fault does not count. effect of output where called: the model decides to call
+before a tool answers, so that blank tools on the same questions are a fair control. p is adjusted (Holm) over all rows
+of the same quantity.
 
 n: questions that both have and neither failed
 source: ours; docs/statistics.md; paired by question, resampled by cluster
@@ -13,12 +14,13 @@ source: ours; docs/statistics.md; paired by question, resampled by cluster
 - effect of output where called (-1 to 1) = with tools - with blank tools, on questions with a call with tools [n: such
   questions that both have and neither failed]
 - effect of output where not called (-1 to 1) = with tools - with blank tools, on questions without a call with tools.
-  No output was seen there: what differs is chance, or what else differs between the runs. [n: such questions that both
-  have and neither failed]
+  The model saw no output there, so that a difference is chance or another difference between the runs. [n: such
+  questions that both have and neither failed]
 
-With c = 1 where a tool answered a call and a in 0..1 for how right the MLLM is alone, called where wrong alone is
-sum(c (1 - a)) / sum(1 - a), called where right alone sum(c a) / sum(a); of repetitions c is a mean. Questions weigh the
-same, also where the headline metric is a mean over tasks. The difference of the two shares is linearised over clusters.
+Let c = 1 if a tool answered a call, and a in 0..1 be the correctness of the MLLM alone. Then called where wrong alone =
+sum(c (1 - a)) / sum(1 - a), and called where right alone = sum(c a) / sum(a); for repetitions, c is a mean. All
+questions weigh the same, even if the headline metric is a mean over tasks. The difference of the two shares is
+linearised over clusters.
 """
 
 from __future__ import annotations
@@ -44,7 +46,7 @@ CALLED, NOT_CALLED = "effect of output where called", "effect of output where no
 
 
 def rows(comparison: Comparison) -> list[Result]:
-    """Over all and by group, for each hybrid solver with a trace and an MLLM alone or a blank control."""
+    """Yield rows over all and by group for each hybrid solver with a trace and an MLLM alone or a blank control."""
     results = [
         row
         for group in comparison.groups
@@ -78,7 +80,7 @@ def _calls(comparison: Comparison, group: ComparisonGroup) -> Iterator[Result]:
 def _effects(comparison: Comparison, group: ComparisonGroup) -> Iterator[Result]:
     if group.blank is None:
         return
-    # Over all questions: those with a call in one task are too few.
+    # Use all questions, because one task has too few with a call.
     part = next(parts(comparison, NAME, group.blank, group.hybrid))
     calls = call_share(comparison, group.hybrid, part.seen.ids)
     for quantity, inside in ((CALLED, np.nan_to_num(calls)), (NOT_CALLED, np.nan_to_num(1 - calls))):
@@ -87,7 +89,7 @@ def _effects(comparison: Comparison, group: ComparisonGroup) -> Iterator[Result]
 
 
 def _weighted_difference(part: Part, quantity: str, inside: Floats) -> Result:
-    """The difference of two solvers on the questions with a weight."""
+    """Return the difference of two solvers on the questions that have a weight."""
     a, b = (
         part.seen.ratio("accuracy", correct * inside, inside) for correct in map(np.nan_to_num, part.seen.correct())
     )
@@ -96,7 +98,7 @@ def _weighted_difference(part: Part, quantity: str, inside: Floats) -> Result:
 
 
 def lead(comparison: Comparison, section_rows: Sequence[Result]) -> str:
-    """How often each hybrid solver calls where it is wrong alone and where it is right, and what calls bring."""
+    """State how often each hybrid solver calls where it is wrong alone and where it is right, and the calls' effect."""
     sentences = []
     for group in comparison.groups:
         of = {row.quantity: row for row in section_rows if row.b == group.hybrid.solver and not row.group}

@@ -1,8 +1,8 @@
 """How much does a solver vary when it is asked again?
 
 An interval over questions says how far the value would move with other questions of the same kind, asked once. It does
-not cover that the same question may be answered differently when asked again: that is the standard deviation here, and
-the interval here is of the mean over more and more repetitions of these questions. Tool output is the same in every
+not include that the same question may get another answer when asked again. The standard deviation here measures that,
+and the interval here is about the mean over ever more repetitions of these questions. Tool output is the same in every
 repetition, because it comes from the cache after the first.
 
 n: questions that every repetition has and none failed on
@@ -16,7 +16,7 @@ values: in the metric's own unit
 - share of changed verdicts (0 to 1) = questions whose verdict is not the same in all repetitions / questions with a
   verdict [n: questions with a verdict in every repetition]
 
-Every number covers the questions that all repetitions have and none failed on, so that only the asking differs.
+Every number covers the questions that all repetitions have and none failed on, so that only the repetition differs.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How does each task go?
+"""How accurate is each solver on each task?
 
 n: questions of the task that did not fail
 source: ours: the mean score, so that --unanswered decides what no answer is worth

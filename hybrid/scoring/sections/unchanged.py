@@ -86,7 +86,7 @@ def _of_pair(comparison: Comparison, alone: Scored, hybrid: Scored) -> Iterator[
 def spent(attempt: Attempt | None) -> dict[str, float | None]:
     """Return by unit the total cost of a question's asks; None for a unit that any ask lacks.
 
-    All are None where a reply of another run was reused, because its cost is not in this run.
+    All are None if a reply of another run was reused, because its cost is not in this run.
     """
     total: dict[str, float | None] = {}
     if attempt is not None and any(exchange.reply.usage.reused_calls for exchange in attempt.exchanges):

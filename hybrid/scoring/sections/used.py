@@ -1,9 +1,9 @@
 """Is tool output used where it is needed?
 
-A right output is needed where the model is wrong alone. use of right outputs: what the model gets right of these with
-tools, minus with blank tools; a part of them it would have got right anyway. effect of perfect output: its interval is
-the 90 % one; it changes nothing where that is inside --margin, by either rule for unanswered questions, and where more
-than the margin is left to gain. The first repetition is read.
+A right output is needed if the model is wrong alone. use of right outputs: the share of these questions that the model
+gets right with tools, minus the share with blank tools, because it gets some right without any output. effect of
+perfect output: the interval is the 90 % one; output changes nothing if the interval is inside --margin, by either rule
+for unanswered questions, and if more than the margin is left to gain. The first repetition is used.
 
 n: questions that all of these have and none failed
 source: ours; docs/statistics.md; outputs are judged as in section evidence
@@ -16,8 +16,8 @@ source: ours; docs/statistics.md; outputs are judged as in section evidence
 - effect of perfect output (-1 to 1) = with oracle output - with blank tools, or without a blank control - alone, by the
   headline metric; its interval is the 90 % one
 
-An output is right where the specialist's rule, run on what the tools said in this conversation, answers right
-(`findings.py`). Two one-sided tests as in `equivalence.py`.
+An output is right if the specialist's rule, run on the tool output of this conversation, gives the right answer
+(`findings.py`). The tests are two one-sided ones, as in `equivalence.py`.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ NOTHING: Final = "changes nothing within"
 
 
 def rows(comparison: Comparison) -> list[Result]:
-    """For each hybrid solver with an MLLM alone, over all questions."""
+    """Yield rows for each hybrid solver with an MLLM alone, over all questions."""
     results = [row for group in comparison.groups if group.alone is not None for row in _of_group(comparison, group)]
     return adjusted(results, lambda row: Family(row.quantity))
 
@@ -63,7 +63,7 @@ def _of_group(comparison: Comparison, group: ComparisonGroup) -> Iterator[Result
 
 
 def _needed(comparison: Comparison, solvers: tuple[Scored, ...]) -> tuple[Part, Part]:
-    """All these questions, and those where the second is wrong alone and the first got a right output."""
+    """Return these questions, and those where the second is wrong alone and the first got a right output."""
     part = next(parts(comparison, NAME, *solvers, repeated=False, notes=False))
     verdicts, right = heard(solvers[0]), part.seen.correct()[1] == 1
     is_right = np.array([name in verdicts and verdicts[name].finding == "right" for name in part.seen.ids], bool)
@@ -113,12 +113,12 @@ def _perfect(comparison: Comparison, oracle: Scored, against: Scored, hybrid: Sc
 
 
 def changes_nothing(row: Result) -> bool:
-    """Whether perfect output is shown to have no effect beyond the margin."""
+    """Return whether perfect output is shown to have no effect beyond the margin."""
     return row.note.startswith(NOTHING) and row.holds
 
 
 def lead(comparison: Comparison, section_rows: Sequence[Result]) -> str:
-    """How many of the right outputs that each hybrid solver needed it used."""
+    """State how many of the right outputs that it needed each hybrid solver used."""
     del comparison
     return " ".join(
         f"Of {row.n} right tool outputs that {row.b} needed it used {len(row.ids)}."

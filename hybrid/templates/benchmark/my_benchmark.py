@@ -66,7 +66,7 @@ class MyBenchmark(Benchmark):
     )
 
     def tasks(self, source: Source) -> tuple[str, ...]:
-        """The tasks of the data."""
+        """Return the tasks of the data."""
         return (TASK,)
 
     def files(self, source: Source) -> tuple[Path, ...]:
@@ -74,7 +74,7 @@ class MyBenchmark(Benchmark):
         return (source.folder / "questions.jsonl",)
 
     def questions(self, source: Source) -> Iterator[Question | BrokenQuestion]:
-        """One question a row; a row that cannot be used costs itself."""
+        """Yield one question per row; an unusable row becomes a broken question."""
         for number, line in enumerate((source.folder / "questions.jsonl").read_text("utf-8").splitlines(), 1):
             try:
                 yield self._question(source, json.loads(line))
@@ -87,7 +87,7 @@ class MyBenchmark(Benchmark):
         return Question(str(row["id"]), TASK, images, TEXT, Kind.POINT, target=row["box_px"], route=TASK)  # type: ignore[arg-type]
 
     def score(self, question: Question, exchanges: Sequence[Exchange], options: ScoreOptions) -> Score:
-        """Right where the last reply names a point inside of the box."""
+        """Score as right if the last reply names a point inside of the box."""
         reply = exchanges[-1].reply
         point = parse(reply.text, question.kind).value
         if isinstance(point, Point):
@@ -97,7 +97,7 @@ class MyBenchmark(Benchmark):
         return Score(question.id, question.task, unanswered(outcome, 0.0, options), outcome)
 
     def score_stored(self, question: Question, stored: str, options: ScoreOptions = AS_PAPERS) -> Score:
-        """The verdict on an answer that others kept."""
+        """Score an answer that another program stored."""
         point = parse(stored, question.kind).value
         if isinstance(point, Point):
             return self._judge(question, point)
@@ -112,7 +112,7 @@ class MyBenchmark(Benchmark):
         return Score(question.id, question.task, float(inside), Outcome.ANSWERED, answer, "point", values)
 
     def summarise(self, scores: Sequence[Score]) -> tuple[Metric, ...]:
-        """The share of right points, and a metric of one's own: what each question adds to it is a `Cell`."""
+        """Return the share of right points and a custom metric, to which each question contributes a `Cell`."""
         cells = [Cell("", score.unit, score.values["distance"], 1.0) for score in scores if "distance" in score.values]
         return (accuracy("accuracy", scores), metric_of("distance", cells, share=False))
 
@@ -121,7 +121,7 @@ class MyBenchmark(Benchmark):
         return f"The pictures differ at {self._middle(question)}."
 
     def oracle_answer(self, question: Question, prompt: object) -> str:
-        """The right reply."""
+        """Return the right reply."""
         return f"Answer: {self._middle(question)}"
 
     def _middle(self, question: Question) -> str:
@@ -147,7 +147,7 @@ class MyBenchmark(Benchmark):
 
 
 def box_of(question: Question) -> tuple[float, ...]:
-    """Left, top, right and bottom of the box that differs."""
+    """Return left, top, right and bottom of the box that differs."""
     if not isinstance(question.target, list | tuple):
         raise TypeError(f"{question.id}: its target is not a box")
     return tuple(float(side) for side in question.target)

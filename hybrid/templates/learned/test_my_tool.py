@@ -27,7 +27,7 @@ add_search_path([Path(__file__).parent], __file__)
 
 
 def filters() -> torch.Tensor:
-    """Eight directions of edges, each with its negative: enough to know a pattern in any light."""
+    """Return filters for eight edge directions and their negatives, enough to recognise a pattern in any light."""
     side = torch.arange(7) - 3.0
     down, across = torch.meshgrid(side, side, indexing="ij")
     waves = []
@@ -45,19 +45,19 @@ TO_EDIT = "tiny_network() and SIDE_PX"
 
 
 def tiny_network() -> Any:
-    """A small network, with random weights, of the class that the tool loads: build one of yours here."""
+    """Return a small network with random weights of the class that the tool loads: build yours here."""
     sizes: Any = {"embedding_size": 16, "hidden_sizes": [16], "depths": [1], "layer_type": "basic"}
     return transformers.ResNetModel(transformers.ResNetConfig(**sizes))
 
 
 def is_example(network: Any) -> bool:
-    """Whether a network is that of the example, whose filters can be set by hand."""
+    """Return whether a network is the example's, whose filters can be set by hand."""
     tensor = network.state_dict().get("embedder.embedder.convolution.weight")
     return tensor is not None and tuple(tensor.shape) == (16, 3, 7, 7)
 
 
 def save_tiny(folder: Path, seed: int | None = None) -> None:
-    """A network as the tool loads it and its processor: with the filters above, or random weights of a seed.
+    """Save a network and its processor as the tool loads them, with the filters above or seeded random weights.
 
     Another network than the example's has random weights in any case.
     """

@@ -50,7 +50,7 @@ class MyToolOutput(ToolOutput):
 
 
 def network() -> Any:
-    """The torch module, with any weights: build yours here."""
+    """Return the torch module, with any weights: build yours here."""
     import torch
 
     class Filters(torch.nn.Module):
@@ -61,7 +61,7 @@ def network() -> Any:
             self.filters = torch.nn.Conv2d(3, 16, 7, bias=False)
 
         def forward(self, pictures: torch.Tensor) -> torch.Tensor:
-            """One vector a picture."""
+            """Return one vector per picture."""
             features: torch.Tensor = self.filters(pictures).relu().mean(dim=(2, 3))
             return features
 
@@ -77,7 +77,7 @@ class Features:
         self.version = self._loaded.version
 
     def prepare(self, pixels: Pixels) -> Any:
-        """An image (H, W, 3) as its processor makes it: a tensor (1, 3, h, w)."""
+        """Convert an image (H, W, 3) with its processor to a tensor (1, 3, h, w)."""
         if max(pixels.shape[:2]) > MAX_ELONGATION * min(pixels.shape[:2]):
             raise ToolError(f"my_tool: an image is more elongated than {MAX_ELONGATION:g} : 1")
         # Said explicitly: an image of 3 rows would be taken for one of 3 channels.
@@ -85,7 +85,7 @@ class Features:
         return inputs["pixel_values"]
 
     def compute(self, tensors: Sequence[Any]) -> npt.NDArray[np.float32]:
-        """One unit vector a tensor, in one batch."""
+        """Return one unit vector per tensor, computed in one batch."""
         import torch
 
         batch = torch.cat(list(tensors)).to(self._loaded.device)
@@ -102,17 +102,17 @@ class Network(Learned[MyToolArgs, list[Any], npt.NDArray[np.float32], Features])
         super().__init__("my_tool", "1", Features, WEIGHTS)
 
     def prepare(self, request: Request[MyToolArgs]) -> list[Any]:
-        """The inputs of the network."""
+        """Return the inputs of the network."""
         return [self.model.prepare(pixels) for pixels in request.images]
 
     def compute(self, prepared: Sequence[list[Any]]) -> list[npt.NDArray[np.float32]]:
-        """The vectors of each request, all in one batch."""
+        """Return the vectors of each request, computed in one batch."""
         vectors = self.model.compute([tensor for tensors in prepared for tensor in tensors])
         ends = np.cumsum([len(tensors) for tensors in prepared])
         return np.split(vectors, ends[:-1])
 
     def finish(self, request: Request[MyToolArgs], prepared: list[Any], output: npt.NDArray[np.float32]) -> Evidence:
-        """The evidence: numbers for rules, a few words for a model."""
+        """Return the evidence: numbers for rules, and a short text for the model."""
         cosines = [round(float(vector @ output[0]), 4) for vector in output[1:]]
         best = int(np.argmax(cosines))
         text = f"Image {best + 2} is most like image 1 (cosine {cosines[best]:.2f})."
@@ -125,7 +125,7 @@ ENOUGH = CheckSeries("the same pattern in another light, which random weights mi
 
 
 def _waves() -> list[npt.NDArray[np.float64]]:
-    """Six patterns: upright, lying and slanted stripes, plaid, checks, rings."""
+    """Return six patterns: upright, lying and slanted stripes, plaid, checks, rings."""
     side = np.arange(-SIDE_PX / 2, SIDE_PX / 2) * 2 * np.pi / PERIOD_PX
     x, y = np.meshgrid(side, side)
     slanted = np.cos((x + y) / np.sqrt(2))
@@ -133,13 +133,13 @@ def _waves() -> list[npt.NDArray[np.float64]]:
 
 
 def _draw(wave: npt.NDArray[np.float64], light: Sequence[float] = (1, 1, 1)) -> Pixels:
-    """A pattern, half of it dark and half bright, in a light."""
+    """Draw a pattern, half of it dark and half bright, in a given light."""
     colours = np.where((wave > np.median(wave))[..., None], BRIGHT, DARK)
     return np.asarray(colours * np.asarray(light), np.uint8)
 
 
 def _same_pattern(number: int) -> CheckCase:
-    """A pattern, and among two others in exactly its colours the same one, turned upside down in a dim light.
+    """Return a pattern and three candidates: the same one upside down in dim light, and two others in its colours.
 
     A trained network knows the pattern; the features of random weights follow the colours, which are always wrong.
     """

@@ -27,7 +27,7 @@ add_search_path([Path(__file__).parent], __file__)
 
 
 def filters() -> torch.Tensor:
-    """Eight directions of edges, each with its negative: enough to know a pattern in any light."""
+    """Return filters for eight edge directions and their negatives, enough to recognise a pattern in any light."""
     side = torch.arange(7) - 3.0
     down, across = torch.meshgrid(side, side, indexing="ij")
     waves = []
@@ -45,20 +45,20 @@ TO_EDIT = "SIDE_PX, or the processor in save_tiny(),"
 
 
 def tiny_network() -> Any:
-    """The network of the tool, with random weights; of a large one, a small variant."""
+    """Return the tool's network with random weights; if it is large, return a small variant."""
     from tools.my_tool import network
 
     return network()
 
 
 def is_example(network: Any) -> bool:
-    """Whether a network is that of the example, whose filters can be set by hand."""
+    """Return whether a network is the example's, whose filters can be set by hand."""
     shapes = {name: tuple(tensor.shape) for name, tensor in network.state_dict().items()}
     return shapes == {"filters.weight": (16, 3, 7, 7)}
 
 
 def save_tiny(folder: Path, seed: int | None = None) -> None:
-    """A network as the tool loads it and its processor: with the filters above, or random weights of a seed.
+    """Save a network and its processor as the tool loads them, with the filters above or seeded random weights.
 
     Another network than the example's has random weights in any case.
     """

@@ -13,7 +13,7 @@ TITLE = "Which solver is better on the same questions?\n"
 
 
 def headline(out: str) -> list[str]:
-    """The rows of the table of solvers, as printed."""
+    """Return the rows of the table of solvers, as printed."""
     lines = out[out.index("blink: accuracy_macro, differences to ") :].split("\n\n", maxsplit=1)[0].splitlines()
     # Column headers may take several lines above the rule.
     (rule,) = [place for place, line in enumerate(lines) if line.startswith("---")]
@@ -61,7 +61,7 @@ def test_what_is_printed_can_be_chosen(command: Command, tmp_path: Path, synthet
         "No answer counts as wrong in every number here (--unanswered guess: "
     )
     assert head.startswith(text)
-    assert ceiling.startswith("How much of what its parts know")
+    assert ceiling.startswith("How close does the hybrid come")
     two = command("compare", *controls, "--only", "gain,differences").out
     assert (TITLE in two, "Does the gain come from" in two, "How right is" in two) == (True, True, False)
     short = command("compare", *controls).out

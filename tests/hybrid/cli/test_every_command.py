@@ -98,7 +98,7 @@ def places(tmp_path: Path) -> dict[str, str]:
 
 
 def full_disk(folder: Path) -> str:
-    """A full device: the test's own if possible, as a defect could destroy it."""
+    """Return a full device: the test's own if possible, as a defect could destroy it."""
     current = folder / "full"
     try:
         os.mknod(current, stat.S_IFCHR | 0o666, os.stat("/dev/full").st_rdev)

@@ -42,7 +42,7 @@ def test_wrong_arguments_are_one_line(command: Command, puzzle: list[Path], word
 
 
 def commands(group: click.Group, *above: str) -> Iterator[tuple[Words, click.Command]]:
-    """Every command below a group, with the words that call it."""
+    """Yield every command below a group, with the words that call it."""
     context = click.Context(group)
     for name in group.list_commands(context):
         below = group.get_command(context, name)

@@ -47,7 +47,7 @@ def server(requests: list[tuple[str, bytes]]) -> Iterator[str]:
 
 
 def ask(words: tuple[str, ...], *requests: object) -> list[dict[str, Any]]:
-    """The responses to requests, in the order of their ids; a text is sent as it is."""
+    """Return the responses to requests, in the order of their ids; a text is sent as it is."""
     command = [sys.executable, "-m", "hybrid", "rollouts", *words]
     responses = []
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:

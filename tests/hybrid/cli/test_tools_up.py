@@ -41,7 +41,7 @@ def ended(command: Command) -> Iterator[None]:
 
 
 def attempts(folder: Path) -> list[dict[str, Any]]:
-    """What a run recorded of each question, without times."""
+    """Return what a run recorded of each question, without times."""
     rows = [json.loads(line) for line in (folder / "specialist/attempts.jsonl").read_text().splitlines()]
     return [without_times(row) for row in sorted(rows, key=lambda row: str(row["id"]))]
 

@@ -130,7 +130,7 @@ def throw(error: BaseException) -> None:
 
 
 def raised(error: BaseException) -> BaseException:
-    """The error with a traceback."""
+    """Return the error with a traceback."""
     try:
         throw(error)
     except BaseException as caught:

@@ -111,7 +111,7 @@ class Server:
 
     @staticmethod
     def number(body: bytes) -> int:
-        """Number of the question, 0 for a description."""
+        """Return the number of the question, 0 for a description."""
         match = CAT.search(body)
         return int(match[1]) if match else 0
 

@@ -55,7 +55,7 @@ def make_run(
 
 
 def numbers(scored: Scored) -> tuple[dict[str, Any], dict[str, float | None]]:
-    """The metrics and every verdict; `undecided` belongs to predictions alone."""
+    """Return the metrics and every verdict; `undecided` belongs to predictions alone."""
     values = {name: value for name, value in scored.counted["wrong"].values().items() if name != "undecided"}
     return values, {score.id: score.correct for score in scored.counted["wrong"].scores}
 

@@ -25,7 +25,7 @@ pytestmark = pytest.mark.system
 
 
 def with_options(traced: Path, tmp_path: Path, **options: object) -> ExportedRun:
-    """A copy of the run's specialist as it is recorded with these options."""
+    """Return a copy of the run's specialist as it is recorded with these options."""
     folder = RunFolder(tmp_path / "run")
     folder.path.mkdir()
     for file in ("manifest.json", "questions.jsonl", "specialist"):

@@ -55,7 +55,7 @@ def over_http(*words: str) -> Iterator[Served]:
 
 
 def own(home: Path, *words: str) -> str:
-    """The command of `hybrid tools serve` as a value of `--mcp`: the server gets none of our variables."""
+    """Return the command of `hybrid tools serve` as a value of `--mcp`: the server gets none of our variables."""
     variables = (f"HYBRID_HOME={home}", f"PYTHONPATH={ROOT}", "OMP_NUM_THREADS=1")
     return "hybrid=" + shlex.join(["env", *variables, *SERVE, *words])
 
@@ -75,5 +75,5 @@ def strange_over_http(log: Path) -> Iterator[str]:
 
 
 def plain(variant: str = "", script: Path = PLAIN) -> str:
-    """The server without any package as a value of `--mcp`."""
+    """Return the server without any package as a value of `--mcp`."""
     return "plain=" + shlex.join([sys.executable, "-S", str(script), *([variant] if variant else [])])

@@ -54,7 +54,7 @@ class MagnifyArgs(Args):
 
 
 def tool() -> Tool:
-    """The tool that the model has learnt to call; it is never run."""
+    """Return the tool that the model has learnt to call; it is never run."""
     return Tool(Card("magnify", "Enlarges an image.", "", backends=()), MagnifyArgs)
 
 

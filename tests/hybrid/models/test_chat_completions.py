@@ -244,7 +244,7 @@ async def test_a_reply_that_is_cut_off_or_no_http_is_asked_for_again(store: Imag
 
 
 def responses_body(mapping: dict[str, Any]) -> dict[str, Any]:
-    """A call in the form of the responses API."""
+    """Return a call in the form of the responses API."""
     call = {
         "type": "function_call",
         "id": "fc1",

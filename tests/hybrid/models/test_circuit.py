@@ -33,7 +33,7 @@ class JumpingLoop(asyncio.SelectorEventLoop):
 
 @dataclass
 class World:
-    """A server that answers after `latency_s` as `says` decides, from the question and the time of the request."""
+    """A server that answers after `latency_s`; `says` chooses the answer by question and request time."""
 
     says: Callable[[str, float], Exception | None]
     latency_s: float = 0.1

@@ -53,7 +53,7 @@ async def make(tiny_vlm: Path, store: ImageStore) -> AsyncIterator[Make]:
 
 
 def changed(tiny_vlm: Path, folder: Path, **files: Callable[[dict[str, Any]], Any]) -> Path:
-    """A copy of the tiny model with some of its JSON files changed."""
+    """Return a copy of the tiny model with some of its JSON files changed."""
     shutil.copytree(tiny_vlm, folder)
     for stem, change in files.items():
         path = folder / f"{stem}.json"

@@ -290,7 +290,7 @@ def values_of(rows: Sequence[QuestionRow], solvers: Sequence[SolverCard]) -> Cha
 
 
 def mark(task: str, label: str, kind: ReferenceKind, number: float, note: str = "") -> ReferenceLine:
-    """A reference line."""
+    """Return a reference line."""
     return ReferenceLine(task, label, kind, number, note)
 
 
@@ -399,7 +399,7 @@ def headline_of(rows: Sequence[QuestionRow], solvers: Sequence[SolverCard]) -> T
 def benchmark_pages(
     key: str, rows: Sequence[QuestionRow], text: Shown | None, solvers: Sequence[SolverCard] = SOLVERS
 ) -> BenchmarkPages:
-    """The pages of one benchmark; its questions are made on demand."""
+    """Return the pages of one benchmark; its questions are made on demand."""
     cards = tuple(
         replace(
             solver,

@@ -18,7 +18,7 @@ LEARNED = {"depth": "learned:1:abc"}
 
 
 def tool(*trained_on: str, non_commercial: bool = False, **changes: Any) -> Tool:
-    """The depth tool, whose learned backend has the default weights `a/b` and a larger alternative `a/c`."""
+    """Return the depth tool, whose learned backend has the default weights `a/b` and a larger alternative `a/c`."""
     real: Tool = load("tools", "depth")
     learned = real.backend("learned")
     assert learned is not None

@@ -17,7 +17,7 @@ R, HALF = 40 * "r", 20 * "rw"
 def compared(
     synthetic_runs: Any, folder: Path, names: Sequence[str], model: dict[str, str], **identity: Any
 ) -> ComparisonReport:
-    """The controller's letters in our form and in another, and those of the MLLM alone."""
+    """Return the controller's letters in our form and in another, and those of the MLLM alone."""
     path = synthetic_runs.from_letters(
         folder / "own", {"controller": {"Jigsaw": names[0]}, "mllm": {"Jigsaw": HALF}}
     ).path

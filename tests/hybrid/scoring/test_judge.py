@@ -242,7 +242,7 @@ def test_the_whole_prompt(kind: Kind, choices: tuple[str, ...], options: str) ->
 
 
 def imported(tmp_path: Path, texts: Sequence[str], benchmark: Any = BENCHMARK) -> RunFolder:
-    """An imported run of recorded replies, which is fast because no solver runs."""
+    """Return an imported run of recorded replies, which is fast because no solver runs."""
     rows = [
         {"idx": f"val_Jigsaw_{n}", "answer": "(A)", "full_prediction": text, "prediction": "(Z)"}
         for n, text in enumerate(texts, 1)

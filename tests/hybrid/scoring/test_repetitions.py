@@ -20,7 +20,7 @@ BLANK = "wr" * 15
 
 
 def with_calls(solver: str, question: Question, reply: Reply) -> Reply:
-    """The first repetition calls a tool on every question, the second on every other one."""
+    """Return a run whose first repetition calls a tool on every question, and the second on every other one."""
     place = int(question.id.rsplit("_", 1)[1])
     if solver == "controller" or (solver == "controller@2" and place % 2):
         data = {"images": ["img:1"], "args": {}, "data": {"best": 0}, "confidence": 0.5}

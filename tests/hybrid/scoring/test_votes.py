@@ -23,7 +23,7 @@ SAID = {1: ("(A)", "(B)", "(A)"), 2: ("(A)", "hm", "(A)"), 3: ("(A)", "(A)", "(A
 async def comparison(
     tmp_path: Path, fakes: Any, monkeypatch: pytest.MonkeyPatch, messages: Mapping[int, Sequence[str]]
 ) -> Comparison:
-    """A run of three puzzles by an MLLM with these samples."""
+    """Return a run of three puzzles by an MLLM with these samples."""
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     config = RunConfig(
         "blink",

@@ -32,12 +32,12 @@ PATIENCE_S = 600.0
 
 
 async def return_number(number: int) -> int:
-    """A number that is available immediately."""
+    """Return a number that is available immediately."""
     return number
 
 
 async def when(gate: asyncio.Event, number: int) -> int:
-    """A number that is computed when the event is set."""
+    """Return a number that is computed when the event is set."""
     await gate.wait()
     return number
 
@@ -79,7 +79,7 @@ async def test_nobody_waits_for_a_run_that_loses_a_result_or_is_cancelled() -> N
 
 
 def tens(number: int) -> int:
-    """The group of a number: its tens."""
+    """Return the group of a number: its tens."""
     return number // 10
 
 

@@ -57,7 +57,7 @@ def test_every_mistake_is_named(wants: PictureInput, change: Change, message: st
 
 
 def mean() -> Any:
-    """A network whose picture may enter at a lower module, in a dictionary, or as patches in a row."""
+    """Return a network whose picture may enter at a lower module, in a dictionary, or as patches in a row."""
     from torch import nn
 
     class Mean(nn.Module):

@@ -87,7 +87,7 @@ def five(tmp_path: Path) -> dict[str, str]:
 
 
 def with_load_count(name: str, loads: Counter[str]) -> Tool:
-    """A tool whose learned backend counts its instances."""
+    """Return a tool whose learned backend counts its instances."""
     tool: Tool = load("tools", name)
 
     def making(card: BackendCard) -> BackendCard:

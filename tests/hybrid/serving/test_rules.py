@@ -33,7 +33,7 @@ class Context:
 
 
 def described(rule: Rule) -> DescribedRule:
-    """The rule as the run sees it: every message is a line, and the worker runs the rule."""
+    """Return the rule as the run sees it: every message is a line, and the worker runs the rule."""
 
     async def step(request: RuleRequest) -> RuleResponse:
         (text,) = LineReader().take(line(request))
@@ -76,7 +76,7 @@ def test_a_tool_without_backend_is_told_to_the_rule_and_ends_one_that_does_not_g
 
 
 def make_rule(make: Callable[[Finding], Any]) -> Rule:
-    """A rule whose answer is made from its tool output."""
+    """Return a rule whose answer is made from its tool output."""
 
     async def rule(prompt: Prompt, ctx: Any) -> Any:
         return make(await ctx.tool("mine", [], {}))

@@ -76,26 +76,26 @@ class Place:
     weights: Path
 
     def words(self, *names: str) -> list[str]:
-        """The options of `hybrid tools up` for some tools."""
+        """Return the options of `hybrid tools up` for some tools."""
         return [
             *("--tools", ",".join(names), "--path", str(self.path), "--device", "cpu"),
             *(word for name in names for word in ("--weights", f"{name}={self.weights}")),
         ]
 
     def loads(self) -> list[int]:
-        """The process of each load, in order."""
+        """Return the process of each load, in order."""
         file = self.weights.parent / "loads"
         return [int(text) for text in file.read_text().split()] if file.exists() else []
 
 
 def hybrid(*words: str) -> subprocess.CompletedProcess[str]:
-    """The program, in a process of its own."""
+    """Return the program, in a process of its own."""
     command = [sys.executable, "-m", "hybrid", *words]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 def facts_now() -> ServerFacts:
-    """What the server says of itself."""
+    """Return what the server says of itself."""
     found = connect()
     assert found is not None
     found[0].close()
@@ -103,7 +103,7 @@ def facts_now() -> ServerFacts:
 
 
 def counts() -> dict[str, tuple[int, int, int]]:
-    """By tool, loads, hits and calls."""
+    """Return loads, hits and calls by tool."""
     return {name: (tool.loads, tool.hits, tool.requests) for name, tool in facts_now().tools.items()}
 
 
@@ -129,7 +129,7 @@ def end_server() -> None:
 
 @contextmanager
 def tools_of(place: Place) -> Iterator[None]:
-    """The tools and the cache folder of a place, in this process."""
+    """Return the tools and the cache folder of a server's location, for this process."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HYBRID_HOME", str(place.home))
         tools.__path__.append(str(place.path))
@@ -201,7 +201,7 @@ def make() -> Iterator[Make]:
 
 
 async def ask(service: CachedTools, fakes: Any, rows: Sequence[dict[str, Any]], name: str = "net_one") -> list[Finding]:
-    """The outputs, all asked at once."""
+    """Return the outputs, all asked at once."""
     tool, refs = load("tools", name), fakes.refs(service.store, 1)
     return list(await asyncio.gather(*(service.call(tool, tool.parse(args), refs, 7) for args in rows)))
 

@@ -23,7 +23,7 @@ HIDDEN = "a fact of the protocol that no prompt says"
 
 
 def reachable(start: Any) -> Iterator[Any]:
-    """Everything that attributes, containers, closures, defaults and bound methods lead to; not classes and modules."""
+    """Yield all objects reachable by attributes, containers, closures, defaults, bound methods; no classes, modules."""
     seen, waiting = {id(start): start}, [start]
     while waiting:
         value = waiting.pop()

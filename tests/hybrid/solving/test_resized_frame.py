@@ -20,7 +20,7 @@ FRAMES = (*RESIZED, "thousandths", "fractions")
 
 
 def registry(size: tuple[int, int]) -> ImageRegistry:
-    """A picture, a crop of it, and a crop of the crop, each with its own size."""
+    """Return a picture, a crop of it, and a crop of the crop, each with its own size."""
     image_registry = ImageRegistry([ImageRef("img:1", StoredImage("a" * 64, *size, "image/png"))])
     for name, share in (("img:1", 3), ("img:1.1", 7)):
         part = size[0] // share, size[1] // 2

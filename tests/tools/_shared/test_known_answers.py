@@ -30,12 +30,12 @@ from tools.scanpath import TargetSearch
 
 @cache
 def cases_of(name: str) -> tuple[CheckCase, ...]:
-    """The questions of a tool, drawn once for several tests."""
+    """Return the questions of a tool, drawn once for several tests."""
     return tuple(check.pose() for check in load("tools", name).checks)
 
 
 def tool_with_checks(name: str) -> Tool:
-    """The tool with those questions."""
+    """Return the tool with those questions."""
 
     def fixed_case(place: int) -> Callable[[], CheckCase]:
         return lambda: cases_of(name)[place]
@@ -48,7 +48,7 @@ def tool_with_checks(name: str) -> Tool:
 
 @cache
 def depth_scenes() -> tuple[Item, ...]:
-    """The scenes for depth, drawn once for several tests."""
+    """Return the scenes for depth, drawn once for several tests."""
     return tuple(map(depth_item, DEPTH_ANSWERS))
 
 

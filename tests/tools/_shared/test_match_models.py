@@ -231,7 +231,7 @@ def test_points_beyond_a_picture_or_at_its_seam_are_dropped(family: str, checkpo
 
 
 def pointing() -> Any:
-    """A replacement for LoFTR that reports the middles of its two inputs as one point."""
+    """Return a replacement for LoFTR that reports the middles of its two inputs as one point."""
     import torch
 
     class Pointing(torch.nn.Module):

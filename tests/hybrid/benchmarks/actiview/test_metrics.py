@@ -134,7 +134,7 @@ def test_chance_of_the_official_file(shared_data: Path, tmp_path: Path) -> None:
 
 
 def released_verdict(reply: str, options: list[str], gold: int) -> bool:
-    """Whether `cal_acc` of the released `toolkit/evaluator.py` counts a reply as right, step by step as it does."""
+    """Return whether `cal_acc` of the released `toolkit/evaluator.py` counts a reply as right, step by step."""
     text = reply
     if "Answer:" in text:
         text = text.split("Answer:")[1].strip()

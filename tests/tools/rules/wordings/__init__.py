@@ -1,7 +1,7 @@
 """Invented questions in the wording of seven benchmarks, with the correct recognition.
 
-`recognised.psv` and `abstained.psv` were written with the rules. `held_out.psv` was written before any rule; the
-shares that were right, unrecognised and wrong on it in the first run are in `docs/specialists.md`.
+`recognised.psv` and `abstained.psv` were written with the rules. `held_out.psv` was written before any rule;
+`docs/specialists.md` gives the shares of right, unrecognised and wrong questions in the first run on it.
 
     form|question|choices|asked|things      # form: kind of reply (c, y, i, t), then the number of images if not one
 """
@@ -39,7 +39,7 @@ class Wording:
     expected: str
 
     def prompt(self, letters: str = "({letter}) {choice}") -> Prompt:
-        """The question as it is asked."""
+        """Return the question as it is asked."""
         lines = [letters.format(letter=a, choice=b) for a, b in zip("ABCDEFG", self.choices, strict=False)]
         count = int(self.form[1:] or 1)
         stored = StoredImage("0" * 64, 640, 480, "image/png")
@@ -48,14 +48,14 @@ class Wording:
 
 
 def prompt(text: str, *choices: str, kind: Kind | None = None, size: tuple[int, int] = (640, 480)) -> Prompt:
-    """A question about one image, without letters; yes or no if it has no choices."""
+    """Return a question about one image, without letters; yes or no if it has no choices."""
     image = ImageRef("img:1", StoredImage("0" * 64, *size, "image/png"))
     kind = kind or (Kind.CHOICE if choices else Kind.YES_NO)
     return Prompt((image, text), kind, choices, route="by_text")
 
 
 def wordings(name: str) -> Iterator[Wording]:
-    """The questions of one file."""
+    """Yield the questions of one file."""
     with (Path(__file__).parent / f"{name}.psv").open(newline="") as lines:
         for row in csv.DictReader(lines, delimiter="|", quoting=csv.QUOTE_NONE):
             choices = tuple(filter(None, row["choices"].split(" / ")))

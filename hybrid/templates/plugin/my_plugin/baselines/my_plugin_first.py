@@ -14,7 +14,7 @@ class MyPluginFirst(Solver):
     role = "chance"
 
     async def ask(self, prompt: Prompt, ctx: SolverContext) -> Reply:
-        """The letter of the first option; an abstention where none are shown."""
+        """Answer with the letter of the first option; abstain if there are no options."""
         if not prompt.choices:
             return Reply("", Outcome.ABSTAINED)
         ctx.rule("first", "the first option, whatever it is")

@@ -15,7 +15,7 @@ NAME = "my_plugin_answered"
 
 
 def rows(comparison: Comparison) -> Iterator[Result]:
-    """One row a solver."""
+    """Yield one row per solver."""
     for solver in comparison.solvers:
         answered = sum(score.outcome is Outcome.ANSWERED for score in solver.scores)
         if solver.scores:
