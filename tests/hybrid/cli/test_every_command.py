@@ -69,7 +69,7 @@ def finished_inputs(tmp_path_factory: pytest.TempPathFactory, fakes: Any) -> tup
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HYBRID_HOME", str(folder / "home"))
         asyncio.run(ask_run(prepare(config), lambda *_: None))
-    return command_tree.PromptFacts(folder / "run", data, model, images / "photo.png", folder / "free"), folder / "home"
+    return command_tree.Given(folder / "run", data, model, images / "photo.png", folder / "free"), folder / "home"
 
 
 @pytest.fixture

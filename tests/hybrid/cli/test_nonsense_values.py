@@ -54,9 +54,7 @@ def command_inputs(tmp_path: Path, blink: Words, synthetic_runs: Any, fakes: Any
     images = tmp_path / "images"
     images.mkdir()
     (images / "photo.png").write_bytes(fakes.encoded(fakes.pixels(1)))
-    return command_tree.PromptFacts(
-        run.real, tmp_path / "blink", tmp_path / "model", images / "photo.png", tmp_path / "free"
-    )
+    return command_tree.Given(run.real, tmp_path / "blink", tmp_path / "model", images / "photo.png", tmp_path / "free")
 
 
 @pytest.mark.parametrize("words", list(dict.fromkeys(words for words, _ in options())), ids=" ".join)
