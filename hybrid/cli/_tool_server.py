@@ -116,7 +116,7 @@ def _to_load(selected: list[str] | None, options: ServiceOptions) -> list[Tool]:
     """Return the tools to load: the selected ones, else all whose weights are on disk.
 
     Raises:
-        UsageError: a selected tool loads no network, or there is nothing to load.
+        UsageError: a selected tool loads no network, `--weights` cannot be loaded, or there is nothing to load.
         WeightsError: the weights of a selected tool are not on disk.
     """
     from hybrid.plugins.registry import load, names
@@ -127,8 +127,10 @@ def _to_load(selected: list[str] | None, options: ServiceOptions) -> list[Tool]:
         try:
             tool: Tool = load("tools", name)
             has_network = weights_facts(tool, options) is not None
-        except (UsageError, WeightsError):
-            if selected or name in options.weights:
+        except (UsageError, WeightsError) as error:
+            if name in options.weights:
+                raise UsageError(f"--weights {name}={options.weights[name]}: {error}") from error
+            if selected:
                 raise
             continue
         if has_network:

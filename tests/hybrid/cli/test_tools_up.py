@@ -114,8 +114,10 @@ def test_a_folder_that_cannot_hold_the_socket_is_named(
 ) -> None:
     words = ("tools", "up", "--tools", "depth", *folder)
     monkeypatch.setenv("HYBRID_HOME", str(tmp_path / ("long" * 30)))
-    monkeypatch.setattr("hybrid.serving.tool_server.address.DESCRIPTORS", tmp_path / "none")
-    assert "set HYBRID_HOME to a folder with a shorter path" in command(*words, code=2).err
+    # Where no descriptor leads to a folder, as on macOS.
+    with monkeypatch.context() as elsewhere:
+        elsewhere.setattr("hybrid.serving.tool_server.address.DESCRIPTORS", tmp_path / "none")
+        assert "set HYBRID_HOME to a folder with a shorter path" in command(*words, code=2).err
     # Other commands go on without a server.
     assert "no tool server is up" in command("tools", "status", code=3).out
     assert "no tool server is up" in command("tools", "down", code=0).out
