@@ -482,14 +482,16 @@ def test_a_server_ends_by_itself_without_clients(place: Place) -> None:
     assert not socket_path().exists()
 
 
-def test_one_lock_holds_one_socket(place: Place) -> None:
+def test_one_lock_holds_one_socket(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     with listening() as listener:
         assert Path(listener.getsockname()).name == socket_path().name
         with pytest.raises(Exception, match="a tool server is up already"), listening():
             pass
         assert socket_path().exists()
     assert not socket_path().exists()
+    # The path of a test's folder may be too long for a socket.
+    monkeypatch.chdir(socket_path().parent)
     with socket.socket(socket.AF_UNIX) as left:
-        left.bind(str(socket_path()))
+        left.bind(socket_path().name)
     with listening():
         pass
