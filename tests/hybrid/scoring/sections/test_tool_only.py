@@ -35,11 +35,11 @@ def test_without_a_model_alone_nothing_is_told(tmp_path: Path, synthetic_runs: A
     assert compute_section(tmp_path / "run", synthetic_runs, {"controller": "rw"}) == ({}, "")
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_what_only_tools_solve_is_counted_question_by_question(seed: int, tmp_path: Path, synthetic_runs: Any) -> None:
-    rng = random.Random(seed)
-    tools, *without = ("".join(rng.choices("rw", k=30)) for _ in range(4))
-    messages = {"controller": tools, **dict(zip(("mllm", "mllm@2", "mllm@3"), without, strict=True))}
+@pytest.mark.parametrize("runs", [2, 3])
+def test_what_only_tools_solve_is_counted_question_by_question(runs: int, tmp_path: Path, synthetic_runs: Any) -> None:
+    rng = random.Random(runs)
+    tools, *without = ("".join(rng.choices("rw", k=30)) for _ in range(1 + runs))
+    messages = {"controller": tools, **dict(zip(("mllm", "mllm@2", "mllm@3"), without, strict=False))}
     rows, lead = compute_section(tmp_path / "run", synthetic_runs, messages)
     questions = list(zip(tools, *without, strict=True))
     solved = [n for n, (tool, *alone) in enumerate(questions, 1) if tool == "r" and "r" not in alone]
@@ -49,8 +49,8 @@ def test_what_only_tools_solve_is_counted_question_by_question(seed: int, tmp_pa
     assert (rows["tool-only solved"].value, rows["tool-only lost"].value) == (len(solved), len(lost))
     # One more run without tools: each in turn, against the others.
     alone = list(zip(*without, strict=True))
-    new = [sum(a[k] == "r" and "r" not in a[:k] + a[k + 1 :] for a in alone) for k in range(3)]
-    missed = [sum(a[k] == "w" and "r" in a[:k] + a[k + 1 :] for a in alone) for k in range(3)]
+    new = [sum(a[k] == "r" and "r" not in a[:k] + a[k + 1 :] for a in alone) for k in range(runs)]
+    missed = [sum(a[k] == "w" and "r" in a[:k] + a[k + 1 :] for a in alone) for k in range(runs)]
     assert (rows["by luck"].value, rows["lost by luck"].value) == (
         pytest.approx(fmean(new)),
         pytest.approx(fmean(missed)),
