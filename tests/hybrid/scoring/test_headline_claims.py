@@ -356,6 +356,7 @@ def test_the_differences_within_tasks_are_those_that_were_tested() -> None:
         # A difference by answering at all, by one rule only, or of questions that nobody shares.
         ("a" * 30 + "r" * 10, "r" * 40, False),
         ("w" * 20 + "r" * 20, "a" * 20 + "r" * 20, False),
+        ("w" * 10 + "r" * 10 + "w" * 10 + "r" * 10, "r" * 20 + "a" * 20, False),
         ("a" * 20 + "w" * 20, "w" * 20 + "a" * 20, False),
     ],
 )
