@@ -1,5 +1,6 @@
 """The claim of a headline pair: by its state, by the parts of a difference, and for pairs that were not tested."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -287,6 +288,17 @@ def test_a_pair_in_both_orders_has_both_counts_and_opposite_differences() -> Non
     assert (there.split, there.other_rule, there.over_all) == (None, None, None)
 
 
+def test_the_rows_of_a_pair_are_those_of_the_headline_over_all_questions() -> None:
+    rows, comparison, there = pair_of({"Jigsaw": "w" * 40}, {"Jigsaw": "r" * 40})
+    a, b, given = comparison.named("a"), comparison.named("b"), rows.of("differences")
+    # A task may have a row of the same metric; and without a common headline no metric has counts.
+    of_task = (replace(each, group="Jigsaw", value=0.5) for each in given if each.metric == there.rows[0].metric)
+    rows._by_section = {"differences": (*given, *of_task)}
+    assert rows.pair(a, b).rows == there.rows != ()
+    rows._by_section = {"differences": tuple(each for each in given if each.quantity != "helped" or each.group)}
+    assert rows.pair(a, b).rows == ()
+
+
 @pytest.mark.parametrize(
     ("a", "b", "claim", "unanswered"),
     [
@@ -305,6 +317,11 @@ def test_a_claim_knows_who_left_what_unanswered(a: str, b: str, claim: str, unan
     assert there.none == (a.count("a"), b.count("a"))
     assert (there.split and there.split.unanswered) == unanswered
     assert (back.split and back.split.unanswered) == (unanswered and unanswered[::-1])
+
+
+def test_a_pair_that_was_not_tested_has_no_parts() -> None:
+    there = pair_of({"Jigsaw": "w" * 30 + "a" * 9 + "f"}, {"Jigsaw": "r" * 40})[2]
+    assert (there.state, there.split, there.failed, there.asked, there.n) == ("failed", None, 1, 40, 39)
 
 
 def test_a_mean_over_repetitions_or_with_credit_is_no_count_of_right_answers() -> None:
@@ -339,6 +356,7 @@ def test_the_differences_within_tasks_are_those_that_were_tested() -> None:
         # A difference by answering at all, by one rule only, or of questions that nobody shares.
         ("a" * 30 + "r" * 10, "r" * 40, False),
         ("w" * 20 + "r" * 20, "a" * 20 + "r" * 20, False),
+        ("w" * 10 + "r" * 10 + "w" * 10 + "r" * 10, "r" * 20 + "a" * 20, False),
         ("a" * 20 + "w" * 20, "w" * 20 + "a" * 20, False),
     ],
 )

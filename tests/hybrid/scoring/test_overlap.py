@@ -9,6 +9,7 @@ import pytest
 from hybrid.scoring.compare import Comparison, ComparisonOptions, compare
 from hybrid.scoring.conclusion_rows import ConclusionRows
 from hybrid.scoring.overlap import Overlap
+from hybrid.stats import contrast
 from tests.hybrid.scoring.solvers import solver
 
 VALUES = {"r": 1.0, "w": 0.0, "a": 0.5}
@@ -44,6 +45,14 @@ def test_the_questions_of_an_overlap_are_those_that_all_have_and_none_failed(see
         assert (shared.missing[place], shared.lost[place]) == (missing, lost)
         assert shared.present[place] == shared.kept[place] == (not missing and not lost)
         if not shared.present[place]:
+            assert not shared.answered_by_all[place]
+            assert not any(flags[place] for flags in shared.unanswered)
+            values = zip(letters, shared.correct(), shared.right, strict=True)
+            assert all(
+                np.isnan(correct[place]) and right[place] == 0
+                for given, correct, right in values
+                if set(given) == {"."}
+            )
             continue
         counting = [[letter for letter in given if letter in VALUES] for given in letters]
         assert [right[place] for right in shared.right] == [fmean(map(VALUES.__getitem__, c)) for c in counting]
@@ -69,6 +78,14 @@ def test_failures_elsewhere_withhold_the_test_of_a_part() -> None:
     shared = shared_of(compared("r" * 20 + "f", "w" * 21, allow_failed=False), "a", "b")
     part = shared.at(np.arange(20))
     assert (shared.untested(), part.untested(), part.at(np.arange(10)).untested()) == ("failed",) * 3
+    # One of 200 is less than 1 %, but not of its task.
+    rare = shared_of(compared("r" * 199 + "f", "w" * 200, allow_failed=False), "a", "b")
+    assert (rare.untested(), rare.at(np.arange(190, 200)).untested(), rare.at(np.arange(10)).untested()) == (
+        None,
+        "failed",
+        None,
+    )
+    assert shared_of(compared("r" * 20 + "f", "w" * 21, allow_failed=True), "a", "b").untested() is None
 
 
 @pytest.mark.parametrize(("words", "ahead"), [(("w" * 20, "r" * 20), 1), (("r" * 20, "w" * 20), -1)])
@@ -78,6 +95,13 @@ def test_the_second_solver_is_ahead_or_behind(words: tuple[str, str], ahead: int
 
 def test_equal_solvers_are_neither_and_failures_are_not_tested() -> None:
     assert shared_of(compared("rw" * 20, "wr" * 20), "a", "b").shown("guess") == 0
+    # Intervals that touch 0.
+    for words in (("w" * 10, "r" * 4 + "w" * 6), ("r" * 4 + "w" * 6, "w" * 10)):
+        touching = shared_of(compared(*words), "a", "b")
+        interval = contrast(*(touching.headline("guess") or ())).interval
+        assert interval is not None
+        assert 0 in (interval.low, interval.high)
+        assert touching.shown("guess") == 0
     assert shared_of(compared("r" * 19 + "f", "w" * 20, allow_failed=False), "a", "b").shown("guess") is None
 
 

@@ -35,22 +35,23 @@ def test_without_a_model_alone_nothing_is_told(tmp_path: Path, synthetic_runs: A
     assert compute_section(tmp_path / "run", synthetic_runs, {"controller": "rw"}) == ({}, "")
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_what_only_tools_solve_is_counted_question_by_question(seed: int, tmp_path: Path, synthetic_runs: Any) -> None:
-    rng = random.Random(seed)
-    tools, *without = ("".join(rng.choices("rw", k=30)) for _ in range(4))
-    messages = {"controller": tools, **dict(zip(("mllm", "mllm@2", "mllm@3"), without, strict=True))}
+@pytest.mark.parametrize("runs", [2, 3])
+def test_what_only_tools_solve_is_counted_question_by_question(runs: int, tmp_path: Path, synthetic_runs: Any) -> None:
+    rng = random.Random(runs)
+    tools, *without = ("".join(rng.choices("rw", k=30)) for _ in range(1 + runs))
+    messages = {"controller": tools, **dict(zip(("mllm", "mllm@2", "mllm@3"), without, strict=False))}
     rows, lead = compute_section(tmp_path / "run", synthetic_runs, messages)
     questions = list(zip(tools, *without, strict=True))
     solved = [n for n, (tool, *alone) in enumerate(questions, 1) if tool == "r" and "r" not in alone]
     lost = [n for n, (tool, *alone) in enumerate(questions, 1) if tool == "w" and "r" in alone]
     assert rows["tool-only solved"].ids == tuple(f"val_Jigsaw_{n}" for n in solved)
+    assert {(row.a, row.b) for row in rows.values()} == {("mllm", "controller")}
     assert rows["tool-only lost"].ids == tuple(f"val_Jigsaw_{n}" for n in lost)
     assert (rows["tool-only solved"].value, rows["tool-only lost"].value) == (len(solved), len(lost))
     # One more run without tools: each in turn, against the others.
     alone = list(zip(*without, strict=True))
-    new = [sum(a[k] == "r" and "r" not in a[:k] + a[k + 1 :] for a in alone) for k in range(3)]
-    missed = [sum(a[k] == "w" and "r" in a[:k] + a[k + 1 :] for a in alone) for k in range(3)]
+    new = [sum(a[k] == "r" and "r" not in a[:k] + a[k + 1 :] for a in alone) for k in range(runs)]
+    missed = [sum(a[k] == "w" and "r" in a[:k] + a[k + 1 :] for a in alone) for k in range(runs)]
     assert (rows["by luck"].value, rows["lost by luck"].value) == (
         pytest.approx(fmean(new)),
         pytest.approx(fmean(missed)),
@@ -58,9 +59,7 @@ def test_what_only_tools_solve_is_counted_question_by_question(seed: int, tmp_pa
     right, too = tools.count("r"), tools.count("r") - len(solved)
     share = rows["solved without tools too"]
     assert (share.value, share.n) == (pytest.approx(too / right), right)
-    assert share.low is not None
-    assert share.high is not None
-    assert 0 <= share.low < too / right < share.high <= 1
+    assert (share.low, share.high) == ends_of(wilson(too, right))
     assert f"{100 * too / right:.0f} % of the {right} questions solved with tools are solved without too" in lead
     assert f"{len(solved)} only with tools, by luck {fmean(new):.1f}." in lead
 
@@ -95,3 +94,30 @@ def test_the_share_of_a_mean_over_repetitions_has_no_interval_of_counts(tmp_path
 def test_a_model_that_answers_nothing_is_no_setting_without_tools(tmp_path: Path, synthetic_runs: Any) -> None:
     rows, _ = compute_section(tmp_path / "run", synthetic_runs, {"controller": "rw", "mllm": "uu"})
     assert rows == {}
+
+
+@pytest.mark.parametrize(
+    "messages",
+    [
+        # Half right with tools and nowhere right without; always right with tools, and a guess without.
+        {"controller": "rr" * 10, "controller@2": "rw" * 10, "mllm": "rw" * 10},
+        {"controller": "rr" * 10, "mllm": "ru" * 10},
+    ],
+)
+def test_halves_are_no_counts_for_wilson(messages: dict[str, str], tmp_path: Path, synthetic_runs: Any) -> None:
+    letters = {name: {"Jigsaw": value} for name, value in messages.items()}
+    synthetic_runs.from_letters(tmp_path / "run", letters)
+    solvers = [scored.under("guess") for scored in compare_paths([tmp_path / "run"]).solvers]
+    share = by_quantity(SECTION.rows(compare(solvers)))["solved without tools too"]
+    assert share.value is not None
+    assert share.n is not None
+    assert (share.low, share.high) != ends_of(wilson(round(share.value * share.n), share.n))
+
+
+def test_another_model_is_no_setting_without_tools(tmp_path: Path, synthetic_runs: Any) -> None:
+    synthetic_runs.from_letters(tmp_path / "run", {"controller": {"Jigsaw": "r" * 10}, "mllm": {"Jigsaw": "w" * 10}})
+    other: RunFolder = synthetic_runs.from_letters(tmp_path / "other", {"mllm": {"Jigsaw": "r" * 10}})
+    identity = {**other.manifest["identity"], "model": {"model": "made:other"}}
+    other.write_manifest({**other.manifest, "identity": identity})
+    rows = by_quantity(SECTION.rows(compare(compare_paths([tmp_path / "run", tmp_path / "other"]).solvers)))
+    assert rows["tool-only solved"].value == 10
