@@ -65,11 +65,36 @@ def test_a_specialist_is_compared_where_it_answers(order: tuple[str, str], synth
     assert (silent["right b"].value, "difference" in silent, "value a" in silent) == (4.0, False, False)
 
 
-@pytest.mark.parametrize("specialist", ["rw" * 10, "a" * 20])
+@pytest.mark.parametrize(
+    ("specialist", "mllm"),
+    [
+        ("rw" * 10, "wr" * 10),
+        ("a" * 20, "wr" * 10),
+        # What one of them failed is neither.
+        ("rw" * 9 + "rf", "wr" * 10),
+        ("a" * 19 + "r", "wr" * 9 + "wf"),
+    ],
+)
 def test_a_specialist_that_answers_all_or_nothing_has_one_part(
-    specialist: str, synthetic_runs: Any, tmp_path: Path
+    specialist: str, mllm: str, synthetic_runs: Any, tmp_path: Path
 ) -> None:
-    letters = {"specialist": {"Jigsaw": specialist}, "mllm": {"Jigsaw": "wr" * 10}}
+    letters = {"specialist": {"Jigsaw": specialist}, "mllm": {"Jigsaw": mllm}}
     synthetic_runs.from_letters(tmp_path / "run", letters)
     section = rows(compare(compare_paths([tmp_path / "run"]).solvers))
     assert not {SPOKEN, SILENT} & {row.group for row in section}
+
+
+def test_parts_are_not_tested_where_questions_failed() -> None:
+    section = rows(
+        compare([solver("a", {"Jigsaw": "r" * 20 + "a" * 19 + "f"}), solver("b", {"Jigsaw": "w" * 39 + "r"})])
+    )
+    differences = [row for row in section if row.quantity.startswith("difference")]
+    assert len(differences) == 3
+    assert all(row.low is None and row.p is None for row in differences)
+    assert by_quantity(section, BOTH)["right b"].value == 0, "the failed question counts for nobody"
+
+
+def test_right_by_one_of_two_repetitions_is_no_right_answer() -> None:
+    letters = {"a": "a" * 10 + "w" * 30, "b": "w" * 20 + "r" * 20, "b@2": "r" * 30 + "w" * 10}
+    section = rows(compare([solver(name, {"Jigsaw": word}) for name, word in letters.items()]))
+    assert by_quantity(section, BOTH, a="a", b="b")["right b"].value == 10
