@@ -98,7 +98,7 @@ def remaining(reply: LetterReply) -> str | None:  # noqa: C901, PLR0912 - one pa
         reply = reply.by_letter
     picks, against, asked_of, claimed = set[str](), set[str](), set[str](), set[str | None]()
     has_offer = False
-    for clause in _clauses(reply.text.replace("_", " ")):
+    for before, clause in pairwise(["", *_clauses(reply.text.replace("_", " "))]):
         letters = reply.find_labels(clause)
         is_question = clause.endswith("?")
         if letters and _BESIDE.search(clause):
@@ -117,9 +117,9 @@ def remaining(reply: LetterReply) -> str | None:  # noqa: C901, PLR0912 - one pa
         elif letters:
             # A clause that names a choice without a claim leaves the reply open: None is one more of `claimed`.
             claimed.add(claim(reply, _BUT.sub("", clause)))
-        # `A? No. B? Yes.`
+        # `A? No. B? Yes.` A yes to an option that was turned down contradicts that: `Not A. B. A? Yes.`
         elif asked_of and re.fullmatch(_FOR, bare(clause)):
-            picks |= asked_of - against
+            picks |= reply.find_labels(before) if before.endswith("?") else asked_of - against
         elif picks or _DOUBTS.search(clause):
             return None
     positive = picks | claimed
