@@ -119,6 +119,13 @@ class Server:
         async with self._came:
             await self._came.wait_for(seen)
 
+    async def until_seen_by(self, run: asyncio.Task[Any], seen: Callable[[], bool]) -> None:
+        """Wait until the requests are as wanted; fail if the run ends before that."""
+        waiting = asyncio.create_task(self.until(seen))
+        await asyncio.wait({waiting, run}, return_when=asyncio.FIRST_COMPLETED)
+        waiting.cancel()
+        assert not run.done(), run.result()
+
     async def start(self) -> None:
         self._server = await asyncio.start_server(self._connection, "127.0.0.1", 0, limit=1 << 22)
 
@@ -323,13 +330,13 @@ async def test_a_worker_killed_half_way_costs_what_it_had_in_flight(
     watched = Watched()
     task = asyncio.create_task(watched.run_until_complete(run))
     # A worker requests the answer after the run has saved the description.
-    await server.until(lambda: len(server.cats()) == 12)
+    await server.until_seen_by(task, lambda: len(server.cats()) == 12)
     crew: list[WorkerSlot] = watched.engine.crew.hands
     assert len(crew) == 2
     largest = max(crew, key=lambda hand: hand.in_flight)
     in_flight = largest.in_flight
     os.kill(largest.ready.pid, signal.SIGKILL)
-    await server.until(lambda: len(server.cats()) == 12 + in_flight)
+    await server.until_seen_by(task, lambda: len(server.cats()) == 12 + in_flight)
     server.released.set()
     end = await task
     assert (end.failures, end.stopped, end.answered) == ((), None, 12)
