@@ -43,7 +43,7 @@ PIECE: Final = 1 << 24
 
 
 @dataclass
-class SolverProgress:
+class SolverCounts:
     """The lines of one solver so far, counted."""
 
     path: Path
@@ -117,7 +117,7 @@ class RunProgress:
 
     def __init__(self, folder: RunFolder) -> None:
         self.folder = folder
-        self._solvers: dict[str, SolverProgress] = {}
+        self._solvers: dict[str, SolverCounts] = {}
         self._newest: deque[dict[str, Json]] = deque(maxlen=NEWEST)
         self._questions: tuple[tuple[int, int], RecordedQuestions] | None = None
         self._scorer: tuple[Benchmark, ScoreOptions] | None = None
@@ -143,7 +143,7 @@ class RunProgress:
             self._newest.clear()
         names = [*manifest["solvers"], *(name for name in self.folder.solvers() if name not in manifest["solvers"])]
         for name in names:
-            solver = self._solvers.setdefault(name, SolverProgress(self.folder.path / name / ATTEMPTS))
+            solver = self._solvers.setdefault(name, SolverCounts(self.folder.path / name / ATTEMPTS))
             for line in solver.new_lines():
                 with suppress(ValueError):
                     record = without_steps(line) if STEPS in line else codec(Unfinished).validate_json(line)

@@ -29,7 +29,7 @@ from hybrid.scoring.groups import (
 from hybrid.scoring.overlap import Overlap
 from hybrid.scoring.pairing import check_same
 from hybrid.scoring.score import Scored
-from hybrid.scoring.table import Answers
+from hybrid.scoring.table import ScoredAnswers
 from hybrid.scoring.tools_offered import tools_words
 
 # Prefix of the label of a run with a control (`run.py`).
@@ -71,7 +71,7 @@ class Comparison:
     # Results of the sections computed so far, by name (`SectionResult`; its module imports this one).
     computed: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
     _overlaps: dict[tuple[tuple[str, ...], ...], Overlap] = field(default_factory=dict, repr=False)
-    _answers: dict[str, Answers] = field(default_factory=dict, repr=False)
+    _answers: dict[str, ScoredAnswers] = field(default_factory=dict, repr=False)
 
     @cached_property
     def benchmark(self) -> Benchmark:
@@ -146,9 +146,9 @@ class Comparison:
         candidates = (solver for solver in self.solvers if repetition(solver) == 1 or repeated_as(solver) not in first)
         return tuple(solver for solver in candidates if not solver.read_by_judge)
 
-    def answers(self, scored: Scored) -> Answers:
+    def answers(self, scored: Scored) -> ScoredAnswers:
         """Return the answers of a solver as columns, computed once."""
-        return self._answers.setdefault(scored.solver, Answers(scored))
+        return self._answers.setdefault(scored.solver, ScoredAnswers(scored))
 
     def repetitions(self, scored: Scored) -> tuple[Scored, ...]:
         """Return all repetitions of a solver in order if it is the first; a later or only repetition is alone."""

@@ -24,7 +24,7 @@ from hybrid.benchmarks.base import Benchmark, UnansweredRule
 from hybrid.core.types import Cell, Metric, Outcome, Score
 from hybrid.plugins.registry import load
 from hybrid.scoring.score import AnyQuestions, Scored, group_of, grouped, summary
-from hybrid.scoring.table import Answers, Flags, Floats, Objects, Places, answered, objects
+from hybrid.scoring.table import Flags, Floats, Objects, Places, ScoredAnswers, answered, objects
 from hybrid.stats import combine, contrast
 
 # Above this share of failed questions nothing is tested, unless `--allow-failed` is given.
@@ -46,7 +46,7 @@ class Overlap:
 
     solvers: tuple[Scored, ...]
     # For each solver all repetitions, including itself.
-    again: tuple[tuple[Answers, ...], ...]
+    again: tuple[tuple[ScoredAnswers, ...], ...]
     # Whether solvers are tested even if too many questions failed.
     allow_failed: bool
     # The id of each question, and a score with its task, unit and answer, from the first solver that has it.
@@ -60,7 +60,9 @@ class Overlap:
     _known: dict[UnansweredRule, dict[str, tuple[Metric, ...]]] = field(default_factory=dict, init=False, repr=False)
 
     @classmethod
-    def of(cls, solvers: Sequence[Scored], repetitions: Sequence[Sequence[Answers]], *, allow_failed: bool) -> Overlap:
+    def of(
+        cls, solvers: Sequence[Scored], repetitions: Sequence[Sequence[ScoredAnswers]], *, allow_failed: bool
+    ) -> Overlap:
         """Return the overlap of these solvers, in the first one's order; `repetitions` has all repetitions of each."""
         ids = list(dict.fromkeys(name for repeats in repetitions for answers in repeats for name in answers.place))
         places = tuple(
@@ -112,7 +114,7 @@ class Overlap:
         return flags
 
     @cached_property
-    def _counting(self) -> list[list[tuple[Answers, Places, Flags]]]:
+    def _counting(self) -> list[list[tuple[ScoredAnswers, Places, Flags]]]:
         """For each repetition, the questions that count for its solver; the first counts if no repetition has any."""
         counting = []
         for repeats, places in zip(self.again, self.where, strict=True):
@@ -121,7 +123,7 @@ class Overlap:
             counting.append(list(zip(repeats, places, flags, strict=True)))
         return counting
 
-    def _mean(self, column: Callable[[Answers], Floats]) -> list[Floats]:
+    def _mean(self, column: Callable[[ScoredAnswers], Floats]) -> list[Floats]:
         """Return for each solver the mean of a column over the counting repetitions; nan if any of these is nan."""
         means = []
         for repeats in self._counting:

@@ -18,7 +18,7 @@ Places = NDArray[np.intp]
 Objects = NDArray[np.object_]
 
 
-class Answers:
+class ScoredAnswers:
     """The columns of one solver, in the order of its scores; each repetition has its own.
 
     The last entry stands for no question, so that index -1 denotes a question that the solver lacks.

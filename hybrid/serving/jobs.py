@@ -87,7 +87,7 @@ class WorkerEnd:
         return f"{tool} {self.how}" if self.jobs is not None else f"{tool} cost its worker process: {self.how}"
 
 
-class ToolProcess(Protocol):
+class WorkerLink(Protocol):
     """A worker process (`WorkerProcess`), or the connection to a tool server."""
 
     def send(self, message: ToWorker) -> None:
@@ -107,7 +107,7 @@ class ToolProcess(Protocol):
 class Worker:
     """A worker process and its state."""
 
-    process: ToolProcess
+    process: WorkerLink
     up: bool = False
     silent_s: float = 0.0
     jobs: dict[int, Job] = field(default_factory=dict)

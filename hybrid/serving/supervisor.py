@@ -35,7 +35,7 @@ from hybrid.display.loading import loads
 from hybrid.plugins.registry import looked_in
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.executor import MessageExecutor, error_of
-from hybrid.serving.jobs import Job, PendingRequest, ToolProcess, Worker, WorkerEnd, judge
+from hybrid.serving.jobs import Job, PendingRequest, Worker, WorkerEnd, WorkerLink, judge
 from hybrid.serving.protocol import (
     CallFailure,
     DescribeRequest,
@@ -91,7 +91,7 @@ class ProcessExecutor(MessageExecutor):
             raise Outage("the tool service is closed")
         return await self._in_loop().ask(request, watch)
 
-    def start(self, setup: Setup, on_message: Callable[[Message], None], on_end: Callable[[str], None]) -> ToolProcess:
+    def start(self, setup: Setup, on_message: Callable[[Message], None], on_end: Callable[[str], None]) -> WorkerLink:
         """Start a process. Raises `OSError` if that is not possible."""
         return WorkerProcess(setup, on_message, on_end)
 

@@ -28,7 +28,7 @@ __all__ = ["MyEnvironmentEnv", "MyEnvironmentHarness", "MyEnvironmentTaskset"]
 RESULT = "hybrid"
 
 
-class Rollouts:
+class RolloutProcess:
     """The process `hybrid rollouts`, which loads data and tools once and answers several questions at a time."""
 
     def __init__(self, hybrid: str, run: str) -> None:
@@ -81,9 +81,9 @@ class Rollouts:
 
 
 @cache
-def rollouts(hybrid: str, run: str) -> Rollouts:
+def rollouts(hybrid: str, run: str) -> RolloutProcess:
     """Return the process for the options in the file `run`, one in each process of verifiers."""
-    return Rollouts(hybrid, run)
+    return RolloutProcess(hybrid, run)
 
 
 class QuestionData(vf.TaskData):
