@@ -13,7 +13,7 @@ from hybrid.solving.solver import Solver, SolverContext
 
 
 class Chance(Solver):
-    """Draws one answer; the seed is that of the ask, so a run repeats exactly."""
+    """Draws one answer with the seed of the ask, so that a run is reproducible."""
 
     role = "chance"
     seeded = True

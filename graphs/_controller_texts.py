@@ -1,4 +1,4 @@
-"""The controller's messages to a model in addition to the question; hashed into the manifest with the other texts."""
+"""The controller's messages to a model in addition to the question; the manifest has their hash."""
 
 from __future__ import annotations
 

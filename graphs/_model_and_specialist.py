@@ -32,7 +32,7 @@ class Proposal:
     """The MLLM's answer without tools."""
 
     text: str
-    # Probability, 0..1, that it claims for this answer; None if it claims none.
+    # Probability, 0..1, that this answer is right according to the model; None if it states none.
     confidence: float | None = None
 
 

@@ -1,4 +1,4 @@
-"""The controller for `langgraph dev` and Studio: a chat about images in, the conversation with its tool calls out.
+"""The controller for `langgraph dev` and Studio: takes a chat about images, returns it with the tool calls.
 
     uv run --group dev langgraph dev --no-browser      then POST /runs/wait with the input below
 

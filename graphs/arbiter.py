@@ -7,11 +7,12 @@ A LangGraph graph of three nodes; `propose` and `ask_specialists` run in paralle
 - Without a readable answer of the specialist, the proposal is kept.
 - An unreadable proposal never beats a readable answer of the specialist.
 - If both agree, the proposal is kept in its own words.
-- If they differ and each is less likely right than a guess, which only a measurement can show, there is no answer.
-- If two independent answers differ, right with probabilities p and m, the first is the right one with odds
-  p (1 - m) : m (1 - p). Both are estimates: the specialist replaces the proposal only if its log-odds are higher by
-  `LIKELY` standard deviations of the difference, which follow from the numbers of counted answers. Graded answers (a
-  scanpath) are compared by their expected scores, on the same scale.
+- If they differ and each is less likely to be right than a guess, which only a measurement can show, there is no
+  answer.
+- If two independent answers, right with probabilities p and m, differ, the odds for the first are p (1 - m) : m (1 - p).
+  Both are estimates: the specialist replaces the proposal only if its log-odds are higher by `LIKELY` standard
+  deviations of the difference, which follow from the numbers of counted answers. Graded answers (a scanpath) are
+  compared by their expected scores, on the same scale.
 
 Both probabilities are computed alike (`hybrid/solving/answer_confidence.py`). A tool has the overall rate on its card
 and the card's curve at the confidence of this answer; an MLLM has its prior accuracy and, if sampled, its share of the
@@ -81,7 +82,7 @@ class Decision:
     # `adopt` returns the specialist's answer, `abstain` no answer, and the others the proposal.
     rule: Literal["adopt", "agree", "keep", "abstain"]
     reason: str
-    # Every number used.
+    # Every number that the decision used.
     data: Mapping[str, Json] = field(default_factory=dict)
 
 
@@ -136,7 +137,7 @@ def ruling(
 
 
 def _neither(p: float, m: float, guess: float) -> bool:
-    """Return whether each of two differing answers, right with p and m, is less likely right than a guess."""
+    """Return whether both of two differing answers, right with p and m, are less likely to be right than a guess."""
     first_only, second_only = p * (1 - m), m * (1 - p)
     # Assume that errors are uniform over all other options, and that both miss the right one by different options.
     none = (1 - p) * (1 - m) * max(0.0, 1 - 2 * guess) / (1 - guess)

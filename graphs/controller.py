@@ -64,7 +64,7 @@ ASSUMED = (
 )
 # Text of every conversation in addition to the prompt.
 SAID = "\n".join((TEXTS["instructions"], TEXTS["images"]))
-# The name of a call that cannot be parsed and has no name.
+# Placeholder name of a call that has no readable name.
 UNNAMED = "unknown"
 # Number of identical calls that end the tool phase, because a model in a loop does not leave it by itself.
 MAX_REPEATS = 3
@@ -213,7 +213,7 @@ async def _call(case: ControllerInput, call: ToolCall) -> ToolMessage:
     except BudgetSpent as error:
         return _beyond(case.ctx, error, call)
     except NoBackend:
-        # Its message tells a person how to get weights, which does not help a model.
+        # The error's message explains how to get weights, which does not help a model.
         return _failed(f"{Fault.TOOL_ERROR.value}: " + TEXTS["not_available"], call)
     except ToolError as error:
         return _failed(f"{error.fault.value}: {error}", call)

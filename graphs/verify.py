@@ -2,8 +2,8 @@
 
     hybrid run blink --solver verify --model openai:gpt-4o
 
-One round at a fixed cost: two model calls and the tool calls of one rule. If no rule or tool gives an answer, the
-proposal is kept and the second call is not made.
+It takes one round at a fixed cost: two model calls and the tool calls of one rule. If no rule or tool gives an answer,
+the proposal is kept and the second call is not made.
 """
 
 from __future__ import annotations

@@ -141,8 +141,8 @@ def region(request: Request[CropArgs]) -> tuple[Box, float]:
         return Box(0, 0, width, height), 1.0
     mark_findings: list[Finding] = []
     if args.point.x is None:
-        # The markers tool finds a point given only by its letter. It runs here and not through the card's `needs`,
-        # which would search every image of every crop. Only REF is named in the call: a search for any other single
+        # The markers tool finds a point given only by its letter. It runs here instead of through the card's `needs`,
+        # which would search every image of every call. Only REF is named in the call: a search for any other single
         # letter would accept the nearest drawn letter, while REF is hardly read unless named.
         labels = ("REF",) if args.point.label == "REF" else ()
         marks = locate(request.images[0], MarkersArgs(labels=labels, kind="point"))

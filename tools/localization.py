@@ -41,7 +41,7 @@ MIN_SIDE_PX = 24
 CLEAR_MARGIN = 0.12
 WEIGHT_FREE_CERTAIN = 0.65
 LEARNED_CERTAIN = 0.95
-# Confidence if fewer than two boxes were found: less than a guess between two.
+# Confidence if fewer than two boxes were found: lower than for a guess between two.
 NOTHING_COMPARED = 0.3
 # An object with a lower overlap with every box is not the object in the boxes.
 MIN_OVERLAP = 0.2
@@ -77,7 +77,7 @@ class LocalizationData(TypedDict):
 
 
 class Candidate(NamedTuple):
-    """A box to judge, in pixels; `confidence` (0..1) is that of its position."""
+    """A box to judge, in pixels; `confidence` (0..1) is the confidence in its position."""
 
     label: str
     box: Box

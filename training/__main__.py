@@ -15,7 +15,7 @@ from typing import Final
 from training.conversations import Batch, write
 from training.learn import Schedule, train
 
-# Generated rows of a batch, which is written as a whole or not at all.
+# Number of generated rows in a batch; a batch is written completely or not at all.
 ROWS: Final = 100
 BATCHES: Final = Path(__file__).with_name("batches.toml")
 
@@ -41,7 +41,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main() -> None:
-    """Read the command and do it."""
+    """Run the command."""
     line = parser()
     args = line.parse_args()
     if args.step == "train" and args.out is None:

@@ -1,6 +1,6 @@
 """The network of the embedded model: a LLaVA with a CLIP vision tower and a Llama decoder, built small.
 
-A picture becomes 96 x 96 pixels, whatever its shape, so that fractions of its sides stay what they are, and 36 tokens.
+A picture of any shape becomes 96 x 96 pixels and 36 tokens; fractions of its sides stay the same.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from training.vocabulary import IMAGE, TEMPLATE
 
-# Of the vision tower and of the decoder, by transformers' names.
+# Sizes of the vision tower and of the decoder, under transformers' names.
 SIZES: Final[Mapping[str, Any]] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text())
 SIDE: Final = 96
 PATCH: Final = 16
@@ -20,20 +20,20 @@ IMAGE_TOKENS: Final = (SIDE // PATCH) ** 2
 MEAN: Final = (0.5, 0.5, 0.5)
 SPREAD: Final = (0.25, 0.25, 0.25)
 BACKS: Final = 3
-# Bias of a head that looks back: its score falls by about four from one distance to the next.
+# Bias of a head that looks back: with it the attention score drops by about 4 per token of distance from the target.
 BACK: Final = 6.0
-# Angle a token, in radians, from which a pair of channels tells near distances apart.
+# Smallest rotation per token, in radians, with which a pair of channels distinguishes neighbouring positions.
 SLOWEST: Final = 0.05
-# Angle a token below which a pair of channels hardly turns over a conversation.
+# Largest rotation per token, in radians, of a pair of channels that hardly rotates over a conversation.
 FAR: Final = 0.02
 LIKENESS: Final = 1.6
 NOTED: Final = 0.2
-# Scale of notes about earlier tokens and about a found token, next to `EMBEDDING_SPREAD`.
+# Scale of the copies of earlier tokens and of a matched token, relative to `EMBEDDING_SPREAD`.
 FOUND: Final = 0.3
 EMBEDDING_SPREAD: Final = 0.1
-# By the decimals of a number, the periods of the waves in which its token begins.
+# Periods of the waves that initialise a number's token, by its number of decimals.
 PERIODS: Final = {1: (2.0, 1.0, 0.5, 0.25), 2: (2.0, 1.0, 0.5, 0.25, 0.125, 0.0625, 0.03)}
-# Share of such a token's length that is waves; the rest tells it from all others.
+# Share of such a token's norm that the waves have; the rest distinguishes it from all others.
 IN_WAVES: Final = 0.7
 
 
@@ -82,14 +82,14 @@ def untrained(words: Any, seed: int) -> Any:
 
 
 def prepare(model: Any, words: Any) -> None:
-    """Give the decoder numbers that it can compute with, and heads that copy and look up.
+    """Initialise the decoder with number tokens that it can compute with, and with heads that copy and look up.
 
-    Numbers with a point begin as cosines and sines of their value, so that adding a constant is a rotation, and near
-    ones are alike. In the first layer three heads look 1, 2 and 3 tokens back and write what they see into channels of
-    their own: with a bias a for the query and the same, turned by the angles of that distance, for the key, rotary
-    positions make the score a sum of cos((distance - back) angle). In the third layer heads match those notes with each
-    other and with the token at hand, and write the token that they find, or what stood before it (induction heads,
-    Olsson et al. 2022). All of it is only where training begins.
+    Decimal numbers are initialised as cosines and sines of their value, so that adding a constant is a rotation and
+    close numbers are similar. In the first layer three heads look 1, 2 and 3 tokens back and copy those tokens into
+    separate channels: with a bias a for the query and the same bias, rotated by the angles of that distance, for the
+    key, rotary positions make the score a sum of cos((distance - back) angle). In the third layer heads match these
+    copies with each other and with the current token, and write the matched token or its predecessor (induction heads,
+    Olsson et al. 2022). Training may change all of this.
     """
     import torch
 
@@ -107,7 +107,8 @@ def prepare(model: Any, words: Any) -> None:
             _look_back(first, head, head + 1)
             _carry(first, head, seen, NOTED * note)
         item, two = notes[0], notes[1]
-        # Copy on: the token before this one is the token two before that one. Look up: what stood two before its like.
+        # Copy: find the position whose second-last token equals the last token here. Look up: the token two before an
+        # equal one.
         for head, (query, key, value) in enumerate(
             ((item, two, seen), (seen, item, seen), (item, seen, two), (seen, seen, two), (two, item, seen))
         ):
@@ -116,9 +117,9 @@ def prepare(model: Any, words: Any) -> None:
 
 
 def _number(embedding: Any, words: Any, seen: Any) -> None:
-    """Write the waves of numbers with a point into their tokens.
+    """Write the waves of decimal numbers into their tokens.
 
-    Those with one decimal and those with two have channels of their own, all among those that the heads carry.
+    Numbers with one decimal and those with two have separate channels, all among those that the heads copy.
     """
     import torch
 
@@ -140,14 +141,14 @@ def _rows(attention: Any, head: int) -> slice:
 
 
 def _angles(size: int) -> Any:
-    """Return the angle a token of each pair of channels (k, k + size / 2)."""
+    """Return the rotation per token of each pair of channels (k, k + size / 2), in radians."""
     import torch
 
     return 10000.0 ** (-torch.arange(0, size, 2).float() / size)
 
 
 def _look_back(attention: Any, head: int, back: int) -> None:
-    """A head that looks a fixed number of tokens back."""
+    """Set a head to attend a fixed number of tokens back."""
     import torch
 
     angles, rows = _angles(attention.head_dim), _rows(attention, head)
@@ -158,7 +159,7 @@ def _look_back(attention: Any, head: int, back: int) -> None:
 
 
 def _match(attention: Any, head: int, query: Any, key: Any) -> None:
-    """A head that looks for tokens whose `key` is its own `query`, at any distance: in the slow channels alone."""
+    """Set a head to attend to tokens whose `key` equals its `query`, at any distance: only slow channels are used."""
     import torch
 
     angles, rows = _angles(attention.head_dim), _rows(attention, head)
@@ -168,7 +169,7 @@ def _match(attention: Any, head: int, query: Any, key: Any) -> None:
 
 
 def _carry(attention: Any, head: int, read: Any, text: Any) -> None:
-    """A head that reads channels of what it looks at and writes them into others."""
+    """Set a head to copy channels of the attended token into other channels."""
     rows = _rows(attention, head)
     attention.v_proj.weight[rows] = read
     attention.o_proj.weight[:, rows] = text.T

@@ -1,8 +1,8 @@
-"""The conversations that the embedded model learns from: held by the true solvers over generated questions.
+"""The conversations that the embedded model learns from: the real solvers answer generated questions.
 
-A teacher that knows the right answer takes the model's place, so that system text, menu, calls, findings, pictures and
-faults are those of a real run. Conversations of one kind of question are recombined afterwards: the question of one,
-the finding of another, and the answer that this finding speaks for; and questions with other numbers in their text.
+A teacher that knows the right answer replaces the model, so system text, menu, calls, findings, pictures and faults are
+those of a real run. Conversations about one kind of question are then recombined: the question of one with the finding
+of another and the answer that this finding supports; numbers in the questions are changed, too.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ from training.policy import FRACTION, TaughtAsk, call_for, read
 from training.scenes import SCENES, look
 from training.sight import View
 
-# Most variants (rotations, pictures of a pair) that are asked: others are too alike.
+# Largest number of variants (rotations, pictures of a pair) asked per row: more would be too similar.
 QUESTIONS_OF_A_ROW: Final = 2
-# Findings of its own kind that are given to a question in turn.
+# Number of other findings of the same kind that a question is combined with.
 RECOMBINED: Final = 4
-# Share of the questions that also get the message that the tool is not available.
+# Share of the questions that are also asked with the message that the tool is not available.
 ABSENT: Final = 0.25
 # Share of the conversations with tools that are held in the text protocol.
 AS_TEXT: Final = 0.2
@@ -49,7 +49,7 @@ AS_TEXT: Final = 0.2
 
 @dataclass(frozen=True)
 class Batch:
-    """Generated rows of one task: `count` of them, which are up to twice as many questions, from a training seed."""
+    """Generated rows of one task: `count` rows from a training seed, which give up to twice as many questions."""
 
     benchmark: str
     task: str
@@ -59,7 +59,7 @@ class Batch:
 
 @dataclass(frozen=True)
 class Held:
-    """A conversation: what was asked, its messages with the teacher's last reply, and the tools offered."""
+    """A conversation: its ask, its messages with the teacher's last reply, and the tools offered."""
 
     ask: TaughtAsk
     right: str
@@ -68,7 +68,7 @@ class Held:
 
 
 class Teacher:
-    """A `ChatModel` that knows the right answer: calls the tool that fits, and answers with its finding."""
+    """A `ChatModel` that knows the right answer: it calls the suitable tool, and answers by its finding."""
 
     name = "teacher"
     provider = "teacher"
@@ -79,11 +79,11 @@ class Teacher:
         self.held: list[Held] = []
 
     def metadata(self) -> Mapping[str, Json]:
-        """Nothing: no run of it is kept."""
+        """Return nothing: its runs are not saved."""
         return {}
 
     def connection(self) -> Mapping[str, Json]:
-        """Empty: there is no server."""
+        """Return nothing: there is no server."""
         return {}
 
     async def chat(self, messages: Sequence[Message], tools: Sequence[Tool], call: CallKey) -> AssistantMessage:
@@ -99,7 +99,7 @@ class Teacher:
         return reply
 
     async def close(self) -> None:
-        """Nothing is held open."""
+        """Do nothing: no resource is open."""
 
 
 def hold(batch: Batch, folder: Path) -> Iterator[dict[str, Any]]:
@@ -122,7 +122,7 @@ def hold(batch: Batch, folder: Path) -> Iterator[dict[str, Any]]:
 async def _hold_all(
     benchmark: Benchmark, questions: Sequence[Question], service: CachedTools
 ) -> tuple[list[Held], list[Held], list[Held]]:
-    """Conversations without tools, with them, and with blank ones."""
+    """Generate conversations without tools, with them, and with blank ones."""
     tools_offered: tuple[Tool, ...] = tuple(load("tools", name) for name in benchmark.card.tools_offered)
     without, helped, blanked = Teacher(), Teacher(), Teacher()
     real, config = ToolCondition(service), RunConfig("", model="embedded")
@@ -141,7 +141,7 @@ async def _hold_all(
 def _taught(
     benchmark: Benchmark, question: Question, session: Session, teacher: Teacher
 ) -> Callable[[Prompt], Awaitable[Reply]]:
-    """Return the asks of one question, each with its right answer given to the teacher first."""
+    """Return the asks of one question; the teacher gets the right answer before each."""
 
     async def ask(prompt: Prompt) -> Reply:
         right = benchmark.oracle_answer(question, prompt)
@@ -155,7 +155,7 @@ def _taught(
 
 
 def has_tool_call(stored: Held) -> bool:
-    """Return whether a tool was called."""
+    """Return whether the conversation calls a tool."""
     return any(isinstance(message, ToolMessage) for message in stored.messages)
 
 
@@ -176,7 +176,7 @@ def finding_of(stored: Held) -> ToolMessage:
 
 
 def with_finding(stored: Held, finding: ToolMessage) -> Iterator[Held]:
-    """Yield the conversation with another finding and the answer it speaks for; none where that is not read alike."""
+    """Yield the conversation with another finding and its answer; nothing if the answer would be read differently."""
     answer = None if finding.failed else read(stored.ask, finding.text)
     if answer is None and not finding.failed:
         return
@@ -217,7 +217,7 @@ def line(batch: Batch, form: str, stored: Held, *, text: bool) -> dict[str, Any]
 
 
 def turns(messages: Sequence[Message]) -> list[dict[str, Any]]:
-    """Messages as `HuggingFaceChat` hands them to a chat template, with the sha256 of an image in its place."""
+    """Return messages as `HuggingFaceChat` passes them to a chat template, with the sha256 in place of each image."""
     rows: list[dict[str, Any]] = []
     for message in arrange(messages, ModelSettings().keep_images):
         turn: dict[str, Any] = {"role": message.role, "content": message.text}
@@ -239,7 +239,7 @@ def turns(messages: Sequence[Message]) -> list[dict[str, Any]]:
 
 
 def write(batches: Sequence[Batch], folder: Path, workers: int) -> None:
-    """Hold all conversations, each batch in a separate file; an existing batch is kept."""
+    """Generate all conversations, each batch in a separate file; an existing file is kept."""
     folder.mkdir(parents=True, exist_ok=True)
     with ProcessPoolExecutor(workers) as pool:
         list(pool.map(_write, batches, [folder] * len(batches)))

@@ -1,4 +1,4 @@
-"""Order of the lessons: drills and lessons in seeing at first, then conversations, in batches of like length.
+"""Order of the lessons: drills and vision lessons first, then conversations, in batches of similar length.
 
 for batch in drawn(lessons, steps=2000, tokens=3500, seed=0): ...
 """
@@ -13,12 +13,12 @@ from typing import Final
 from training.drills import drill
 from training.lessons import Lesson, Lessons, lesson
 
-# How often a conversation without tools, with native calls and with calls as text is drawn, of all conversations.
+# Shares of conversations without tools, with native calls and with calls as text.
 WEIGHTS: Final[Mapping[str, float]] = {"plain": 0.4, "tools": 0.52, "text": 0.08}
 FIRST: Final[Mapping[str, float]] = {"drill": 0.3, "scene": 0.5}
 LAST: Final[Mapping[str, float]] = {"drill": 0.05, "scene": 0.08}
-# Shares of drills and of lessons in seeing: what they are at first falls to nothing over the share `EARLY` of the
-# steps, and is never less than what they are at last.
+# Shares of drills and of vision lessons: the first value falls linearly to 0 over the share `EARLY` of the steps, but
+# not below the last value.
 EARLY: Final = 0.15
 # Tokens beyond which a conversation is left out.
 MAX_LENGTH: Final = 1100
@@ -27,7 +27,7 @@ POOL: Final = 20
 
 
 def share(kind: str, spent: float) -> float:
-    """Return the share of drills or of lessons in seeing by the share of the steps that are over."""
+    """Return the share of drills or of vision lessons after a share of the steps (0..1)."""
     return max(LAST[kind], FIRST[kind] * (1 - spent / EARLY))
 
 

@@ -1,11 +1,10 @@
-"""Exercises in copying and looking up, which a network from nothing needs before it can read: no pictures, short.
+"""Short exercises without pictures in copying and looking up, which an untrained network must learn first.
 
-    a list and the same list again;  letters with values, then values with their letters;  letters with boxes, or with
-    fixations, then these boxes, or those around them, as a call writes them;  the number of an image, then the option
-    that names it;  letters with falling values, then these letters;  things as they are told, then the answer to a
-    question about them
+    a list, repeated; letters with values, then values with their letters; letters with boxes or fixations, then these
+    boxes, or boxes around the fixations, as in a call; the number of an image, then the option that names it; letters
+    with falling values, then these letters; described things, then the answer to a question about them
 
-Calls copy numbers from a question, and an answer names the letter beside what a finding says.
+These are needed because calls copy numbers from a question, and an answer names the letter next to a tool's output.
 """
 
 from __future__ import annotations
@@ -108,7 +107,7 @@ def _choices(text: str, options: list[str], right: int) -> tuple[str, str]:
 
 
 def _ordered(rng: random.Random) -> tuple[str, str]:
-    """Letters with falling values, as a finding ranks boxes, then the letters in this order."""
+    """Write letters with falling values, as a finding ranks boxes, then the letters in this order."""
     count = rng.randint(3, 6)
     letters = rng.sample("ABCDEFGH"[:count], count)
     values = sorted((rng.randint(5, 99) / 100 for _ in letters[1:]), reverse=True)
@@ -127,7 +126,7 @@ def _copied(rng: random.Random) -> tuple[str, str]:
 
 
 def _box_list_drill(rng: random.Random) -> tuple[str, str]:
-    """Boxes after their letters, then as a call writes them."""
+    """Write boxes after their letters, then as in a call."""
     boxes = [(letter, [f"{rng.randint(0, 99) / 100:.2f}" for _ in range(4)]) for letter in "ABCD"[: rng.randint(1, 4)]]
     text = " ".join(f"[{letter}] [{', '.join(box)}]" for letter, box in boxes)
     rows = (_row(letter, tuple(map(float, box))) for letter, box in boxes)
@@ -135,7 +134,7 @@ def _box_list_drill(rng: random.Random) -> tuple[str, str]:
 
 
 def _boxed(rng: random.Random) -> tuple[str, str]:
-    """Fixations after their letters, then the boxes around them as a call writes them."""
+    """Write fixations after their letters, then the boxes around them as in a call."""
     spots = [(letter, rng.randint(2, 98) / 100, rng.randint(2, 98) / 100) for letter in "ABCD"[: rng.randint(1, 4)]]
     text = " ".join(f"[{letter}] ({x:.2f}, {y:.2f})" for letter, x, y in spots)
     return text, f'"boxes": [{", ".join(_row(letter, around(x, y)) for letter, x, y in spots)}]'
@@ -147,7 +146,7 @@ def _row(letter: str, box: tuple[float, ...]) -> str:
 
 
 def _numbered(rng: random.Random) -> tuple[str, str]:
-    """Options that name images, then some images by number with their options."""
+    """Write options that name images, then some images by number with their options."""
     names = rng.sample(ORDINALS[1:4], rng.randint(2, 3))
     text = "\n".join(f"({letter}) the {name} image" for letter, name in zip("ABC", names, strict=False))
     values = [rng.randrange(len(names)) for _ in range(rng.randint(2, 5))]
@@ -156,7 +155,7 @@ def _numbered(rng: random.Random) -> tuple[str, str]:
 
 
 def _looked_up(rng: random.Random) -> tuple[str, str]:
-    """Options, then some of them with their letters, from the letter to the value or the other way round."""
+    """Write options, then some of them again, from the letter to the value or the other way round."""
     letters = "ABCDEFGH"[: rng.randint(2, 6)]
     values: list[str] = []
     while len(values) < len(letters):

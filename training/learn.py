@@ -1,10 +1,10 @@
-"""Train the embedded model on the conversations in a folder: first to see, then to converse.
+"""Train the embedded model on the conversations in a folder: first its vision, then conversations.
 
     train(Path("conversations"), Path("checkpoint"), Schedule(steps=2200))
 
-Where no tool helps, what is seen is said before the answer (`sight.py`), and pictures are learnt part by part besides:
-each of a picture's tokens is to read as colour, shape and place of the thing that it shows. Every reply of the
-assistant is learnt, calls and answers alike, from the very tokens that inference sees.
+If no tool helps, the model describes the picture before it answers (`sight.py`). In addition, each picture token is
+trained to predict colour, shape and place of the thing that it shows. All replies of the assistant are learnt, calls
+and answers, from the same tokens as at inference.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from training.pictures import Eyes, Pictures
 from training.sight import SHAPES
 
 LOG: Final = logging.getLogger(__name__)
-# Weight of the readings of picture parts, against 1 for the texts.
+# Weight of the loss of picture parts, relative to 1 for texts.
 PARTS_WEIGHT: Final = 0.5
-# Pictures in a step of seeing.
+# Number of pictures in a vision step.
 SEEN_AT_ONCE: Final = 48
-# Steps between two checkpoints.
+# Number of steps between two checkpoints.
 KEPT_STEPS: Final = 200
 
 
 @dataclass(frozen=True)
 class Schedule:
-    """How much to learn; `tokens` is the size of a batch, pictures included.
+    """Length of the training; `tokens` is the size of a batch, pictures included.
 
-    `seeing` steps, of pictures alone, come before the others.
+    `seeing` steps with only pictures come before the others.
     """
 
     steps: int
@@ -65,16 +65,16 @@ def loss_of(model: Any, batch: Sequence[Lesson], pictures: Pictures, lessons: Le
     logits = model.lm_head(output.last_hidden_state[:, :-1][expected])
     losses = torch.nn.functional.cross_entropy(logits, ids[:, 1:][expected], reduction="none")
     loss = (losses * weights[:, 1:][expected]).sum() / weights[:, 1:][expected].sum()
-    # Of what the picture tokens of the batch are to read as; 0 where no picture of it is looked at.
+    # Loss of the picture tokens; 0 if no picture of the batch has labels.
     places, parts = to_read(batch, lessons)
     if not parts:
         return loss, torch.zeros(())
-    # A tensor a picture, (tokens, width).
+    # One tensor per picture, (tokens, width).
     return loss, _misread(model, torch.cat(list(output.image_outputs.pooler_output))[places], parts)
 
 
 def to_read(batch: Sequence[Lesson], lessons: Lessons) -> tuple[list[int], list[tuple[int, ...]]]:
-    """Places among the picture tokens of a batch, and what each is to read as: those of pictures that are looked at."""
+    """Return the positions of the labelled picture tokens in a batch, and their labels."""
     places: list[int] = []
     pairs: list[tuple[int, ...]] = []
     start = 0
@@ -88,7 +88,7 @@ def to_read(batch: Sequence[Lesson], lessons: Lessons) -> tuple[list[int], list[
 
 
 def _misread(model: Any, features: Any, pairs: Sequence[tuple[int, ...]]) -> Any:
-    """Return the cross-entropy of what picture tokens are to read as; they are read as the decoder's last layer is."""
+    """Return the cross-entropy of picture tokens against their labels; they pass through the decoder's output layer."""
     import torch
 
     logits = model.lm_head(model.model.language_model.norm(features))
@@ -98,7 +98,7 @@ def _misread(model: Any, features: Any, pairs: Sequence[tuple[int, ...]]) -> Any
 
 
 def see(model: Any, lessons: Lessons, pictures: Pictures, schedule: Schedule) -> None:
-    """Train the vision tower and its way into the decoder on what parts of pictures read as."""
+    """Train the vision tower and its projector on the labels of picture parts."""
     import torch
 
     from training.optimiser import Optimiser
@@ -122,7 +122,7 @@ def see(model: Any, lessons: Lessons, pictures: Pictures, schedule: Schedule) ->
 def learn(
     model: Any, lessons: Lessons, pictures: Pictures, schedule: Schedule, save: Callable[[], None]
 ) -> list[float]:
-    """Train; the loss of every step.
+    """Train; return the loss of every step.
 
     `save` is called every `KEPT_STEPS` steps, so that an interrupted training leaves a checkpoint.
     """
@@ -147,7 +147,7 @@ def learn(
 
 
 def train(folder: Path, out: Path, schedule: Schedule) -> list[float]:
-    """Tokenizer, network and training on a folder's conversations; writes a checkpoint; the loss of every step."""
+    """Train tokenizer and network on a folder's conversations; write a checkpoint and return the loss of every step."""
     conversations = rows(folder)
     eyes = Eyes(folder)
     words = tokenizer_of(conversations, eyes)

@@ -1,4 +1,4 @@
-"""Conversations as lessons: token ids, what each weighs as a target, pictures, and what these are to read as.
+"""Conversations as lessons: token ids, the weight of each as a target, pictures, and the labels of their tokens.
 
 Lessons(conversations, words, eyes, seed=0)[5] is the sixth of them.
 """
@@ -25,16 +25,16 @@ if TYPE_CHECKING:
 
 # Share of the conversations with tools that are learnt without their system message.
 UNTOLD: Final = 0.1
-# Of a token of the last reply, against 1 for one of a call: an answer is a few tokens, a call many.
+# Weight of a token of the last reply, relative to 1 for a token of a call: an answer has few tokens, a call many.
 ANSWER_WEIGHT: Final = 3.0
 # Weight of a token of a description.
 SAID_WEIGHT: Final = 0.6
 ANSWER_TOTAL: Final = 24.0
-# The most that the tokens of an answer, or of a call, weigh together: a scanpath is long, and hardly to be guessed.
+# Largest total weight of an answer or a call: a scanpath is long and nearly unpredictable.
 CALL_TOTAL: Final = 60.0
-# The reading of a part without a thing.
+# Label of a picture part that shows nothing.
 NOTHING: Final = "\n"
-# Conversations of a task and a form that the tokenizer is made from.
+# Number of conversations per task and form from which the tokenizer is made.
 OF_A_KIND: Final = 60
 
 
@@ -67,7 +67,7 @@ def tokenizer_of(conversations: Sequence[Mapping[str, Any]], eyes: Eyes) -> Any:
 
 
 def rendered(row: Mapping[str, Any]) -> str:
-    """Return a conversation in the words of the chat template."""
+    """Return a conversation rendered by the chat template."""
     from transformers.utils.chat_template_utils import render_jinja_template
 
     tools = [{"type": "function", "function": {"name": name}} for name in row["tools"]] or None
@@ -76,7 +76,7 @@ def rendered(row: Mapping[str, Any]) -> str:
 
 
 def lesson(row: Mapping[str, Any], words: Any) -> Lesson:
-    """Return a conversation as tokens, with each picture as many as it takes."""
+    """Return a conversation as tokens, including those of its pictures."""
     import numpy as np
 
     text = rendered(row).replace(IMAGE, IMAGE * IMAGE_TOKENS)
@@ -99,7 +99,7 @@ def lesson(row: Mapping[str, Any], words: Any) -> Lesson:
 
 
 class Lessons:
-    """The conversations as lessons, each made when it is first drawn; some of them without their system message."""
+    """The conversations as lessons, some without their system message; each is made when it is first drawn."""
 
     def __init__(self, conversations: Sequence[Mapping[str, Any]], words: Any, eyes: Eyes, seed: int) -> None:
         self._rows = conversations
@@ -123,7 +123,7 @@ class Lessons:
         return self._made[place]
 
     def scenes(self) -> list[tuple[str, View]]:
-        """Return the pictures of the lessons in seeing, each with how it is looked at."""
+        """Return the pictures of the vision lessons, each with its view."""
         values = [row for row in self._rows if row["benchmark"] == SCENES]
         return [(name, cast("View", row["task"])) for row in values for name in pictures_of(row)]
 

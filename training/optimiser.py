@@ -1,4 +1,4 @@
-"""Muon for the matrices between layers, AdamW for all else, and how their rate goes over the steps.
+"""Muon for the matrices between layers, AdamW for everything else, and the schedule of their learning rate.
 
 optimiser = Optimiser(list(model.named_parameters()), steps=2000); then `optimiser.step(loss)`, step by step.
 """
@@ -14,21 +14,21 @@ from timm.optim.muon import zeropower_via_newtonschulz
 
 # The highest learning rate of both optimisers.
 RATE: Final = 3e-3
-# Steps until it is reached.
+# Number of steps until the highest rate is reached.
 WARMUP: Final = 60
-# Share of it at the end.
+# Final rate as a share of the highest.
 LOWEST: Final = 0.02
 
-# Of each of the steps of Newton and Schulz (Jordan et al. 2024, Muon).
+# Coefficients of each Newton-Schulz step (Jordan et al. 2024, Muon).
 COEFFICIENTS: Final = [(3.4445, -4.775, 2.0315)]
 NEWTON_STEPS: Final = 5
 MOMENTUM: Final = 0.95
 
 
 class Muon(torch.optim.Optimizer):
-    """For matrices: momentum, made orthogonal, scaled so that rates are those of AdamW (Liu et al. 2025, Moonlight).
+    """Muon for matrices: orthogonalised momentum, scaled so that AdamW's rates apply (Liu et al. 2025, Moonlight).
 
-    In single precision: torch's and timm's work in bfloat16, which processors without it are slow at.
+    It computes in single precision: torch's and timm's versions use bfloat16, which is slow on processors without it.
     """
 
     def __init__(self, matrices: Iterable[torch.Tensor], rate: float) -> None:
@@ -36,7 +36,7 @@ class Muon(torch.optim.Optimizer):
 
     @torch.no_grad()
     def step(self, closure: Any = None) -> None:  # type: ignore[override]
-        """One step; `closure` is not taken."""
+        """Take one step; `closure` is not supported."""
         del closure
         for group in self.param_groups:
             for matrix in group["params"]:
@@ -51,7 +51,7 @@ class Muon(torch.optim.Optimizer):
 
 
 class Optimiser:
-    """Muon for the matrices between layers, AdamW for all else; the rate rises at first and falls as a half cosine."""
+    """Muon for the matrices between layers, AdamW for everything else; the rate rises, then falls as a half cosine."""
 
     def __init__(self, rows: Sequence[tuple[str, torch.nn.Parameter]], steps: int) -> None:
         matrices = [item for name, item in rows if item.ndim == 2 and "embed" not in name]
@@ -62,7 +62,7 @@ class Optimiser:
         self._done, self._steps = 0, steps
 
     def step(self, loss: Any) -> None:
-        """One step down from the loss."""
+        """Take one step to reduce the loss."""
         self._done += 1
         fallen = LOWEST + (1 - LOWEST) * 0.5 * (1 + math.cos(math.pi * self._done / self._steps))
         rate = RATE * min(1.0, self._done / WARMUP) * fallen

@@ -32,9 +32,9 @@ class Eyes:
         self._parts: dict[str, list[Thing | None]] = {}
 
     def told(self, row: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Insert the description before the answer of a conversation, if its kind needs it and no tool ran.
+        """Insert the description before the answer of a conversation if its task has a view and no tool ran.
 
-        A lesson in seeing has no answer of its own: what is seen is all of it.
+        In a vision lesson the description is the full answer.
         """
         view = view_of(row)
         if view is None:
@@ -75,7 +75,7 @@ def pictures_of(row: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 class Pictures:
-    """The pictures as the network takes them, by sha256: uint8 (3, side, side) before their mean is taken off."""
+    """The pictures in the network's input size, by sha256: uint8 (3, side, side), not yet normalised."""
 
     def __init__(self, folder: Path, processor: Any) -> None:
         self._store = ImageStore(folder / "images")

@@ -1,9 +1,9 @@
-"""The policy taught to the embedded model: which call a question needs, and how a finding's text maps to its choices.
+"""The policy taught to the embedded model: the call for a question, and how a finding's text maps to its choices.
 
-    call_for(ask)                     the one call, or None where no weight-free tool fits
-    read(ask, finding's text)         the answer that the text speaks for, or None where it speaks for none
+    call_for(ask)                     the call, or None if no classical tool helps
+    read(ask, finding's text)         the answer that the text supports, or None
 
-Both are functions of what a model is shown: the wording of the question picks the call and how its finding is read.
+Both depend only on what a model sees: the wording of the question determines the call and the reading of its finding.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ HALF_Y: Final = 0.06
 
 @dataclass(frozen=True)
 class TaughtAsk:
-    """One ask of a question, as far as a call depends on it: its text, its choices, and the names of its images."""
+    """The parts of an ask that a call depends on: its text, its choices, and the names of its images."""
 
     text: str
     choices: tuple[str, ...]
     images: tuple[str, ...]
 
 
-# Tasks of benchmarks that no weight-free tool helps with: the model first describes the picture, then answers.
+# Tasks for which no classical tool helps: the model first describes the picture, then answers.
 VIEWS: Final[Mapping[tuple[str, str], View]] = {
     ("blink", "Counting"): "ground",
     ("blink", "Spatial_Relation"): "ground",
@@ -56,7 +56,7 @@ Reading = Callable[[TaughtAsk, str], str | None]
 
 @dataclass(frozen=True)
 class Skill:
-    """Questions whose text the pattern `asks` fits, the call that they need, and how its finding is read."""
+    """Questions whose text matches the pattern `asks`, the call that they need, and the reader of its finding."""
 
     asks: str
     call: Call
@@ -64,7 +64,7 @@ class Skill:
 
 
 def call_for(ask: TaughtAsk) -> ToolCall | None:
-    """Return the call that the ask needs, coordinates as fractions; None where it is to be answered at once."""
+    """Return the call that the ask needs, with coordinates as fractions; None if it needs no call."""
     return next((skill.call(ask) for skill in SKILLS if re.search(skill.asks, ask.text)), None)
 
 
@@ -93,7 +93,7 @@ def on_marks(name: str) -> Call:
 
 
 def localization(ask: TaughtAsk) -> ToolCall:
-    """Return the thing that the question names, in the boxes that are drawn."""
+    """Call localization for the thing that the question names, within the drawn boxes."""
     match = re.search(r"encloses the ([a-z ]+?) more accurately", ask.text)
     name = match[1] if match else ""
     return _tool("localization", {"image": ask.images[0], "name": name, "labels": _letters(ask.choices)})
@@ -117,7 +117,7 @@ def saliency(spots: str = "") -> Call:
 
 
 def scanpath(ask: TaughtAsk) -> ToolCall:
-    """As many fixations as the text asks for, and the target."""
+    """Call scanpath with the number of fixations and the target in the text."""
     number = re.search(r"each containing (\d+) values", ask.text)
     target = re.search(r"searching for a ([a-z ]+?) in this image", ask.text)
     arguments: dict[str, Json] = {"image": ask.images[0], "fixations": int(number[1]) if number else 6}
@@ -141,7 +141,7 @@ def _letters(choices: tuple[str, ...]) -> list[Json]:
 
 
 def choice_with(pattern: str) -> Reading:
-    """Return the choice that holds the letter which the pattern finds in the text."""
+    """Return the choice that contains the letter found by the pattern in the text."""
 
     def reading(ask: TaughtAsk, text: str) -> str | None:
         match = re.search(pattern, text)
@@ -157,7 +157,7 @@ def _option(ask: TaughtAsk, pattern: str) -> str | None:
 
 
 def later_image(ask: TaughtAsk, text: str) -> str | None:
-    """Return the choice that names the image which continues the first; a number is not a word of a choice."""
+    """Return the choice that names the image which continues the first; choices name images by word, not by number."""
     match = re.search(r"Image (\d) continues", text)
     if not match:
         return None
@@ -167,7 +167,7 @@ def later_image(ask: TaughtAsk, text: str) -> str | None:
 
 
 def darker(ask: TaughtAsk, text: str) -> str | None:
-    """Return the darker surface, or that both are alike."""
+    """Return the choice for the darker surface, or for equal surfaces."""
     if "about equally dark" in text:
         return _option(ask, "same")
     match = re.search(r"surface at ([A-Z]) is darker", text)
@@ -202,7 +202,7 @@ def path(ask: TaughtAsk, text: str) -> str | None:
 
 
 SPOTS: Final = rf"\(({FRACTION}), ({FRACTION})\)"
-# Of each scanpath the second fixation: the first is in the middle of any image.
+# The second fixation of each scanpath: the first is always in the middle of the image.
 SECOND_SPOTS: Final = rf"X = \[{FRACTION}, ({FRACTION})[^\]]*\] Y = \[{FRACTION}, ({FRACTION})"
 # Lessons of the policy, by the wording of the generated questions.
 SKILLS: Final = (
@@ -218,7 +218,7 @@ SKILLS: Final = (
     Skill(r"hold longest", saliency(SPOTS), first_of_boxes),
     Skill(r"Which scanpath fits a person", saliency(SECOND_SPOTS), first_of_boxes),
     Skill(r"Predict where a person", scanpath, path),
-    # The quadrants of the last image, enlarged: what is asked about is small, and its pixels alone tell the answer.
+    # The quadrants of the last image, enlarged: the object in question is small, and only its pixels show the answer.
     Skill(
         r"(?s)(?:arrow point\?|disc directly at the right of).*Options: ",
         lambda ask: _tool("crop", {"image": ask.images[-1]}),

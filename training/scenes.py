@@ -1,4 +1,4 @@
-"""Pictures to look at: the lessons in seeing of the embedded model. `look("ground", 100, 0, folder)` draws a hundred.
+"""Pictures for the embedded model's vision lessons. `look("ground", 100, 0, folder)` draws a hundred.
 
 Things on the ground are placed and rendered as in the generated questions of BLINK, MM-SAP and MVP-Bench, flat things
 as in those of HVSBench; all are drawn for training (`hybrid/samples/seeds.py`).
@@ -23,21 +23,21 @@ if TYPE_CHECKING:
     import numpy as np
 
 WIDTH, HEIGHT = 256, 192
-# Things of the first name in a rendered scene; there are up to three of other names.
+# Largest number of things with the first name in a rendered scene; other names have up to three.
 MAX_ALIKE: Final = 6
-# Stands where a conversation names its benchmark.
+# Used in place of a benchmark's name in a conversation.
 SCENES: Final = "scenes"
 QUESTION: Final = "What is there to see?"
 # Distance of the wall, if there is one, behind things on the ground.
 WALL_M: Final = (9.0, 12.0)
-# Of each kind, the first number of its key: no generator of questions begins so with training seeds.
+# First number of the key of each kind; no generator of questions uses it with training seeds.
 KEYS: Final[dict[View, int]] = {"ground": 71, "prominence": 72}
 
 
 def look(view: View, count: int, seed: int, folder: Path) -> Iterator[dict[str, Any]]:
-    """Conversations about one picture each, which is put into the store of `folder`, as lines for the file.
+    """Yield conversations about one picture each as lines for the file; the picture is put into the store of `folder`.
 
-    What there is to see is left open: who learns from them looks (`pictures.py`).
+    They contain no description; `pictures.py` adds it.
     """
     store = ImageStore(folder / "images")
     for number in range(count):

@@ -3,11 +3,11 @@
     seen(pixels)                      the things, found by their colour: no file of facts is read
     described(things)                 "1 red cube 1 0.2 0.60, 2 green ball 1 0.4 0.40"
     striped(pixels)                   "upright green white orange"
-    said(view, pixels)                one of these, in the order that a kind of question wants
+    said(view, pixels)                one of these, in the order that a kind of question needs
 
-Colours are those that generated questions name; a thing is a connected region of one, a ball or circle where an ellipse
-covers it. A thing has two numbers: before its name its place among all things, after it that among those of its name;
-so the last ones are the counts.
+Colours are those that generated questions name; a thing is a connected region of one colour, and a ball or circle if an
+ellipse covers it. A thing has two numbers: its position among all things before its name, and its position among things
+of that name after it; so the last numbers are the counts.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ import numpy.typing as npt
 
 from hybrid.tool import Pixels
 
-# Degrees, of `NAMED_COLOURS` in a picture.
+# Hues of `NAMED_COLOURS` in a picture, in degrees.
 HUES: Final = {"red": 0, "orange": 30, "yellow": 54, "green": 130, "blue": 228, "purple": 282}
-# For each of 256 hues the place in `HUES` of the one nearest to it.
+# Index in `HUES` of the nearest hue, for each of 256 hues.
 NEAREST: Final = np.array(
     [np.argmin([abs((level * 360 / 256 - hue + 180) % 360 - 180) for hue in HUES.values()]) for level in range(256)]
 )
 MIN_SATURATION: Final = 0.36
-# Of a pixel with a colour, in HSV and 0..1: grounds and shadows are below.
+# Minimum saturation and value of a coloured pixel (HSV, 0..1); grounds and shadows are below.
 MIN_VALUE: Final = 0.12
-# Of a thing, as a share of the picture.
+# Minimum area of a thing, as a share of the picture.
 MIN_AREA: Final = 0.0008
-# Share of a thing's area up to which a region next to it is taken for its rim.
+# Largest area of a region that counts as the rim of the thing next to it, as a share of the thing's area.
 SWALLOWED: Final = 0.15
-# Of that thing, from its middle to the region's, in square roots of its area.
+# Largest distance from the thing's middle to the region's, in square roots of its area.
 REACH: Final = 0.8
 # Overlap (intersection over union) with an ellipse from which a region counts as round.
 ROUND: Final = 0.93
@@ -75,7 +75,7 @@ class Thing:
 
     @property
     def place(self) -> tuple[str, str]:
-        """Its middle to a tenth, x and y; y has a second decimal, so that the two are never the same token."""
+        """The middle (x, y), rounded to tenths; y has a second decimal, so that the two are never the same token."""
         return f"{self.x:.1f}", f"{round(self.y, 1):.2f}"
 
 
@@ -87,7 +87,8 @@ def seen(pixels: Pixels) -> tuple[Thing, ...]:
 def patches(pixels: Pixels, rows: int, columns: int) -> list[Thing | None]:
     """Return the thing in each of rows x columns equal parts, row by row: the largest one above `MIN_SHOWN`.
 
-    Of two pictures side by side each has half of the columns, and places are those in it, as in what is said.
+    Two pictures side by side have half of the columns each, and places are relative to each picture, as in the
+    descriptions.
     """
     height, width = pixels.shape[:2]
     if width >= PANORAMA * height:
@@ -105,14 +106,14 @@ def patches(pixels: Pixels, rows: int, columns: int) -> list[Thing | None]:
 
 
 def _regions(pixels: Pixels) -> list[tuple[Thing, npt.NDArray[np.bool_]]]:
-    """Return each thing with where it is, (H, W)."""
+    """Return each thing with its mask, (H, W)."""
     hue, saturation, value = cv2.split(cv2.cvtColor(cv2.GaussianBlur(pixels, (0, 0), 0.8), cv2.COLOR_RGB2HSV_FULL))
     coloured = (saturation > 255 * MIN_SATURATION) & (value > 255 * MIN_VALUE)
     nearest = np.where(coloured, NEAREST[hue], len(HUES))
     pairs = [
         pair for number, colour in enumerate(HUES) for pair in _connected((nearest == number).astype(np.uint8), colour)
     ]
-    # Without the shaded or blurred rim of another thing, much larger, on which it lies.
+    # Skip the shaded or blurred rim of a much larger thing.
     return [
         (small, region)
         for small, region in pairs
@@ -168,7 +169,7 @@ def described(items: Sequence[Thing], shapes: tuple[str, str]) -> str:
 
 
 def striped(pixels: Pixels) -> str:
-    """Return the three equal stripes of the flag on a plain ground: how they run, and their colours."""
+    """Return the three equal stripes of the flag on a plain ground: their direction and their colours."""
     differences = np.abs(pixels.astype(int) - pixels[0, 0].astype(int)).max(axis=2) > 24
     rows, columns = np.flatnonzero(differences.mean(axis=1) > 0.1), np.flatnonzero(differences.mean(axis=0) > 0.1)
     top, column, height, width = rows[0], columns[0], np.ptp(rows), np.ptp(columns)

@@ -2,9 +2,9 @@
 
     words = tokenizer(texts)          # a byte-level BPE that any text can be written in
 
-Numbers, option letters and the words that tell one answer from another are tokens of their own wherever they stand, so
-that they can be copied; what is between them is merged without regard to spaces, so that a sentence which is always
-said becomes one or a few tokens. That makes a menu, an instruction or a finding some dozen tokens long.
+Numbers, option letters and the words that distinguish answers are always separate tokens, so that they can be copied.
+The text between them is merged across spaces, so a fixed sentence becomes one or a few tokens. A menu, an instruction
+or a finding is then a few dozen tokens long.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ END: Final = "<|end|>"
 ASSISTANT: Final = "<|assistant|>"
 IMAGE: Final = "<image>"
 SPECIAL: Final = (PAD, END, ASSISTANT, IMAGE, "<|system|>", "<|user|>", "<|tool|>", "<|tools|>")
-# Tokens that are part of the text, as a call is read from it.
+# Tokens that stay in the text, because calls are parsed from it.
 CALLS: Final = ("<tool_call>", "</tool_call>")
 SIZE: Final = 3600
-# How often each number and each deciding word is repeated, which is enough to make it a token.
+# Number of times that each number and each deciding word is repeated, which is enough to make it a token.
 SAID: Final = 500
 
 # Words that decide; plurals are the word and an s.
@@ -35,8 +35,8 @@ WORDS: Final = (
 NUMBERS: Final = (*(f"{value / 10:.1f}" for value in range(11)), *(f"{value / 100:.2f}" for value in range(101)))
 UNITS: Final = rf"[01]\.\d{{1,2}}(?!\d)|\d|[A-H](?=[A-H]*\b)|\b(?:{'|'.join(WORDS)})(?=s?\b)"
 
-# Of a tool only its name is shown: what it is for was learnt. Numbers with a point have two decimals. Text alone reads
-# the same as a string and as a list of one part, which is what servers make of it.
+# Only the name of a tool is shown: the model has learnt its purpose. Decimal numbers have two decimals. A single text
+# is rendered the same as a string and as a list of one part, because servers send either.
 TEMPLATE: Final = (
     "{%- macro value(v) -%}"
     "{%- if v is mapping -%}{{ '{' }}{%- for k, x in v.items() -%}{{ k | tojson }}: {{ value(x) }}"

@@ -25,7 +25,7 @@ class ModelRefused(UsageError):
 
 
 class PicturesRefused(Outage):
-    """The server rejected this request, perhaps because of `pictures`, which tools made and which are new in it."""
+    """The server rejected this request, perhaps because of its new pictures from tools (`pictures`)."""
 
     def __init__(self, message: str, pictures: frozenset[str] = frozenset()) -> None:
         super().__init__(message)
@@ -64,7 +64,7 @@ def prompt_sha256(text: str) -> str:
 
 
 class ReusedReply(bytes):
-    """A reply that another run has paid, as a `ReplyLog` returns it: its tokens and its cost are not counted again."""
+    """A reply that another run has paid for, from a `ReplyLog`: its tokens and its cost are not counted again."""
 
 
 class ReplyLog(Protocol):
@@ -134,7 +134,7 @@ class AdoptsSettings(Protocol):
 
 
 class ModelOpener(Protocol):
-    """Opens the models of one word before the colon: a file of `hybrid/models/providers` exports it as `MODEL`."""
+    """Opens the models of one provider; a file of `hybrid/models/providers` exports it as `MODEL`."""
 
     def __call__(self, name: str, settings: ModelSettings, store: ImageStore, /) -> ChatModel:
         """Make the model of the full name, as the user typed it, not yet connected or loaded.

@@ -20,8 +20,8 @@ from hybrid.models.literals import QUOTES, read_entries, read_object, read_value
 from hybrid.models.toolspec import IMAGE, IMAGES
 from hybrid.models.yaml_text import read_yaml
 
-MAX_CALLS = 256  # Of one reply.
-# A kind of repair for a reply that did not end at a limit: some servers drop the tag at which they stop.
+MAX_CALLS = 256  # Largest number of calls read in one reply.
+# A repair for a reply that was not cut at a limit: some servers drop the tag at which they stop.
 UNCLOSED = "not closed"
 
 # The name of a tool, its arguments (an object, or text that should contain one), and the repairs made while reading.

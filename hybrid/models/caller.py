@@ -53,7 +53,7 @@ MOMENT_S = 1.0  # Seconds for which a call that has used up its retries waits, a
 # Bytes of a request besides its texts and pictures: schemas of tools, names, JSON.
 AROUND_BYTES = 40_000
 
-# The remedy if a server fails at calls that it cannot parse: without declared tools it has nothing to parse.
+# The remedy if a server fails at calls that it cannot parse: if no tools are declared, it parses nothing.
 WITHOUT_PARSER = "--tool-calling text does without its parser"
 FAILS_AT_CALLS = "its server answers 500 without a reason where it has to parse a call, and answers without tools"
 FAILS_ANYWAY = f"; without tools it fails too. If calls that it cannot parse are the reason, {WITHOUT_PARSER}"
@@ -105,16 +105,16 @@ class _Tries(Generic[Body]):
     sent: int = 0
     charged: int = 0  # Failures that count against `settings.retries`.
     broken_off: list[str] = field(default_factory=list)
-    wordless: int = 0  # 500s in a row without a reason, to the request with its tools.
-    picture_failures: int = 0  # Consecutive 500s that a new picture may have caused.
+    wordless: int = 0  # Number of consecutive 500s without a reason, for the request with its tools.
+    picture_failures: int = 0  # Number of consecutive 500s that a new picture may have caused.
     plain_sent: bool = False
     plain_reply: AssistantMessage | None = None
     failed: FailedRequest | None = None  # The last failure of the request with its tools, and its exception.
     error: Exception | None = None
-    pause_s: float = 0.0  # Before the next request, unless the server is away.
+    pause_s: float = 0.0  # Seconds to wait before the next request, unless the server is down.
     is_charged: bool = True  # Whether the last failure counts against the retries.
     last: bool = False  # Whether the retries are used up.
-    doubtful: bool = False  # Whether news of other requests may show that the server is away.
+    doubtful: bool = False  # Whether the outcome of other requests may show that the server is down.
 
     def wants_plain(self, *, is_probe: bool = False) -> bool:
         """Return whether the next request omits the tools; `is_probe`: it tests whether the server is back."""
@@ -309,7 +309,7 @@ class Caller(Generic[Body]):
         tries.pause_s = self._backoff.seconds(tries.request.call, tries.charged, failed.retry_after_s)
 
     def _note_picture_failure(self, tries: _Tries[Body], turn: Permit, *, is_sure: bool) -> None:
-        """Count a failure that new pictures of tools may be the reason of. Raises `PicturesRefused` if they are.
+        """Count a failure that new pictures of tools may have caused. Raises `PicturesRefused` if they did.
 
         A 500 without a word about pictures may pass: such a request is sent twice before its pictures are blamed, and
         then without tools if the model's call may be the reason as well.
@@ -393,7 +393,7 @@ class Caller(Generic[Body]):
 
 
 def _reply_for(failed: FailedRequest) -> AssistantMessage | None:
-    """Return the reply that an error response stands for: a refusal of the provider, or a call that it cannot read.
+    """Convert an error response to the reply that it means: a refusal by the provider, or a call that it cannot read.
 
     None for any other failure. An error response carries no tokens that are charged.
     """

@@ -36,7 +36,7 @@ Sleep = Callable[[float], Awaitable[None]]  # Waits for a number of seconds, suc
 
 # Statuses with which a server reports too many requests of one account; 498 is Groq's.
 TOO_MANY_REQUESTS = frozenset({429, 498})
-# Also those for too many requests of all accounts, which fewer requests of this run do not change; 529 is Anthropic's.
+# Also the statuses for too many requests of all accounts, which this run cannot reduce; 529 is Anthropic's.
 CAPACITY = TOO_MANY_REQUESTS | {529}
 # Statuses with which a server or its gateway reports that it is unavailable. A 500 may be caused by the request.
 ABOUT_ITSELF = CAPACITY | {502, 503, 504}
@@ -390,8 +390,8 @@ class Circuit:
         return self._open or self._openings != turn.openings
 
     def in_doubt(self, turn: Permit, failed: FailedRequest) -> bool:
-        """Return whether it may soon turn out that the server is down: others are out, and none has worked since.
+        """Return whether the server may turn out to be down: other requests are open, and none has succeeded since.
 
-        A call that could not even connect may be the first to notice, whatever replies the others still got.
+        A call that could not even connect may be the first to notice, even if others still got replies.
         """
         return not failed.reached or (self._in_flight.out > 0 and self._successes == turn.successes)

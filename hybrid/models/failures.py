@@ -33,9 +33,10 @@ class Failure(Enum):
     KEY = "key"  # 401, a wrong key: affects every question until the account changes.
     ACCOUNT = "account"  # No credit or quota is left, whatever the status: no call of any question can succeed.
     CALL = "call"  # The server cannot read the call that its model wrote: a fault of the model, requested once.
-    CONFIGURATION = "configuration"  # A model that is not there, an option that it does not take.
-    ADDRESS = "address"  # Something answers, and it has no model behind this path.
-    # It points to another address. None is followed: question and images would go there, and its reply would count.
+    CONFIGURATION = "configuration"  # The model does not exist, or does not accept an option.
+    ADDRESS = "address"  # A server answers, but it has no model at this path.
+    # The server redirects. No redirection is followed: question and images would go to the new address, and its reply
+    # would count.
     REDIRECT = "redirect"
     IMAGES = "images"  # The model takes no images.
     TOOLS = "tools"  # The model, or the server as it was started, takes no tools.
@@ -51,9 +52,9 @@ class FailedRequest:
     kind: Failure
     text: str  # One line: the type of the exception, its message and the body of the response; secrets redacted.
     status: int | None = None  # HTTP status, if the server answered.
-    retry_after_s: float | None = None  # Seconds that the server asks to be left alone for.
+    retry_after_s: float | None = None  # Seconds that the server asks clients to wait.
     reached: bool = True  # False if no connection was made, so that the question cannot be the reason.
-    # Whether an HTML page came without an error status: this address may not be a model's at all.
+    # Whether an HTML page came without an error status: there may be no model at this address.
     is_page: bool = False
 
 
@@ -121,7 +122,7 @@ TABLES: Mapping[str, Any] = tomllib.loads(Path(__file__).with_suffix(".toml").re
 # Advice on rejections that affect every question.
 CHECK = {Failure(kind): advice for kind, advice in TABLES["check"].items()}
 _PAGE = re.compile(r"<(?:!doctype html|html)\b", re.IGNORECASE)
-MAX_LENGTH = 20_000  # Characters of an error that are looked at: a server may answer with megabytes.
+MAX_LENGTH = 20_000  # Number of characters of an error that are read: a server may answer with megabytes.
 
 
 def read_failure(error: BaseException) -> FailedRequest:
@@ -152,7 +153,7 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
         current = current.__cause__ or (None if current.__suppress_context__ else current.__context__)
 
 
-# Seconds, or hours, minutes and seconds, in the words of a server or in Google's `RetryInfo`.
+# A waiting time in seconds, or in hours, minutes and seconds, as servers or Google's `RetryInfo` write it.
 _RETRY_IN: Final = re.compile(
     r"(?:(?:retry|try|wait)\w*(?: \w+){0,3}? (?:in|after|for)|(?:reset\w*|allowed|available(?: again)?) (?:in|after)"
     r"|wait\w* (?=\d+(?:\.\d+)? ?(?:s|m|h))|(?:请|請)?(?:在|等待) ?(?=\d+(?:\.\d+)? ?秒)"
@@ -181,11 +182,11 @@ def _retry_after_s(chain: Sequence[BaseException], text: str) -> float | None:
 
 
 def _seconds_until(date: str) -> float | None:
-    """Return the seconds from now to a date as HTTP writes it, at least 0; None for another text."""
+    """Return the seconds from now to an HTTP date, at least 0; None if the text is no such date."""
     try:
         return max(0.0, (parsedate_to_datetime(date) - datetime.now(UTC)).total_seconds())
     except (ValueError, TypeError):
-        # The second is for a date without a time zone.
+        # TypeError: a date without a time zone.
         return None
 
 
@@ -214,7 +215,7 @@ def _kind(error: BaseException, chain: Sequence[BaseException], status: int | No
             return Failure(rule["kind"])
     if "unexpected keyword argument" in str(error)[:MAX_LENGTH]:
         return Failure.CONFIGURATION
-    # A 200 whose JSON has another shape than the client expects ends in one of these, depending on its first access.
+    # If a 200 has JSON of an unexpected shape, the client raises one of these, depending on what it reads first.
     unreadable = isinstance(error, ValueError | TypeError | KeyError | IndexError | AttributeError)
     is_connection_error = any(isinstance(link, TimeoutError | ConnectionError) for link in chain)
     is_listed_error = any(kind.__name__ in TABLES["connection_errors"] for link in chain for kind in type(link).__mro__)
@@ -224,9 +225,9 @@ def _kind(error: BaseException, chain: Sequence[BaseException], status: int | No
 def summary(error: BaseException, limit: int = 300) -> str:
     """Describe an exception in one line: its type, its message and, if the message lacks it, the response's body.
 
-    Secrets are redacted before the text is cut to `limit` characters, so that no half of one is left.
+    Secrets are redacted before the text is cut to `limit` characters, so that no part of a secret is left.
     """
-    # For servers whose errors have a form of their own.
+    # Some servers have their own form of errors.
     detail = next((body for link in _chain(error) if (body := getattr(link, "body", None))), "")
     detail = detail if isinstance(detail, str) else json.dumps(detail, default=str, ensure_ascii=False)
     text, body = (" ".join(part[:MAX_LENGTH].split()) for part in (str(error), detail))
@@ -246,7 +247,7 @@ _PICTURE: Final = re.compile(TABLES["picture"], re.IGNORECASE)
 
 
 def blames_picture(failed: FailedRequest, error: BaseException) -> bool | None:
-    """Return whether a refusal of a request with a new picture is about it; None if it cannot be, False if it may pass.
+    """Return whether a new picture caused the rejection; None if it cannot have, False if the failure may be temporary.
 
     `transformers serve` and others answer 500 to a picture that their processor does not take, often without a word.
     """
@@ -254,7 +255,7 @@ def blames_picture(failed: FailedRequest, error: BaseException) -> bool | None:
         return None
     if failed.kind is Failure.IMAGES or failed.status in ABOUT_THE_REQUEST:
         return True
-    # An error in a reply of 200, or in the middle of a stream; a page of a proxy is none.
+    # An error inside a reply of 200 or in the middle of a stream; a proxy's page does not count.
     in_reply = isinstance(error, UnreadableReplyError) and ERROR_IN_REPLY in str(error)
     answered = in_reply or failed.status == 500
     if failed.kind is not Failure.RETRY or not answered:
@@ -265,7 +266,7 @@ def blames_picture(failed: FailedRequest, error: BaseException) -> bool | None:
 
 
 _NO_REASON: Final = re.compile(rf"{TABLES['no_reason']} | <[^<>]*>", re.IGNORECASE | re.VERBOSE)
-MAX_WITHOUT_REASON: Final = 2_000  # Characters of the longest text that is looked at as one without a reason.
+MAX_WITHOUT_REASON: Final = 2_000  # Texts with more characters than this are assumed to contain a reason.
 
 
 def is_wordless_500(failed: FailedRequest, error: BaseException) -> bool:
@@ -281,7 +282,7 @@ def _gives_reason(text: str) -> bool:
 
 
 def _reasons(body: Any) -> Iterator[str]:
-    """Return the texts of an error's body that may give a reason, without those for a type, a position or a time."""
+    """Return the texts in an error's body that may give a reason, except types, positions and times."""
     values = [body]
     while values:
         value = values.pop()

@@ -39,9 +39,10 @@ _NUMBER = re.compile(r"[-+]?(?:(?:0|[1-9]\d*)(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?(
 _WORD = re.compile(r"[^\W\d][\w.-]*")
 _WORDS = {"true": True, "false": False, "null": None, "True": True, "False": False, "None": None}
 _IMAGE = re.compile(r"img:[1-9]\d{0,5}(?:\.[1-9]\d{0,5}){0,9}(?![\w:])")  # The name of an image, without its quotes.
-_PREFIX = re.compile(r"""[rRbBuUfF]{1,2}(?=(?P<quote>["'])[^"'\\{}\n]*(?P=quote))""")  # It changes nothing here.
+# A prefix of a Python string, which does not change the value here.
+_PREFIX = re.compile(r"""[rRbBuUfF]{1,2}(?=(?P<quote>["'])[^"'\\{}\n]*(?P=quote))""")
 _MADE = re.compile(r"(?:[^\W\d]\w{0,99}\.)*(?P<name>[^\W\d]\w{0,99})[(（]")
-# Makers of values in Python, which run nothing.
+# Python constructors that are evaluated; none of them runs code.
 _KINDS: tuple[Callable[..., Any], ...] = (dict, list, str, int, float)
 _MAKERS = {kind.__name__: kind for kind in _KINDS} | {"tuple": list, "set": list}
 # Types that each maker converts. Nested `list` of a text and `str` of a list would grow fivefold at every level.

@@ -137,7 +137,8 @@ def _write_calls(message: AssistantMessage) -> str:
 # vLLM drops a call that begins like one of its parser's dialect and continues in another (`qwen3_xml`; streamed
 # `hermes`).
 DROPPED = "its server counts tokens of which nothing came: its parser of calls is another model's"
-# Most tokens of a reply that may not be part of its text: ends of turns and of thoughts. The shortest call has more.
+# Largest number of tokens that a reply may have in addition to its text, such as ends of turns and of thoughts. The
+# shortest call has more.
 MAX_MARKS = 12
 
 
@@ -159,7 +160,8 @@ def with_calls(
         return reply
     used = reply.usage
     if tools and used is not None and reply.finish_reason == "stop" and not without_thoughts(reply.text).strip():
-        # Empty except for thoughts, and it ended normally: did it take more tokens than it has letters?
+        # The reply is empty except for thoughts and ended normally: a dropped call used more tokens than it has
+        # letters.
         thought = used.reasoning_tokens or len(reply.reasoning)
         if used.output_tokens > len(reply.text) + thought + MAX_MARKS:
             return replace(reply, unreadable=UnreadableCall("unknown", "", DROPPED))

@@ -39,7 +39,7 @@ class ThinkingSwitch:
 
 
 def thinking_switches(name: str, base_url: str | None) -> list[ThinkingSwitch]:
-    """Return the switches to try for a model `provider:name` at an address, those made for it first.
+    """Return the switches to try for a model `provider:name` at an address; those specific to it come first.
 
     A switch specific to a host is not tried elsewhere, because other servers reject unknown keys.
     """

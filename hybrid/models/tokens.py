@@ -13,7 +13,7 @@ CHARACTERS_PER_TOKEN = 4
 
 
 def text_tokens(text: str) -> int:
-    """Estimate one token per four characters; English prose is near it, other languages and code are not."""
+    """Estimate one token per four characters, which fits English prose but not other languages or code."""
     return math.ceil(len(text) / CHARACTERS_PER_TOKEN)
 
 

@@ -57,7 +57,7 @@ BLIND: Final = "blind model"
 TOOLLESS: Final = "calls that cannot be read"
 BLIND_TOOLS: Final = "pictures of tools not seen"
 UNORDERED: Final = "pictures out of order"
-# Why thinking is lost even with the picture inside the tool message, by the probe's result.
+# Reason why thinking is lost even with the picture inside the tool message, by the probe's result.
 LOST_BY_SERVER: Final = {
     "lost": "its server, or its template, drops it from every request",
     "unknown": "its server counts no tokens that would show it",
@@ -285,7 +285,7 @@ def shows_tool_pictures(run: ResolvedRun) -> bool:
 
 
 def most_separate_pictures(run: ResolvedRun, solvers: Sequence[Solver]) -> int:
-    """Return the most separate pictures that one prompt shows a model behind a server; at most `ORDER_NUMBERS`."""
+    """Return the largest number of pictures in one prompt to a model behind a server; at most `len(ORDER_NUMBERS)`."""
     if not any((solver.images or run.config.images) == "separate" and shows_images(run, solver) for solver in solvers):
         return 0
     return min(len(ORDER_NUMBERS), max((len(question.images) for question in run.sound), default=0))

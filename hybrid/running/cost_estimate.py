@@ -59,7 +59,7 @@ class SolverEstimate:
     high: Spent
     price: Price | None
     assumes: tuple[str, ...] = ()
-    # The most sequential calls of a question: expected and high.
+    # Largest number of sequential calls of a question: expected and high.
     rounds: tuple[int, int] = (0, 0)
 
     @property

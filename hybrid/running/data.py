@@ -23,7 +23,7 @@ from hybrid.plugins.registry import is_outside, load_each, module_of
 from hybrid.running.hub import fetch, is_hub
 from hybrid.serving.sources import ours
 
-# Manifest key of the `reading_key` of the command whose questions are exactly the run's; missing if there is none.
+# Manifest key for the `reading_key` of the command that read exactly the run's questions; missing if there is none.
 READ_BY = "taken"
 
 

@@ -32,7 +32,7 @@ from hybrid.solving.image_forms import STRIP_PX
 from hybrid.solving.solver import Solver
 
 # Published replies of GPT4o and GPT4V to BLINK val have 104 and 149 tokens on average (characters / 4). Models that
-# answer with a letter alone, often small ones, need a tenth; a model's style is unknown before it is asked.
+# answer with a single letter, often small ones, need a tenth of that; a model's style is unknown before it is asked.
 REPLY_TOKENS = 125
 # Assumed tokens for the arguments of one tool call: image names, and a point or a box.
 CALL_TOKENS = 30

@@ -339,7 +339,7 @@ class _Check:
                 break
             wide, _ = await self.first_taken([(long, (long, long // USUAL_RATIO))])
             if wide is None:
-                # The length is refused, not the ratio.
+                # The server refused the length, not the ratio.
                 continue
             refusals += words
             ratio, _ = await self.first_taken([(ratio, (long, math.ceil(long / ratio))) for ratio in RATIOS])

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 
-FILES_PER_REQUEST = 2  # A connection, and a picture that is read meanwhile.
+FILES_PER_REQUEST = 2  # One connection, and one picture that is being read.
 OTHER_FILES = 256  # The run's own files, workers of tools, the libraries.
 
 
@@ -27,7 +27,7 @@ def allow_open_files(concurrency: int, tell: Callable[[str], None]) -> None:
     if soft == resource.RLIM_INFINITY or soft >= needed:
         return
     limit = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
-    # macOS allows less than its hard limit says.
+    # macOS rejects values up to its reported hard limit.
     with suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
         soft = limit

@@ -25,7 +25,7 @@ class PlannedRun:
     # Name of its folder within the common folder.
     name: str
     about: str
-    # By field of `RunConfig`, or of its `ModelSettings`.
+    # Changed values by field of `RunConfig` or of its `ModelSettings`.
     changes: Mapping[str, Any] = field(default_factory=dict)
     # Its folder's former name; a run started there is continued there.
     former: str = ""

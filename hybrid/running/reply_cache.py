@@ -1,4 +1,4 @@
-"""Replies of models that are kept across runs: `hybrid run ... --cache-replies`.
+"""Model replies that are kept across runs: `hybrid run ... --cache-replies`.
 
     cache = ReplyCache(home() / "replies", describe_model(model, {}))
     log = ReusingLog(replies, cache)        # a `ReplyLog`: the run's own replies first, then those of other runs

@@ -62,7 +62,7 @@ class ResolvedRun:
 
     benchmark: Benchmark
     mounted: Mounted
-    # On disk; each question is read on access.
+    # The questions on disk; each is read on access.
     questions: RecordedQuestions
     solvers: Mapping[str, Solver]
     # The configuration and everything that all asks share.
@@ -378,7 +378,7 @@ def _resources(
     context: SuppliedTexts,
     style: Style,
 ) -> AskSetup:
-    """Return the setup that all asks share, including the source of tool output."""
+    """Build the setup that all asks share, including the source of tool output."""
     # Only an oracle run knows targets; only a shuffled run knows the images of other questions.
     oracle = oracle_of(benchmark, question_set.by_id.__getitem__) if config.tool_output == "oracle" else None
     others = partners(question_set.sound, config.seed) if config.tool_output == "shuffled" else {}

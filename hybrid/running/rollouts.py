@@ -1,4 +1,4 @@
-"""Single questions of a run, answered by the model that a training or evaluation program brings for each, and scored.
+"""Asks and scores single questions of a run, each with a model that a training or evaluation program supplies.
 
     rollouts = Rollouts(run)
     rollouts.ids                                                    # of the questions that have a reward

@@ -312,7 +312,7 @@ class _Asking:
         return False
 
     async def _not_finished(self, question: Question, error: BaseException, recorder: Recorder) -> None:
-        # A group with a single error says no more than that error.
+        # Report a group with a single error as that error.
         cause = error
         while isinstance(cause, BaseExceptionGroup) and len(cause.exceptions) == 1:
             cause = cause.exceptions[0]

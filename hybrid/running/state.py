@@ -197,7 +197,7 @@ def _refuse_other(run: ResolvedRun, manifest: Mapping[str, Any], solvers: Mappin
 
 
 def _other(old: AnyQuestion, now: AnyQuestion) -> str | None:
-    """Return what changed in a question since it was answered; changes in what reports alone read are allowed."""
+    """Describe how a question changed since it was answered; changes in fields that only reports read are allowed."""
     if isinstance(old, BrokenQuestion) or isinstance(now, BrokenQuestion):
         return "which can no longer be read" if isinstance(now, BrokenQuestion) else None
     if old.images != now.images:
@@ -222,8 +222,8 @@ def _taken_up(
     run: ResolvedRun, files: dict[str, Json], old_counts: Mapping[str, Mapping[str, int]], tell: Tell
 ) -> Iterator[tuple[str, SolverProgress]]:
     """Yield the finished questions of each solver; report defects in its attempts to the user."""
-    # For attempts that are kept unchanged, `files` gets their present extent. Edited attempts without gaps are reported
-    # by every command, because nothing shows which answer was changed.
+    # The manifest's `files` gets the present extent of attempts that stay unchanged. Edited attempts without gaps are
+    # reported by every command, because nothing shows which answer was changed.
     for name in run.solvers:
         recorded = run.folder.recorded(name)
         for line in recorded.damage:
@@ -373,7 +373,7 @@ def _further(run: ResolvedRun, old_manifest: Mapping[str, Any], tell: Tell) -> d
     servers += [server for server in run.tools.foreign.as_json(run.tools.tools) if server not in servers]
     if servers:
         further["mcp"] = servers
-    # Record plug-ins so that scoring finds them: the rules that judge tool output are stored with the tools.
+    # Record plug-ins so that scoring finds them; rules that judge tool output are in the tools.
     used = [("hybrid.benchmarks", run.benchmark.card.name), *((TOOLS, name) for name in run.tools.tools)]
     words = [word_of(name) for name in run.solvers if word_of(name) not in run.config.objects.solvers]
     used += [(package_of_solver(word), word) for word in words]

@@ -78,10 +78,10 @@ class ToolsInUse:
     by_solver: Mapping[str, tuple[str, ...]]
     # The tools of external MCP servers, called or not.
     foreign: ForeignTools = field(default_factory=ForeignTools)
-    # Reasons why tools that would be offered cannot be imported.
+    # Reasons why requested tools cannot be imported.
     left_out: tuple[str, ...] = ()
-    # Rules of external tools that are used before the project's or never, the tools whose rules are missing, and
-    # libraries that weight-free backends need and that are not installed.
+    # Notes on external rules that run before the project's or never, on tools whose rules are missing, and on missing
+    # libraries of classical backends.
     notes: tuple[str, ...] = ()
     # The tools passed in by Python code, called or not.
     objects: Mapping[str, Tool] = field(default_factory=dict)

@@ -2,12 +2,12 @@
 
     breaches("brightness", load("tools", "brightness"), ServiceOptions("classical"))       # () if nothing is breached
 
-The card is complete. The same question has the same finding to the byte. Odd images (of one pixel, grey, transparent,
-16 bits a channel, very wide, turned by EXIF), empty and repeated arguments, and places outside of the image get a
-finding or a refusal in clear words. A text is short, a confidence in 0..1, every number in `data` is finite and has
-its unit in a key on the way to it (`UNITS`); numbers without a unit are counts and indices (`COUNTS`, or a name that
-ends in `_count` or `_index`; integers only) or pure numbers (`PURE`: ratios, cosines, scores, logarithms). Text and
-booleans need none. The data have the keys and types that the tool declares (`Tool.output`).
+The card is complete. The same question gives the same output, byte for byte. Unusual images (one pixel, grey,
+transparent, 16 bits per channel, very wide, rotated by EXIF), empty and repeated arguments, and places outside the
+image give an output or a clear refusal. The text is short, the confidence is in 0..1, and every number in `data` is
+finite and has its unit in a key on its path (`UNITS`). Numbers without a unit are counts and indices (`COUNTS`, or a
+name that ends in `_count` or `_index`; integers only) or pure numbers (`PURE`: ratios, cosines, scores, logarithms).
+Text and booleans need no unit. The data have the keys and types that the tool declares (`Tool.output`).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from hybrid.tool import Pixels, Tool
 from hybrid.tool.output_schema import UNITS, data_mismatch
 
 MEASURED_ENDS = tuple(UNITS)
-# Ends of further names of counts and indices.
+# Suffixes of other names of counts and indices.
 COUNT_ENDS = ("_count", "_index")
 COUNTS = frozenset(
     {"inliers", "off_plane", "matches", "rank", "count", "counts", "parts", "image", "best", "synthetic", "votes"}
@@ -54,7 +54,7 @@ WRAPPED = ("the tool failed", "the tool could not be run")
 
 
 def numbers(value: Json, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], float]]:
-    """Yield every number in some JSON with the keys on its path."""
+    """Yield every number in a JSON value with the keys on its path."""
     if isinstance(value, Mapping):
         for key, inner in value.items():
             yield from numbers(inner, (*path, key))
@@ -66,7 +66,7 @@ def numbers(value: Json, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str
 
 
 def text_complaints(text: str) -> list[str]:
-    """Return the breaches of the contract by the text of an output, one sentence each."""
+    """Return how an output's text breaches the contract, one sentence each."""
     wrong = []
     lines = text.splitlines()
     if not lines or len(lines) > MAX_LINES or max(map(len, lines)) > MAX_LINE_LENGTH:
@@ -77,7 +77,7 @@ def text_complaints(text: str) -> list[str]:
 
 
 def complaints(finding: Finding, refs: Sequence[ImageRef]) -> list[str]:
-    """Return the breaches of the contract by an output about these images, one sentence each."""
+    """Return how an output about these images breaches the contract, one sentence each."""
     wrong = text_complaints(finding.text)
     if not 0 <= finding.confidence <= 1:
         wrong.append(f"confidence {finding.confidence}")
@@ -107,7 +107,7 @@ def _unit_hint(key: str, value: float) -> str:
 
 
 def card_complaints(name: str, tool: Tool) -> list[str]:
-    """Return the breaches of the contract in the card of the tool of that name, one sentence each."""
+    """Return how the card of the tool of that name breaches the contract, one sentence each."""
     card = tool.card
     fewest, most = card.images
     owed = {
@@ -229,7 +229,7 @@ def empty_or_repeated(args: Mapping[str, Json]) -> tuple[dict[str, Json], ...]:
 
 
 def breaches(name: str, tool: Tool, options: ServiceOptions, args: Mapping[str, Json] | None = None) -> tuple[str, ...]:
-    """Return the breaches of the contract by a tool, one line each.
+    """Return a tool's breaches of the contract, one line each.
 
     Args:
         name: the name under which it is requested.

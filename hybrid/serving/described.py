@@ -1,4 +1,4 @@
-"""Plug-in modules are imported in a worker process first; tools only there, where they are described for this one.
+"""Plug-in modules are first imported in a worker process; tools only there, and this process gets a description.
 
     with described_by(ProcessDescriber):                  # hybrid.plugins.registry
         load("tools", "redness")                   # from the user's folder: a `Tool` with `code`

@@ -30,7 +30,7 @@ Draw = Callable[[int, int], Pixels]
 UNDECIDED: Final = 0.5
 GREYS: Final[Mapping[str, int]] = {"grey": 128, "black": 0, "white": 255}
 SEEDS: Final = (1, 2, 3)
-# Sides of the squares of noise, px: in coarse noise a tool that looks for areas finds some.
+# Sides of the squares of noise in pixels: coarse noise may look like regions to a tool that searches for them.
 SQUARES_PX: Final = (2, 8, 32)
 JPEG_QUALITY: Final = 10
 TINY: Final = ((1, 1), (2, 2))
@@ -151,7 +151,7 @@ def _noise(seed: int, side: int = 1) -> Draw:
 
 
 def _compressed(seed: int) -> Draw:
-    """Return a generator of noise as a JPEG file of low quality has it: blocks of 8 px with few frequencies."""
+    """Return a generator of noise as in a low-quality JPEG: blocks of 8 px with few frequencies."""
     fine = _noise(seed)
 
     def draw(height: int, width: int) -> Pixels:

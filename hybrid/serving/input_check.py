@@ -48,7 +48,7 @@ STATISTICS: Mapping[str, tuple[tuple[float, ...], tuple[float, ...]]] = {
 
 @dataclass(frozen=True)
 class Seen:
-    """One network of a backend, and what is wrong with the pictures that it received (None: nothing)."""
+    """One network of a backend, and the error in the pictures that it received (None if they are right)."""
 
     network: str
     wrong: str | None

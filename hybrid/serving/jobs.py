@@ -79,7 +79,7 @@ class WorkerEnd:
     fault: Fault = Fault.TOOL_ERROR
     # The late jobs that were killed with it; None if any running job may have caused the end.
     jobs: tuple[Job, ...] | None = None
-    # Whether a single running request must be the cause; a process that just dies may have been killed from outside.
+    # Whether a single running request must be the cause; False if the process may have been killed from outside.
     certain: bool = False
 
     def sentence(self, tool: str) -> str:

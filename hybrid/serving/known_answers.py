@@ -1,4 +1,4 @@
-"""Known answers: easy questions that any sound weights answer, asked for new weights or on request.
+"""Known answers: easy questions that any sound weights answer; they are asked for new weights or on request.
 
 The tool knows the answers (`Tool.checks`); mistakes in colours, coordinates or training of a network show in its
 answers. `hybrid tools check depth` prints them; `check_once(tool, backend, version, device, folder)` raises for weights
@@ -135,7 +135,7 @@ def _series(checked: Sequence[Checked]) -> list[CheckSeries]:
 
 
 def _schema_fault(tool: Tool, evidence: Evidence) -> str | None:
-    """Return how the data of an evidence differ from those that the tool declares; None if they do not."""
+    """Return how an evidence's data differ from the tool's declared output; None if they match."""
     return None if tool.output is None else data_mismatch(tool.output, evidence.data)
 
 

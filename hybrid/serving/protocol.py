@@ -171,7 +171,7 @@ class ImportResponse:
     # JSON schema of its arguments.
     schema: Mapping[str, Json] = field(default_factory=dict)
     code: str = ""
-    # Of the data of its outputs, as `Tool.output`.
+    # JSON schema of the data of its outputs, as `Tool.output`.
     output: Mapping[str, Json] | None = None
     notices: tuple[str, ...] = ()
 
@@ -231,7 +231,7 @@ class ServedTool:
 
     # Hash of the tool's code.
     code: str
-    # Where the weights lie, and a hash of their files' names, sizes and times.
+    # Location of the weights, and a hash of their files' names, sizes and times.
     weights: str
     files: str
     answering: BackendIdentity

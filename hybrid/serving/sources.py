@@ -66,7 +66,7 @@ def imports(text: str, package: str) -> Iterator[str]:
             continue
         try:
             base = importlib.util.resolve_name(match["base"], package)
-        except ImportError:  # It leads out of every package.
+        except ImportError:  # The relative import goes above the top-level package.
             continue
         yield base
         yield from (f"{base}.{name.split()[0]}" for name in _split_names(match["names"]))
@@ -225,7 +225,7 @@ def made_by(tool: Tool) -> tuple[Callable[..., Any], ...]:
     factories: list[Callable[..., Any]] = [tool.args, *(card.make for card in tool.card.backends)]
     factories += [call for need in _needs(tool) for call in (need.args, need.given) if call is not None]
     factories += [check.pose for check in tool.checks]
-    # What stands for a function of the user's says so.
+    # A wrapper of a user's function refers to it in `__wrapped__`.
     return tuple(getattr(factory, "__wrapped__", factory) for factory in factories)
 
 

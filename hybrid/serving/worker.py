@@ -62,7 +62,7 @@ from hybrid.tool import Tool
 DEVICE_LOST = 70
 # Exit code if a tool closed file descriptors of the worker.
 DESCRIPTORS_LOST = 71
-# Heartbeats within the permitted silent time.
+# Number of heartbeats within the permitted silent time.
 SIGNS = 8
 # Added to the score by which Linux selects a process to kill when memory is exhausted, so that this process dies first.
 LIKELY_VICTIM = 500

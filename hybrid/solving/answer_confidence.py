@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 from hybrid.core.types import Json
 
-# Weight of a stated confidence's deviation, in log-odds, if nothing was measured. A confidence orders answers less well
-# on other pictures than on those that a card counts: the right weight is between 1 (as well) and 0 (not at all), so the
-# midpoint is never off by more than a half.
+# Weight of a stated confidence's deviation, in log-odds, if nothing was measured. A confidence ranks answers less well
+# on new pictures than on those counted on a card: the right weight is between 1 (equally well) and 0 (not at all), so
+# the midpoint is off by at most a half.
 CLAIM = 0.5
 # Probabilities are clipped this far from 0 and 1, so that one unforeseen case can outweigh any source.
 CERTAIN = 1e-4

@@ -40,12 +40,12 @@ from hybrid.tool import Tool
 
 # Characters of a reply's thoughts kept in its step; the model gets all of them back.
 MAX_THOUGHTS = 8_000
-# Names of the steps for pictures that the server rejected, and for pictures that used no tokens.
+# Names of the steps for a picture that the server rejected, and for a picture that added no tokens.
 PICTURE_REFUSED: Final = "picture refused"
 PICTURE_UNCOUNTED: Final = "picture not counted"
 # Characters of a server's message about a picture that the model and the trace are shown.
 MAX_REFUSAL: Final = 240
-# Sides in pixels, and a ratio of sides, at which processors are known to refuse; they select the remedy.
+# Sides in pixels, and a side ratio, at which processors are known to refuse pictures; they select the remedy.
 SMALL_SIDE, LARGE_SIDE, NARROW_RATIO = 64, 1500, 20
 # Seconds; larger than the rounding error of a sum of durations.
 TIMER_S = 1e-6

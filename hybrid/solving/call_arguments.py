@@ -99,7 +99,7 @@ class _Reading:
         """Remove the images from the arguments and return their names."""
         image_keys = sorted(key for key in rest if key not in self._nodes and _ONE_OF_IMAGES.fullmatch(key))
         if len(image_keys) > 1 and all(isinstance(rest[key], str) for key in image_keys) and rest.get(IMAGES) is None:
-            # For example `image_1` and `image_2`, or `first_image` and `second_image`.
+            # Keys such as `image_1` and `image_2`, or `first_image` and `second_image`.
             self.repairs.append(IMAGE_NAME)
             rest[IMAGES] = [rest.pop(key) for key in image_keys]
         keys = [key for key in rest if key not in self._nodes and _IMAGE_KEY.fullmatch(key)]
@@ -133,7 +133,7 @@ class _Reading:
         if not all(isinstance(name, str) or type(name) is int for name in names):
             raise _argument_error(f'the argument "{key}" must hold names of images: {self._image_list}')
         if any(type(name) is int for name in names) or re.search("idx|ind", key):
-            # Images by number: from 1, or from 0 if only that fits; an undeclared count that fits both is ambiguous.
+            # Numbers count images from 1, or from 0 if only that fits; if both fit, they are ambiguous.
             if not all(str(name).strip().isdecimal() for name in names):
                 return tuple(self._image(str(name)) for name in names)
             candidates = [tuple(f"img:{int(name) + first}" for name in names) for first in (0, 1)]
@@ -261,7 +261,7 @@ class _Reading:
                 )
             return value
         if isinstance(value, str) and names == _POINT and re.fullmatch("[A-Z]{1,3}", value):
-            # The letter drawn next to the point.
+            # Accept the letter drawn next to the point.
             self.repairs.append(COORDINATES)
             return {"label": value}
         if isinstance(value, list | tuple):

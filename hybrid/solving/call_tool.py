@@ -56,7 +56,7 @@ class ToolCalls:
     _subject: AskedQuestion
     _prompt: Prompt
     _clock: Clock = time.monotonic
-    # Whether the returned pictures are used.
+    # Whether overlays are drawn for the model.
     _overlays: bool = True
     # The frame of coordinates in text for the model; the step also keeps the text in pixels.
     _frame: CoordinateSystem = field(default_factory=CoordinateSystem)

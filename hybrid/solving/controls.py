@@ -77,7 +77,7 @@ class OracleWords:
     answer: str | None = None
 
 
-# Takes the id of a question and one of its prompts.
+# Maps the id of a question and one of its prompts to the output.
 Oracle = Callable[[str, Prompt], OracleWords]
 
 # The backend name of oracle output.

@@ -50,7 +50,7 @@ class CoordinateSystem:
 
     name: FrameName = "pixels"
     sent_pixels: int | None = None
-    # The resizing by the model's processor, if pixels are those of its resized copy.
+    # The resizing by the model's processor, if coordinates are pixels of its resized copy.
     resizing: Resizing | None = None
 
     @property

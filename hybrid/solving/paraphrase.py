@@ -2,11 +2,11 @@
 
     paraphrased(finding, tool.wording, given)      # `--tool-output paraphrased`
 
-Whether a gain depends on a tool's wording, and not on its findings, is answered by a run that differs in
-the words alone. A phrase never contains a digit, and texts of the call and of the data (names, labels, read texts) are
-left as they are, so that both wordings carry the same numbers and names. Data and pictures stay: rules read the same.
-An output may hold no phrase, or repeat its whole sentence in its data: then it stays as it is, its version begins with
-`UNCHANGED`, and a conclusion about words counts such outputs.
+A run that differs only in the words shows whether a gain depends on a tool's wording instead of its findings. A phrase
+never contains a digit, and texts from the call and the data (names, labels, read texts) are not changed, so both
+wordings contain the same numbers and names. Data and pictures stay the same, so rules read the same. An output stays
+unchanged if it contains no phrase, or if its data repeat its full sentence; its version then begins with `UNCHANGED`,
+and a conclusion about wording counts such outputs.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ UNCHANGED: Final = "unchanged:"
 
 
 def paraphrased(finding: Finding, wording: Wording, arguments: Mapping[str, Any]) -> Finding:
-    """Return the output with its text in other words; the marks of coordinates move with their numbers.
+    """Return the output with its text in the second wording; the marks of coordinates move with their numbers.
 
     Args:
         finding: the output.
-        wording: phrases and what replaces each; of several that begin at one place, the first counts.
-        arguments: arguments of the call, whose texts stay.
+        wording: phrases and their replacements; of several that begin at one place, the first counts.
+        arguments: arguments of the call, whose texts are not changed.
     """
     if not wording:
         return _marked(finding)
@@ -57,7 +57,7 @@ def paraphrased(finding: Finding, wording: Wording, arguments: Mapping[str, Any]
 
 
 def _marked(finding: Finding) -> Finding:
-    """Mark an output that stays unchanged; one without a text has no wording."""
+    """Mark an output that stays unchanged; an output without text is not marked."""
     return replace(finding, version=f"{UNCHANGED}{finding.version}") if finding.text.strip() else finding
 
 
@@ -66,7 +66,7 @@ def _shifted(place: Place, by: int) -> Place:
 
 
 def _pattern(protected: Sequence[str], phrases: Sequence[str]) -> re.Pattern[str]:
-    """Match a text that stays, or else a phrase; both are whole words, at either end."""
+    """Build a pattern for protected texts, or else phrases; both must begin and end at word boundaries."""
     names = "|".join(rf"(?<!\w){re.escape(name)}(?!\w)" for name in protected) or r"(?!)"
     alternatives = "|".join(
         rf"{_edge(phrase[0], '(?<!')}{re.escape(phrase)}{_edge(phrase[-1], '(?!')}" for phrase in phrases
@@ -79,7 +79,7 @@ def _edge(character: str, look: str) -> str:
 
 
 def _texts(node: Any) -> Iterator[str]:
-    """Yield the texts in arguments or data that a tool may repeat; a single character is a label, and no phrase."""
+    """Yield the texts in arguments or data that a tool may repeat, except single characters, which are labels."""
     if isinstance(node, str):
         if len(node) > 1:
             yield node

@@ -3,8 +3,8 @@
     for entry in table().rules_for(prompt):
         answer = await entry.rule(prompt, ctx)
 
-Several rules of a route are asked in order until one answers: those of tools from outside of the project, in the order
-of `--tools`, then the project's own. The rows of a file of questions have further routes (`RuleTable.rules_for`).
+Several rules of a route are asked in order until one answers: first those of external tools, in the order of `--tools`,
+then the project's own. The rows of a file of questions have further routes (`RuleTable.rules_for`).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from hybrid.tool.rules import Rule, RuleByText
 
 @dataclass(frozen=True)
 class RuleEntry:
-    """A rule, the route that it was found under, and the tool from outside that brings it (empty: the project)."""
+    """A rule, the route under which it was found, and the external tool that defines it (empty: the project)."""
 
     rule: Rule
     route: str
@@ -34,8 +34,8 @@ class RuleEntry:
     def resolve(self, prompt: Prompt) -> tuple[str, Rule]:
         """Return the rule for a prompt, and the route that its answers are counted under.
 
-        Where the rule goes by the text, the route also names what the text asks: "by_text/depth". So `hybrid calibrate`
-        and the arbiter do not mix questions of several kinds.
+        If the rule was selected by the question's text, the route also names what the text asks: "by_text/depth". So
+        `hybrid calibrate` and the arbiter keep different kinds of questions apart.
         """
         name = self.rule.name_of(prompt)[0] if isinstance(self.rule, RuleByText) else None
         if not isinstance(self.rule, RuleByText) or name is None:
@@ -47,9 +47,9 @@ class RuleEntry:
 class RuleTable:
     """The rules of the project and of external tools, by route."""
 
-    # The project's, one per route.
+    # The project's rules, one per route.
     rules: Mapping[str, Rule]
-    # By route and tool, in the order in which they are used.
+    # Rules of external tools by route and tool, in the order in which they are used.
     outside: Mapping[str, Mapping[str, Rule]] = field(default_factory=dict)
     # Tools that could not be imported, so that their rules are missing.
     notes: tuple[str, ...] = ()
@@ -57,8 +57,8 @@ class RuleTable:
     def rules_for(self, prompt: Prompt) -> tuple[RuleEntry, ...]:
         """Return the rules to ask about a prompt, in order.
 
-        A row's task may be the name of another benchmark's route by coincidence: under it the rules from outside are
-        asked alone.
+        The task of a row in a question file may equal a benchmark's route by coincidence; then only external rules are
+        asked.
         """
         routes = tuple(dict.fromkeys((prompt.route, prompt.fallback_route)))
         entries: list[RuleEntry] = []
@@ -85,7 +85,7 @@ class RuleTable:
         return frozenset(tool for entry in self.rules_for(prompt) for tool in entry.resolve(prompt)[1].tools)
 
     def tools_asked(self, routes: Collection[str] | None = None) -> frozenset[str]:
-        """Return the tools that rules of these routes may call, and outside tools with such rules; None: all routes."""
+        """Return the tools that rules of these routes may call, and external tools with such rules; None means all."""
         builtin = {tool for route, rule in self.rules.items() if _is_among(route, routes) for tool in rule.tools}
         external = {
             tool
@@ -97,12 +97,12 @@ class RuleTable:
         return frozenset(builtin | external)
 
     def order_of(self, routes: Collection[str] | None = None) -> tuple[str, ...]:
-        """Return the outside tools that share a route with another tool, in the order in which they are asked."""
+        """Return the external tools that share a route with another tool, in the order in which they are asked."""
         shared = (rules for route, rules in self.outside.items() if _is_among(route, routes) and len(rules) > 1)
         return tuple(dict.fromkeys(owner for rules in shared for owner in rules))
 
     def notes_for(self, routes: Collection[str] | None) -> tuple[str, ...]:
-        """Return notes for the user: rules that are asked before the project's, and rules that no question asks."""
+        """Return notes for the user on rules that run before the project's, and on rules that no question uses."""
         notes = list(self.notes)
         for route, rules in self.outside.items():
             owners = ", then ".join(rules)
@@ -123,7 +123,7 @@ def _is_among(route: str, routes: Collection[str] | None) -> bool:
 
 @dataclass(frozen=True)
 class RuleOrder:
-    """The tools whose rules a run uses first: those that it names, and those passed in from Python."""
+    """The tools whose rules a run uses first: those named by the run, and those passed in from Python."""
 
     named: tuple[str, ...] = ()
     objects: tuple[Tool, ...] = ()
@@ -149,7 +149,7 @@ def counted_route(prompt: Prompt, tool: str | None = None) -> str:
 
 
 def handed_in_tool(name: str) -> Tool | None:
-    """Return the tool of that name that Python handed in to the run, or None."""
+    """Return the tool of that name that Python passed to the run, or None."""
     return next((tool for tool in _ORDER.get().objects if tool.card.name == name), None)
 
 
@@ -161,7 +161,7 @@ def table() -> RuleTable:
 
 @lru_cache(maxsize=16)
 def _table(tool_names: tuple[str, ...], order: RuleOrder, cache_key: tuple[Any, ...]) -> RuleTable:
-    """Return the table of the tools of these names; `cache_key` is what `load` depends on besides."""
+    """Return the table for the tools of these names; `cache_key` covers everything else that `load` depends on."""
     del cache_key
     modules = [(f"tools/rules/{name}.py", load("tools.rules", name)) for name in names("tools.rules")]
     modules += [(f"tools/{name}", load(TOOLS, name).rules) for name in tool_names if not is_outside(TOOLS, name)]

@@ -44,7 +44,7 @@ class Vote:
     """The elected reply."""
 
     reply: Reply
-    # Probability, 0..1, that the samples claim for it; None without a vote.
+    # Probability, 0..1, of the reply being right according to the samples; None without a vote.
     confidence: float | None = None
 
 

@@ -138,7 +138,7 @@ class Solver(ABC):
     role: Role = "hybrid"
     # Whether it is useless without an MLLM.
     needs_model: bool = False
-    # Whether it lets the model call tools or asks it again, which a recording of one reply cannot serve.
+    # Whether it lets the model call tools or asks it again, so that a recording of one reply does not suffice.
     needs_live: bool = False
     # The form of images that it requires, regardless of `--images`.
     images: ImageForm | None = None
@@ -153,8 +153,8 @@ class Solver(ABC):
     believes_cards: bool = False
     # Whether it offers a model tools to call freely.
     offers_tools: bool = False
-    # Whether it calls a model and tools that are not the run's: no control (`--tool-output`) reaches them, and what it
-    # counts in `SolverContext.meter` is charged to the run's budgets at the end of the ask.
+    # Whether it calls its own model and tools instead of the run's: controls (`--tool-output`) do not affect them, and
+    # its usage in `SolverContext.meter` is charged to the run's budgets at the end of the ask.
     runs_own_tools: bool = False
     # Its texts for a model in addition to the prompt; hashed into the manifest.
     texts: Mapping[str, str] = MappingProxyType({})
@@ -175,7 +175,7 @@ class Solver(ABC):
         return certain(CallPath(1 if self.needs_model else 0))
 
     def required_tools(self, benchmark: str, routes: Collection[str] | None = None) -> frozenset[str]:
-        """Return the names of the tools that it may call itself about a benchmark's questions, or those of some routes.
+        """Return the names of the tools that it may call itself for questions of a benchmark or of some routes.
 
         `routes` is None if they are unknown before the questions are read.
         """

@@ -1,8 +1,8 @@
 """The reliability of tools and the MLLM: what a trust file measured, and what cards claim.
 
-`hybrid calibrate RUN -o trust.json` writes the file. For each fold of the questions it holds measurements on all other
-folds, so that no question is decided with its own answer; a question that was not counted, and shares no picture with
-one that was, is decided with the measurements on all questions.
+`hybrid calibrate RUN -o trust.json` writes the file. For each fold of the questions it contains measurements on all
+other folds, so that no question is decided with its own answer. A question that was not counted, and shares no picture
+with a counted one, uses the measurements on all questions.
 
 The file names what it was measured with: benchmark, data, model and backends. A run with another benchmark, model or
 backend rejects it (`refuse_other`). Other data of the same benchmark are the intended use.
@@ -40,10 +40,11 @@ class Curve:
     bins: tuple[Bin, ...]
 
     def at(self, confidence: float) -> float:
-        """Return the probability that an answer of this confidence is right, after Laplace (one case of each added).
+        """Return the probability that an answer of this confidence is right, with Laplace smoothing (adds one of each).
 
-        Neighbouring bins are merged if the more confident one would be worth less (pool adjacent violators), so that
-        higher confidence never means less. Below all bins the value is a half, or that of the first bin if lower.
+        Neighbouring bins are merged if the more confident one has a lower rate (pool adjacent violators), so that
+        higher confidence never means a lower probability. Below all bins the value is a half, or that of the first bin
+        if lower.
         """
         rising: list[Bin] = []
         for bin_ in self.bins:
@@ -127,7 +128,7 @@ class Trust:
     measured: Mapping[Key, Measurement] = field(default_factory=dict)
 
     def tool(self, key: Key, claimed: AnswerConfidence) -> AnswerConfidence:
-        """Return a tool's confidence as measured on this route, or as claimed if not measured."""
+        """Return the confidence in a tool's answer: measured on this route, or claimed if not measured."""
         measurement = self.measured.get(key)
         if measurement is None:
             return claimed

@@ -65,13 +65,13 @@ class BoxArg(Args):
 
 
 class RegionArg(BoxArg):
-    """The one box of a call: it takes a name like any other and needs none."""
+    """The only box of a call; like any box it may have a name, but needs none."""
 
     label: str | None = Field(default=None, max_length=16, json_schema_extra=UNTOLD)
 
 
 class Spot(NamedTuple):
-    """A point to read, in pixels of the original image; `confidence` (0..1) is that of its position."""
+    """A point to read, in pixels of the original image; `confidence` (0..1) is the confidence in its position."""
 
     label: str | None
     x: float

@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 def by_shape(tensors: Sequence[Any], most: int = MAX_AT_ONCE) -> list[list[int]]:
-    """Group the indices of tensors of one shape, at most `most` per group."""
+    """Group the indices of tensors by shape, at most `most` per group."""
     return by_form([shape(tensor) for tensor in tensors], most)
 
 

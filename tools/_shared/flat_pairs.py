@@ -1,9 +1,8 @@
 """Pairs of images of one flat scene with known matches for every point, and checks of matches against them.
 
 Use `made = flat_pair(0)`, then `wrong_matches(matches, made)`. Tools that match views need such known answers: a check
-of the answer alone accepts matches that are all a few pixels off, or half of them wrong, because robust estimation
-compensates. The views differ by a rotation, a scale and a shift, so points that are off by the same offset or factor
-in both images are also off the truth.
+of only the answer accepts matches that are all a few pixels off, or half wrong, because robust estimation compensates.
+The views differ by a rotation, a scale and a shift, so an equal offset or factor in both images is also detected.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ Array = npt.NDArray[np.float64]
 # A match is right if it is within this distance of the truth, in 640ths (`FRAME_PX`) of the second image's long side.
 # The available matchers are off by 0.2 to 1.5 (median).
 NEAR = 3.0
-# Share of matches that must be right: if half of them were shuffled, half would remain.
+# Share of matches that must be right: with half of them shuffled, only half would be.
 MIN_RIGHT = 0.7
 MIN_MATCHES = 25
 # Height and width in pixels.

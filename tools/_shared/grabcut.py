@@ -35,10 +35,12 @@ def cut(pixels: Pixels, seeds: npt.NDArray[np.uint8]) -> Mask:
 
 
 def distinctness(pixels: Pixels, mask: Mask, background: Mask) -> float:
-    """Return how clearly a mask (H, W) is one object, 0..1: the squared share of its convex hull times its outline's.
+    """Return how clearly a mask (H, W) is one object, 0..1: its squared share of its hull, times its outline's
+    strength.
 
-    The outline is as weak as on its weakest side, relative to as long a line of the strongest changes of colour either
-    inside the mask or in the background, whichever has fewer. In noise both have the same changes as the outline.
+    The outline's strength is the colour change on its weakest side, relative to an equally long line of the strongest
+    colour changes inside the mask or in the background, whichever are weaker. In noise, both change as much as the
+    outline.
     """
     import cv2
 

@@ -6,9 +6,9 @@ The weights are a directory with `config.json` (`{"model_type": "kornia_lightglu
 
 The input is RGB in 0..1 without any normalisation; the image keeps its aspect ratio, with a long side of at most
 `MAX_SIDE_PX`. The authors resize the long side to 1024 px, enlarging small images (cvg/LightGlue, `lightglue/utils.py`,
-`ImagePreprocessor`, and `preprocess_conf` of `aliked.py` and `disk.py`). This module never enlarges: that takes 2.4 to
-10 times as long, for 26 to 45 % more right matches at 640 x 480 and for fewer but more accurate ones at 320 x 240. Both
-networks put the centre of the first pixel at 0.
+`ImagePreprocessor`, and `preprocess_conf` of `aliked.py` and `disk.py`). This module never enlarges: enlarging takes
+2.4 to 10 times as long, and gives 26 to 45 % more right matches at 640 x 480 but fewer, more accurate ones at 320 x
+240. Both networks put the centre of the first pixel at 0.
 """
 
 from __future__ import annotations

@@ -142,9 +142,9 @@ class Overlay:
         return float(0.75 * self._scale + 0.12)
 
     def _wrapped(self, text: str) -> tuple[list[str], float]:
-        """Wrap a legend to the width and return its lines and font size; legible, or cut short.
+        """Wrap a legend to the width and return its lines and font size; text that would be illegible is cut.
 
-        In a narrow image the letters get smaller and the lines more, up to a third of the height.
+        In a narrow image the letters get smaller, and there are more lines, up to a third of the height.
         """
         if min(self.height, self.width) < MIN_TEXT_PX:
             return [], MIN_FONT
@@ -180,7 +180,7 @@ def overlay(
     mask: npt.NDArray[np.bool_] | None = None,
     of: int = 0,
 ) -> Picture:
-    """Named boxes and points (pixels) and a mask (H, W) over image `of` (H, W, 3), or over a map (h, w) of it in 0..1.
+    """Return a picture of boxes, points (pixels) and a mask (H, W) over image `of` (H, W, 3), or over a map (h, w).
 
     It is drawn on first access.
     """

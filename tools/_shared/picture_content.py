@@ -27,10 +27,10 @@ MAX_PARTS: Final = 96
 ROUNDING: Final = 0.4
 # Smallest standard deviation of a piece's texture, as a share of the texture.
 EVEN_TEXTURE: Final = 0.1
-# Sides below this show nothing.
+# Images with a shorter side are assumed to show nothing.
 MIN_SIDE_PX: Final = 16
-# Threshold of `structure` from which an image shows something. Noise of such grain stays below 6.8 (except some of
-# 16 px a side); 209 photographs are above 8.6.
+# Threshold of `structure` from which an image shows something. Noise with grain up to that size stays below 6.8 (except
+# for some images of 16 px per side); 209 photographs are above 8.6.
 SOMETHING: Final = 7.2
 
 

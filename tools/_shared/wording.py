@@ -1,7 +1,8 @@
 """The second fixed wording of a tool's texts: `wording=wording_of(__file__)` of a `Tool`.
 
-A line of `wording.tsv` in the tool's folder, or of `NAME.wording.tsv` beside its file, is a phrase and the phrase that
-replaces it; those of `_shared/wording.tsv` hold for every tool, after its own. `hybrid/solving/paraphrase.py` replaces.
+A line of `wording.tsv` in the tool's folder, or of `NAME.wording.tsv` beside its file, is a phrase and its replacement.
+The lines of `_shared/wording.tsv` apply to every tool, after its own. `hybrid/solving/paraphrase.py` makes the
+replacements.
 """
 
 from __future__ import annotations

@@ -107,7 +107,7 @@ def reference_of(request: Request[CorrespondenceArgs]) -> Spot | None:
     spots = read_points("correspondence", (), markers, _size(request, 0))
     references = [spot for spot in spots if spot.label == REFERENCE]
     if not references and len(spots) > 1:
-        # A search for a named letter succeeds in images where the search for any letter fails.
+        # Searching for a named letter succeeds in some images where searching for any letter fails.
         located = locate(request.images[0], MarkersArgs(labels=(REFERENCE,), kind="point"))
         markers = [Finding(located.text, located.data, located.confidence, "classical", "")]
         spots = read_points("correspondence", (), markers, _size(request, 0))

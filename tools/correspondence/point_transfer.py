@@ -154,7 +154,7 @@ def descriptor_distances(views: Views, point: Place, candidates: Sequence[Place]
     ]
 
 
-# A transfer hits a candidate within this fraction of image 2's diagonal: a random point does with under 1 %.
+# A transfer hits a candidate within this fraction of image 2's diagonal; a random point does so in under 1 % of cases.
 LANDED = 0.02
 
 # A transfer that hits none may still select the nearest candidate within this fraction of the diagonal.
@@ -163,12 +163,12 @@ NEAR = 0.06
 # Share of the matches around the point that a map must explain to overrule the similarity of the candidates.
 SUPPORTED = 0.7
 
-# Fitted on warped photographs of the half that is not reported (`bench/warped_pairs.py`), 456 points with matches of
-# either backend: 376 of 376 and 384 of 384 hits were right, 7 of 7 and 9 of 9 near misses, 57 of 85 choices by
-# descriptors with weak matches and 10 of 36 without any.
+# Confidences fitted on warped photographs of the unreported half (`bench/warped_pairs.py`), 456 points with the matches
+# of each backend. Right were 376 of 376 and 384 of 384 hits, 7 of 7 and 9 of 9 near misses, 57 of 85 choices by
+# descriptors with weak matches, and 10 of 36 without matches.
 SURE_HIT, HIT, MISS, NO_MATCH = 0.98, 0.95, 0.6, 0.3
 
-# Confidence if the point of image 1 was not found: less than a guess among four.
+# Confidence if the point of image 1 was not found: lower than for a guess among four.
 POINT_UNKNOWN = 0.1
 
 # Confidence in a position from a homography that explains most of the matches around the point.

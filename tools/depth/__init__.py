@@ -41,14 +41,14 @@ from tools.depth.picture import draw_depth, draw_order
 SAME_ROW = 0.02
 # Log odds below which two points count as equally near: differences of this size are rounding.
 NO_EVIDENCE = 0.001
-# Log odds at which the cues' confidence is capped (85 %): no cue sees the support of an object. Measured
-# against true depth, their most confident choices are right in 74 % in a furnished room and always on a street
+# Log odds at which the cues' confidence is capped (85 %): no cue sees the support of an object. Against true depth,
+# their most confident choices were right in 74 % of cases in a furnished room and in all on a street
 # (docs/specialists.md).
 MAX_CERTAINTY = 1.73
-# Highest confidence for points on one row, where the strongest cue is silent and the other measures haze, which is
+# Highest confidence for points on one row: there the strongest cue says nothing, and the other measures haze, which is
 # rare indoors.
 SAME_ROW_CONFIDENCE = 0.6
-# Difference of learned relative depth at which 63 % of the doubt is gone; set by argument, not measured.
+# Difference of learned relative depth at which 63 % of the doubt is gone; an assumption, not measured.
 SURE_GAP = 0.05
 # Learned depths closer than this are equal: half a grey level of an 8-bit map.
 TIE_GAP = 0.002

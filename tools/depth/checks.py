@@ -21,8 +21,8 @@ Step = tuple[Place, Place]
 # Shortest length over which each side of a step is about equally far.
 FLAT_PX = 18
 STEPS = 8
-# Distances from a step: within the first, a map must have crossed the middle of its levels, which are read at the
-# second. A map shifted by 8 px fails.
+# Distances from a step in px: a map's levels are read at the second distance, and it must cross their middle within the
+# first. A map shifted by 8 px fails.
 BESIDE_PX, APART_PX = 6.0, 15.0
 # Share required of the horizontal steps, and of the vertical ones.
 MIN_SHARE = 0.5

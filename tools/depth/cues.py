@@ -4,7 +4,7 @@
 nearer, and scaled to 0..1 within the image.
 
 - position: on a ground seen by an upright camera, points lower in the image are nearer (Hoiem, Efros and Hebert,
-  "Geometric Context from a Single Image", 2005). It carries most of the evidence but is silent for points on one row.
+  "Geometric Context from a Single Image", 2005). It gives most of the evidence, but none for points on one row.
 - clear: without haze some channel of every neighbourhood is dark; haze brightens it with distance (He, Sun and Tang,
   "Single Image Haze Removal Using Dark Channel Prior", CVPR 2009).
 
@@ -89,7 +89,7 @@ def sample(values: CueMap, x: float, y: float, size: tuple[int, int]) -> float:
 
 
 def ranks(values: CueMap, size: tuple[int, int], step: float) -> CueMap:
-    """Return each cell's share of cells that are lower by `step` or more, ties counted half (constant map: 0.5).
+    """Return for each cell the share of cells that are lower by `step` or more; ties count half (constant map: 0.5).
 
     `values` (h, w) cover the image of `size` (H, W); the result has at most `GRID_PX` cells along its long side.
     """

@@ -138,8 +138,8 @@ VISIBLE = 1.3
 BY_CHANCE = 0.85
 # Smallest step across a seam with shifted lines, L*a*b* units: below it, the lines are of one colour.
 ONE_COLOUR = 1.0
-# Step ratio above which a seam is an edge: 2.9 at most for the right piece of generated puzzles, trimmed by up to 6 px;
-# 7 and more between unrelated pictures of coarse noise, whose lines correlate by chance.
+# Step ratio above which a seam is an edge. It is at most 2.9 for the right piece of generated puzzles, trimmed by up to
+# 6 px, and at least 7 between unrelated pictures of coarse noise, whose lines correlate by chance.
 CONTINUES = 5.0
 
 
@@ -271,9 +271,9 @@ def decide(fits: Sequence[SeamCosts]) -> SeamVerdict:
 def shift_ratio(reference: Pixels, candidate: Pixels, at: PiecePosition) -> float | None:
     """Return the step across the seams in place over the median step with the lines shifted along each other.
 
-    Unrelated lines differ as much in place as shifted, so it is about 1, whatever their spectrum; for a piece that
-    continues the reference it is lower. It is the mean of the seams whose lines have several colours, None for no such
-    seam: then colours alone tell.
+    Unrelated lines differ as much in place as shifted, so their ratio is about 1, whatever their spectrum; it is lower
+    for a piece that continues the reference. The result is the mean over the seams whose lines have several colours;
+    None if there is no such seam, so that only colours decide.
     """
     ratios = []
     for outside, inside in _seam_bands(reference, candidate, at):
@@ -328,7 +328,7 @@ class SecondOpinion(Learned[JigsawArgs, PuzzleInput, list[FeatureGrid], DenseFea
         return side_by_side(self.model.predict, [item.wholes for item in prepared])
 
     def finish(self, request: Request[JigsawArgs], prepared: PuzzleInput, output: list[FeatureGrid]) -> Evidence:
-        """Return `report` with `"by"`, "seams" or "features", and each candidate's `"cosine"`, null if not computed.
+        """Return the result of `report`, plus `"by"` ("seams" or "features") and each candidate's `"cosine"` or null.
 
         Raises:
             ToolError: the network returned values that are not finite.
@@ -371,7 +371,7 @@ def vote(images: Sequence[Pixels], trim_px: int = 0) -> Puzzle:
         start = PiecePosition(corner.x + trim_px, corner.y + trim_px)
         fitted.append((piece, start, seam_costs(reference, piece, start)))
     verdict = decide([costs for _, _, costs in fitted])
-    # In noise any line fits any other equally well, up to chance. The hole itself is not part of the image.
+    # In noise any line fits any other equally well, up to chance. The hole is excluded from the test.
     related = max(costs.ncc for _, _, costs in fitted) >= RELATED
     continues = min(costs.step_ratio for _, _, costs in fitted) <= CONTINUES
     empty = not related and not shows_something(reference[: height - height // 2])

@@ -31,9 +31,9 @@ from tools._shared.overlay import Overlay
 from tools._shared.wording import wording_of
 from tools.markers.views import AS_IS, MIN_SIDE_PX, find_at_any_size, seen_in
 
-# Confidence below which a ring or an outline is not drawn or passed on, and not listed unless its letter is clear.
-# Random structure yields rings on every second photograph, without a letter or with an unclear one; a model or a tool
-# that compares points would use them.
+# A ring or an outline with a lower confidence is not drawn or passed on, and is listed only if its letter is clear.
+# Random structure yields rings without a clear letter on every second photograph; a model or a tool that compares
+# points would use them.
 UNSURE = 0.5
 MAX_LINES = 6
 LEGEND = "cyan: marks found (x, y in px from the top-left)"
@@ -65,8 +65,8 @@ def locate(pixels: Pixels, args: MarkersArgs) -> Evidence:
     Returns:
         Evidence with `MarksData`, all lengths in pixels of the image, scores and confidence 0..1, and an overlay. Both
         contain the marks with a confidence of at least 0.5; only the text also lists less certain ones with a clear
-        letter. The confidence is that every expected mark was found (without expectations: that those found are right;
-        0 if none was). An image with a side below 12 px has no marks.
+        letter. The confidence is that every expected mark was found (without expectations: that the marks found are
+        right; 0 if none were found). An image with a side below 12 px has no marks.
     """
     marks = find_all(pixels, args)
     certain = marks_for_data(marks)

@@ -52,7 +52,7 @@ SIDEWAYS = 0.1
 MAINLY = 0.5
 # Confidence with many inliers off a plane, a sideways motion and a consistent rotation; set on generated orbits.
 MAX_CERTAINTY = 0.97
-# Highest confidence if the camera turned to the side it moved to: on an orbit it turns the other way.
+# Highest confidence if the camera turned to the side to which it moved: on an orbit it turns the other way.
 DISAGREE = 0.75
 # Number of inliers off the plane, above the minimum, at which 63 % of the doubt is gone; set on `bench.motion --fit`.
 OFF_PLANE_SCALE = 25.0

@@ -1,4 +1,4 @@
-"""Decide whether one homography explains the matches of two views, which leaves the camera's direction undetermined.
+"""Decide whether one homography explains the matches of two views; the camera's direction is then undetermined.
 
 A flat scene, a pure rotation, a zoom, a crop and a repeated image are all homographies, which determine no essential
 matrix (Hartley and Zisserman, Multiple View Geometry, 2nd ed., section 11.9). The two models are compared by GRIC:

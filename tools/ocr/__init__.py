@@ -30,8 +30,8 @@ from tools.ocr.models import Reader, TextLine, drop_repeats, open_reader, readin
 
 # Lines with a lower score are dropped, as in PP-OCR's own pipeline.
 MIN_SCORE = 0.5
-# Lowest line score, and the probability that all of the text is right: set by hand on 200 rendered lines
-# (`bench/ocr.py`, seeds 1 and 2), of which 168 of 171 were right from 0.95 on and 4 of 19 below.
+# Lowest line score, and the probability that the full text is right: set by hand on rendered lines (`bench/ocr.py`,
+# seeds 1 and 2), of which 168 of 171 were right with a score from 0.95, and 4 of 19 below.
 MIN_LINE = ((0.8, 0.05), (0.9, 0.35), (0.97, 0.98))
 NOTHING_READ = 0.5
 LISTED = 5
@@ -151,7 +151,7 @@ def _page(size: tuple[int, int], lines: Sequence[Line], ink: str, height: float)
         cv2.putText(alone, text, corner, cv2.FONT_HERSHEY_SIMPLEX, height, 255, thick, cv2.LINE_AA)
         cv2.putText(canvas, text, corner, cv2.FONT_HERSHEY_SIMPLEX, height, letters, thick, cv2.LINE_AA)
         rows, columns = np.flatnonzero(alone.any(axis=1)), np.flatnonzero(alone.any(axis=0))
-        # Centre of its letters, x and y.
+        # The centre (x, y) of the line's letters.
         places.append(np.array([(columns[0] + columns[-1]) / 2, (rows[0] + rows[-1]) / 2]))
 
     def validation_error(evidence: Evidence) -> str | None:

@@ -33,7 +33,7 @@ from tools.relation.box_relations import BY_DEPTH, CERTAIN, PHRASES, RelationNam
 
 # A degree within this distance of 0.5 is undecided.
 UNCLEAR = 0.1
-# Another object of the name with at least this share of the best score might be the intended one.
+# Another object of the same name with at least this share of the best score might be the intended one.
 RIVAL = 0.7
 
 

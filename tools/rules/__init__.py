@@ -1,4 +1,4 @@
-"""Answers of the specialists alone: one rule per route. Rules of one tool are next to it, those of several here.
+"""Answers of the specialists alone: one rule per route, next to its tool, or here if it uses several tools.
 
     answer = await ask_specialists(prompt, ctx)      # a SpecialistAnswer, or None for an abstention
 
@@ -34,7 +34,7 @@ def has_rule(prompt: Prompt) -> bool:
 def tools_asked(routes: Collection[str] | None = None) -> frozenset[str]:
     """Return the names of the tools that may be called for prompts of some routes; None for all routes.
 
-    A route that no rule is for adds nothing. A tool from outside whose rule is asked is one of them.
+    A route without a rule adds nothing. An external tool whose rule is asked is included.
     """
     return table().tools_asked(routes)
 
@@ -62,7 +62,7 @@ async def _ask_rule(entry: RuleEntry, prompt: Prompt, ctx: SolverContext) -> Spe
     """Return the answer of one rule. Raises as `ask_specialists`."""
 
     async def call(name: str, images: Sequence[str], args: Mapping[str, Json]) -> Finding:
-        """Return the context's tools, limited to those of the rule. An oracle's answer ends the rule."""
+        """Call a tool, if the rule names it. An oracle's answer ends the rule."""
         if name not in entry.rule.tools:
             allowed = ", ".join(entry.rule.tools) or "none"
             raise LookupError(f"the rule for {entry.route!r} asks {name}, and names only {allowed}")
@@ -82,7 +82,7 @@ async def _ask_rule(entry: RuleEntry, prompt: Prompt, ctx: SolverContext) -> Spe
         ctx.rule("no backend", str(error))
         return None
     except Exception as error:
-        # Code of a tool from outside of the project costs its own answer.
+        # An error in an external tool's code costs only that tool's answer.
         if isinstance(error, HybridError) or not entry.owner:
             raise
         raise ToolError(f"{entry.owner}, its rule for {entry.route!r}: {type(error).__name__}: {error}") from error

@@ -2,7 +2,7 @@
 
     hybrid run hvsbench --data sample --solver specialist --backend classical
 
-One tool answers the other questions; those rules are next to it. As there, no answer claims a card's reliability.
+The other questions need one tool, and their rules are next to it. As there, no answer claims a card's reliability.
 """
 
 from __future__ import annotations

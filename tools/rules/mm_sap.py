@@ -2,7 +2,7 @@
 
     hybrid run mm_sap --data DIR --solver specialist --weights detection=DIR_OR_ID --weights attributes=DIR_OR_ID
 
-All of it is learned: without weights it abstains.
+It uses only learned backends: without weights it abstains.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
     hybrid run mvp_bench --data DIR --solver specialist --weights detection=DIR_OR_ID --weights attributes=DIR_OR_ID
 
-All of it is learned: without weights every rule abstains. The route "cross" asks what was changed between two images,
-which none of these tools reports, so it has no rule.
+They use only learned backends: without weights every rule abstains. The route "cross" asks what was changed between two
+images, which none of these tools reports, so it has no rule.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ from tools.saliency.outline import tighten
 from tools.saliency.rules import RULES, TIE
 
 MAX_OBJECTS = 12
-# As many as there are letters; HVSBench's Q1 names each box by a letter.
+# Largest number of boxes: the number of letters, because HVSBench's Q1 names each box by a letter.
 MAX_BOXES = 26
 MAX_PARTS = 8
 # Largest number of objects that the text describes.
@@ -138,7 +138,7 @@ def rank_boxes(
 
 
 def decides(ranked: Sequence[Ranked]) -> bool:
-    """Return whether the first one is decided: it stands out, and exceeds the second by more than the resolution."""
+    """Return whether the first object is clear: it stands out, and leads the second by more than the resolution."""
     if not ranked or ranked[0].mean < LEAST_SALIENCY:
         return False
     return len(ranked) == 1 or 1 - ranked[1].relative > TIE

@@ -117,7 +117,7 @@ def foreground(parts: Superpixels) -> Values:
     np.fill_diagonal(linked, False)
     # A weight of zero would mean no edge.
     weights = np.where(linked, np.maximum(unlike - small, 1e-6), 0.0)
-    # The weights are symmetric: treated as undirected, each edge would be tried twice.
+    # The weights are symmetric, and an undirected search would try each edge twice.
     ways = dijkstra(csr_array(weights))
     spanned = np.exp(-(ways**2) / (2 * COLOUR_SIGMA**2))
     connected = spanned[:, border].sum(axis=1) / np.sqrt(spanned.sum(axis=1))

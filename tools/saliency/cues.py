@@ -35,7 +35,7 @@ CENTRE_SIGMA = 0.3
 # Value of the centre prior in the corners; at 0.25 it drops objects near the border.
 MIN_PRIOR = 0.4
 
-# Half the width of the band painted over a dividing line: ActiView's are 15 px wide, and JPEG blurs their edges.
+# Half the width of the band painted over a dividing line: ActiView's lines are 15 px wide, and JPEG blurs their edges.
 LINE_HALF_PX = 10
 # Largest standard deviation of grey levels along a drawn line of one colour, after JPEG.
 LINE_SPREAD = 16.0

@@ -93,7 +93,7 @@ def in_box(values: SaliencyMap, box: Box, size: tuple[int, int]) -> Region:
 def _marked(values: SaliencyMap) -> tuple[list[Mask], float]:
     """Return the pieces above the lowest threshold at which none fills the image, and that threshold.
 
-    If one fills it at every threshold, return the pieces above the lowest one.
+    If one fills the image at every threshold, return the pieces above the lowest threshold.
     """
     import cv2
 

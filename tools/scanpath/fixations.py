@@ -2,11 +2,11 @@
 
 `fixate(values, count, seed)` returns fixations in fractions of the image; `returns(path, size)` finds revisits.
 
-The priority of a position is its saliency, times the probability of the saccade to it (Le Meur and Liu 2015), times the
-part not inhibited. Lengths are degrees of visual angle, assuming that the image fills a screen of 54 x 35 degrees as
-far as its aspect ratio allows, as in COCO-Search18 (Chen et al. 2021) and COCO-FreeView. Durations are the quantiles of
-a skewed distribution, longer at more salient positions. Constants were set by hand to approximate published statistics
-of people (`bench/scanpath.py`); none was fitted to recorded eyes.
+The priority of a position is its saliency, times the probability of the saccade to it (Le Meur and Liu 2015), times its
+uninhibited share. Lengths are degrees of visual angle, assuming that the image fills a screen of 54 x 35 degrees as far
+as its aspect ratio allows, as in COCO-Search18 (Chen et al. 2021) and COCO-FreeView. Durations are the quantiles of a
+skewed distribution, longer at more salient positions. Constants were set by hand to approximate published statistics of
+people (`bench/scanpath.py`); none was fitted to recorded eyes.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Pixels start as object if their colours are typical of the box rather than its surroundings, or of the points; this also
 applies outside the box, because boxes are rarely exact. If the mask then follows an edge of the searched area, that
-side is moved outwards; a mask that still follows one is marked `cut_off`: either the object is larger, or its
+side is moved outwards; a mask that still follows one is marked `cut_off`: then either the object is larger, or its
 background has the same colours.
 """
 
@@ -32,7 +32,7 @@ REACH = 0.3
 # Distance, as a share of the sides of the searched area, by which a side that the mask follows is moved outwards.
 WIDER = 0.2
 ROUNDS = 3
-# Share of the mask's extent along a side: more of it on the edge of the searched area is a cut, not a touch.
+# Share of the mask's extent along a side: if more is on the edge of the searched area, the mask is cut off.
 ALONG = 0.1
 # Largest L*a*b* distance from the colours at the point at which a connected pixel starts as object.
 NEAR_COLOUR = 18.0

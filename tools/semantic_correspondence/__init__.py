@@ -78,7 +78,7 @@ class SemanticData(TypedDict):
     ]
 
 
-# Confidence if the points were not found: less than a guess among four.
+# Confidence if the points were not found: lower than for a guess among four.
 NOTHING_COMPARED = 0.1
 
 
@@ -105,7 +105,7 @@ def read_spots(request: Request[SemanticArgs]) -> tuple[Spot | None, list[Spot]]
     reference_spots = read_points("semantic_correspondence", argument_points, findings[:1], (first[0], first[1]))
     references = reference_spots[:1] if args.point else [spot for spot in reference_spots if spot.label == REFERENCE]
     spots = read_points("semantic_correspondence", args.candidates, findings[1:2], (second[0], second[1]))
-    # Both images are searched for all letters, and the search for a given letter has false positives.
+    # Each image is searched for all letters, which may give false positives, so keep only the candidates' letters.
     candidates = [spot for spot in spots if args.candidates or spot.label != REFERENCE]
     return (references[0] if references else None), candidates
 

@@ -1,7 +1,7 @@
 """The batch APIs of providers, one file each, found by the provider's word: `API` is the class for one model.
 
-A file defines how requests are written into one body, how the body is submitted, and how results are read; when a batch
-is sent and polled is the same for all (`hybrid/models/batching`).
+A file defines how requests are written into one body, how the body is submitted, and how results are read. All share
+the rules for when a batch is sent and polled (`hybrid/models/batching`).
 """
 
 from __future__ import annotations

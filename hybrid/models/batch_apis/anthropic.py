@@ -20,7 +20,7 @@ from hybrid.models.options import connection
 from hybrid.models.providers import PROVIDERS
 
 OFFICIAL = "https://api.anthropic.com"
-CLOCKS_S = 300.0  # Largest delay, in seconds, of the provider's clock.
+CLOCKS_S = 300.0  # Seconds by which the provider's clock may be behind.
 _NO_RESULT = {"expired": EXPIRED, "canceled": CANCELLED}
 
 

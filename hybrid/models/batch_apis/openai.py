@@ -18,7 +18,7 @@ from hybrid.models.chat_completions.client import address
 from hybrid.models.options import connection
 from hybrid.models.providers import PROVIDERS
 
-NAME = "hybrid_batch"  # Key of the batch's metadata for the run's name of it.
+NAME = "hybrid_batch"  # Key in the batch's metadata under which the run stores its own name of the batch.
 _ENDED = {"completed": FAILED, "failed": FAILED, "expired": EXPIRED, "cancelled": CANCELLED}
 _STATUS = {"batch_expired": EXPIRED, "batch_cancelled": CANCELLED}
 _QUEUE = frozenset({"token_limit_exceeded", "rate_limit_exceeded"})

@@ -77,7 +77,7 @@ class Batches:
         self._journal = BatchJournal(folder / BATCHES)
         self._follower = Follower(api, self._journal, self._give, self._stop, count_lost)
         self._sent_of: dict[BatchedCall, str] = {}  # The batch that a call was last sent in.
-        self._sent = set[tuple[str, str, int, int]]()  # Every call so far, with any request.
+        self._sent = set[tuple[str, str, int, int]]()  # Every call sent so far, whatever its request.
         for batch in self._journal.known.values():
             if batch.state not in ("refused", "lost"):
                 self._note_sent(batch)
@@ -144,7 +144,7 @@ class Batches:
             self._wait(ticket)
             self._follower.follow(name)
         else:
-            # Calls before the first question, and those of the last few questions.
+            # Calls before the first question and those of the last few questions are sent directly.
             ticket.direct = ticket.live is None or self._live < self._tail
         return ticket
 
@@ -184,7 +184,7 @@ class Batches:
             ticket.arrived.set_result(None)
 
     def _put(self, ticket: BatchItem, body: bytes) -> Said | None:
-        """Write a request into the batch, so that its ticket waits; return an error reply if no batch accepts it."""
+        """Write a request into the batch, and let its ticket wait; return an error reply if it fits in no batch."""
         rules = self._api.rules
         if redact_bytes(body) != body:
             # It contains a secret, which must not be written to disk.

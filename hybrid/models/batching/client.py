@@ -45,7 +45,7 @@ def batches_of(model: ChatModel | None) -> Batches | None:
 
 @dataclass(slots=True)
 class _Conversation:
-    """A request that can be built again; `made` until its first use."""
+    """A conversation from which a request can be built again; `made` is the request until its first use."""
 
     messages: Sequence[Message]
     tools: Sequence[Tool]
@@ -85,7 +85,7 @@ class BatchedClient:
     async def _once(
         self, request: ChatRequest[_Conversation], ticket: BatchItem, keep: Keep
     ) -> AssistantMessage | None:
-        """Return the reply, or None if the request waits in a batch. Then no frame keeps its bytes."""
+        """Return the reply, or None if the request waits in a batch; then no stack frame keeps its bytes in memory."""
         conversation = request.body
         inner_request, conversation.made = conversation.made, None
         if inner_request is None:

@@ -104,7 +104,7 @@ class Follower:
         self._creating = asyncio.Lock()
         self._timer, self._count_lost = REAL_TIME, count_lost
         self._refused_in_a_row = 0  # Batches that the queue rejected, without a result in between.
-        # How often each call was in a lost batch.
+        # Number of lost batches that each call was in.
         self.times_lost = Counter(
             call for batch in journal.known.values() if batch.state == "lost" for call in batch.calls
         )
@@ -133,7 +133,7 @@ class Follower:
     async def _process(self, batch: LoggedBatch, path: Path | None) -> None:
         try:
             if batch.id is None:
-                # One after the other, because each is a file of up to gigabytes.
+                # Uploaded one after the other, because each file may have gigabytes.
                 async with self._creating:
                     if path is not None:
                         self._journal.begin(batch)
@@ -392,7 +392,7 @@ class Follower:
     ) -> R:
         """Ask a provider, repeating while it does not answer. Raises errors after which asking again is useless.
 
-        `what` describes the failure. A batch that is `sending` gets less time, but as long as others are running.
+        `what` describes the failure. A batch that is `sending` gets less time, unless others are running.
         """
         pause, since, patience = FIRST_LOOK_S, self._timer.clock(), PATIENCE_S if sending else AWAY_S
         while True:

@@ -24,7 +24,7 @@ MAX_IN_FLIGHT_BYTES = 32 * MAX_REPLY_BYTES
 # Largest size of a stream on the wire in bytes; only its text is kept: events wrap a few letters in hundreds of bytes.
 MAX_STREAM_BYTES = 16 * MAX_REPLY_BYTES
 MAX_COUNTS_BYTES = 2**16  # Largest size of a reply's token counts, which are merged at each event.
-VALUE_BYTES = 8  # Size that any value but a text counts as.
+VALUE_BYTES = 8  # Size counted for any value that is not a text.
 MAX_TRIED = 2_000  # Pieces of a call's arguments after which its end is no longer tested.
 _LINE_ENDS = re.compile(rb"\r\n|\n|\r(?!\Z)")
 _BOM = b"\xef\xbb\xbf"
@@ -36,7 +36,7 @@ _KEEP_ALIVE = frozenset({b"ping", b"heartbeat", b"keepalive", b"keep-alive"})  #
 _OF_ONE_PART = ("type", "index", "id")
 # Finish reason of a stream that ended without one; no table contains it, so it is listed as unknown.
 NO_REASON = "none given"
-FILTERS = "content_filter_results"  # Azure's field of a choice: which of its filters stopped the reply.
+FILTERS = "content_filter_results"  # Azure's field of a choice that names the filter which stopped the reply.
 # Fields of a choice with its finish reason, besides OpenAI's.
 OTHER_REASONS = frozenset({"native_finish_reason", "stop_reason", "meta_info", FILTERS})
 # Feedback of a provider (Gemini, Azure) on a prompt that it blocked.
@@ -213,7 +213,7 @@ class Assembly:
         self._data, self._event, self._pending = [], b"", 0
         if data == b"[DONE]":
             self.ended = True
-        # Some gateways send keep-alive comments as data.
+        # Some gateways send their keep-alive comments as data.
         if not data or data.startswith(b":") or self.ended or event in _KEEP_ALIVE:
             return
         piece = _parse(data)

@@ -3,7 +3,7 @@
     chat_model = chat_model_named("mistralai", "pixtral-12b")    # None if LangChain does not know the provider
     row = row_of(chat_model, "mistralai")                        # its options, from the fields of its class
 
-Packages that are not installed are named as pip knows them.
+Errors name a missing package as pip does.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ MODEL_OPTIONS: Final = frozenset(
 )
 REQUEST_FIELDS: Final = frozenset({"think", "format", "keep_alive", "truncate", "shift", "logprobs", "top_logprobs"})
 CONTEXT_FULL: Final = "model_context_window_exceeded"  # Finish reason of a reply that filled the context.
-MALFORMED: Final = "malformed_call"  # hybrid's own field, in the body for a call that Ollama could not parse.
+MALFORMED: Final = "malformed_call"  # Field that hybrid adds to the body for a call that Ollama could not parse.
 SERVER_ERROR: Final = 500
 
 # Ollama inserts a picture at such a marker in the prompt, so a text must not contain one.

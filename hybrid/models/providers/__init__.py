@@ -34,7 +34,7 @@ class Provider:
     name: str  # The word before the colon, here and in `init_chat_model`.
     # Environment variables for the key; the first one set is used. Empty if no key is needed.
     key_env: tuple[str, ...] = ()
-    # Beginnings of its models' names, to suggest this provider for a name without one.
+    # Prefixes of its models' names, to suggest this provider for a name without a provider.
     begins: tuple[str, ...] = ()
     url_env: tuple[str, ...] = ()
     other_env: tuple[str, ...] = ()  # Other environment variables that its client reads.

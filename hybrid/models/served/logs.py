@@ -1,4 +1,4 @@
-"""Return the path of a started server's log: in the folder of the run that starts it."""
+"""The folder for logs of started servers: that of the run that starts them."""
 
 from __future__ import annotations
 

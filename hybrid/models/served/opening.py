@@ -21,7 +21,7 @@ from hybrid.models.served.commands import ServerCommand, command_of
 from hybrid.models.served.process import OwnServer, server_for
 from hybrid.tool import Tool
 
-# Seconds in which a server whose connections broke is seen to have ended.
+# Seconds to wait for a server's end after its connections broke.
 ENDS_S: Final = 2.0
 
 

@@ -37,7 +37,7 @@ POLL_S: Final = 0.5
 HEALTH_TIMEOUT_S: Final = 5.0
 # Seconds between two notes on a server that is still starting.
 NOTE_EVERY_S: Final = 60.0
-# Seconds for which an ending is awaited: longer than the watcher's grace.
+# Seconds to wait for a server to end: longer than the watcher's grace period.
 STOP_S: Final = 20.0
 LOG_LINES: Final = 8
 

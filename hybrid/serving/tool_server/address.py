@@ -28,11 +28,11 @@ from hybrid.core.images import home
 from hybrid.serving.channel import ThreadChannel
 from hybrid.serving.protocol import ServerFacts
 
-# Maximum bytes of a socket's path, without the zero behind it.
+# Maximum bytes of a socket's path, without the terminating zero.
 MAX_PATH: Final = 103 if sys.platform == "darwin" else 107
 # Folder of this process's open files, through which Linux reaches a socket with a longer path.
 DESCRIPTORS = Path("/proc/self/fd")
-# Seconds in which a server must answer; it does so while it loads and computes.
+# Seconds within which a server must answer; it also answers while it loads and computes.
 ANSWER_S: Final = 10.0
 BACKLOG: Final = 64
 
@@ -199,13 +199,13 @@ def is_same_user(sock: socket.socket) -> bool:
 
 
 def _credentials(sock: socket.socket) -> tuple[int, int]:
-    """Return process and user of the other side."""
+    """Return process and user ids of the other side."""
     process, user, _ = struct.unpack("3i", sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
     return process, user
 
 
 def listening_process() -> int | None:
-    """Return the process that listens on the socket, which need not answer; None if nobody does, or it is unknown."""
+    """Return the process that listens on the socket, even if it does not answer; None if none does or if unknown."""
     if not hasattr(socket, "SO_PEERCRED"):
         return None
     with socket.socket(socket.AF_UNIX) as sock, suppress(OSError), _address() as address:

@@ -3,7 +3,7 @@
     executor = SharedTools(ProcessExecutor(cache, options), cache, options)
 
 The server is looked for when a tool with weights is first loaded. If it is lost, its requests run again in the other
-executor, so its end costs a reload and no answer. Whatever keeps a run from using it is said once.
+executor, so its end costs a reload and no answer. If a run cannot use it, the user is told why once.
 """
 
 from __future__ import annotations
@@ -162,7 +162,7 @@ class SharedTools:
                 self._server.close()
 
     async def _run(self, tool: Tool, ask: Callable[[Executor], Awaitable[R]]) -> R:
-        """Ask the server, and if that is lost or not used, `own`."""
+        """Ask the server; if it is lost or not used, ask `own`."""
         name = tool.card.name
         if name not in self._by_tool:
             # Hashing code and waiting for the server's first line take a while.
@@ -182,7 +182,7 @@ class SharedTools:
         """Return the server if a tool may run there; else say why not, if one is up and the tool has weights."""
         name = tool.card.name
         is_file = bool(tool.code) or loaded("tools", name) is tool
-        # The server shares the images and outputs of the cache folder that it lies in.
+        # The server shares the images and outputs of its own cache folder.
         stores = self._cache.store.root == home() / "images" and self._cache.folder in (None, home() / "findings")
         if not is_file or not stores or self._options.backend == "classical":
             return None
@@ -190,7 +190,7 @@ class SharedTools:
             if weights_facts(tool, self._options) is None:
                 return None
         except (WeightsError, OSError):
-            # The other executor says so.
+            # The other executor reports this.
             return None
         with self._lock:
             if self._server is None and not self._unusable:
@@ -214,7 +214,7 @@ class SharedTools:
         return None if found is None else AttachedExecutor(self._cache, self._options, *found)
 
     def _tell(self, line: str, reason: str = "") -> None:
-        """Tell the user, once for each reason, whichever tool it is first said of."""
+        """Tell the user each reason once, for the first tool that it concerns."""
         if (reason or line) in self._told:
             return
         self._told.add(reason or line)

@@ -140,13 +140,13 @@ def _restart(options: str = "") -> str:
 
 
 def _devices(words: str, auto: str) -> str:
-    """Return the devices that an option means; `auto` are those of the word `auto`, if known."""
+    """Return the devices that an option means; `auto` lists the devices for the word `auto`, if known."""
     means_all = words == AUTO or (words == CUDA and auto.startswith(CUDA))
     return auto if auto and means_all else ",".join(dict.fromkeys(words.split(",")))
 
 
 def _difference(there: object, here: object) -> str:
-    """Describe what differs, in a few words."""
+    """Describe the difference in a few words."""
     if isinstance(there, tuple) and isinstance(here, tuple):
         return f"there {_some(set(there) - set(here))}, here {_some(set(here) - set(there))}"
     if isinstance(there, dict) and isinstance(here, dict):

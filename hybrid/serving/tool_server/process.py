@@ -73,7 +73,7 @@ class _Client:
 
 @dataclass(frozen=True)
 class _Pending:
-    """A request that the worker has, of a client or of the server itself."""
+    """A request in the worker, from a client or from the server itself."""
 
     request: Forwarded
     client: _Client | None = None

@@ -1,7 +1,7 @@
 """The rule for options in words: by count, by written text, else by the option that fits the image best.
 
-All of it is learned: without weights it abstains. If detection does not find an object that the question names, the
-answer is the choice that refuses, or an abstention if there is none.
+It uses only learned backends: without weights it abstains. If detection does not find an object that the question
+names, the answer is the choice that refuses, or an abstention if there is none.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ _MIDDLE: Final = ("center", "centre", "middle", "central")
 
 
 class PicturePart(NamedTuple):
-    """A part of the image: low, middle or high along x and along y; None for an axis without information."""
+    """A part of the image: low, middle or high along x and along y; None for an axis that the words do not mention."""
 
     x: Third | None
     y: Third | None
