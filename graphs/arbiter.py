@@ -9,7 +9,7 @@ A LangGraph graph of three nodes; `propose` and `ask_specialists` run in paralle
 - If both agree, the proposal is kept in its own words.
 - If they differ and each is less likely to be right than a guess, which only a measurement can show, there is no
   answer.
-- If two independent answers, right with probabilities p and m, differ, the odds for the first are p (1 - m) : m (1 - p).
+- If two independent answers, right with probabilities p and m, differ, the first has odds of p (1 - m) : m (1 - p).
   Both are estimates: the specialist replaces the proposal only if its log-odds are higher by `LIKELY` standard
   deviations of the difference, which follow from the numbers of counted answers. Graded answers (a scanpath) are
   compared by their expected scores, on the same scale.

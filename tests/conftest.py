@@ -48,8 +48,8 @@ def _folders_in_memory() -> None:
 
 _folders_in_memory()
 
-# An example's duration depends on what else the machine does. The same examples every time make a failure reproducible;
-# the test's temporary folder serves all of its examples.
+# No deadline, because the time of an example depends on the machine's load. Examples are the same in each run, so that
+# a failure is reproducible; all examples of a test share its temporary folder.
 settings.register_profile(
     "house",
     deadline=None,
@@ -89,7 +89,7 @@ def _importing() -> bool:
 def _see(event: str, args: tuple[object, ...]) -> None:
     if event in STARTS and WATCHED:
         program = str(args[0]) if args else ""
-        # Programs that the package and its libraries call once per process; otherwise the first test would pay for all.
+        # The package and its libraries call these programs once per process, so the first test would be blamed for all.
         if program not in ("git", "uname") and not _importing():
             UNMARKED.append(f"{event} {program}")
 
@@ -154,7 +154,7 @@ def pytest_runtest_teardown() -> Generator[None, None, None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def power_stays_on() -> Iterator[None]:
-    """Replace fsync: written data survives the end of a process without it, and no test cuts the power."""
+    """Replace fsync: without it, data survives the end of a process but not a power cut, which no test simulates."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", lambda file: None)
         yield
@@ -228,7 +228,7 @@ def folders(drawings: Path) -> Callable[..., Path]:
 
 @pytest.fixture(scope="session", autouse=True)
 def home_of_fixtures(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Home for what fixtures of a module or of the session make, separate from the user's."""
+    """`$HYBRID_HOME` for fixtures of a module or a session, separate from the user's."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HYBRID_HOME", str(tmp_path_factory.mktemp("home")))
         yield
@@ -236,7 +236,7 @@ def home_of_fixtures(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]
 
 @pytest.fixture(scope="session", autouse=True)
 def one_process() -> Iterator[None]:
-    """Commands that a test runs in its own process read data in that process, whether or not it has other threads."""
+    """Commands that a test runs in its own process read data in that process instead of a fork."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("hybrid.running.forked.can_fork", lambda: False)
         yield

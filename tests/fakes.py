@@ -38,7 +38,7 @@ TaskRow = dict[str, Any]
 
 
 class Scripted:
-    """The parts of a model in this process; its replies come from `chat` of the class above."""
+    """Base of a model in this process; a subclass defines `chat`."""
 
     name: str
 
@@ -49,7 +49,7 @@ class Scripted:
         return {}
 
     async def close(self) -> None:
-        """Nothing is held open."""
+        """Do nothing: no resource is open."""
 
 
 @dataclass
@@ -186,7 +186,7 @@ class NumberArgs(Args):
 
 @dataclass
 class CountingBackend:
-    """Returns the mean grey of the first image and its number argument; records its batch sizes.
+    """Returns the mean grey level of the first image and the number in its arguments; records its batch sizes.
 
     Number 13 cannot be answered, 14 is a defect, 15 waits until `gate` opens.
     """

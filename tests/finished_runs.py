@@ -1,4 +1,4 @@
-"""The command line as a user calls it: the program's own `main`, in this process."""
+"""Runs the command line as a user calls it: the program's own `main`, in this process."""
 
 import json
 import sys

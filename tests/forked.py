@@ -1,4 +1,4 @@
-"""Python for tests that run many commands: each runs in a fork of a process that has loaded slow imports.
+"""A Python interpreter for tests that run many commands: each runs in a fork of a process that has loaded slow imports.
 
     python tests/forked.py FOLDER                                # serves until its input ends, then removes FOLDER
     python tests/forked.py FOLDER/project -m hybrid tools list   # the same as `python -m hybrid tools list`
@@ -115,7 +115,7 @@ def become(streams: list[int], words: list[str], folder: str, environment: dict[
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(environment)
-    # In place of this file's folder: the working directory or the script's folder, then PYTHONPATH.
+    # Replace this file's folder on the path by the working directory or the script's folder, then PYTHONPATH.
     first = folder if words[0] == "-m" else os.path.dirname(os.path.abspath(words[0]))
     sys.path[:1] = [first, *filter(None, environment.get("PYTHONPATH", "").split(os.pathsep))]
     sys.argv = words

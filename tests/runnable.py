@@ -95,7 +95,7 @@ class Setting:
     """The environment of a page when it is followed, besides the program and an empty folder."""
 
     environment: Mapping[str, str] = field(default_factory=dict)
-    # Words of the page, and their replacements: the address of a server that a test started.
+    # Words of the page and their replacements, such as the address of a server that a test started.
     replace: Mapping[str, str] = field(default_factory=dict)
     # The folder is a copy of the checkout, whose code runs.
     checkout: bool = False
@@ -149,14 +149,14 @@ def importable(module: str | None) -> bool:
     """Return whether a module that a block needs is installed."""
     try:
         return module is None or importlib.util.find_spec(module) is not None
-    except ModuleNotFoundError:  # Of the package that would contain it.
+    except ModuleNotFoundError:  # The package that would contain it is missing.
         return False
 
 
 def write(block: Block, folder: Path, *, new: bool) -> str:
     """Write a block that has a file, which must not exist if it is a new one; or its lines into its table.
 
-    The name of the file.
+    Return the name of the file.
     """
     assert block.file
     path = folder / block.file

@@ -47,7 +47,8 @@ class Steps:
 def assert_grows_linearly(work: Callable[[str], object], text_of: Callable[[int], str], size: int) -> None:
     """Work on a text of `size` characters takes at most `MOST_GROWTH` times the processor time of an eighth of it.
 
-    One of `TRIES` is enough: other work on the machine only adds time. Both sizes are measured in turns.
+    One success in `TRIES` is enough, because other work on the machine only adds time. Both sizes are measured in
+    turns.
     """
     small, large = text_of(size // GROWTH), text_of(size)
     least_small = least_large = float("inf")

@@ -48,7 +48,7 @@ ABSTAINS, UNREADABLE, REFUSED = 0.15, 0.04, 0.1
 # A reply that no parser can read.
 UNREAD = "I cannot tell."
 ALONE, SPECIALIST = {"Counting": 0.7, "Jigsaw": 0.5}, {"Counting": 0.5, "Jigsaw": 0.95}
-# How often a tool output decides the controller's answer, and how often offering tools changes it.
+# Probabilities that a tool output decides the controller's answer, and that offering tools changes it.
 ADOPTED, MOVED = 0.8, 0.15
 # By route, the tool of the specialist's rule.
 TOOLS = {"Counting": "detection", "Jigsaw": "jigsaw", "Relative_Depth": "depth", "yes_no": "detection"}

@@ -107,7 +107,7 @@ class Given:
 
 
 def formatted(folder: Path) -> None:
-    """Files that the page writes are formatted and linted like the rest."""
+    """Check that the files written by the page are formatted and linted like the rest."""
     page = Page.read(next(name for name in NAMES if (folder / ".page").read_text() == name))
     files = [block.file for block in page.blocks if block.file and block.file.endswith(".py")]
     assert files

@@ -62,8 +62,8 @@ def test_what_a_solver_says(forbidden_words: Any, name: str) -> None:
     assert [result for text in _texts(dict(load_solver(name).texts)) for result in forbidden_words.unfit(text)] == []
 
 
-# No model reads a training's numbers, the words of options, the output of `hybrid new`, the card of a benchmark, kinds
-# of plug-ins, strokes of letters, columns of tables, the schema of our server or messages of servers.
+# Files that no model reads: training settings, option texts, templates, benchmark cards, kinds of plug-ins, strokes of
+# letters, table columns, the server's schema, and messages of servers.
 UNREAD = {
     *("training", "config", "cli", "templates", "card.toml", "columns.toml", "server.toml"),
     *("kinds.toml", "drawing.toml", "failures.toml", "terms.toml"),

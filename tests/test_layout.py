@@ -62,7 +62,7 @@ MAY_IMPORT: Mapping[str, frozenset[str]] = {
     "baselines": frozenset({"tools", "tools.rules", "solving", "answers"}),
     # They become files of other repositories and may import anything.
     "templates": EVERYTHING | {"scoring", "solver", "benchmark"},
-    # How the shipped model was trained: on runs of the project.
+    # The training of the shipped model uses runs of the project.
     "training": frozenset({"models", "benchmarks", "running", "serving", "solving", "samples"}),
 }
 # Shared by every package: types, plug-ins, options, files of a run, output for people, the interface of a tool.
@@ -287,10 +287,10 @@ def test_the_rooms_of_the_map_are_those_there_are_and_point_one_way(checkout: Tr
     assert set(TopologicalSorter(MAY_IMPORT).static_order()) == set(MAY_IMPORT)
 
 
-# The files of a tree that no guard objects to.
+# The files of a tree that passes all checks.
 CLEAN: Mapping[str, str] = stored(__file__, "clean")
 LONG = "def f():\n" + "    a = 1\n" * 50
-# Return a guard's messages about the clean tree with one file replaced.
+# Each row replaces one file of the clean tree, and has the check's message.
 ARGUMENTS, BROKEN = cases(__file__, "test_a_guard_sees", guard={guard.__name__: guard for guard in GUARDS}.__getitem__)
 
 

@@ -278,7 +278,7 @@ def browser() -> Iterator[Any]:
         pytest.skip("no chromium: apt install chromium, or name one in CHROMIUM")
     from playwright.sync_api import sync_playwright
 
-    # Closed with this file: otherwise its loop would be the running one of all later asyncio tests.
+    # Closed after this file, because its event loop would otherwise stay the running one for later asyncio tests.
     with sync_playwright() as playwright:
         arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
         started = playwright.chromium.launch(executable_path=CHROMIUM, args=arguments)
@@ -301,7 +301,7 @@ def test_pages_are_shown_whole_and_without_an_error(browser: Any, address: str, 
         )
         for name in ("index", "reference/commands/run", "reference/tools/depth", "reference/metrics", "statistics"):
             page.goto(f"{address}{name}.html")
-            # The last thing that the theme does by itself.
+            # The theme's last action after loading.
             expect(page.locator(".md-search-result__meta")).to_have_text("Type to start searching", timeout=HANGS_MS)
             root = "document.documentElement"
             assert page.evaluate(f"{root}.scrollWidth <= {root}.clientWidth"), name
@@ -325,7 +325,7 @@ def test_search_finds_mcnemar(browser: Any, address: str) -> None:
         assert any("statistics.html" in (link.get_attribute("href") or "") for link in result.all())
 
 
-# If code has a table for the reference, the code itself agrees with it.
+# Tables in the reference agree with the code.
 
 
 def test_every_variable_of_the_environment_is_listed() -> None:

@@ -1,4 +1,4 @@
-"""Worker processes of tools for tests: forked by a process that has loaded their common imports, which take longer.
+"""Tool worker processes for tests, forked by a process that has already loaded their common, slow imports.
 
     python -P tests/workers.py FD               # the server, which ends with the other side of the socket FD
     process = start(sock, environment)  # for `hybrid/serving/worker_process.py`, in the test process

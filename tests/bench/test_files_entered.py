@@ -10,7 +10,7 @@ PRODUCT = f"{FOLDERS[0]}core/types.py"
 
 
 def frame(path: str, name: str = "f", back: object = None) -> SimpleNamespace:
-    """Return a stack frame of the function `name` of the file at `path`."""
+    """Return a stack frame of the function `name` in the file at `path`."""
     return SimpleNamespace(f_code=SimpleNamespace(co_filename=path, co_name=name, co_qualname=name), f_back=back)
 
 

@@ -1,4 +1,5 @@
-"""The page of formats that other programs read: it has the committed results, and its own rows can be reproduced."""
+"""The page about formats of other programs: it contains the committed results, and the project's rows are
+reproducible."""
 
 import json
 from typing import Any

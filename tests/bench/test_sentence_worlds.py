@@ -9,7 +9,7 @@ from bench import _review_worlds as review
 from bench import _sentence_worlds as worlds
 from hybrid.scoring.sections import effects
 
-# Some draws of the interval are false by design.
+# Some draws contradict the interval by design.
 KNOWN = {**worlds.WORLDS, **review.REVIEW_WORLDS}
 EXACT = [name for name in KNOWN if "5 %" not in name]
 

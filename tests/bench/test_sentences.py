@@ -1,4 +1,4 @@
-"""Claims of conclusions on simulated runs are parsed from their text; differences at 80 % power are found as often."""
+"""Claims of conclusions on simulated runs are parsed from their text; differences with 80 % power are found in 80 %."""
 
 import numpy as np
 import pytest

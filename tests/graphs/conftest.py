@@ -152,7 +152,7 @@ class Asker:
         return dict(Counter(step.fault for step in reply.steps if step.fault))
 
     def exact(self, reply: Reply) -> None:
-        """Assert that the usage of the reply equals what the server and the steps recorded."""
+        """Assert that the usage in the reply equals the usage that the server and the steps recorded."""
         usage, steps = reply.usage, Counter(step.kind for step in reply.steps)
         assert usage.model_calls == len(self.adversary.requests) == steps["model"]
         assert usage.tool_calls == steps["tool"]

@@ -95,7 +95,7 @@ async def test_where_neither_is_worth_a_guess_there_is_no_answer(fakes: Any) -> 
         return ruling(of, trust, PRIOR_ACCURACY, Proposal(message), text).rule
 
     assert (rule(low, "(B)"), rule(low, "(A)")) == ("abstain", "agree")
-    # With two options, one of two differing answers is right, and one with more weight is not a guess.
+    # With two options, one of two differing answers is right, so the one with more weight is better than a guess.
     assert rule(low, "(B)", JIGSAW) == "keep"
     assert rule(Trust({**low.measured, (*MODEL, "Jigsaw"): Measurement(300, 1000)}), "(B)") == "keep"
     ctx = fakes.context_of(prompt, ["(B)"], [finding(0)], low)
@@ -126,7 +126,7 @@ def ruled(
     return ruling(JIGSAW, trust or Trust(), PRIOR_ACCURACY, Proposal(reply, votes), specialist_answer)
 
 
-# So many cases that nothing else matters.
+# A number of cases at which priors no longer matter.
 MANY = 10**7
 
 

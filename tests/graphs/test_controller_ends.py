@@ -1,4 +1,4 @@
-"""How an ask of the controller ends when the model or its server misbehaves, over a real socket.
+"""The end of a controller's ask if the model or its server misbehaves, over a real socket.
 
 Whatever the server replies, an ask ends in an answer that can be scored or in a typed outcome; usage is counted
 exactly, and no budget is exceeded.

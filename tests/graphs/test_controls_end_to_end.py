@@ -45,7 +45,7 @@ ORDINALS = {"2": "second", "3": "third"}
 
 
 def favoured(finding: str, choices: Mapping[str, str]) -> str | None:
-    """Return the letter of the choice that a tool output names by letter, by index or in words."""
+    """Return the letter of the choice that a tool output names: by letter, by index or in words."""
     match = next(filter(None, (re.search(pattern, finding, re.MULTILINE) for pattern in NAMES_A_CHOICE)), None)
     value = ORDINALS.get(match[1], match[1]) if match else None
     return next((letter for letter, text in choices.items() if value == letter or value in text.split()), None)

@@ -1,4 +1,4 @@
-"""No model of a graph sees what a rule knows or which question is asked."""
+"""No graph shows its model the knowledge of a rule or the id of the question."""
 
 import json
 from collections.abc import Sequence

@@ -101,7 +101,7 @@ def planned(kind: Kind, folder: Path) -> ResolvedRun:
             case.benchmark,
             ("controller",),
             "openai:mock",
-            # For a model that is opened and never called: another one replaces it.
+            # This model is opened but never called, because another one replaces it.
             model_settings=ModelSettings(base_url="http://127.0.0.1:9/v1"),
             data=str(folder / "data"),
             tasks=(case.task,),

@@ -1,4 +1,4 @@
-"""Fork the workers of tools: otherwise each would load the same libraries again."""
+"""Fork tool workers in these tests, because each would otherwise load the same libraries again."""
 
 from collections.abc import Iterator
 
@@ -12,7 +12,7 @@ STARTED = worker_process._started
 
 @pytest.fixture(scope="module", autouse=True)
 def forked_workers() -> Iterator[None]:
-    """A worker of tools is forked, in the tests of this package only."""
+    """Tool workers are forked, in the tests of this package only."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(worker_process, "_started", lambda sock: workers.start(sock, worker_process._environment()))
         yield

@@ -87,7 +87,7 @@ def test_the_page_runs_as_it_is_printed(
     rows = frame[(frame.solver == "specialist") & (frame.unanswered == "guess") & (frame.metric == "accuracy_macro")]
     assert set(frame.unanswered) == {"guess"}
     assert len(rows) == 1
-    # Without the option no answer is wrong, so a guess is worth at least as much.
+    # By default an unanswered question is wrong, so counting it as a guess scores at least as much.
     assert specialist["metrics"]["accuracy_macro"] <= rows.value.item()
     rows = names["compared"].as_json()["results"]
     frame = names["compared"].to_pandas()

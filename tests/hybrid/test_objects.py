@@ -96,7 +96,7 @@ class Mine(Solver):
         return Reply(f"({LETTER})")
 """
 PLACES = {
-    # The code that is run, and a change to it: another limit is the same code, another answer is not.
+    # Code of an object and an edit: another limit leaves its hash unchanged, another answer does not.
     "module": ({"mine.py": FILE, "helper.py": "LETTER = 'A'", "run.py": "from mine import Mine\n"}, "helper.py"),
     "script": ({"run.py": FILE, "helper.py": "LETTER = 'A'"}, "run.py"),
 }

@@ -37,7 +37,7 @@ from tests.steps import Steps, TooManyStepsError, assert_grows_linearly
 
 CHOICES = ("left", "right", "the third image", "no")
 KEY = CallKey("q")
-# Twice the number for the worst text of a thousand.
+# Twice the number of steps for the worst of a thousand texts.
 STEPS_TO_COMPILE, STEPS_AT_LEAST, STEPS_A_CHARACTER = 5_000_000, 20_000, 400
 
 
@@ -80,7 +80,7 @@ def as_styled(text: str) -> Any:
     return [style._blocks(text) for style in styles_in_text()]
 
 
-# Each reader, and the errors that it may raise for a text.
+# Each reader, with the errors that it may raise.
 READERS: dict[str, tuple[Callable[[str], Any], tuple[type[Exception], ...]]] = {
     "dialects": (lambda text: read(text, tools()), ()),
     "asked": (lambda text: read(text, tools(), is_text_protocol=True), ()),
@@ -109,7 +109,7 @@ pieces = st.sampled_from(WORDS.split()) | st.sampled_from(
     ["\n", " ", "\n- ", ": ", '{"name": "depth", "arguments": ', '{"choices": [{"message": ']
 )
 texts = st.lists(pieces, max_size=40).map("".join)
-# One opening repeated, and its closings: every nesting that a reader might follow.
+# Openings to repeat, with their closings: every nesting that a reader might follow.
 OPENINGS = {
     "[": "]",
     "{": "}",

@@ -1,4 +1,4 @@
-"""One picture for all: servers decode the same pixels that the tools receive."""
+"""Model servers decode the same pixels that the tools receive."""
 
 import base64
 import hashlib

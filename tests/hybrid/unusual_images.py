@@ -54,7 +54,7 @@ def seen(mode: Seen) -> npt.NDArray[np.int16] | None:
 
 def rgba() -> Image.Image:
     picture = scene()
-    # Colour under full transparency is black, as graphics programs write it.
+    # Fully transparent pixels are black, as graphics programs write them.
     picture = Image.composite(picture, Image.new("RGB", picture.size), alpha().point(lambda value: 255 * (value > 0)))
     picture.putalpha(alpha())
     return picture

@@ -29,7 +29,7 @@ BLANK, SHUFFLED = "controller [blank]", "controller [shuffled]"
 
 
 def questions(runs: Runs) -> Iterator[JsonObject]:
-    """Everybody was asked everything."""
+    """Every solver was asked every question."""
     for a, b in runs.pairs:
         rows = aligned(runs, (a, b))
         total = sum(failed(row[0]) for row in rows)
@@ -38,7 +38,7 @@ def questions(runs: Runs) -> Iterator[JsonObject]:
 
 
 def differences(runs: Runs) -> list[JsonObject]:
-    """Return every pair by every metric and within every task; headline, other metrics and tasks are a family each."""
+    """Return every pair by every metric and within every task; headline, other metrics and tasks are one family each."""
     rows = [row for pair in runs.pairs for row in _differences(runs, pair)]
     head = HEADLINE[runs.benchmark]
     return with_holm(rows, lambda row: family(row, head))
@@ -104,7 +104,7 @@ HELPED_HARMED = ((False, True), (True, False))
 
 
 def answered(runs: Runs) -> list[JsonObject]:
-    """Return a specialist's pairs on what it answers and on the rest; every pair on what both answer, and the parts."""
+    """Return a specialist's pairs on the questions that it answers and on the rest, and each pair's parts."""
     head, rows = HEADLINE[runs.benchmark], list[JsonObject]()
     for pair in runs.pairs:
         if SPECIALIST in pair:
@@ -144,7 +144,7 @@ def _some(
 
 
 def _split(runs: Runs, pair: tuple[str, str]) -> Iterator[JsonObject]:
-    """Return questions that both answered, if they did not answer all, and the parts of their difference."""
+    """Return the rows on questions that both answered, if they did not answer all, and the parts of their difference."""
     aligned_rows = aligned(runs, pair)
     rows = [row for row in aligned_rows if failed(row[0]) or not any(map(unanswered, row))]
     if len(aligned_rows) > len(rows) > sum(failed(row[0]) for row in rows):

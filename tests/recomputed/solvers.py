@@ -23,7 +23,7 @@ from tests.recomputed.runs import (
 )
 from tests.recomputed.sums import t_quantile, value
 
-# Of the winner's share.
+# Bins of the winner's share of votes.
 BINS = {
     (0.0, 0.5): "above 0% to 50%",
     (0.5, 0.75): "above 50% to 75%",
@@ -38,7 +38,7 @@ def answers(question: JsonObject) -> list[str]:
 
 
 def key(question: JsonObject) -> str:
-    """Return the right one of them."""
+    """Return the right answer."""
     return str(question["target"]).strip("()")
 
 
@@ -80,7 +80,7 @@ def tasks(runs: Runs) -> Iterator[JsonObject]:
 
 
 def models(runs: Runs) -> Iterator[JsonObject]:
-    """Empty for one model; else a row for each solver that asked one, and each task."""
+    """Return nothing for one model; else a row for each solver with a model, and each task."""
     asking = [name for name in runs.scores if runs.model(name) is not None]
     if len({runs.model(name) for name in asking}) < 2:
         return

@@ -35,7 +35,7 @@ class Asked(NamedTuple):
     answered: bool
 
     def events(self) -> dict[str, float]:
-        """Return for every named event how much of the question is in it."""
+        """Return the question's share in every named event."""
         up, down = max(self.hybrid - self.alone, 0), max(self.alone - self.hybrid, 0)
         payload = {"gain": self.hybrid - self.alone, "accuracy alone": self.alone}
         payload |= {"gain by answering": 0 if self.answered else up, "harm by no answer": 0 if self.answered else down}
@@ -63,7 +63,7 @@ def read_questions(runs: Runs) -> list[Asked]:
 def share(row: JsonObject, questions: Sequence[Asked], above: str, below: str = "", *, macro: bool) -> JsonObject:
     """Return the row with a share of questions, or of an event within an event, and its interval if there are any.
 
-    A ratio of two means over tasks is one of two sums in which each question weighs 1 / the size of its task.
+    A ratio of two means over tasks equals a ratio of two sums in which each question weighs 1 / the size of its task.
     """
     size = Counter(question.task for question in questions)
     cells = []
@@ -266,7 +266,8 @@ def _saved(of: JsonObject, name: str, more: Mapping[str, float], skip: set[str])
 
 
 def knowledge(runs: Runs) -> Iterator[JsonObject]:
-    """Return how much of what only the specialist knows the hybrid takes over, and how much it loses of the MLLM's."""
+    """Return the share of the specialist's exclusive right answers that the hybrid adopts, and of the MLLM's that it
+    loses."""
     aligned_rows = aligned(runs, (HYBRID, ALONE, SPECIALIST))
     total = sum(failed(row[0]) for row in aligned_rows)
     for task, rows in itertools.chain([("", aligned_rows)], by_task(aligned_rows).items()):

@@ -110,7 +110,7 @@ def skewed(
 
 
 def pooling(of_a: Linear, of_b: Linear) -> tuple[float, float]:
-    """Return what the second and third moments gain when each stratum's moments include a cluster of all strata."""
+    """Return the increase of the second and third moments if each stratum includes a cluster of all strata."""
     strata = []
     for name, (parts_a, weights_a, free_a) in of_a.parts.items():
         parts_b, weights_b, free_b = of_b.parts[name]
@@ -148,7 +148,7 @@ def loss_of(margin: float, mode: str, a: Sequence[Cell], b: Sequence[Cell]) -> f
 
 
 def interval(mode: str, cells: Sequence[Cell]) -> list[float]:
-    """Use Wilson's for single rows of 0 and 1, else the score interval of the weighted mean of the strata's shares."""
+    """Use Wilson's interval for single rows of 0 and 1, else the score interval of the strata's weighted mean."""
     alone = len({c.cluster for c in cells}) == len(cells)
     if alone and len(_strata(cells)) == 1 and all(c.above in (0, 1) and c.below == 1 for c in cells):
         n, p, z = len(cells), value(mode, cells), 1.959963984540054
@@ -218,7 +218,7 @@ def _lower(strata: Sequence[tuple[float, float, float]], q: float) -> float:
         spread = math.sqrt(sum(w * w / size * p * (1 - p) for p, (_, w, size) in zip(ps, strata, strict=True)))
         return mean - q * spread
 
-    # If every answer of a stratum is right, no proportion moves before a pull of its size.
+    # If every answer of a stratum is right, its proportion moves only beyond a minimum multiplier.
     least = 1e-9 if any(r < 1 for r, _, _ in strata) else min(size / w for _, w, size in strata) * (1 + 1e-9)
     pull = float(brentq(excess, least, 1e9, xtol=1e-12, rtol=1e-14, maxiter=1000))
     return sum(w * p for p, (_, w, _) in zip(restricted(pull), strata, strict=True))

@@ -35,7 +35,7 @@ def questions(tmp_path_factory: pytest.TempPathFactory, fakes: Any) -> Callable[
 
 @pytest.fixture(autouse=True)
 def a_plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Remove keys and proxies of the user who runs the tests."""
+    """Remove the keys and proxies of the user who runs the tests."""
     for name in list(os.environ):
         if name.lower().endswith("_proxy") or name.startswith("OPENAI_"):
             monkeypatch.delenv(name)

@@ -111,7 +111,7 @@ Plan = Callable[[Request], Fault | None]
 
 
 def healthy(_: Request) -> None:
-    """Every request is answered."""
+    """Answer every request."""
 
 
 def seeded(share: float, faults: Sequence[Fault] = FAULTS, seed: int = 0) -> Plan:
@@ -125,12 +125,12 @@ def seeded(share: float, faults: Sequence[Fault] = FAULTS, seed: int = 0) -> Pla
 
 
 def only(faults: Mapping[int, Fault], then: Plan = healthy) -> Plan:
-    """These questions always get their fault, the others the outcome of `then`."""
+    """Give these questions their fault, and the others the outcome of `then`."""
     return lambda request: faults.get(request.question) or then(request)
 
 
 def always(fault: Fault) -> Plan:
-    """Every request gets the fault."""
+    """Give every request the fault."""
     return lambda _: fault
 
 

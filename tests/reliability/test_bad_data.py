@@ -98,7 +98,7 @@ def mvp_row(number: int) -> dict[str, Any]:
 
 
 def mvp_folder(folder: Path, pictures: Sequence[bytes]) -> Path:
-    """Write yes/no questions, one per picture; without the rotations, which other tests cover."""
+    """Write yes/no questions, one per picture, without rotations, which other tests cover."""
     (folder / "Images" / "Single_Images").mkdir(parents=True)
     for number, data in enumerate(pictures):
         (folder / "Images" / "Single_Images" / f"{number}_s.jpg").write_bytes(data)
@@ -108,7 +108,7 @@ def mvp_folder(folder: Path, pictures: Sequence[bytes]) -> Path:
 
 
 def actiview_folder(folder: Path, pictures: Sequence[bytes]) -> Path:
-    """Write one question per picture, which is each of the seven of its row."""
+    """Write one question per picture, used for all seven pictures of its row."""
     (folder / "asset").mkdir(parents=True)
     (folder / "images").mkdir()
     rows = []

@@ -161,7 +161,7 @@ def test_a_clock_that_jumps_changes_no_answer(
     files, _ = run
     jumped = Files(tmp_path / "jumped", "mllm")
     real, hours = time.time, iter(range(10**9))
-    # Forward and back by a day at every reading: no decision of a run may use this clock.
+    # The clock jumps by a day at every reading, because no decision of a run may use it.
     time.time = lambda: real() + 86400 * (-1) ** next(hours)
     try:
         result = hybrid(*words(questions(COUNT), server.url, jumped.path, *MLLM, "--json"))
@@ -225,7 +225,7 @@ def test_a_folder_that_is_read_only_can_be_scored_and_compared_and_is_not_contin
     files, second = run
     expected = hybrid("score", files.path, "--json").out
     other = shutil.copytree(files.path, tmp_path / "other")
-    # There is neither a score nor a lock to read: both would have to be written.
+    # Scores and a lock are missing, and cannot be written.
     (files.path / "mllm" / "scores.json").unlink()
     lines = files.attempts.read_bytes().splitlines(keepends=True)
     folders = [path for path in (files.path, *files.path.rglob("*")) if path.is_dir()]

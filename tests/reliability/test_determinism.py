@@ -26,7 +26,7 @@ def test_a_recorded_model_gives_the_same_scores_in_every_run(
     values += [word for solver in solvers for word in ("--solver", solver)]
     results = []
     for place, in_flight in enumerate((1, 64, 64)):
-        # Each finds out for itself what its tools say.
+        # Each run computes its own tool outputs.
         monkeypatch.setenv("HYBRID_HOME", str(tmp_path / f"home-{place}"))
         out = tmp_path / f"run-{place}"
         result = hybrid("run", "blink", *values, "--concurrency", in_flight, "--out", out, code=0)

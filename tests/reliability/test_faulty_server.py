@@ -96,11 +96,11 @@ def test_a_thousand_requests_at_once_are_answered_each_once(
     assert texts == {number: answer_to(number) for number in range(1, count + 1)}
 
 
-# Of the questions. Seven of the ten faults are tried again: 0.35 ** 4 of the calls, two per question, end without a
-# reply: 3 %.
+# Largest share of lost questions. Seven of the ten faults are retried, so 0.35 ** 4 of the calls, two per question, end
+# without a reply: 3 %.
 LOST = 0.08
-# For one question: a call of a tool, one repeated for its arguments, an answer, one repeated because it was
-# empty, each with its retries, and one in progress for a circuit that opened.
+# Largest number of requests per question: a tool call, a repeated call with corrected arguments, an answer, a repeated
+# empty answer and a request in flight when the circuit opened, each with its retries.
 MAX_REQUESTS = 5 * (1 + RETRIES)
 
 
@@ -143,7 +143,7 @@ def test_questions_that_always_fail_cost_themselves_and_are_asked_with_longer_an
         assert set(request.values()) == {1, 1 + RETRIES}
         pauses = [_pauses(server, number) for number in failing]
         for output in pauses:
-            # Each is twice as long as the previous one, times a factor between half and one and a half.
+            # Each pause is twice the previous one, times a factor between 0.5 and 1.5.
             assert all(pause >= least for pause, least in zip(output, (0.025, 0.05, 0.1), strict=True))
         for number in failing:
             assert f"failed: val_Spatial_Relation_{number} (mllm): " in result.err
@@ -160,7 +160,7 @@ def _pauses(server: FaultyServer, number: int) -> list[float]:
 
 def test_a_wait_that_the_server_asks_for_is_waited(tmp_path: Path, questions: Questions, hybrid: Command) -> None:
     def first_is_too_many(request: Request) -> Fault | None:
-        # Probes of the model name no question, and each would be the first.
+        # Probes of the model name no question, so each would count as a first request.
         return Fault.RATE_WITH_WAIT if request.question >= 0 and request.before == 0 else None
 
     with FaultyServer(first_is_too_many) as server:
@@ -253,7 +253,7 @@ def test_a_server_that_goes_away_and_comes_back_costs_no_question(
         def go_and_return() -> None:
             server.wait_for(count // 2)
             server.stop()
-            # Calls wait, and one has checked whether it is back.
+            # Calls are waiting, and one has tested whether the server is back.
             tried_in_vain.wait(PATIENCE_S)
             time.sleep(away_s)
             server.start()

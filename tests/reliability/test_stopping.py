@@ -48,7 +48,7 @@ def test_a_run_that_is_told_to_stop_keeps_what_it_has_and_says_how_to_go_on(
         hybrid(*arguments, code=0)
     assert run.finished() == set(range(1, COUNT + 1))
     assert not finished & set(server.asked(mark))
-    # Nothing is paid for twice: replies in flight were awaited and saved.
+    # No request is paid for twice, because replies in flight were awaited and saved.
     assert set(server.asked().values()) == {1}
     assert f"ended by {number.name}" in (run.path / "log.txt").read_text()
 

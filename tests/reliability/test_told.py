@@ -15,7 +15,7 @@ LINE = BREAKS.splitlines().index('        raise LookupError("no such shelf")') +
 
 @pytest.fixture(autouse=True)
 def tools_as_they_were(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only a command itself knows the folders that it searches."""
+    """Hide the folders that a command searches from other tests."""
     import tools
 
     monkeypatch.setattr(tools, "__path__", list(tools.__path__))

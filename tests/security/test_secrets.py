@@ -111,7 +111,7 @@ def hybrid(place: Place, *words: object) -> "subprocess.CompletedProcess[str]":
 
 
 def run(place: Place, *words: object, login: bool = False) -> "subprocess.CompletedProcess[str]":
-    """Return a run with a secret in every place that takes one; a login in the URL is sent instead of the key."""
+    """Run with a secret in every place that accepts one; a login in the URL is sent instead of the key."""
     text = f"{SECRETS['user of the base URL']}:{SECRETS['user of the base URL']}@" if login else ""
     address = f"http://{text}models.invalid/{SECRETS['path of the base URL']}/v1?sig={SECRETS['query of the base URL']}"
     return hybrid(
@@ -166,7 +166,7 @@ def test_a_run_with_replies_and_errors_that_hold_every_key(place: Place, echo: E
     # The returned tools look like calls that were left in the text.
     result = run(place, "--solver", "mllm", "--solver", "controller", "--allow", "toolless", "--json")
     scored = hybrid(place, "score", place.out, "--json")
-    # Otherwise there was nothing to find.
+    # Check that the secrets were sent at all.
     sent = "".join(echo.asked)
     reached = {name for name, secret in SECRETS.items() if secret in sent or quote(secret, safe="") in sent}
     assert reached >= {"key of the environment", "path of the base URL", "extra_body", "default_query", "proxy"}

@@ -30,7 +30,7 @@ def suspicious(source: str) -> list[str]:
     return [f"{line}: {what}" for line, what in sorted(rows)]
 
 
-# From YAML they make texts, lists and maps, whatever the data name.
+# These loaders build only texts, lists and maps from YAML, whatever types the data name.
 TEXTS_ALONE = ("yaml.BaseLoader", "yaml.CBaseLoader if yaml.__with_libyaml__ else yaml.BaseLoader")
 
 

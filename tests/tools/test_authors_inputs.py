@@ -65,7 +65,7 @@ def scaled(pixels: Levels, size: Sequence[int], method: str) -> Levels:
     if method == "area":
         return np.asarray(cv2.resize(pixels.astype(np.uint8), (width, height), interpolation=cv2.INTER_AREA), float)
     if method == "gaussian, bilinear":
-        # As skimage's `resize` with anti_aliasing: half a pixel of deviation for each pixel beyond one.
+        # Smooth like skimage's `resize` with anti_aliasing: a deviation of half a pixel per unit of reduction beyond 1.
         sigma = [max(0.0, (previous / after - 1) / 2) for previous, after in zip(pixels.shape[:2], size, strict=True)]
         if max(sigma) > 0:
             pixels = cv2.GaussianBlur(pixels, (0, 0), sigma[1] or 0.01, sigmaY=sigma[0] or 0.01)

@@ -147,7 +147,7 @@ def answers(services: Callable[[str, str], CachedTools], stored: ImageStore) -> 
 def draw_images(task: str) -> tuple[Pixels, ...]:
     """The images of a generated question, drawn once for all tests and at half their size, which costs a quarter."""
     images = item(task, 1, 5).images
-    # At half the size, a puzzle's pieces would no longer fit half of its picture.
+    # A puzzle is not reduced, because its pieces would no longer have exactly half its sides.
     return images if task == "Jigsaw" else tuple(image[::2, ::2].copy() for image in images)
 
 
@@ -379,7 +379,7 @@ def test_texts_about_known_answers_are_short(name: str, kind: str, things_checkp
         try:
             (evidence,) = backend.run([Request(case.images, tool.args.model_validate(case.args), case.needs)])
         except ToolError:
-            # A question in words, which this backend does not support.
+            # The question is in words, which this backend does not support.
             continue
         asked += 1
         assert text_complaints(evidence.text) == [], check.name

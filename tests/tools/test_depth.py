@@ -65,7 +65,7 @@ def test_arguments_of_another_form_are_refused(bad: dict):
 @pytest.mark.system
 @pytest.mark.shared_data
 def test_photographs_without_marks_have_no_points(shared_data: Path):
-    # Rings without a letter are detected on these.
+    # Items on which rings without a letter are detected.
     values = {"val_Spatial_Relation_143", "val_Spatial_Relation_63", "val_Spatial_Relation_47"}
     rows = [
         row

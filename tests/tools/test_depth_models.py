@@ -20,8 +20,8 @@ METRES = stored(__file__, "METRES")
 def test_what_a_head_predicts_is_read_from_its_configuration(depth_checkpoint: Checkpoints, family: str, metres: bool):
     """Larger is nearer in every map, so the output of a head that predicts metres is inverted.
 
-    Inverse depth: Depth Anything V2 (`DepthAnythingV2.forward`), DPT whatever it was finetuned on (`DPTDepthModel` of
-    isl-org/DPT has `invert` outside of the head). Metres: Depth Anything V2 metric (`max_depth * depth` in
+    Inverse depth: Depth Anything V2 (`DepthAnythingV2.forward`), and DPT with any fine-tuning (in isl-org/DPT,
+    `DPTDepthModel` inverts outside of the head). Metres: Depth Anything V2 metric (`max_depth * depth` in
     metric_depth/depth_anything_v2/dpt.py), ZoeDepth, Depth Pro, and DINOv2's DPT heads: trained with SigLoss on NYU and
     KITTI in metres (`relu(...) + min_depth` in dinov2/eval/depth/models/decode_heads/decode_head.py; the conversion to
     transformers checks 3.36 at the corner of an indoor picture).
@@ -52,7 +52,7 @@ def test_the_border_of_a_picture_at_its_own_size_is_no_part_of_its_map(depth_che
 
 
 class Drawn:
-    """In place of a network: a map of three bands, two things before a wall, on the grid of the picture's tensor."""
+    """Replaces a network by a map of three bands (two things before a wall) on the grid of the picture's tensor."""
 
     def __init__(self, model: DepthModel, bands_m: tuple[float, float, float], edge_px: int) -> None:
         self._inverse = model._checkpoint.model_type == "depth_pro" or not model.metric
@@ -122,7 +122,7 @@ def test_a_map_is_enlarged_with_corners_or_edges_on_each_other_as_by_its_authors
 def test_depth_anything_sees_at_least_its_authors_size(
     depth_checkpoint: Checkpoints, size: tuple[int, int], seen: tuple[int, int]
 ):
-    """`Resize` with lower_bound in depth_anything_v2/util/transform.py of the authors."""
+    """Source: `Resize` with lower_bound in the authors' depth_anything_v2/util/transform.py."""
     assert lower_bound_size(size, (518, 518), 14) == seen
     model = DepthModel(str(depth_checkpoint("depth_anything")), "cpu")
     # The tiny checkpoint's input is 70 px, the real one's 518.

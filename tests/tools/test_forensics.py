@@ -102,7 +102,8 @@ def test_input_has_the_side_of_the_plan(height: int, width: int):
 @pytest.mark.system
 @pytest.mark.parametrize(("side", "short"), [(224, 256), (384, 440)])
 def test_community_forensics_has_two_sizes(tmp_path: Path, side: int, short: int):
-    """256 px of the short side for 224, 440 for 384: `preprocess_input` in the authors' models.py."""
+    """The short side is scaled to 256 px for an input of 224, and to 440 for 384: `preprocess_input` in the authors'
+    models.py."""
     config = {"model_size": "small", "input_size": side, "patch_size": 16, "freeze_backbone": False}
     (tmp_path / "config.json").write_text(json.dumps(config))
     plan = read_plan(tmp_path, "x")

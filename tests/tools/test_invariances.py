@@ -1,8 +1,8 @@
 """How changes of a picture change an answer, for every tool with a weight-free backend.
 
-`HOLDS` gives the meaning of each tool's answer, `NOT_BY_NATURE` the parts that a change alters by itself, with the
-reason: these are not tested. `attributes`, `detection`, `relation`, `localization` and `semantic_correspondence` need
-a network, or the output of one.
+`HOLDS` lists the values of each tool's answer that must not change; `NOT_BY_NATURE` lists, with reasons, exceptions
+that a change affects by definition. `attributes`, `detection`, `relation`, `localization` and `semantic_correspondence`
+need a network, or the output of one.
 """
 
 from collections.abc import Callable, Mapping
@@ -52,13 +52,12 @@ CHANGES: Mapping[str, Change] = {
     "lighter": Change(gamma(0.5)),
     "jpeg": Change(compressed(50)),
 }
-PLACE_PX = 4.0
-# How far a position may move, and how much of their union two boxes must share.
-SHARE = 0.8
+# Largest distance of two equal positions, and minimum intersection over union of two equal boxes.
+PLACE_PX, SHARE = 4.0, 0.8
 
 
 class Asked(NamedTuple):
-    """A call with a clear answer; its points {x, y} and boxes {x0, y0, x1, y1} move with the picture."""
+    """A call with a clear answer; its points {x, y} and boxes {x0, y0, x1, y1} are transformed with the picture."""
 
     images: tuple[Pixels, ...]
     args: Mapping[str, Any] = {}

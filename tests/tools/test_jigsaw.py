@@ -26,7 +26,7 @@ def scene(seed: int, height: int, width: int) -> Pixels:
 
 
 def puzzle(seed: int, height: int = 48, width: int = 64, count: int = 3, right: int = 1) -> tuple[Pixels, ...]:
-    """Return a reference with a black lower-right quarter, then `count` candidates; `right` (from 0) is true."""
+    """Return a reference with a black lower-right quarter, then `count` candidates; candidate `right` (from 0) fits."""
     full = scene(seed, 2 * height, 2 * width)
     pieces = [scene(1000 + seed * 10 + n, height, width) for n in range(count)]
     pieces[right] = full[height:, width:].copy()

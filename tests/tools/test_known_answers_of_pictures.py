@@ -233,7 +233,7 @@ def test_lines_that_lie_elsewhere_fail(three_lines: list[TextLine], lines: Calla
 @pytest.mark.system
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_a_finder_of_lines_without_training_finds_no_word(rapid: LearnedOcr, seed: int):
-    """Its map of text is noise for every picture; the reader after it is the sound one."""
+    """The untrained finder's map is noise for every picture; the recogniser after it is sound."""
     finder = rapid.model._engine.text_det
     sound = finder.session
     rng = np.random.default_rng(seed)
@@ -254,7 +254,7 @@ def seen(tool: str, backend: Any) -> list[str]:
 @pytest.mark.system
 def test_rapidocr_gets_its_pictures_as_it_was_trained(rapid: LearnedOcr, monkeypatch: pytest.MonkeyPatch):
     assert seen("ocr", rapid) == []
-    # Only the small chart reveals a mistake.
+    # Use only the small chart, which suffices to reveal the mistake.
     monkeypatch.setattr(input_check, "SIZES", input_check.SIZES[:1])
     backend = LearnedOcr()
     backend._networks = rapid.networks

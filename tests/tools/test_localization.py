@@ -59,7 +59,7 @@ def test_how_clearly_a_mask_is_one_object():
     mask[40:80, 50:110] = True
     pixels[mask] = (200, 40, 40)
     assert distinctness(pixels, mask, ~mask) > 0.95
-    # A concave mask, an outline without an edge on one side, and an empty one.
+    # The masks are concave, with an outline that lacks an edge on one side, and empty.
     ell = mask.copy()
     ell[40:60, 70:110] = False
     assert distinctness(np.where(ell[..., None], pixels, 155).astype(np.uint8), ell, ~ell) < 0.8
@@ -77,7 +77,7 @@ def test_generated_boxes_are_told_apart():
     right = 0
     for index in range(4):
         drawn_item = item("Object_Localization", index, 2)
-        # Boxes as they are drawn: this tests the fit, not the mark finder.
+        # The boxes are given exactly, because this tests the fit, not the mark finder.
         request = Request(
             drawn_item.images, given_boxes(*drawn_item.facts.drawn), {"markers": (drawn_boxes(drawn_item.images[0]),)}
         )

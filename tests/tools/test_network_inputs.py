@@ -91,7 +91,7 @@ def test_detection(things_checkpoint: Checkpoints, family: str):
 
 @pytest.mark.parametrize("size", [(60, 120), (120, 60), (100, 100), (1000, 2000)])
 def test_owlv2_sees_grey_beside_the_picture(things_checkpoint: Checkpoints, size: tuple[int, int]):
-    """The authors pad to a square with 0.5, right or below; a border stays a border at every size."""
+    """The authors pad to a square with 0.5, at the right or bottom; the padding has the same share at every size."""
     model = Detector(str(things_checkpoint("owlv2")), "cpu")
     text = model.prepare(picture(*size), ["dog"]).image["pixel_values"][0].numpy()
     processor = model._checkpoint.processor.image_processor
@@ -141,7 +141,7 @@ def test_words_are_sought_in_the_processors_picture(things_checkpoint: Checkpoin
 def test_sam_sees_the_picture_and_its_prompts_at_the_scale_of_its_input(
     things_checkpoint: Checkpoints, size: tuple[int, int]
 ):
-    """SAM 2 scales both sides to its own 1024 px (128 here) and prompts with them.
+    """SAM 2 scales both sides to 1024 px (128 here), and its prompts likewise.
 
     `SAM2Transforms` in sam2/utils/transforms.py of facebookresearch/sam2: a square without padding, points times the
     resolution over the sides of the image, boxes as points.
@@ -174,7 +174,7 @@ def test_paddle_finds_and_reads_lines_in_its_processors_pictures(things_checkpoi
 
 @pytest.mark.system
 def test_the_package_gets_blue_first():
-    """rapidocr takes arrays as OpenCV reads them; of red 180, green 110 and blue 60 the first one is blue."""
+    """rapidocr expects arrays in OpenCV's order, so blue comes first (here red is 180, green 110 and blue 60)."""
     pytest.importorskip("rapidocr")
     model, seen = RapidReader(), []
     engine = model._engine
@@ -191,7 +191,8 @@ def test_the_package_gets_blue_first():
 
 @pytest.mark.parametrize("size", [(300, 400), (1500, 1100)])
 def test_community_forensics(things_checkpoint: Checkpoints, size: tuple[int, int]):
-    """Short side to 256 px for an input of 224 (440 for 384), bilinear and antialiased, the middle, ImageNet's norm.
+    """Resize the short side to 256 px for an input of 224 (440 for 384), bilinear and antialiased; crop the middle;
+    normalise.
 
     `ViTClassifier.preprocess_input` in models.py of JeongsooP/Community-Forensics: torchvision's `Resize` of a PIL
     image with its default, `CenterCrop`, `ToTensor`, `Normalize`.
@@ -211,7 +212,7 @@ def test_community_forensics(things_checkpoint: Checkpoints, size: tuple[int, in
 
 
 def test_a_timm_detector_is_fed_as_its_configuration_says(things_checkpoint: Checkpoints):
-    """`pretrained_cfg` of the fixture: 96 px of a short side of 96 / 0.9, bicubic as timm has it, mean and std 0.5."""
+    """The fixture's `pretrained_cfg`: a crop of 96 px from a short side of 96 / 0.9, timm's bicubic, mean and std 0.5."""
     model, pixels = SyntheticDetector(str(things_checkpoint("timm_detector")), "cpu"), picture(300, 300)
     with reaching(model._model) as seen:
         model.predict(model.prepare([pixels]))

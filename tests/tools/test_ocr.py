@@ -226,10 +226,10 @@ def test_a_turned_page_is_read_in_its_own_order(turn: str):
         ([("123", 0, 60), ("345", 40, 100)], ["123", "45"]),
         ([("123", 0, 60), ("2345", 20, 100)], ["123", "45"]),
         ([("AB 1", 0, 80), ("1", 60, 80)], ["AB 1"]),
-        # Margins overlap, so the digit occurs twice.
+        # Only margins overlap, so the digit really occurs twice.
         ([("122", 0, 60), ("234", 52, 112)], ["122", "234"]),
         ([("122", 0, 60), ("234", 64, 124)], ["122", "234"]),
-        # Read differently: both stay.
+        # The digits were read differently, so both stay.
         ([("123", 0, 60), ("845", 40, 100)], ["123", "845"]),
         ([("40７", 0, 60), ("715", 40, 100)], ["40７", "15"]),
     ],

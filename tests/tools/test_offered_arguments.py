@@ -1,6 +1,6 @@
 """Schemas for models match the arguments that a tool accepts: calls are made only from the schema.
 
-Bounds are read from the descriptions, as a model has to do. `CROSS_FIELD` has what no schema of one argument says.
+Bounds are read from the descriptions, as a model has to do. `CROSS_FIELD` has rules that involve several arguments.
 """
 
 import re
@@ -182,7 +182,7 @@ def example(node: Mapping[str, Any], key: str = "") -> Any:
 
 
 def alone(name: str, field: str) -> dict[str, Any]:
-    """Return a call with one argument besides those it needs, each with all that the schema names."""
+    """Return calls with one argument besides the required ones, with all properties that its schema names."""
     fields, needed = own(name)["properties"], {"share": ["point"], "away": ["points"]}
     keys = {*own(name)["required"], field, *needed.get(field, [])}
     return {key: example(node) for key, node in fields.items() if key in keys}

@@ -111,7 +111,7 @@ def test_attention_to_artifacts_is_that_of_their_sound_neighbours():
     assert mended[1, 2] == np.median([1, 2, 3, 6, 8, 11, 12, 13])
     attention[1, 2] = mended[1, 2]
     assert np.array_equal(mended, attention)
-    # Three in a corner: the one in it has no sound neighbour.
+    # Mark a 2 x 2 block in the corner as artifacts: the corner patch itself has no valid neighbour.
     lengths[:2, :2] = 3
     assert without_artifacts(np.where(lengths > 2, 900, attention).astype(np.float32), lengths).max() <= 19
 

@@ -134,7 +134,7 @@ def test_words_of_sam_3_are_cut_out_as_by_the_library(things_checkpoint: Checkpo
     (output,) = model.predict([model.prepare(pixels, SegmentationPrompt(words="a disc"))])
     mask, score = model.mask(pixels, output)
     full = reference["masks"].amax(dim=0).bool().numpy()
-    # Ours joins the things before it enlarges them: none of their pixels is lost except at the seam between two.
+    # This project joins the masks before it enlarges them, so pixels differ only at the seam between two.
     assert (mask == full).mean() > 0.98
     assert score == pytest.approx(float(reference["scores"].max()), abs=1e-5)
 
@@ -157,7 +157,7 @@ def test_clipseg_takes_words(things_checkpoint: Checkpoints):
 
 @pytest.mark.parametrize("size", [(3000, 4000), (1999, 3001), (90, 120)])
 def test_a_mask_is_enlarged_pixel_centre_on_pixel_centre(things_checkpoint: Checkpoints, size: tuple[int, int]):
-    """Above 2,048 px the mask of the reduced picture is enlarged as Pillow does it, not from the upper left pixel."""
+    """Above 2,048 px the mask of the reduced picture is enlarged with aligned edges, as in Pillow."""
     model = segmenter(str(things_checkpoint("sam2")), "cpu")
     scale = min(1.0, 2048 / max(size))
     seen = (round(size[0] * scale), round(size[1] * scale))

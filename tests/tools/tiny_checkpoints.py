@@ -142,7 +142,7 @@ def _ocr(folder: Path) -> None:
     transformers.PPOCRV5ServerDetImageProcessor().save_pretrained(folder / "det")
     reading.head_out_channels = len(CHARACTERS)
     recogniser = transformers.PPOCRV6TinyRecForTextRecognition(reading)
-    # Likewise: an "a" at every step, because random weights would mostly read nothing.
+    # Likewise, this recogniser reads an "a" at every step, because random weights would mostly read nothing.
     torch.nn.init.constant_(recogniser.head.fc2.bias, 0.0)
     recogniser.head.fc2.bias.data[CHARACTERS.index("a")] = 20.0
     recogniser.save_pretrained(folder / "rec")

@@ -1,4 +1,5 @@
-"""The policy: the wording selects a call, numbers are copied, a tool output's text decides the answer."""
+"""The policy: a question's wording selects the call, numbers are copied, and the tool output's text decides the
+answer."""
 
 import re
 

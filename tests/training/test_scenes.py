@@ -1,4 +1,4 @@
-"""Lessons in seeing: every picture is drawn for training, stored, and described."""
+"""Vision lessons: every picture is drawn for training, stored, and described."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Phrasings of one meaning, by phenomenon: at least ten each that are read, and some that must not be."""
+"""Phrasings by phenomenon: for each, at least ten that must be read, and some that must not."""
 
 from collections.abc import Mapping
 from typing import Any

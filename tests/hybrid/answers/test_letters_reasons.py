@@ -7,7 +7,7 @@ import pytest
 from hybrid.answers.letters import parse_letter
 from tests.tables import cases
 
-# Option texts that also occur as words of a reply, or are letters, or are longer than a word.
+# Option texts that also occur as words in replies, are letters, or are longer than a word.
 TEXTS = ("no", "yes", "both", "none", "left", "right", "the dog", "a", "not clear", "wrong", "red", "because", "D", "3")
 OPTIONS = (
     *(("", "", "", ""), ("yes", "no"), ("no", "yes"), ("both", "none"), ("A is closer", "B is closer")),

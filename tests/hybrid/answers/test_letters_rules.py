@@ -1,4 +1,5 @@
-"""Each letter rule by name: what only it reads, which of two neighbours applies first, and every word that it knows."""
+"""Each letter rule by name: the replies that only it reads, the order of neighbouring rules, and every word that it
+knows."""
 
 import pytest
 

@@ -75,7 +75,7 @@ def every_parser(text: str) -> None:
 
 
 def others(text: str) -> None:
-    """The authors' own rules, and the reading of replies that are not answers."""
+    """Other readers: the authors' own rules, and the parsers of replies that are not answers."""
     for official in (official_views, official_continue, official_part, yes_no_rule, read_options, calls_in):
         official(text)
     assert {*official_part(text), *(official_keep_shift(text, (1, 2)) or ())} <= PARTS
@@ -88,7 +88,7 @@ def others(text: str) -> None:
         read_frame(text)
 
 
-# Shapes of the default selection; the others together take longer than all other tests here.
+# Shapes that the default selection tests; the remaining ones take longer than all other tests in this file.
 OFTEN = ("digits", "fences")
 
 

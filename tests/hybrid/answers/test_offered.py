@@ -1,4 +1,4 @@
-"""Answers of the guess: a probability for every answer, and every draw among them."""
+"""Answers of a guess: each has a probability, and each draw is one of them."""
 
 import json
 import math
@@ -103,7 +103,7 @@ def test_what_cannot_be_listed_is_said_to_be_so() -> None:
     assert list_answers(Prompt(("?",), Kind.ORDER, ("x",) * 8)) is None
 
 
-# Kinds whose only guess is an empty reply.
+# Kinds that can only be guessed by an empty reply.
 NOT_GUESSED = (Kind.NUMBER, Kind.TEXT, Kind.POINT, Kind.BOX, Kind.FREE)
 
 

@@ -42,7 +42,7 @@ def test_a_guess_at_a_scanpath_is_worth_what_its_route_says() -> None:
 def test_a_route_has_its_own_mean_and_others_a_share_above_chance() -> None:
     assert PRIOR_ACCURACY.usual(make_prompt("sure")) == 0.8
     assert PRIOR_ACCURACY.usual(make_prompt("elsewhere", choices=4)) == pytest.approx(0.25 + 0.75 * ABOVE_CHANCE)
-    # Published means below a guess: a choice is raised to the guess, a scanpath stays as it is.
+    # If a published mean is below a guess, a choice is raised to the guess, and a scanpath is unchanged.
     assert PRIOR_ACCURACY.usual(make_prompt("poor")) == 0.5
     assert PRIOR_ACCURACY.usual(make_prompt("eyes", Kind.SCANPATH, 0)) == 0.4
 

@@ -1,4 +1,5 @@
-"""Every benchmark of a paper: the same files for the same seed, errors with names, no answer that was not offered."""
+"""Every published benchmark: equal files for equal seeds, errors that name the file, and no answer that was not
+offered."""
 
 from collections.abc import Callable
 from functools import cache

@@ -66,7 +66,8 @@ def test_a_file_that_is_too_large_for_a_picture_is_not_read(folder: Path) -> Non
 
 @dataclass(frozen=True)
 class Sample:
-    """Generated questions of a benchmark; `tables` match its files, `pictures` those that its rows name."""
+    """Generated questions of a benchmark; `tables` are patterns of its files, `pictures` of the files that its rows
+    name."""
 
     name: str
     tables: str

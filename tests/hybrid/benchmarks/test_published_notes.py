@@ -1,4 +1,4 @@
-"""The printed cells: required notes, and arithmetic that a misread cell would violate."""
+"""The printed cells: required notes, and sums that a misread cell would break."""
 
 from hybrid.scoring.published import Published, published
 from tests.tables import cases, stored

@@ -55,7 +55,7 @@ def blink(tmp_path: Path, fakes: Any) -> Words:
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
-    """Address of a server of chat completions that answers immediately."""
+    """Address of a chat completions server that answers immediately."""
     with chat_server(0.0) as running:
         yield running.url
 

@@ -1,4 +1,4 @@
-"""`hybrid study` of a model that was trained with tools: the effect of their form, and the cost of fewer pictures."""
+"""`hybrid study` of a model that was trained with tools: the effect of the tools' form, and of sending fewer pictures."""
 
 import json
 from pathlib import Path
@@ -14,7 +14,7 @@ TRAINED = "image_zoom_in_tool"
 
 
 class Zoomer(JsonHandler):
-    """Makes two native calls; it answers right with the tool of its training, and wrong with another one."""
+    """Makes two native calls, and is right with the tool of its training but wrong with another one."""
 
     calls = 2
 
@@ -40,7 +40,7 @@ class OnceOnly(Zoomer):
 
 @pytest.fixture
 def questions(tmp_path: Path) -> Path:
-    # Questions about one picture would be a single cluster, over which nothing can be tested.
+    # Questions about one picture would be a single cluster, which allows no test.
     for number in range(16):
         Image.new("RGB", (640, 480), (90, 120, 10 * number)).save(tmp_path / f"{number}.png")
     rows = [f'q{number},Which one? ({number}),"[""red"", ""blue""]",A,{number}.png' for number in range(16)]

@@ -1,4 +1,4 @@
-"""Texts next to a progress bar during a run."""
+"""Messages printed while a run shows a progress bar."""
 
 from typing import Any
 

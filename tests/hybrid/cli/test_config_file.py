@@ -42,7 +42,7 @@ def test_the_command_line_wins(tmp_path: Path) -> None:
     file = write_file(tmp_path / "run.yaml", FULL)
     result = config("--config", file, "mvp_bench", "--max-turns", 5, "--solver", "caption", "--setting", "hints=off")
     assert (result.benchmark, result.limits.turns, result.solvers) == ("mvp_bench", 5, ("caption",))
-    # Of a mapping, only the keys that are given again.
+    # In a mapping, only keys that are given again are replaced.
     assert (result.settings, result.samples, result.limits.tool_calls) == ({"hints": "off"}, 2, 3)
 
 
@@ -207,7 +207,7 @@ def test_a_server_is_asked_for_models_of_its_provider_alone(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("HYBRID_BASE_URL", "http://h/v1")
-    # Without HYBRID_MODEL the model is for any OpenAI-compatible server: nothing is sent to OpenAI by default.
+    # Without HYBRID_MODEL, HYBRID_BASE_URL applies to any `openai:` model, so nothing is sent to OpenAI by accident.
     assert config("blink", "--model", "openai:a").model_settings.base_url == "http://h/v1"
     assert config("blink", "--model", "openai:a", "--base-url", "http://i/v1").model_settings.base_url == "http://i/v1"
     assert config("blink", "--model", "embedded").model_settings.base_url is None
@@ -259,7 +259,7 @@ def test_lists_make_a_run_for_each_combination(tmp_path: Path) -> None:
         '{"hints": "on", "set": "x"}',
     }
     assert {first_item.tools for first_item in configs} == {("depth", "crop"), ("none",)}
-    # The command line wins: lists of options that were typed are gone.
+    # The command line has priority: lists in the file are dropped for options that were typed.
     fewer = context("--config", tmp_path / "run.yaml", "--model", "openai:d", "--setting", "hints=on", "--rotate")
     assert len(variants_of(fewer)) == 2 * 2 * 2
     assert {config_of(variant.context.params).model for variant in variants_of(fewer)} == {"openai:d"}

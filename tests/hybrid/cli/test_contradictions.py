@@ -35,5 +35,5 @@ def test_an_ablation_that_is_only_printed_takes_no_option_of_asking(command: Com
         "ablate", "--report", "run", "--limit", "3", "--model", "embedded", "--markdown", "--quiet", code=2
     )
     assert result.err == "hybrid: --report prints an existing ablation: leave out --limit, --model\n"
-    # These are respected: the only error is the folder.
+    # These options are accepted: the only error is about the folder.
     assert "contains no ablation" in command("ablate", "--report", "run", "--solver", "controller", "--csv").err

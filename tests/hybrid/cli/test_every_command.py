@@ -23,14 +23,14 @@ KINDS = (
     *("a folder", "a file", "a link to nothing", "a link to itself", "below a file", "a name too long"),
     *("what cannot be read", "where nothing can be made"),
 )
-# Only for files that are written: reading it never ends.
+# Used only for output files, because reading the device never ends.
 FULL = "a full disk"
 # Exit codes of a command that finished by itself.
 ENDS = {0, 2, 3}
 
 
 TREE: dict[Words, click.Command] = command_tree.commands()
-# Commands that take seconds per call, or start a process if no tool output is cached yet.
+# Commands that take seconds per call, or start a process if no tool output is cached.
 WORKING = frozenset(
     {("quickstart",), ("ablate",), ("study",), ("tools", "check"), ("run",), ("tools", "run"), ("completion",)}
 )
@@ -57,7 +57,7 @@ def finished_inputs(tmp_path_factory: pytest.TempPathFactory, fakes: Any) -> tup
     images = folder / "images"
     images.mkdir()
     (images / "photo.png").write_bytes(fakes.encoded(fakes.pixels(1)))
-    # In this process: otherwise the first test would start the worker of the command line.
+    # Run tools in this process: otherwise the first test would start a worker process.
     config = RunConfig(
         "blink",
         ("mllm", "specialist"),
@@ -74,7 +74,7 @@ def finished_inputs(tmp_path_factory: pytest.TempPathFactory, fakes: Any) -> tup
 
 @pytest.fixture
 def command_inputs(finished_inputs: tuple[Any, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The same, with a folder to write to."""
+    """A copy of these inputs for one test, with a folder to write to."""
     result, home = finished_inputs
     monkeypatch.setenv("HYBRID_HOME", str(home))
     (tmp_path / "free").mkdir()
@@ -83,7 +83,7 @@ def command_inputs(finished_inputs: tuple[Any, Path], tmp_path: Path, monkeypatc
 
 @pytest.fixture
 def places(tmp_path: Path) -> dict[str, str]:
-    """Return paths that the system refuses to every user: tests may run as root."""
+    """Return paths that the system refuses to every user, including root."""
     folder = tmp_path / "places"
     (folder / "folder").mkdir(parents=True)
     (folder / "file").write_bytes(b"neither a picture nor a record")
@@ -108,7 +108,7 @@ def full_disk(folder: Path) -> str:
 
 
 def told_well(result: Any, what: str) -> None:
-    """Check that the output has only lines of ours and the exit code is one of the program's."""
+    """Check that the output has only the program's own lines, and that the exit code is one of its codes."""
     assert "Traceback" not in result.err, f"{what}\n{result.err[-1500:]}"
     assert result.code in ENDS, f"{what}: {result.code}\n{result.err[-500:]}"
     if result.code == 2 and result.err:
@@ -119,7 +119,7 @@ def told_well(result: Any, what: str) -> None:
 
 
 def refused(words: Words, item: click.Command) -> list[tuple[click.Parameter, str]]:
-    """Return each option and argument that takes a path with every place, and those that take any text with one."""
+    """Return each path option or argument with every refused path, and each text option with one of them."""
     waits = words in command_tree.WAITING
     paths = [param for param in item.params if isinstance(param.type, click.Path)]
     texts = [param for param in item.params if isinstance(param.type, click.types.StringParamType) and not waits]
@@ -128,8 +128,8 @@ def refused(words: Words, item: click.Command) -> list[tuple[click.Parameter, st
     return [*itertools.product(paths, KINDS), *rows, *((param, next(turns)) for param in texts)]
 
 
-# `tools try` serves its page if the system refuses nothing; its options are those of `tools run`. `view` waits for a
-# run at any path where one can begin; tests/hybrid/cli/test_wrong_turns.py has the paths where none can.
+# `tools try` would serve its page, and its options are those of `tools run`. `view` waits for a run at any usable path;
+# tests/hybrid/cli/test_wrong_turns.py has the unusable ones.
 @of_all(("tools", "try"), ("view",))
 def test_a_path_that_the_system_refuses_is_one_line(
     command: Command, command_inputs: Any, places: dict[str, str], words: Words
@@ -138,7 +138,7 @@ def test_a_path_that_the_system_refuses_is_one_line(
     base = command_inputs.words_of(words, item)
     for param, kind in refused(words, item):
         if words in SLOW and kind not in ("below a file", "a link to itself"):
-            # They take long if the system refuses nothing.
+            # They take long if the path is accepted.
             continue
         text = command_tree.replaced(item, base, param, places[kind])
         told_well(command(*words, *text), f"{' '.join(words)}, {param.name}: {kind}: {text}")
@@ -204,7 +204,7 @@ class _Interrupting:
             raise KeyboardInterrupt
 
 
-# An audit hook cannot be removed: it is active for one call at a time.
+# One hook for all tests, because an audit hook cannot be removed; it is active during one call at a time.
 INTERRUPTING = _Interrupting()
 
 

@@ -39,10 +39,10 @@ def test_one_question_by_its_id_then_all_of_them(command: Command, blink: Path, 
     two = command(*words, "--only", "val_Jigsaw_2", "--only", "val_Jigsaw_1")
     assert two.code == 0, two.err
     assert answered(run) == ["val_Jigsaw_1", "val_Jigsaw_2"]
-    # Data of a single question are not taken for the complete data.
+    # The data of a single question are not mistaken for the complete data.
     assert command(*words).code == 0
     assert len(answered(run)) == 6
-    # A single question is not a smaller run of the whole run.
+    # A run of a single question is not a part of the full run.
     assert command(*words, "--only", "val_Jigsaw_2").code == 0
     assert len(ids(run)) == 6
 

@@ -30,7 +30,7 @@ EXPORTS = {
     "vlmevalkit.tsv": "out.tsv",
     "table.parquet": "out.parquet",
 }
-# Another test may have scored the run before.
+# Leave out scores, because another test may have scored the run.
 SCORES = shutil.ignore_patterns("scores.json*")
 SINGLE = ("lmms_eval", "vlmevalkit")
 MORE = {
@@ -77,7 +77,7 @@ def runs(large_runs: Callable[[int], Path], tmp_path_factory: pytest.TempPathFac
     folder = tmp_path_factory.mktemp("runs")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HYBRID_HOME", str(folder / "home"))
-        # Exports keep scores next to the answers, and other tests use the shared run.
+        # Copy the shared run, because exports write scores next to its answers.
         made_up = Path(shutil.copytree(large_runs(28), folder / "made_up")) / "run"
         return {"made_up": made_up, "scripted": write(folder / "scripted", "native").path}
 

@@ -19,7 +19,7 @@ from hybrid.serving.sources import Sources
 
 pytestmark = pytest.mark.system
 
-# Runs first in each Python that finds it: packages appear as not installed, in worker processes too.
+# This file runs first in each Python process that finds it, including workers, and hides packages as if not installed.
 WITHOUT = """
 import sys
 from importlib.machinery import PathFinder
@@ -102,7 +102,7 @@ def test_servers_are_asked_and_runs_are_read(server: str, blink: Path, tmp_path:
         (*asking(server, "blink", blink), *solvers, "--out", "run"),
         (*asking(server, "mm_sap", "sample"), "--solver", "mllm", "--limit", 1),
         ("export", "run", "--to", "parquet", "-o", "table.parquet"),
-        # The other tests use an installation with even fewer packages.
+        # Other tests use an installation with fewer packages.
         ("tools", "list"),
         ("tools", "show", "depth"),
     ]

@@ -1,4 +1,4 @@
-"""The log of a run, and which part of it is printed."""
+"""The log of a run, and the part of it that is printed."""
 
 import logging
 from pathlib import Path

@@ -99,7 +99,7 @@ def test_progress_on_a_full_disk_is_no_reason_to_stop() -> None:
 
 
 def test_no_secret_and_no_escape_reaches_the_terminal(tmp_path: Path) -> None:
-    """The variable is not one of ours; its file name comes from elsewhere."""
+    """The secret is in another program's variable, the escape sequence in a foreign file name."""
     evil = tmp_path / f"{SECRET}\x1b]0;title\x07\x9b.png"
     evil.write_bytes(b"no image")
     result = hybrid("tools", "run", "markers", evil)
@@ -128,7 +128,7 @@ def test_a_thread_that_fails_and_a_log_show_no_secret() -> None:
 
 
 def test_a_connection_that_breaks_is_no_closed_stdout() -> None:
-    """click exits silently with code 1 for any broken pipe."""
+    """click alone would exit silently with code 1 for any broken pipe."""
     client = in_process("raise BrokenPipeError(32, 'Broken pipe')")
     assert client.returncode == 2
     assert client.stderr == "hybrid: a connection was closed at its other end ([Errno 32] Broken pipe)\n"

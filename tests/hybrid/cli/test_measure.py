@@ -133,7 +133,8 @@ def picture(folder: Path, name: str = "a.png", size: tuple[int, int] = SIZE) -> 
 
 
 def test_lists_of_paths_on_a_screen(tmp_path: Path) -> None:
-    """160 x 120 px on a screen of 1680 x 1050: 8.75 times as large, with 140 px of border left and right."""
+    """Pictures of 160 x 120 px are shown on a screen of 1680 x 1050, enlarged 8.75 times, with 140 px of border left
+    and right."""
     picture(tmp_path, "images/000000001.jpg")
     path = {
         "name": "000000001.jpg",
@@ -295,7 +296,7 @@ def test_paths_are_compared_in_pixels_of_the_picture(tmp_path: Path) -> None:
     falling = np.array([[0.1, 0.1, 200], [0.3, 0.3, 200], [0.5, 0.5, 200]])
     measured = measure_paths(recorded(tmp_path, ("a.png", "s")), lambda *_: falling)
     rows = {row.metric: row.value for row in measured.rows}
-    # 45 degrees on a square, and less on a picture that is wider than high.
+    # The angle is 45 degrees on a square, and less on a picture that is wider than high.
     assert rows["MultiMatch direction"] == pytest.approx(1 - math.atan2(SIZE[1], SIZE[0]) / math.pi)
     # Saccades of 32 and 40 px, on a diagonal of 200 px.
     assert rows["MultiMatch length"] == pytest.approx(1 - 8 / 200)

@@ -1,4 +1,4 @@
-"""`hybrid models check`: what it finds about servers of every kind, and the command that it prints at the end."""
+"""`hybrid models check`: its results on servers of every kind, and the command that it prints at the end."""
 
 import base64
 import io
@@ -115,7 +115,7 @@ def pictures(request: Mapping[str, Any]) -> list[Image.Image]:
 
 @pytest.fixture(autouse=True)
 def small_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Drawing the largest takes a second."""
+    """Replace the pictures by small ones, because drawing the largest takes a second."""
     monkeypatch.setattr("hybrid.running.model_check.SIDES", (1024, 512, 256))
 
 

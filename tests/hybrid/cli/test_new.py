@@ -54,7 +54,7 @@ def test_a_new_plugin_repository_passes_in_environments_of_its_own(command: Comm
 
     ci = tmp_path / "runner" / "glow"
     shutil.copytree(out, ci)
-    # A clone as GitHub would make it: the project's current state in a repository.
+    # A repository with the project's current state, as a clone from GitHub would be.
     for room in ("hybrid", "tools", "graphs", "baselines"):
         shutil.copytree(ROOT / room, tmp_path / "hub" / room, ignore=shutil.ignore_patterns("__pycache__"))
     for file in ("pyproject.toml", "README.md", "LICENSE"):

@@ -76,7 +76,7 @@ def test_nonsense_is_one_line_that_names_its_option(
             if result.code != 2 or len(lines) != 1 or not matches_any or "Traceback" in result.err:
                 wrong.append(f"{' '.join(words)} {name}={value}: {result.code}, {result.err[-300:]}")
     assert not wrong, "\n".join(wrong)
-    # The command was not about the scores that a run keeps.
+    # Scores that a command saves in a run do not count.
     values = {"scores.json", "scores.jsonl"}
     paths = [path for path in tmp_path.rglob("*") if path not in ordered and path.name not in values]
     assert [path for path in paths if "hybrid-home" not in path.parts] == []

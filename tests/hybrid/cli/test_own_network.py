@@ -25,7 +25,7 @@ pytestmark = pytest.mark.usefixtures("tools_as_they_were")
 
 
 def forget(folder: Path) -> None:
-    """Import the tool again next time, even after an edit within a second that keeps its length."""
+    """Forget the imported tool, even if it is edited within a second without a change of length."""
     shutil.rmtree(folder / "__pycache__", ignore_errors=True)
     sys.modules.pop("tools.likeness", None)
     vars(tools).pop("likeness", None)
@@ -65,7 +65,7 @@ def replace_in(path: Path, *replacements: tuple[str, str]) -> None:
     forget(path.parent)
 
 
-# Another architecture, with another input size and output shape than the template's.
+# An architecture with another input size and output shape than the template's.
 LINEAR = """self.filters = torch.nn.Linear(3 * 32 * 32, 5)"""
 LINEAR_FORWARD = "self.filters(pictures.flatten(1))"
 MAPS = "self.filters(pictures).relu()"

@@ -1,4 +1,4 @@
-"""An external tool with its own rule, in every command that follows rules; and a rule that fails in a run."""
+"""An external tool with its own rule, in every command that uses rules; and a rule that fails in a run."""
 
 import json
 import sys
@@ -97,7 +97,7 @@ def tool_folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def run_arguments(tmp_path: Path, tool_folder: Path, fakes: Any) -> Iterator[tuple[object, ...]]:
-    """Return words after `hybrid run` for four puzzles: (A) is right for two, and (B), as the tool says, for two."""
+    """Return words after `hybrid run` for four puzzles: (A) is right for two, and (B), the tool's answer, for two."""
     rows = [fakes.jigsaw_row(number, answer) for number, answer in enumerate(("(A)", "(A)", "(B)", "(B)"), 1)]
     fakes.write_task(tmp_path / "blink", "Jigsaw", rows)
     with listening(LocalServer(Caller)) as server:

@@ -225,7 +225,7 @@ def late(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setattr(supervisor, "TICK_S", 0.02)
 
 
-# Content of a file by its name, and why it is left out.
+# Contents of invalid plug-in files by name, with the reason why each is left out.
 BAD: dict[str, tuple[str, str]] = {name: (text, case) for name, text, case in cases(__file__, "BAD")[1]} | {
     "faulty": (
         SOLVER.replace('role = "specialist"', "role = property(lambda self: 1 / 0)"),
@@ -298,7 +298,7 @@ def test_an_opener_that_gives_no_model_is_refused(plugin_folder: Path, command: 
 
 
 def test_a_node_of_a_cluster_is_asked_with_the_plug_ins_of_the_run_alone(plugin_folder: Path, tmp_path: Path) -> None:
-    """Of every kind that a run uses; the hashes are those of its manifest."""
+    """Plug-ins of every kind that a run uses; the hashes are those in its manifest."""
     cluster = pytest.importorskip("hybrid.engines.ray.cluster", reason="the extra `ray` is not installed")
     add_search_path([plugin_folder], "--path")
     model = RunConfig("own_benchmarks", ("own_baselines", "own_graphs"), "own_models:x", data="sample", limit=1)

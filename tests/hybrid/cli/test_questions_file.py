@@ -13,7 +13,7 @@ from hybrid.core.errors import UsageError
 from tests.finished_runs import Command, Words
 from tests.tables import stored
 
-# All are right except the third.
+# Replies, all right except the third.
 REPLIES = stored(__file__, "REPLIES")
 
 

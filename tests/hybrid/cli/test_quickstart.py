@@ -33,7 +33,8 @@ def test_from_nothing_to_a_conclusion_and_on(command: Command, tmp_path: Path, m
     words = ("quickstart", "--limit", 5, "--out", "quick")
     first = command(*words, code=0)
 
-    # Sentences first, then a row per task, the report, and one command; no progress and no warning between them.
+    # The output has sentences, a row per task, the report's path and one command, with no progress or warning between
+    # them.
     lines = first.out.splitlines()
     assert len(lines) <= 25
     head, tasks, *_ = first.out.split("\n\n")
@@ -65,11 +66,11 @@ def test_from_nothing_to_a_conclusion_and_on(command: Command, tmp_path: Path, m
     printed = [item for item in report["conclusion"] if item["id"].partition(".")[0] in SENTENCES]
     assert len(printed) >= 2
     assert all(entry["text"] in text for entry in printed)
-    # The sentences that are left out do not include one about a fault.
+    # No omitted sentence is about a fault.
     assert not re.search("faults|failed", " ".join(value["text"] for value in report["conclusion"]))
     assert report["study"] == {run: f"quick/{run}" for run in RUNS}
 
-    # The report is where it says, and begins with the decomposition.
+    # The report is at the printed path, and begins with the decomposition.
     (page,) = re.findall(r"^report: (.+)$", first.out, re.MULTILINE)
     assert (tmp_path / page).is_file()
     overview = (tmp_path / page).parent / "data" / BENCHMARK / "overview.js"

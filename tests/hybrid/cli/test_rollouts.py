@@ -19,7 +19,7 @@ KEY = re.compile(rb"(?i)\r\nauthorization: *bearer (\S+)")
 
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A cache folder of the test's own."""
+    """A separate cache folder for the test."""
     monkeypatch.setenv("HYBRID_HOME", str(tmp_path / "home"))
 
 
@@ -31,7 +31,7 @@ def requests() -> list[tuple[str, bytes]]:
 
 @pytest.fixture
 def server(requests: list[tuple[str, bytes]]) -> Iterator[str]:
-    """The address of a model that crops first where it may, and then answers B, or A to a question of two points."""
+    """Address of a model that calls crop first if it can, and then answers A to a question about two points, else B."""
 
     def reply(head: bytes, body: bytes) -> bytes:
         if (probed := sight(body)) is not None:
@@ -47,7 +47,7 @@ def server(requests: list[tuple[str, bytes]]) -> Iterator[str]:
 
 
 def ask(words: tuple[str, ...], *requests: object) -> list[dict[str, Any]]:
-    """Return the responses to requests, in the order of their ids; a text is sent as it is."""
+    """Return the responses to requests, in the order of their ids; a text is sent unchanged."""
     command = [sys.executable, "-m", "hybrid", "rollouts", *words]
     responses = []
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
@@ -72,7 +72,7 @@ def test_rewards_and_requests_are_those_of_a_run(
     scores = [json.loads(line) for line in (tmp_path / "run/controller/scores.jsonl").read_text().splitlines()]
     bodies = {body for _, body in requests}
     requests.clear()
-    # What the run found out about its model: pictures of tools are seen in a message of their own, or in the result.
+    # The run's probe result: tool pictures are seen in a separate message, or inside the result.
     place = json.loads((tmp_path / "run/manifest.json").read_text())["tool_picture"]["place"]
     words = (*DATA, "--model-arg", f"tool_pictures={place}")
     endpoint = {"do": "answer", "model": "mock", "base_url": server}
@@ -115,7 +115,8 @@ def test_a_request_that_fails_costs_no_other(server: str) -> None:
 
 @pytest.mark.system
 def test_lines_that_are_no_requests_cost_no_other(server: str) -> None:
-    """Bytes that are not UTF-8, nesting without end, values of other types; and a request that stdin does not await."""
+    """The lines have bytes that are not UTF-8, endless nesting or values of other types; one request comes before
+    stdin closes."""
     answer = {"do": "answer", "question": "generated_val_Jigsaw_1", "model": None, "base_url": server, "key": "k"}
     lines = [b"\xff\xfe", b"[" * 100_000, b"", json.dumps({"id": 1, **answer}).encode(), b'{"id": 2, "do": "messages"}']
     command = [sys.executable, "-m", "hybrid", "rollouts", *DATA]

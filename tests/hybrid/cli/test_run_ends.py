@@ -78,7 +78,7 @@ def test_a_full_disk_ends_the_run_and_costs_nothing_that_was_there(
     assert command(*words, "--limit", "5").code == 0
     path = tmp_path / "run" / "mllm" / "attempts.jsonl"
     content = path.read_bytes()
-    # Room on the disk: all files that are written completely, and attempts of some questions.
+    # The limit suffices for all files that are written completely and for the attempts of some questions.
     (result,) = hybrid(words, limit=19_500)
     assert result.code == 3, result.err
     (value,) = [line for line in result.err.splitlines() if line.startswith("stopped with")]
@@ -141,7 +141,7 @@ def test_a_run_that_is_being_written_can_be_scored_and_not_written(
     words = ("run", *blink, "--solver", "mllm", "--json")
     first = command(*words)
     with RunFolder(tmp_path / "run").locked():
-        # A lock belongs to an open file: this process requests it as another one would.
+        # A lock belongs to an open file, so this process can request it like another process.
         second = command(*words)
         scored = command("score", tmp_path / "run", "--json")
     assert (second.code, second.out) == (2, "")
@@ -176,7 +176,8 @@ def test_the_signal_after_the_second_ends_at_once(number: signal.Signals) -> Non
             assert process.stdout.readline() == "works\n"
             process.send_signal(number)
             assert "ends\n" in iter(process.stdout.readline, "")
-            # The second signal removes the handlers, the next one ends it; one during the removal is the same signal.
+            # The second signal removes the handlers and the next one ends the process; signals during the removal count
+            # as one.
             while process.poll() is None:
                 process.send_signal(number)
                 time.sleep(0.05)

@@ -67,6 +67,6 @@ def test_a_run_from_a_file_is_given_back_as_a_configuration(command: Command, as
     second = command("run", "--config", run, "--json")
     assert (second.code, second.out) == (0, result.out)
     assert len(json.loads((run / "manifest.json").read_text())["commands"]) == 2
-    # The way the image is sent is part of the tool's identity.
+    # The form in which the image is sent is part of the tool's identity.
     other = command("run", "--config", run, "--mcp-image", "plain_look=image", "--out", run, code=2)
     assert "solver controller.tools.plain_look.code: " in other.err

@@ -1,4 +1,4 @@
-"""Every command that scores finds the tools of a run at the place in its manifest, or says that it does not."""
+"""Every scoring command finds a run's tools at the location in its manifest, or reports that it cannot."""
 
 import csv
 import json

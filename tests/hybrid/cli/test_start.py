@@ -1,4 +1,4 @@
-"""Imports of a command until the first answer is saved, and until its end: only what it needs."""
+"""A command imports only what it needs, both until the first answer is saved and until its end."""
 
 import json
 import os
@@ -62,7 +62,7 @@ def test_a_controller_with_tools_needs_nothing_learned(server: str, photographs:
     words = ("--solver", "controller", "--tools", "crop,depth")
     _, last = imported(tmp_path, *asking(server, photographs), *words)
     assert "langgraph" in last
-    # Nor the client of foreign servers, if none is named.
+    # The client of MCP servers is not imported either, if none is named.
     assert last & (LEARNED | {"mcp"}) == set()
 
 

@@ -1,4 +1,4 @@
-"""`hybrid tools gallery`, `new` and `cache`, as a user calls them."""
+"""`hybrid tools gallery`, `new` and `cache` as a user calls them."""
 
 import re
 from pathlib import Path

@@ -1,6 +1,6 @@
-"""`hybrid tools up`, `down` and `status`, as a person calls them.
+"""`hybrid tools up`, `down` and `status` as a user calls them.
 
-`tests/hybrid/serving/test_tool_server.py` looks at the server and at what uses it.
+`tests/hybrid/serving/test_tool_server.py` tests the server and its clients.
 """
 
 import json
@@ -20,7 +20,7 @@ from tests.tools.tiny_checkpoints import write
 
 @pytest.fixture(scope="module")
 def depth(tmp_path_factory: pytest.TempPathFactory) -> Words:
-    """The options that give depth a tiny checkpoint of Depth Anything in the real format."""
+    """Options that give depth a tiny checkpoint of Depth Anything in the real format."""
     folder = tmp_path_factory.mktemp("tiny")
     write("depth_anything", folder)
     return ("--weights", f"depth={folder}", "--unchecked-weights", "--device", "cpu")
@@ -28,7 +28,7 @@ def depth(tmp_path_factory: pytest.TempPathFactory) -> Words:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Words:
-    """The options that give depth a folder of weights which nothing loads."""
+    """Options that give depth a folder of weights that nothing loads."""
     (tmp_path / "weights").mkdir()
     (tmp_path / "weights/model.safetensors").touch()
     return ("--weights", f"depth={tmp_path / 'weights'}", "--device", "cpu")
@@ -114,11 +114,11 @@ def test_a_folder_that_cannot_hold_the_socket_is_named(
 ) -> None:
     words = ("tools", "up", "--tools", "depth", *folder)
     monkeypatch.setenv("HYBRID_HOME", str(tmp_path / ("long" * 30)))
-    # Where no descriptor leads to a folder, as on macOS.
+    # Simulate a system without paths to open descriptors, such as macOS.
     with monkeypatch.context() as elsewhere:
         elsewhere.setattr("hybrid.serving.tool_server.address.DESCRIPTORS", tmp_path / "none")
         assert "set HYBRID_HOME to a folder with a shorter path" in command(*words, code=2).err
-    # Other commands go on without a server.
+    # Other commands work without a server.
     assert "no tool server is up" in command("tools", "status", code=3).out
     assert "no tool server is up" in command("tools", "down", code=0).out
     (tmp_path / "file").touch()

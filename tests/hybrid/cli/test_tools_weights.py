@@ -188,7 +188,8 @@ def test_a_folder_that_names_code_is_not_taken(
         (("--weights", "relation=DIR"), "relation loads no weights of its own"),
         (("dpeth",), "did you mean 'depth'"),
         (("depth", "--weights", "nowhere"), "--weights nowhere: directory nowhere not found"),
-        pytest.param(("depth", "--device", "cuda:999"), "torch sees", marks=pytest.mark.system),  # It loads torch.
+        # This case loads torch.
+        pytest.param(("depth", "--device", "cuda:999"), "torch sees", marks=pytest.mark.system),
     ],
 )
 def test_fetch_refuses_what_has_no_weights(command: Command, words: Words, message: str) -> None:

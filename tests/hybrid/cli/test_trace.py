@@ -28,7 +28,7 @@ KEY = "zq71-collector-0123456789"
 
 @dataclass
 class Collector:
-    """A receiver of OTLP/HTTP on 127.0.0.1; while it is held it answers no request."""
+    """A receiver of OTLP/HTTP on 127.0.0.1; while `held` it answers no request."""
 
     status: int = 200
     requests: list[tuple[str, dict[str, str], bytes]] = field(default_factory=list)

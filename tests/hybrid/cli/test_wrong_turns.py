@@ -64,7 +64,7 @@ def asking(command: Command, tmp_path: Path, fakes: Any, monkeypatch: pytest.Mon
 
 
 def the_message(result: Any) -> str:
-    """Return the one line with the error; apart from it the program prints only what it was about to do."""
+    """Return the only error line; apart from it the program prints only what it was about to do."""
     assert (result.code, result.out) == (2, "")
     (line,) = [line for line in result.err.splitlines() if line.startswith("hybrid: ")]
     assert "failed: " not in result.err

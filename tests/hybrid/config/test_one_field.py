@@ -1,4 +1,4 @@
-"""An option that is one field of the configuration works everywhere: no other place names it."""
+"""A new option is one field of the configuration: it works everywhere, and no other place names it."""
 
 import json
 import os

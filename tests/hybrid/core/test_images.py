@@ -225,14 +225,14 @@ def test_what_is_no_stored_image_cannot_be_made_or_loaded(changes: dict[str, Any
     facts = {"sha256": "ab" * 32, "width": 5, "height": 4, "media_type": "image/png", **changes}
     with pytest.raises(ValueError, match=words):
         StoredImage(**facts)
-    # A number without a fractional part is an integer in JSON.
+    # In JSON, a number without a fractional part is an integer.
     if not isinstance(changes.get("width"), float):
         with pytest.raises(ValueError, match=r"StoredImage|sha256"):
             TypeAdapter(StoredImage).validate_python(facts)
 
 
 def test_formats_that_start_programs_are_never_opened() -> None:
-    """Pillow passes PostScript to Ghostscript; `decode` did not check the format."""
+    """Pillow would pass PostScript to Ghostscript, so `decode` must check the format."""
     postscript = b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 10 10\n%%EndComments\nshowpage\n"
     with pytest.raises(DataError, match="not an image"):
         decode(postscript, "x")

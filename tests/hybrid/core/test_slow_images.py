@@ -74,7 +74,7 @@ def test_comments_count_up_to_the_second_frame() -> None:
     assert slow_images.comment_bytes(data[: places[0]] + extension * 2 + data[places[0] :]) == 1100
 
 
-# Blocks that look like a comment of two bytes if they are read from their second byte.
+# Blocks that look like a comment if they are read from their second byte.
 BLOCKS = b"\x06!\xfe\x02ab\0\0"
 EARLY_END = b"!\xff\x0bNETSCAPE2.0\0"
 
@@ -92,7 +92,7 @@ EARLY_END = b"!\xff\x0bNETSCAPE2.0\0"
     ],
 )
 def test_blocks_end_where_pillow_ends_them(extension: bytes) -> None:
-    """An extension that ends early, which Pillow reads on, hides no comment from the check."""
+    """An extension that ends early, but that Pillow reads further, hides no comment from the check."""
     plain = gif()
     start = 13 + 3 * 2 ** (plain[10] % 8 + 1)
     data = plain[:start] + extension + comment_extension(b"A" * 300) + plain[start:]

@@ -1,4 +1,4 @@
-"""Every form of a table: aligned, escaped, and read back if possible."""
+"""Every table format: aligned, escaped, and read back if possible."""
 
 import csv
 import io
@@ -47,7 +47,7 @@ def test_markdown_has_the_same_columns_in_every_row(table: Table) -> None:
 @example("]|(")
 def test_markdown_escapes_what_html_and_emphasis_would_read(cell: str) -> None:
     row = as_markdown(Table("", (Column("a"),), ((cell,),))).splitlines()[2]
-    # An escaped backslash is text; it stays between its neighbours.
+    # An escaped backslash is text, and escapes no neighbour.
     plain = re.sub(r"\\.", "x", row)
     assert not re.search(r"[`*_<>&~$]", plain)
     assert not re.search(r"\][(\[:]", plain)

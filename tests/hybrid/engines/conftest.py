@@ -1,3 +1,3 @@
-"""Runs before `ray` is imported, as in a run: the package decides how Ray starts."""
+"""Import the engine's package before `ray`, as a run does: the package sets how Ray starts."""
 
 import hybrid.engines.ray  # noqa: F401

@@ -241,7 +241,7 @@ async def test_the_run_allows_each_call_of_a_worker_and_counts_one_whose_end_is_
 
 @dataclass(frozen=True)
 class Nobody:
-    """Stands for an actor."""
+    """Takes the place of an actor."""
 
 
 def hand(number: int) -> WorkerSlot:

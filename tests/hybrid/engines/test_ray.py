@@ -277,7 +277,7 @@ async def test_scores_attempts_and_pictures_are_those_of_this_process(
     local = prepare(config)
     assert (await run_until_complete(local, lambda *_: None, lambda _: None)).failures == ()
     monkeypatch.setenv("HYBRID_HOME", str(tmp_path / "another-home"))
-    # Begun in this process, with some of the questions.
+    # The run starts in this process, with some of the questions.
     prepared = prepare(replace(config, solvers=("specialist",), limit=2, out=tmp_path / "shared"))
     assert (await run_until_complete(prepared, lambda *_: None, lambda _: None)).answered == 2
     run = prepare(replace(config, out=tmp_path / "shared", engine="ray"))

@@ -56,7 +56,7 @@ SAID: Mapping[str, tuple[Said, ...]] = {
 BROKEN = "generated_val_Relative_Depth_3"
 
 
-# Apart from each of its replies.
+# Thinking that the server returns separately with each reply.
 THOUGHT = "A closer look is needed."
 
 
@@ -178,7 +178,8 @@ def write(
 
 
 def check_trl(row: Mapping[str, Any]) -> None:
-    """The format that TRL documents: docs/source/dataset_formats.md ("Tool Calling"), `prepare_multimodal_messages`."""
+    """Check the format that TRL documents: docs/source/dataset_formats.md ("Tool Calling"),
+    `prepare_multimodal_messages`."""
     places = 0
     for message in row["messages"]:
         assert message["role"] in {"system", "user", "assistant", "tool"}

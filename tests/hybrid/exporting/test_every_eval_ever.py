@@ -1,4 +1,4 @@
-"""`hybrid export --to every_eval_ever`: the content for a store of results, which its authors' own check accepts."""
+"""`hybrid export --to every_eval_ever`: its files are correct, and the validator of the format's authors accepts them."""
 
 import hashlib
 import json

@@ -69,7 +69,7 @@ def test_a_run_is_a_folder_of_logs_that_the_viewer_lists(traced: Path, tmp_path:
     assert len(list_eval_logs(str(tmp_path / "logs"), formats=["eval", "json"])) == len(export.paths) == 2
     logs = [read_eval_log(str(path)) for path in export.paths]
     assert {log.eval.solver for log in logs} == {"specialist", "chance"}
-    # They are logs of one run, and each is a separate task, also if the run is exported again.
+    # The logs belong to one run, and each is a separate task, even if the run is exported again.
     assert len({log.eval.run_id for log in logs} - {""}) == 1
     assert len({log.eval.task_id for log in logs} - {""}) == 2
     files = EXPORTER.export(ExportedRun.at(traced), tmp_path / "again", ExportOptions("none"))
@@ -159,7 +159,7 @@ def test_calls_in_the_form_of_a_training_are_answered(
         for call in message.tool_calls or ()
     ]
     messages = [item for item in sample.messages if isinstance(item, ChatMessageTool)]
-    # The name that the model was trained on, and no second call under the name of the tool that ran.
+    # Each call has the name that the model was trained on, and occurs only once.
     assert len(calls) == TURNS[style]
     assert [(entry.tool_call_id, entry.function) for entry in messages] == [(call.id, call.function) for call in calls]
     assert "crop" not in {call.function for call in calls}

@@ -1,4 +1,4 @@
-"""The environment of verifiers: what its package holds, and the number that verifiers' own evaluation gives."""
+"""The export for verifiers: the content of its package, and the result of verifiers' own evaluation."""
 
 import json
 import os
@@ -17,7 +17,7 @@ from hybrid.exporting.verifiers import EXPORTER
 from hybrid.log.folder import RunFolder
 
 ROOT = Path(__file__).parents[3]
-# verifiers needs openai below 3, so it has an environment of its own (.ci/run makes it).
+# verifiers needs openai below 3, so it is installed in a separate environment (.ci/run makes it).
 PROGRAM = ROOT / ".venv-verifiers" / "bin" / "vf-eval"
 COUNT = 20
 
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.system
 
 
 def with_options(traced: Path, tmp_path: Path, **options: object) -> ExportedRun:
-    """Return a copy of the run's specialist as it is recorded with these options."""
+    """Return a copy of the run's specialist as it would be recorded with these options."""
     folder = RunFolder(tmp_path / "run")
     folder.path.mkdir()
     for file in ("manifest.json", "questions.jsonl", "specialist"):
@@ -91,7 +91,7 @@ def test_what_cannot_be_an_environment_is_one_line(traced: Path, tmp_path: Path)
 
 @pytest.fixture
 def server() -> Iterator[str]:
-    """The address of a model that crops first where it may, and answers A if it sees the crop."""
+    """Address of a model that calls crop first if it can, and answers A if it sees the crop."""
 
     def reply(_head: bytes, body: bytes) -> bytes:
         if (probed := sight(body)) is not None:
@@ -136,7 +136,7 @@ def test_the_evaluation_of_verifiers_gives_the_number_of_the_run(
             part for node in trace["nodes"] for part in node["message"].get("content") or () if isinstance(part, dict)
         ]
         first = next(m["content"] for m in trace["task"]["data"]["prompt"] if m["role"] == "user")
-        # The pictures of the question are parts of the prompt; the tool's comes back in the conversation.
+        # The question's pictures are parts of the prompt; the tool's picture is in the conversation.
         shown, sent = (sum(part["type"] == "image_url" for part in group) for group in (first, parts))
         assert sent == shown + 1 >= 2
         assert any(node["message"].get("tool_calls") for node in trace["nodes"])

@@ -67,7 +67,7 @@ async def test_messages_within_the_limit_are_read(chunks: Sequence[bytes], kind:
         ([b"x" * 20, b"y" * 21], {}),
         ([EVENT, b"data: 1\n" * 5, b"x"], {"content-type": "text/event-stream"}),
         ([b"x" * 99], {"content-type": "text/event-stream"}),
-        # Single line ends do not end an event.
+        # A single line end does not end an event.
         ([b"data: 1\r", b"\n"] * 5, {"content-type": "text/event-stream"}),
         ([b"x"], {"content-encoding": "gzip"}),
     ],

@@ -197,7 +197,7 @@ async def test_an_error_is_a_result_that_says_so(name: str, arguments: dict[str,
         assert isinstance(content, protocol.TextContent)
         assert words in content.text
         assert "\n" not in content.text
-        # The server goes on.
+        # The server continues.
         assert len((await session.list_tools()).tools) == 1
     toolbox.close()
 

@@ -1,4 +1,4 @@
-"""Ring scores: their definition sample by sample, the bounds that make most of them unnecessary, and the peaks."""
+"""Ring scores: computed sample by sample from the definition, bounds that make most scores unnecessary, and peaks."""
 
 import numpy as np
 import numpy.typing as npt

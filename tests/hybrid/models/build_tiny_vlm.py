@@ -65,7 +65,7 @@ def user(question: str, name: str, picture: Image.Image) -> dict[str, Any]:
 
 
 def conversation(question: str, *, after: bool) -> list[dict[str, Any]]:
-    """Return the question alone, or with a call, its result and the resulting picture."""
+    """Return the question without a tool, or with a call, its result and the resulting picture."""
     picture = Image.new("RGB", (64, 64), (255, 0, 0))
     turns = [user(question, "img:1", picture)]
     if after:

@@ -18,7 +18,7 @@ from hybrid.models.images import ImageEncoder, ImageRules
 
 
 class JumpingLoop(asyncio.SelectorEventLoop):
-    """Time passes only when nothing else is ready, and then up to the next timer."""
+    """An event loop whose clock jumps to the next timer whenever nothing else is ready."""
 
     now = 0.0
 
@@ -69,13 +69,13 @@ class World:
         return AssistantMessage(reply.decode())
 
     async def close(self) -> None:
-        """Nothing is held open."""
+        """Do nothing: no resource is open."""
 
     async def ask(self, question: str) -> str:
         return (await self.model.chat([], (), CallKey(question))).text
 
     async def run(self, questions: int, concurrency: int) -> float:
-        """Ask all of them; an error that stops a run stops this too. Returns the seconds that passed."""
+        """Ask all questions until an error that would stop a run; return the simulated seconds."""
         queue = iter(range(questions))
         over: list[HybridError] = []
 

@@ -175,7 +175,8 @@ async def test_one_that_gives_up_does_not_hold_up_the_others(
     tasks = [
         asyncio.create_task(model.chat([opening(store)], (tiny_words.tool(),), CallKey(f"q{n}"))) for n in range(4)
     ]
-    # One step each: all have begun, and none can have finished, because the weights are not loaded yet.
+    # After one step of the loop all requests have started, and none can have finished, because no weights are loaded
+    # yet.
     await asyncio.sleep(0)
     tasks[1].cancel()
     results = await asyncio.gather(*tasks, return_exceptions=True)

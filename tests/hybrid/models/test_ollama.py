@@ -213,7 +213,7 @@ async def test_thinking_goes_back_with_the_conversation(recorder: Any, store: Im
     bodies: list[dict[str, Any]] = []
     recorder.says(first, reply(message={"thinking": "It is A."}))
     for _ in range(2):
-        # The second time both replies come from the log.
+        # In the second run both replies come from the log.
         model = remembering(open_model("ollama:m", ModelSettings(base_url=recorder.url), store), log)
         try:
             messages: list[Message] = [user_message(["Which?"])]
@@ -442,7 +442,7 @@ async def test_a_streamed_reply_has_the_limit_of_a_whole_one(
     pieces: list[Any], recorder: Any, answer: Any, store: ImageStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(stream, "MAX_REPLY_BYTES", 2_000)
-    # A reply that an earlier test broke off may be held until it is collected.
+    # A reply that an earlier test interrupted may use memory until it is garbage-collected.
     before = stream.IN_FLIGHT.bytes
     recorder.says(answer(lines(*pieces, reply()), headers={"content-type": "application/x-ndjson"}))
     with pytest.raises(Outage, match="more than 2,000 bytes"):

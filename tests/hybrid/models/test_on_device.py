@@ -1,4 +1,4 @@
-"""Models in this process on `$HYBRID_TEST_DEVICE`: texts, batches and likelihoods equal the CPU's; a real shortage."""
+"""Models in this process on `$HYBRID_TEST_DEVICE`: results equal the CPU's; and a real shortage of memory."""
 
 import asyncio
 import io
@@ -31,7 +31,7 @@ QUESTIONS = ("Which side is red?", "Where is the square?", "Is the left point ne
 
 @pytest.fixture(autouse=True)
 def exact() -> None:
-    """A tool that ran before may have enabled TF32."""
+    """Restore exact float32, because an earlier tool may have enabled TF32."""
     import torch
 
     torch.set_float32_matmul_precision("highest")

@@ -63,7 +63,7 @@ async def test_the_official_service_is_told_which_requests_belong_together(
     crop_tool: Tool,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Its name is reached through a proxy, which is the recorder."""
+    """Requests to the service's name go through a proxy, which records them."""
     for name in ("no_proxy", "NO_PROXY", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("http_proxy", recorder.url)

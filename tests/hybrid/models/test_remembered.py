@@ -25,7 +25,7 @@ CALL = CallKey("q", 0, 1, "sha", "controller")
 
 
 class Scoring:
-    """A model whose weights are available."""
+    """A model with local weights, which can score options."""
 
     name, provider = "hf:m", "hf"
 
@@ -67,7 +67,7 @@ async def test_a_message_comes_back_as_it_was(fakes: Any, crop_tool: Tool) -> No
     text = reply()
     history: list[Message] = [user_message(["Which?"]), text, user_message(["Sure?"])]
     first = await model.chat(history, (crop_tool,), CALL)
-    # Values that a provider draws anew do not make another conversation.
+    # Random values from the provider do not change the conversation's hash.
     history[1] = replace(text, native={"id": "run-2"}, usage=None, attempts=0)
     second = await remembering(fakes.QueueModel([]), log).chat(history, (crop_tool,), CALL)
     assert second == first == text

@@ -378,7 +378,7 @@ async def test_questions_whose_calls_all_fail_do_not_make_a_well_server_one_that
         replies = await asyncio.gather(*(call_crop(chat, crop_tool, f"q{number}") for number in range(24)))
     assert {reply.end for reply in replies} == {End.MALFORMED_CALL}
     assert sum(reply.attempts or 0 for reply in replies) == len(recorder.requests)
-    # At most two requests with tools and one without for each question, and those that found the server back.
+    # Each question takes at most two requests with tools and one without, plus probes that found the server back.
     assert tools_sent(recorder).count(False) == 24
     await chat.close()
 
@@ -537,5 +537,5 @@ def test_a_date_and_an_alias_make_no_other_model(asked: str, answered: str, same
 def test_other_models_are_those_that_were_not_asked_for() -> None:
     counts = {"gpt-4o-2024-08-06": 3, "gpt-4o-mini": 2}
     assert other_models("openai:gpt-4o", counts) == {"gpt-4o-mini": 2}
-    # A deployment of Azure has a name chosen by its user.
+    # The user chooses the name of an Azure deployment.
     assert other_models("azure_openai:mine", counts) == {}

@@ -1,4 +1,4 @@
-"""Streamed replies: assembled, they read like complete ones, however the server formats and splits them."""
+"""Streamed replies are assembled to complete ones, however the server formats and splits them."""
 
 import json
 import re
@@ -164,7 +164,7 @@ def test_token_counts_cannot_grow_without_end() -> None:
 
 
 def test_lines_that_have_not_ended_count_among_all_in_flight(monkeypatch: pytest.MonkeyPatch) -> None:
-    # Those of other tests may still be in memory.
+    # Replies of other tests may still be in memory.
     monkeypatch.setattr(streams, "MAX_IN_FLIGHT_BYTES", streams.IN_FLIGHT.bytes + 2_500)
     replies = [Assembly() for _ in range(3)]
     replies[0].feed(b"data: " + b"x" * 1_000)

@@ -1,4 +1,4 @@
-"""What a server does not support, streams or requires back, through the real client and a real socket."""
+"""Limits and requirements of servers (unsupported options, streaming only, thoughts sent back), with the real client."""
 
 import asyncio
 import json

@@ -101,7 +101,7 @@ async def test_the_request_is_the_golden_one(
         file.write_text(json.dumps(payload, indent=1) + "\n")
     assert payload == json.loads(file.read_text())
     text = json.dumps(offers)
-    # The two of the question, and the last two of three others, each once.
+    # The two pictures of the question and the last two of three others are sent, each once.
     assert [text.count(f"<picture {seed}>") for seed in range(1, 6)] == [1, 1, 0, 1, 1]
     for reply in replies:
         assert reply.text == "Answer: (A)"

@@ -1,6 +1,6 @@
 """The schema of every tool as sent to each provider, field by field, and the order of labels and pictures.
 
-A package's client may drop what it does not know: these are the requests that a real server records.
+A provider's client may drop unknown keys, so a real server records the requests.
 """
 
 import re
@@ -51,7 +51,8 @@ def differences(actual: Any, reference: Any, at: str = "") -> Iterator[str]:
             else:
                 yield from differences(value, reference[key], f"{at}.{key}")
         more = reference.keys() - actual.keys() - WORDS if isinstance(reference, dict) else ()
-        # Coordinates are required together, which our schema says once for all; an empty list adds nothing.
+        # Coordinates belong together, which the system text says once; an empty list of required names is equivalent to
+        # none.
         yield from (
             f"{at}.{key} is new: {reference[key]}" for key in more if not COORDINATES.issuperset(reference[key])
         )

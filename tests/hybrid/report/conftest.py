@@ -25,7 +25,7 @@ def browser() -> Iterator[Browser]:
     if CHROMIUM is None:
         pytest.skip("no chromium: apt install chromium, or name one in CHROMIUM")
     playwright.expect.set_options(timeout=HANGS_MS)
-    # Closed with this file: otherwise its loop would be the running one of all later asyncio tests.
+    # Closed after this file, because its event loop would otherwise stay the running one for later asyncio tests.
     with playwright.sync_playwright() as driver:
         arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
         started = driver.chromium.launch(executable_path=CHROMIUM, args=arguments)
@@ -42,13 +42,13 @@ def five(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture(scope="session")
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Address of a report in which every text would do harm if it were more than text."""
+    """Address of a report in which every text would do harm if it were interpreted as HTML."""
     folder = tmp_path_factory.mktemp("hostile")
     return write_site(synthetic.hostile_pages(folder / "store"), folder / "site").as_uri()
 
 
 class Watched:
-    """A page and everything that went wrong on it."""
+    """A page, and all errors that occurred on it."""
 
     def __init__(self, page: Page) -> None:
         self.page = page
@@ -73,7 +73,7 @@ class Watched:
 
     def open(self, address: str) -> Page:
         self.page.goto(address)
-        # Another view of the same page is drawn after `goto` has returned: until then `main` has the previous view.
+        # After `goto` returns, `main` still has the previous view until the new one is drawn.
         self.page.wait_for_function("() => document.getElementById('main')?.dataset.hash === location.hash")
         return self.page
 

@@ -224,7 +224,7 @@ def entry(solver: SolverCard, verdict: RowVerdict, overlay: tuple[PicturePayload
 
 
 def counts_of(rows: Sequence[QuestionRow]) -> tuple[Result, ...]:
-    """Return how many questions became right or wrong from the second solver to the first, with the ids."""
+    """Return the number of questions that became right or wrong from the second solver to the first, with their ids."""
     results = []
     for text in ("right", "wrong"):
         for after in ("right", "wrong"):
@@ -367,7 +367,7 @@ def cost_section(rows: Sequence[QuestionRow], solvers: Sequence[SolverCard]) -> 
 
 
 def outcome_section(rows: Sequence[QuestionRow], solvers: Sequence[SolverCard]) -> OverviewSection:
-    """Return how many questions of each solver ended in which way."""
+    """Return the number of questions of each solver by outcome."""
     parts = [
         Result("outcomes", outcome, QUESTIONS, float(n), solver.name)
         for place, solver in enumerate(solvers)
@@ -492,7 +492,7 @@ def hostile_question(number: int, row: QuestionRow, other_shown: Shown) -> Quest
 
 
 def hostile_charts(first: str) -> tuple[Chart, ...]:
-    """One of each kind; `first` is the question behind every count."""
+    """Return a chart of each kind; `first` is the question behind every count."""
     names = [solver.name for solver in ATTACKED]
     pairs = [(name, HOSTILE[1]) for name in names]
     differences = tuple(
@@ -541,7 +541,7 @@ def many_questions(n: int) -> BenchmarkPages:
 
 
 def unfold(page: Page) -> None:
-    """Open everything on a page that is folded, and wait until it is filled."""
+    """Open all folded parts of a page, and wait until they are filled."""
     page.evaluate("document.querySelectorAll('details.fold').forEach((one) => { one.open = true; })")
     page.wait_for_function(
         """() => [...document.querySelectorAll('details.fold')].every((one) =>

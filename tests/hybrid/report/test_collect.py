@@ -68,7 +68,7 @@ def lines(path: Path) -> Lines:
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
-# Every count again, only from the files of the run.
+# Recompute every count only from the files of the run.
 
 
 def read_scores(run: Path) -> dict[str, dict[str, dict[str, Any]]]:
@@ -87,7 +87,7 @@ def test_the_first_screen_shows_the_rows_of_its_sections(pages: BenchmarkPages) 
     assert steps == section(pages, "decomposition").charts[0]
     assert list(values.rows) == [row for row in charted(pages, "metrics") if row.metric == "accuracy_macro"]
     assert tasks.rows == section(pages, "differences").charts[1].rows
-    # One reference line of each kind: the guess, people, the best printed value.
+    # There is one reference line of each kind: the guess, people, the best printed value.
     marks = section(pages, "metrics").charts[0].marks
     best = max(mark.value for mark in marks if mark.kind == "published")
     assert [(mark.kind, mark.label) for mark in values.marks][:2] == [("chance", "uniform guess"), ("human", "Human")]
@@ -242,7 +242,7 @@ def test_an_imported_run_has_attempts_and_no_calls(run: Path, tmp_path: Path) ->
     assert (first.correct, first.answer, first.why, first.wall_s) == (1, "A", "", None)
     assert first.asks[0].reply == "The first. <b>1</b> (A)"
     assert first.asks[0].prompt == ()
-    # Predictions that are scored where they are keep no reply.
+    # Predictions that are scored in place, without an import, keep no reply.
     assert (direct.correct, direct.answer, direct.asks) == (1, "A", ())
     assert not [item for item in pages.overview.sections if item.id == "cost"]
 

@@ -71,7 +71,8 @@ def test_differences_have_a_line_each_however_few_they_are(open_page: Any, tmp_p
 
 @pytest.mark.parametrize("size", [DESK, PHONE], ids=["desk", "phone"])
 def test_the_first_screen_holds_conclusion_and_charts(size: dict[str, int], open_page: Any, tmp_path: Path) -> None:
-    """Five sentences, four solvers, 14 tasks: a desktop shows all of it, a phone's first screen the first values."""
+    """With five sentences, four solvers and 14 tasks, a desktop shows everything, and a phone's first screen shows the
+    first values."""
     solvers = (*synthetic.SOLVERS, replace(synthetic.SOLVERS[0], name="controller [blank]", control="blank"))
     built = synthetic.benchmark_pages("blink", rows_of(84, solvers), None, solvers)
     steps, values, tasks = built.overview.front
@@ -93,7 +94,7 @@ def test_the_first_screen_holds_conclusion_and_charts(size: dict[str, int], open
     else:
         assert (boxes[".front-values"] or {})["y"] + 60 <= size["height"]
     assert page.locator(".front-tasks svg a").count() == 14
-    # In half of the page the table of solvers would be a list.
+    # In half the page width, the table of solvers would become a list.
     numbers = page.locator("details.fold", has_text="The numbers").bounding_box()
     assert numbers is not None
     assert numbers["width"] > 0.8 * size["width"]
@@ -226,14 +227,14 @@ def test_every_chart_is_saved_as_svg_png_and_csv(open_page: Any, five: str, tmp_
             # Chromium drops downloads of one page beyond ten files per second.
             figures = page().locator("figure.chart")
         saved: dict[str, Path] = {}
-        # A picture is made of the SVG.
+        # The PNG is made from the SVG.
         for form in ("SVG", "csv", "PNG") if number < 2 else ("SVG", "csv"):
             with figures.page.expect_download() as waiting:
                 figures.nth(number).get_by_role("button", name=f"Save the chart as {form}").click()
             saved[form] = tmp_path / waiting.value.suggested_filename
             waiting.value.save_as(saved[form])
         svg = saved["SVG"].read_text()
-        # Alone, in the light theme, without the addresses of the report.
+        # The SVG is self-contained, in the light theme, without addresses of the report.
         assert ET.fromstring(svg).tag == "{http://www.w3.org/2000/svg}svg"  # noqa: S314 - written by our own page
         assert "var(--" not in svg
         assert "href" not in svg
@@ -281,6 +282,6 @@ def test_a_link_to_a_section_shows_it(open_page: Any, five: str) -> None:
 def test_a_benchmark_and_a_question_that_are_not_there(open_page: Any, five: str) -> None:
     watched = open_page()
     expect(watched.open(f"{five}#/blink/q/nobody").locator("h1")).to_have_text("No such question")
-    # An address that differs only after the hash would be the same page.
+    # An address that differs only after the hash would not reload the page.
     watched.page.goto("about:blank")
     expect(watched.open(f"{five}#/other/list").locator("h1")).to_have_text("BLINK")

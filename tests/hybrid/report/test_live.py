@@ -72,7 +72,7 @@ def view(large_run: Callable[[int], Path]) -> Iterator[View]:
 
 @pytest.fixture(scope="module")
 def seen(large_runs: Callable[[int], Path], tmp_path_factory: pytest.TempPathFactory) -> Iterator[View]:
-    """A view for all tests that finish no question."""
+    """A view shared by all tests that finish no question."""
     text = large_runs(COUNT)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HYBRID_HOME", str(text / "home"))

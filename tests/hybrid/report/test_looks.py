@@ -1,4 +1,4 @@
-"""Where calls looked, on the page of a question: marks over its picture, and the same in words."""
+"""The page of a question shows the regions of calls, as marks over its picture and in words."""
 
 from typing import Any
 

@@ -331,7 +331,7 @@ def test_texts_run_nothing_and_break_nothing(open_page: Any, hostile: str) -> No
         # The first three questions have a long text of each form.
         for more in page.locator("button.more[aria-expanded=false]").all()[: 3 if place < 3 else 1]:
             more.click()
-        # Every second one is opened on a phone, and each is checked on both.
+        # Every second page is opened at phone size, and each is checked at both sizes.
         for size in (DESK, PHONE) if page.viewport_size == DESK else (PHONE, DESK):
             page.set_viewport_size(size)
             page.wait_for_function("width => document.documentElement.scrollWidth <= width", arg=size["width"])
@@ -374,7 +374,7 @@ def test_the_policy_lets_no_script_and_no_markup_in(browser: Browser, five: str)
     page = context.new_page()
     page.goto(f"{five}#/blink")
     page.wait_for_selector("main[data-view]")
-    # As a flaw of ours would do it: the browser itself refuses.
+    # A script inserted as by a bug of ours is refused by the browser itself.
     refused = page.evaluate(
         """() => { try { document.getElementById('main').innerHTML = '<b>x</b>'; return null; }
                    catch (error) { return error.name; } }"""
@@ -433,7 +433,7 @@ def test_new_answers_are_shown_without_losing_ones_place(open_page: Any, tmp_pat
         expect(page.locator("#live-news")).to_have_text("7 new answers")
         expect(page.locator(".count")).to_have_attribute("data-count", "0")
         assert page.evaluate("[location.hash, window.kept]") == ["#/blink/list?verdict=controller%2Fopen", True]
-        # A person who reads a question is asked first.
+        # A user who reads a question is asked before the page updates.
         expect(other.locator("#live-news")).to_have_text("7 new answers")
         expect(other.locator(".column").first).to_contain_text("not finished yet")
         other.get_by_role("button", name="Show").click()

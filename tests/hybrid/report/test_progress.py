@@ -1,4 +1,4 @@
-"""The progress of runs in `hybrid view`: what is counted of a run that begins, goes on, resumes or is damaged."""
+"""The progress of runs in `hybrid view`: counts of a run that starts, continues, is resumed or is damaged."""
 
 import http.client
 import json
@@ -26,7 +26,7 @@ COUNT = 14
 
 @pytest.fixture
 def run(large_run: Callable[[int], Path]) -> RunFolder:
-    """A run of three solvers of which the controller has not been asked yet."""
+    """A run of three solvers; the controller has not been asked yet."""
     folder = RunFolder(large_run(COUNT))
     manifest = folder.manifest
     del manifest["files"]["controller/attempts.jsonl"]
@@ -74,7 +74,7 @@ def test_only_complete_lines_are_counted_as_they_come(run: RunFolder) -> None:
     first, again = solver(progress), solver(RunProgress(run))
     assert first == again
     assert (first["finished"], first["n"]) == (5, COUNT)
-    # A line twice counts once.
+    # A repeated line counts once.
     append(run, lines[0])
     assert solver(progress) == first
     assert len(progress.as_json()["newest"]) == min(NEWEST, 2 * COUNT + 5)
@@ -94,7 +94,7 @@ def test_another_run_in_the_same_folder_is_counted_alone(run: RunFolder) -> None
     manifest = run.manifest
     append(run, *lines[:6])
     assert solver(progress)["finished"] == 6
-    # Longer than the first one, and of a split whose answers are hidden.
+    # This run is longer than the first one, and its split has hidden answers.
     (run.path / "controller/attempts.jsonl").unlink()
     append(run, *lines[:9])
     command = {"at": "2031-01-01T00:00:00Z", "command": "hybrid run", "commit": None}
@@ -102,7 +102,7 @@ def test_another_run_in_the_same_folder_is_counted_alone(run: RunFolder) -> None
     state: Any = progress.as_json()
     assert state == RunProgress(run).as_json()
     assert {item["verdict"] for item in state["newest"]} == {"answered"}
-    # A command that resumes it counts on.
+    # A resuming command continues the count.
     run.write_manifest({**run.manifest, "commands": [command, {**command, "at": "2031-01-02T00:00:00Z"}]})
     append(run, lines[9])
     assert solver(progress)["finished"] == 10
@@ -118,7 +118,7 @@ def test_failures_are_counted_by_kind_until_the_question_is_finished(run: RunFol
     newest: Any = progress.as_json()["newest"]
     entry = next(item for item in newest if item["id"] == names[1] and item["solver"] == "controller")
     assert (entry["verdict"], entry["kind"], entry["text"]) == ("failed", "Outage", last)
-    # It is asked again by the next command, and ends.
+    # The next command asks it again and finishes it.
     append(run, lines[0], lines[2])
     assert solver(progress)["failures"] == {"Outage": 1}
     assert failure_kind("") == failure_kind("something else went wrong: so") == "error"
@@ -129,7 +129,7 @@ def test_the_rate_is_of_the_last_questions_since_the_command_began(run: RunFolde
     at = datetime.fromtimestamp(began, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     run.write_manifest({**manifest, "commands": [{"at": at, "command": "hybrid run", "commit": None}]})
     attempts = [read_attempt(line) for line in lines_of(run)]
-    # Four of an earlier command, days before, and three with ten seconds between two.
+    # Four questions of an earlier command, days before, and three that start ten seconds apart.
     starts = [1.0, 2.0, 3.0, 4.0, began + 5, began + 15, began + 25]
     timed = [replace(attempt, started=start, seconds=1.0) for attempt, start in zip(attempts, starts, strict=False)]
     progress = RunProgress(run)
@@ -138,7 +138,7 @@ def test_the_rate_is_of_the_last_questions_since_the_command_began(run: RunFolde
     append(run, *(attempt_line(attempt) + b"\n" for attempt in timed[5:]))
     assert solver(progress)["per_minute"] == pytest.approx(6)
     assert solver(progress)["seconds_left"] == pytest.approx(10 * (COUNT - 7))
-    # A question that failed is not asked again by this command.
+    # This command does not ask a failed question again.
     append(run, unfinished(attempts[10].id, "Outage: x"))
     assert solver(progress)["seconds_left"] == pytest.approx(10 * (COUNT - 8))
 

@@ -250,7 +250,7 @@ def test_a_killed_command_goes_on_with_what_is_at_the_provider(config: RunConfig
         with pytest.raises(UsageError, match="continue with --batch, or they are paid twice"):
             go(replace(at(config, server, batch=False), solvers=("mllm",), tools=()))
         server.behaviour.looks = 0
-        # The options of the command line: the same run.
+        # The options on the command line describe the same run.
         process = started(config, server)
         _, err = process.communicate(timeout=600)
         assert process.returncode == 0, err.decode()
@@ -268,7 +268,7 @@ def test_a_file_without_a_batch_is_used_by_the_next_command_or_deleted_by_cancel
     with batch_server(Behaviour(looks=0, refusals=[503] * 100)) as server:
 
         def refused(count: int) -> bool:
-            """Only a definite refusal is final; a provider may have accepted a batch whose request is in flight."""
+            """Only a definite refusal is final; after any other error, the provider may have accepted the batch."""
             states = [batch.state for batch in read_batches(journal).values()]
             return len(server.behaviour.refusals) < count and states[-1:] == ["begun"]
 
@@ -321,7 +321,7 @@ def test_a_budget_counts_a_request_when_it_is_sent(config: RunConfig) -> None:
             go(replace(at(config, server), solvers=("mllm",), run_limits=limits, out=(config.out or Path()) / str(usd)))
             return sum(sizes(server))
 
-    # The probe and the check of the pictures' order are paid as sent, and show the cost of a request.
+    # The sight probe and the picture-order probe are paid when sent, and show the cost of a request.
     assert sent(4.5 * USD) == 3
     assert sent(1.0) == 6
 

@@ -203,23 +203,23 @@ async def test_every_ask_of_a_dialogue_is_counted(folders: Folders) -> None:
     assert [spent.calls / shifts.questions for _, spent in shifts.levels] == [2, 3, 4]
     low, expected, high = (spent.input_tokens or 0 for _, spent in shifts.levels)
     assert low < expected < high
-    # A word, and an answer of several words.
+    # The replies are one word, and an answer of several words.
     assert [spent.output_tokens / shifts.questions for _, spent in shifts.levels] == [126, 127, 128]
 
 
 # Tools that the model of the next test calls, by task; those of BLINK's generated tasks that have one.
 TOOLS: Mapping[str, str] = stored(__file__, "TOOLS")
-# As long as GPT-4o is known to write.
+# A reply as long as GPT-4o's published ones.
 REPLY = f"{'Let me look at it once more. ' * 16}\nAnswer: (A)"
 
 
 @dataclass
 class Counting(Scripted):
-    """Calls the tool of a question's task and answers at GPT-4o's length; counts its requests as sent."""
+    """Calls the tool for a question's task, answers with a reply of GPT-4o's length, and counts its requests as sent."""
 
     # By id of the question.
     tasks: Mapping[str, str]
-    # The questions in which it called a tool.
+    # The questions for which it called a tool.
     calling: set[str] = field(default_factory=set)
     name: str = "openai:gpt-4o"
     provider: str = "openai"

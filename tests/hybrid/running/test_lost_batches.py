@@ -118,7 +118,7 @@ def test_a_server_that_knows_no_batch_is_sent_two(config: RunConfig, model: str)
         assert sizes(server) == [6, 6]
         assert end.answered == 0
         assert "lost it in two batches" in end.failures[0].error
-        # Nor by the next command.
+        # The next command does not send it again either.
         assert "lost it in two batches" in ask(config, server).failures[0].error
         assert sizes(server) == [6, 6]
         server.behaviour.unknown = lambda *_: False
@@ -319,7 +319,7 @@ def test_a_line_of_results_without_end_is_read_no_further(
     monkeypatch.setattr(batch_http, "MAX_REPLY_BYTES", 20_000)
     monkeypatch.setattr(batch_http, "MAX_STREAM_BYTES", 100_000)
     endless = b"x" * 10**6 + b"\n"
-    # What comes before it counts, what comes after it does not.
+    # Results before the malformed line count, those after it do not.
     with batch_server(Behaviour(looks=0, rewrite=lambda number, data: endless + data if number else data)) as server:
         assert ask(config, server).answered == 6
     before = replace(config, out=config.out and config.out.with_name("behind"))

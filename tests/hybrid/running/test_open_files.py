@@ -9,7 +9,7 @@ from hybrid.running.open_files import allow_open_files
 
 @pytest.fixture(autouse=True)
 def limits(monkeypatch: pytest.MonkeyPatch) -> dict[str, tuple[int, int]]:
-    """Keep the limits of this process: new values are only recorded."""
+    """Record new limits instead of setting them, so that this process keeps its own."""
     payload = {"files": (1024, 4096)}
 
     def change(_: int, pair: tuple[int, int]) -> None:

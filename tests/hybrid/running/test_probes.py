@@ -12,7 +12,7 @@ from hybrid.running.probes import FRAME_POINT, FRAME_SIZE, read_frame
 from hybrid.solving.coordinates import FRAMES
 
 WIDTH, HEIGHT = FRAME_SIZE
-# A position as a model of each frame writes it.
+# Formats of a position in each coordinate frame.
 WRITTEN: Mapping[str, Callable[[float, float], tuple[float, float]]] = {
     "pixels": lambda x, y: (x, y),
     "fractions": lambda x, y: (x / WIDTH, y / HEIGHT),

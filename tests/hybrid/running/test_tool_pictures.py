@@ -78,7 +78,7 @@ def test_thinking_survives_the_picture_where_the_server_lets_it(
         tool_picture = run(server, tmp_path / "run")["tool_picture"]
     assert (tool_picture["verdict"], tool_picture["place"], tool_picture["thinking"]) == ("sees", place, thinking)
     assert tool_picture["switch"] == ({"chat_template_kwargs": switch} if switch else {})
-    # Return the prompt of the last request, which has the tool's picture, as the model reads it.
+    # The last request has the tool's picture; check its prompt as the model reads it.
     assert server.prompts[-1].count(THOUGHT) == (thinking in ("kept", "switched"))
     assert server.prompts[-1].count("<|picture|>") == 2
     last = server.requests[-1]

@@ -1,4 +1,4 @@
-"""Layouts: solids are apart, named objects are visible and hide nothing."""
+"""Layouts: solids do not touch, named objects are visible and hide nothing."""
 
 import numpy as np
 from hypothesis import given, settings

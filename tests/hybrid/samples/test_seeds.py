@@ -84,7 +84,7 @@ NO_SCENES = (
 
 
 def test_generators_and_benches_seed_by_purpose() -> None:
-    """Two draw again from a number that a scene itself was given; one draws pixels of measured frames."""
+    """Two exceptions derive a generator from a scene's own seed; one samples pixels of measured frames."""
     by_line = {
         f"{path.parent.name}/{path.name}": seeded
         for folder in ("hybrid/samples", "bench")

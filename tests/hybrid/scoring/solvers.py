@@ -34,7 +34,8 @@ def question(identity: str, task: str, **changes: Any) -> Question:
 def solver(name: str, messages: Mapping[str, str], data: Data = VAL, prefix: str = "", **changes: Any) -> Scored:
     """Return a solver of BLINK from a word of letters per task: question `Jigsaw_2` is the second of Jigsaw's.
 
-    `r` right, `w` wrong, `f` failed; `a`, `u`, `b`, `t` no answer, worth what the rule says; `.` was not asked.
+    `r` is right, `w` wrong, `f` failed; `a`, `u`, `b` and `t` are without an answer and get the rule's credit; `.` was
+    not asked.
     """
     rows = [(f"{prefix}{task}_{n}", task, word) for task, value in messages.items() for n, word in enumerate(value, 1)]
     rows = [row for row in rows if row[2] != "."]

@@ -124,7 +124,7 @@ def test_every_form_holds_every_run(form: str) -> None:
     assert all(run.scored.solver in text for run in report().runs)
 
 
-# Names of runs in any comparison.
+# Names of runs in a comparison.
 
 
 def menu(path: Path, tools_offered: Sequence[str]) -> RunFolder:

@@ -1,4 +1,4 @@
-"""A comparison's statements about a run in the form of the model's training, next to one in ours."""
+"""Statements about a run with tools in the form of the model's training, next to a run in hybrid's form."""
 
 import json
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ R, HALF = 40 * "r", 20 * "rw"
 def compared(
     synthetic_runs: Any, folder: Path, names: Sequence[str], model: dict[str, str], **identity: Any
 ) -> ComparisonReport:
-    """Return the controller's letters in our form and in another, and those of the MLLM alone."""
+    """Compare the controller's answers in hybrid's form and in another with those of the MLLM alone."""
     path = synthetic_runs.from_letters(
         folder / "own", {"controller": {"Jigsaw": names[0]}, "mllm": {"Jigsaw": HALF}}
     ).path

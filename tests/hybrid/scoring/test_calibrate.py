@@ -108,7 +108,7 @@ def perception(correct: int) -> Question:
 async def test_both_passes_are_read_each_in_its_own_letters(
     tmp_path: Path, correct: int, first: bool, second: bool
 ) -> None:
-    """MM-SAP: (A) is red in the first pass, and (C), without the refusal, is blue in the second."""
+    """In MM-SAP, (A) is red in the first pass; in the second, without the refusal, (C) is blue."""
     question = perception(correct)
     replies = [Reply(f"(C) {REFUSAL}", steps=(said_by_tool("A", 0.9),)), Reply("(A)", steps=(said_by_tool("C", 0.6),))]
     attempt = await answered("mm_sap", question, replies)
@@ -325,7 +325,7 @@ async def test_a_run_with_something_else_refuses_the_file(tmp_path: Path, fakes:
         prepare(replace(trusting, model=f"replay:{other}"))
     with pytest.raises(UsageError, match=r'benchmark: "blink" measured, "hvsbench" here\n  data\.kind'):
         prepare(replace(trusting, benchmark="hvsbench", data="sample", tasks=("Q2",), limit=1))
-    # The file's purpose: fewer questions of the benchmark, under other hashes.
+    # The intended use of the file: fewer questions of the benchmark, with other hashes.
     fewer = fakes.blink_folder(tmp_path / "fewer", jigsaws=4, spatials=0)
     assert prepare(replace(trusting, data=str(fewer))).resources.trust == read_trust(path)
     # A dry run without access to the model still checks the rest.

@@ -69,7 +69,7 @@ def test_a_guess_comes_to_what_the_solver_chance_does(
         assert all(guesses[place].exact for place in places)
         guessed = fmean(guesses[place].correct or 0.0 for place in places)
         rates = [fmean(run[place].correct or 0.0 for place in places) for run in runs]
-        # Four of its own standard errors, and that of a rate which never occurred.
+        # The tolerance is four standard errors of the simulation, at least that of a rate of zero.
         error = max(stdev(rates), math.sqrt(guessed * (1 - guessed) / len(places))) / math.sqrt(RUNS)
         assert fmean(rates) == pytest.approx(guessed, abs=4 * error), task
     measured: dict[str, list[float]] = {}
@@ -83,7 +83,7 @@ def test_a_guess_comes_to_what_the_solver_chance_does(
         values = measured[metric_name]
         if len(values) < RUNS:
             continue
-        # A unit of several questions is rarely right: its own error is that of a rare event.
+        # A unit of several questions is rarely right, so its standard error is that of a rare event.
         rare = math.sqrt(abs(result.value * (1 - result.value))) if 0 <= result.value <= 1 else 0.0
         error = math.hypot(max(stdev(values), rare * 0.5) / math.sqrt(RUNS), result.error or 0.0)
         assert fmean(values) == pytest.approx(result.value, abs=4.5 * error + 1e-9), metric_name
@@ -132,12 +132,14 @@ def test_exact_values_by_hand(generated: dict[str, tuple[Question, ...]]) -> Non
     }
     assert {name: pair.value for name, pair in pairs.items()} == pytest.approx(expected)
     assert all(result.error is None for result in pairs.values())
-    # With five options: 1/5 right; on KnowVisQA a refusal (1/5) and then a wrong one of the other four (3/4).
+    # With five options the guess is right in 1/5; on KnowVisQA it refuses (1/5) and then picks a wrong one of the other
+    # four (3/4).
     aware = worth("mm_sap", ("score_sa.total", "score_ku.KnowVisQA", "unknown_knowns_rate"))
     assert aware["score_ku.KnowVisQA"].value == pytest.approx(1 / 5 * 3 / 4)
     assert aware["score_sa.total"].value == pytest.approx((1 / 5 + (1 / 5 + 3 / 20) + 1 / 5) / 3)
     assert aware["score_sa.total"].error is None
-    # Detected by both sums of a ratio that depend on the draws, by an error, and by kinds that cannot be listed.
+    # Simulation is needed if both sums of a ratio depend on the draws, if there is an error, or if answers cannot be
+    # listed.
     assert aware["unknown_knowns_rate"].error is not None
     people = worth("hvsbench", ("overall_accuracy", "mae", "rmse", "m_dir.q9"))
     assert people["overall_accuracy"].error is None

@@ -47,7 +47,7 @@ def hybrid(tools: str, alone: str, specialists: str = "") -> dict[str, str]:
 
 
 def of(n: int, right: int) -> str:
-    """Return letters for this many questions, the first of them right."""
+    """Return letters for this many questions; the first ones are right."""
     return "r" * right + "w" * (n - right)
 
 
@@ -97,7 +97,7 @@ def test_the_sentences_of_a_case(name: str, synthetic_runs: Any, tmp_path: Path)
     assert 1 <= len(sentences) <= 8
     text = {item.id: item.text for item in sentences}
     assert "nothing.answered" not in text or len(sentences) == 1
-    # One task is the whole: nothing more is said about it.
+    # A single task gets no sentence of its own.
     assert len(next(iter(message.real.values()))) > 1 or not {"tasks.shown", "tasks.none"} & set(text)
     for case, words in message.cases.items():
         sentence = PART_OF.get(case, case.partition(".")[0] if case.startswith("limits.") else case)
@@ -425,7 +425,7 @@ def test_another_metric_has_no_ranking_over_all_questions(synthetic_runs: Any, t
 
 
 def test_the_parts_of_other_questions_are_not_told(synthetic_runs: Any, tmp_path: Path) -> None:
-    """Without the failed question, which the MLLM alone lacks, the effect of tool output is tested, and no part."""
+    """The MLLM alone lacks a failed question; the effect of tool output is tested without it, but no part of the gain."""
     tools, blank = letters("25r 5w 9r 1f"), letters("10r 10w 10a 9r 1r")
     costing = {"costing": synthetic_runs.calling}
     paths = [

@@ -71,7 +71,7 @@ def test_a_narrower_margin_and_fewer_questions_show_less(compared: Any) -> None:
 
 
 def test_equality_that_hangs_on_the_rule_is_not_asserted(compared: Any) -> None:
-    # A fifth is unanswered with tools: worth nothing or half, and equal under only one of the rules.
+    # With tools a fifth is unanswered, worth nothing or a half, so equality holds under only one of the rules.
     result = compared(real={"controller": "490r 200a 310w", "mllm": "500r 500w"})
     (row,) = EQUIVALENCE.rows(result)
     assert row.note.endswith("hangs on how unanswered questions count")
@@ -79,7 +79,7 @@ def test_equality_that_hangs_on_the_rule_is_not_asserted(compared: Any) -> None:
 
 
 def test_an_equality_that_two_opposite_parts_make_is_not_asserted(compared: Any) -> None:
-    # With tools 60 more answers are right, and 120 questions are unanswered: nothing is equal.
+    # With tools, 60 more answers are right and 120 questions are unanswered, so equality is not claimed.
     alone, tools = "500r 500w", "440r 120a 60r 380w"
     result = compared(real={"controller": tools, "mllm": alone})
     assert "equal.shown" not in sentences(result)
@@ -339,7 +339,7 @@ def test_one_model_is_not_pooled(synthetic_runs: Any, tmp_path: Path) -> None:
 
 
 def costing(solver: str, question: Question, reply: Reply) -> Reply:
-    """A question takes 100 tokens without tools and 300 to 302 with tools."""
+    """Cost of a question: 100 tokens without tools and 300 to 302 with tools."""
     tokens = 300 + int(question.id.rsplit("_", 1)[1]) % 3 if solver.startswith("controller") else 100
     return replace(reply, usage=Usage(1, input_tokens=tokens - 10, output_tokens=10, seconds=tokens / 100))
 
@@ -355,7 +355,8 @@ def test_the_price_of_a_point(compared: Any) -> None:
 
 
 def nearly_free(solver: str, question: Question, reply: Reply) -> Reply:
-    """Recorded replies take no time, and this solver with tools takes fewer tokens than the MLLM alone."""
+    """Costs near zero: recorded replies take no time, and with tools this solver uses fewer tokens than the MLLM
+    alone."""
     reply = costing(solver, question, reply)
     return replace(
         reply,

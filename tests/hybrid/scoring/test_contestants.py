@@ -43,7 +43,7 @@ def test_unanswered_questions_are_counted_by_solver(solvers: int, synthetic_runs
     letters = {name: {"Jigsaw": "r" * 32 + ("u" * 8 if name == "mllm" else "r" * 8)} for name in names}
     run = synthetic_runs.from_letters(tmp_path / "run", letters)
     limits = conclusion(compare_paths([run.path]).comparison)[-1].text
-    # The others answer all.
+    # The other solvers answer all questions.
     (word,) = [part for part in limits.rstrip(".").split("; ") if "unanswered" in part]
     assert word == "Limits: unanswered questions count as wrong: mllm 8 of 40"
 

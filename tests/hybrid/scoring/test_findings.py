@@ -87,7 +87,7 @@ def test_the_same_boxes_count_under_any_labels(
 @pytest.mark.parametrize("shifted", [0, 1])
 @pytest.mark.parametrize("count", [2, 3])
 def test_equal_boxes_are_taken_in_their_order(shifted: int, count: int) -> None:
-    """The rule asks about one box several times; a call with one box that is a pixel off names them in order."""
+    """The rule passes one box several times; a call in which one of them is a pixel off is matched in order."""
     values = [{**BOX, "label": str(n)} for n in range(count)]
     items = [{**BOX, "x1": 31.0 if n == shifted else 30.0, "label": "ABC"[n]} for n in range(count)]
     text = as_asked(traced("saliency", {"boxes": items}, {"order": list("ABC"[:count])}), {"boxes": values})
@@ -117,7 +117,7 @@ class LetterArgs(Args):
         # Letters made by a factory are the tool's own, like those of a plain default.
         ({}, {"labels": ["A"]}, True),
         ({"labels": ["B"]}, {"labels": ["A"]}, False),
-        # A text has no names of which another text could have all.
+        # A text is not a set of names, so it is not compared letter by letter.
         ({"names": "tac"}, {"names": "cat"}, False),
         ({"names": "cat"}, {}, False),
         ({"names": "Cat "}, {"names": "cat"}, True),

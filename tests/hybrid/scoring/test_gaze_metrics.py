@@ -87,7 +87,7 @@ def test_a_map_that_is_the_density_is_perfect() -> None:
 
 def test_information_gain_is_in_bits() -> None:
     values = np.array([[0.0, 0.0], [0.0, 1.0]])
-    # All of the map's mass is at the fixation, a quarter of the baseline's: 2 bits.
+    # All of the map's mass is at the fixation, and a quarter of the baseline's mass: 2 bits.
     assert metrics.information_gain(values, np.array([[1, 1]]), np.full((2, 2), 0.25)) == pytest.approx(2.0)
 
 
@@ -119,7 +119,7 @@ def test_scanmatch() -> None:
     assert metrics.scanmatch(path(LEFT, RIGHT), path(LEFT, RIGHT)) == pytest.approx(1.0)
     # Cells in opposite corners score less than a gap.
     assert metrics.scanmatch(path(LEFT), path((0.96, 0.95, 200.0))) == 0.0
-    # Twice as long in the same place: half of the longer sequence has no partner.
+    # The second path stays twice as long in the same place, so half of it has no partner.
     assert metrics.scanmatch(path(LEFT), path((*LEFT[:2], 400.0))) == pytest.approx(0.5)
     near, far = path((0.12, 0.05, 200.0)), path((0.3, 0.05, 200.0))
     assert 1 > metrics.scanmatch(path(LEFT), near) > metrics.scanmatch(path(LEFT), far) > 0

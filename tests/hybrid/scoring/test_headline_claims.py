@@ -151,7 +151,7 @@ def test_a_pair_that_was_not_tested_says_why(reason: str, state: str) -> None:
         ("open", 0.1, "open", -0.02, True),
         ("open", -0.1, "open", 0.02, True),
         ("open", -0.1, "open", -0.02, False),
-        # What is 0, but for rounding, has no sign.
+        # A value that is 0 up to rounding has no sign.
         ("open", 0.0, "open", -0.02, False),
         ("open", 0.1, "open", -1e-12, False),
         ("open", 0.1, "open", None, False),
@@ -174,7 +174,7 @@ def test_what_hangs_on_the_rule_has_another_sign_or_state(
         ("open", 0.1, "open", -0.05, True),
         ("open", 0.1, "open", 0.05, False),
         ("open", 0.1, "few", 0.05, False),
-        # Only over all questions an effect is shown, but the same difference with another interval is none.
+        # The effect is significant over all questions; the same difference with another interval is not.
         ("open", 0.1, "more", 0.15, True),
         ("open", 0.0, "less", -0.1, True),
         ("open", 0.1, "more", 0.1, False),
@@ -305,7 +305,7 @@ def test_the_rows_of_a_pair_are_those_of_the_headline_over_all_questions() -> No
         ("w" * 40, "r" * 40, "more", None),
         ("w" * 20 + "a" * 20, "r" * 40, "more", (20, 0)),
         ("w" * 40, "r" * 20 + "a" * 20, "more", (0, 20)),
-        # As wrong, whoever leaves much unanswered is behind; as a guess it is ahead.
+        # With unanswered questions as wrong, the solver that leaves many is behind; as a guess, it is ahead.
         ("a" * 36 + "w" * 4, "w" * 24 + "r" * 16, "rule", (36, 0)),
         ("w" * 10 + "r" * 30, "a" * 10 + "r" * 30, "rule", (0, 10)),
     ],
@@ -353,7 +353,7 @@ def test_the_differences_within_tasks_are_those_that_were_tested() -> None:
     [
         ("w" * 40, "r" * 40, True),
         ("w" * 39 + "a", "r" * 40, True),
-        # A difference by answering at all, by one rule only, or of questions that nobody shares.
+        # The difference comes from answering at all, holds by one rule only, or is on unshared questions.
         ("a" * 30 + "r" * 10, "r" * 40, False),
         ("w" * 20 + "r" * 20, "a" * 20 + "r" * 20, False),
         ("w" * 10 + "r" * 10 + "w" * 10 + "r" * 10, "r" * 20 + "a" * 20, False),

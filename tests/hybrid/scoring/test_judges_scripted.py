@@ -70,7 +70,7 @@ async def test_a_judge_that_reads_is_believed(tmp_path: Path, capsys: pytest.Cap
     assert (judged.letters, judged.alike, judged.mixed, judged.refused) == ({"A": 20, "B": 40}, 20, 20, False)
     (solver,) = folder.solvers()
     mixed = [reading for reading in read_readings(folder.path / solver / "verdicts.jsonl").values() if reading.known]
-    # As many of each answer.
+    # There are equally many of each answer.
     assert sorted(item.known for item in mixed) == ["A"] * 10 + ["B"] * 10
     (scored,) = score_run(folder, OPTIONS, (), "judge")
     values = {metric.name: metric.value for metric in scored.metrics}

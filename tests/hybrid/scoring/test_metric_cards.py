@@ -44,7 +44,7 @@ SETTINGS: Mapping[str, tuple[Mapping[str, str], ...]] = {
 
 # Benchmarks whose questions take long to generate, with a number of tasks.
 FEW = {"actiview": 1, "blink": 2}
-# The benchmark with metrics over several questions of a task.
+# The benchmark whose metrics combine several questions of a task.
 TWICE = "hvsbench"
 
 
@@ -62,7 +62,7 @@ def printed(name: str, data: Path, store: Path) -> frozenset[str]:
 
 
 def not_generated(name: str, scores: Sequence[Score]) -> Iterator[Score]:
-    """Return the same verdicts as for tasks and groups that only published data have."""
+    """Return the verdicts again under tasks and groups that only published data have."""
     if name == "actiview":
         for score in scores:
             for task, facts in ACTIVIEW.items():

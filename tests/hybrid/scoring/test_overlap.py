@@ -33,7 +33,7 @@ def test_the_questions_of_an_overlap_are_those_that_all_have_and_none_failed(see
     first, second, third = ("".join(rng.choices("rwaf.", (4, 4, 2, 1, 2), k=40)) for _ in range(3))
     shared = shared_of(compared(first, b=second, b_2=third), "a", "b")
     by_solver = [[first], [second, third]]
-    # In the first solver's order, then those that only the others have.
+    # The order is that of the first solver, then questions that only others have.
     asked = [[n for n in range(40) if word[n] != "."] for word in (first, second, third)]
     order = list(dict.fromkeys(n for numbers in asked for n in numbers))
     assert shared.ids.tolist() == [f"Jigsaw_{n + 1}" for n in order]
@@ -95,7 +95,7 @@ def test_the_second_solver_is_ahead_or_behind(words: tuple[str, str], ahead: int
 
 def test_equal_solvers_are_neither_and_failures_are_not_tested() -> None:
     assert shared_of(compared("rw" * 20, "wr" * 20), "a", "b").shown("guess") == 0
-    # Intervals that touch 0.
+    # The intervals touch 0.
     for words in (("w" * 10, "r" * 4 + "w" * 6), ("r" * 4 + "w" * 6, "w" * 10)):
         touching = shared_of(compared(*words), "a", "b")
         interval = contrast(*(touching.headline("guess") or ())).interval
@@ -108,12 +108,12 @@ def test_equal_solvers_are_neither_and_failures_are_not_tested() -> None:
 @pytest.mark.parametrize(
     ("a", "b", "sentence"),
     [
-        # A guess is worth a half: by the other rule whoever abstains has less.
+        # A guess is worth a half; by the other rule the abstaining solver scores less.
         ("rw" * 20, "a" * 38 + "rw", "b is behind a"),
         ("a" * 38 + "rw", "rw" * 20, "b is ahead of a"),
         ("wwww" + "rw" * 20, "rrrr" + "a" * 40, "b is behind a"),
         ("r" * 10 + "w" * 30, "r" * 10 + "a" * 30, "b is not significantly different from a"),
-        # The same verdict, and no question that the rules differ about.
+        # Both rules give the same verdict.
         ("r" * 40, "w" * 20 + "a" * 20, None),
         ("r" * 40, "w" * 40, None),
     ],

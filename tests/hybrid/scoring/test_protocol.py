@@ -76,7 +76,7 @@ async def ran(config: RunConfig) -> ResolvedRun:
 
 
 GENERATED = [name for name in names("hybrid.benchmarks") if load("hybrid.benchmarks", name).card.sample_tasks]
-# Benchmarks of one class: the default selection tests the first of them.
+# Benchmarks that share a class; the default selection tests only the first.
 RECIPES = [name for name in GENERATED if isinstance(load("hybrid.benchmarks", name), RecipeBenchmark)]
 
 

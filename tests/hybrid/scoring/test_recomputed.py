@@ -102,7 +102,7 @@ def test_section(compared: Compared, name: str) -> None:
 
 
 def test_models(synthetic_runs: Any, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Two models on the same questions, one of which has a control."""
+    """Two models answer the same questions, and one has a control run."""
     folder = tmp_path_factory.mktemp("models")
     runs = [
         synthetic_runs.write(folder / model, size=12, seed=seed, model=model) for seed, model in enumerate(("a", "b"))

@@ -64,7 +64,7 @@ def test_what_is_annotated() -> None:
     assert annotated(_question()) == ()
     box = _question(kind=Kind.BOX, target={"box": [1, 2, 3, 4]})
     assert [target.place for target in annotated(box)] == [Box(1, 2, 3, 4)]
-    # The annotation says more than the answer.
+    # The annotation has priority over the answer's box.
     both = _question(AnnotatedPlace(Box(5, 5, 9, 9)), kind=Kind.BOX, target={"box": [1, 2, 3, 4]})
     assert [target.place for target in annotated(both)] == [Box(5, 5, 9, 9)]
     # A benchmark's own target, and a number that is not a box.
@@ -92,7 +92,7 @@ def test_the_image_of_an_argument() -> None:
     args = {"points": [{"x": 1, "y": 2}], "candidates": [{"x": 3, "y": 4, "image": 2}]}
     (look,) = looks_of(_question(), _attempt(_step(args, images=["img:1", "img:2"])))
     assert [(region.image, region.place) for region in look.regions] == [(PHOTO, Point(1, 2)), (SECOND, Point(3, 4))]
-    # A number beyond the images of the call.
+    # An image number beyond the images of the call is ignored.
     assert _places({"points": [{"x": 3, "y": 4, "image": 9}]}) == []
 
 
@@ -113,7 +113,7 @@ def test_parts_cut_out_and_boxes_put_out_count_without_arguments() -> None:
     assert _places({"names": ["cat"]}, data=output) == [[Box(1, 2, 30, 40)]]
     # Choosing which of two pictures a box belongs to would be a guess.
     assert _places({}, data=output, images=["img:1", "img:2"]) == []
-    # The arguments say where it was meant to look, whatever the result.
+    # The arguments define the intended region, whatever the result.
     assert _places({"point": {"x": 5, "y": 6}}, data=output) == [[Point(5, 6)]]
 
 

@@ -70,7 +70,7 @@ FAILED_TOOLS = "f" * 6 + "r" * 24
 
 @pytest.mark.parametrize("allow_failed", [False, True])
 def test_one_gate_for_every_section(allow_failed: bool, synthetic_runs: Any, tmp_path: Path) -> None:
-    """A fifth failed with tools: no section that compares solvers has an interval, or all of them have."""
+    """If a fifth failed with tools, either all sections that compare solvers give intervals, or none does."""
     messages: Mapping[str, str] = {"controller": FAILED_TOOLS, "mllm": "rw" * 15, "specialist": "wr" * 10 + "w" * 10}
     letters = {name: {"Jigsaw": value, "Counting": value} for name, value in messages.items()}
     run = synthetic_runs.from_letters(tmp_path / "run", letters, costing=with_calls)

@@ -121,7 +121,7 @@ CHANGES: dict[str, Callable[[RunFolder], Any]] = {
     "an older basis": edited(
         "scores.json", lambda data: json.dumps({"scores_sha256": json.loads(data)["scores_sha256"]}).encode()
     ),
-    # For a question without an answer, by the other rule.
+    # The credit of an unanswered question follows the other rule.
     "another credit": edited("scores.json", lambda data: re.sub(rb'("correct": ?)0(\.0)?', rb"\g<1>0.875", data)),
     "another cost": edited("scores.json", lambda data: re.sub(rb'("cost_usd": ?)[0-9.]+', rb"\g<1>99.0", data)),
 }
@@ -138,7 +138,7 @@ def test_what_does_not_hold_is_scored_and_written_again(change: str, folder: Run
     contents = [path.read_bytes() for path in files]
     for path in files:
         path.unlink()
-    # As if nothing had been on disk; from then on the saved scores are read.
+    # Scores are computed as if none were saved, and then read from disk.
     assert tallied(folder) == second
     assert [path.read_bytes() for path in files] == contents
     number = calls.number

@@ -49,7 +49,7 @@ async def test_a_solver_whose_replies_did_not_vote_has_no_questions(
     result = await comparison(tmp_path, fakes, monkeypatch, SAID)
     (solver,) = result.solvers
     assert voted_questions(replace(solver, folder=None)) == ()
-    # A solver that asks several times by itself: its reply need not be the vote's.
+    # This solver asks several times itself, so its reply need not be the winner of the vote.
     assert voted_questions(replace(solver, recorded="arbiter")) == ()
 
 

@@ -143,7 +143,7 @@ def test_an_import_that_goes_wrong_is_named_and_the_others_are_described(
     outside: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def judged(worker: Worker, options: ServiceOptions, passed_s: float, now: float) -> WorkerEnd | None:
-        """Treat a process that hangs as late, and one that holds the interpreter as silent, immediately."""
+        """Judge immediately: a hanging process is late, and one that holds the interpreter is silent."""
         values = {job.start.tool for job in worker.jobs.values()}
         return judge(worker, options, passed_s + 60.0 * ("holds" in values), now + 60.0 * ("hangs" in values))
 
@@ -218,7 +218,7 @@ async def test_what_a_described_tool_needs_is_said_by_its_worker(outside: Path, 
             runner.close()
         assert not {"tools.needy", "tools.sound"} & set(sys.modules), "nothing was imported here"
     assert [item.text for item in values] == ["plain 5, plain 5"] * 2
-    # For each of two images the marks and the other tool's output, and one output of its own.
+    # For each of two images the marks and the other tool's output are computed, and one output of the tool itself.
     assert runner.computed == 2 + 2 + 1
 
 

@@ -1,4 +1,4 @@
-"""Several devices, simulated by counting copies on the CPU: who computes, and where a tool goes if memory is short."""
+"""Several devices, simulated by counting copies on the CPU: the device that computes, and moves when memory is short."""
 
 import asyncio
 import threading

@@ -98,7 +98,7 @@ def test_what_a_network_makes_of_an_easy_image_is_the_result() -> None:
 
 
 class InStages(Stages[Args, float, float]):
-    """A staged tool that says how bright an image is, and has a wrong name."""
+    """A staged tool that reports the brightness of an image, under a wrong name."""
 
     def setup(self, device: str, weights: str | None) -> None:
         """Nothing to load."""

@@ -26,7 +26,7 @@ MEASURED = ReducedPrecision("bfloat16", 0, 16, 0.01, "score", "package", trained
 
 
 class Scaling(Stages[Any, Any, Any]):
-    """A product in the requested precision; records in its data which one each stage used."""
+    """Computes a product in the requested precision, and records the precision of each stage in its data."""
 
     version = "1"
 
@@ -84,7 +84,7 @@ def tool(fakes: Any, backend: Scaling, **card: Any) -> Tool:
 def test_auto_takes_fewer_bits_on_cuda_where_trained_weights_decide_the_same(
     asked: Any, device: str, measured: tuple[dict[str, Any], ...], expected: str
 ) -> None:
-    """Each of `measured` differs by this much from `MEASURED`."""
+    """`measured` lists changes to `MEASURED`."""
     reduced = tuple(replace(MEASURED, **changes) for changes in measured)
     card = BackendCard("learned", "1", Scaling, "", package="package", reduced=reduced)
     assert precision_of(BackendChoice(dtype=asked), card, device) == expected
@@ -94,7 +94,7 @@ def test_auto_takes_fewer_bits_on_cuda_where_trained_weights_decide_the_same(
 
 @pytest.fixture
 def cuda_switches() -> Iterator[None]:
-    """torch's settings for CUDA are unchanged."""
+    """Restore torch's settings for CUDA afterwards."""
     import torch
 
     values = torch.get_float32_matmul_precision(), torch.backends.cudnn.allow_tf32, torch.get_num_threads()
@@ -153,7 +153,7 @@ def test_compiled_networks_are_compiled_with_their_parts_and_run_before_any_ques
     choice = BackendChoice("learned", weights, unchecked=True, compiled=True, dtype="bfloat16")
     ready = Loader(choice).load(tool(fakes, backend))
     assert compiled == [("Sequential", True), ("Linear", True)]
-    # Alone and as many as the card says.
+    # The network is warmed up with one input and with a full batch.
     assert backend.sizes == [1, 4]
     assert ready.answering.precision == "bfloat16 compiled"
 

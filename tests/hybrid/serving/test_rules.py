@@ -1,4 +1,4 @@
-"""Rules of external tools, step by step as the worker runs them, and how the run handles their results."""
+"""Rules of external tools, run step by step as in the worker, and the run's handling of their results."""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence

@@ -138,7 +138,7 @@ async def test_what_another_backend_found_in_the_meantime_is_not_kept(
     weights.mkdir()
 
     def taken_away(_: Args) -> None:
-        # As if it were evicted while its required tools are called, so that its weights are gone by then.
+        # Simulate an eviction while the needed tools are called, so that the weights are gone afterwards.
         assert pipeline.loader.loaded == ("counter",)
         pipeline.loader._loaded.clear()
         weights.rmdir()
@@ -198,7 +198,7 @@ async def test_each_part_of_a_request_is_part_of_its_key(fakes: Any, service: Ma
     assert not await is_kept(images=(another,))
     assert not await is_kept(images=(ref, another))
     assert not await is_kept(images=(another, ref))
-    # Its name is none.
+    # The image's name is not part of the key.
     assert await is_kept(images=(fakes.ImageRef("img:9", ref.image),))
     assert not await is_kept(pictures="png")
     assert not await is_kept(keeps=False)

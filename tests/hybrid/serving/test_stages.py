@@ -43,8 +43,8 @@ class Activation:
 class Staged(Stages[NumberArgs, int, int]):
     """Doubles a number in three stages and records, shared by its copies, where each ran; some numbers fail in one.
 
-    13 cannot be prepared, 12 is refused, 14 and a batch with it not computed, 15 not finished, 16 has no confidence, 17
-    finds no number; 9 and 900 to 999 do not fit a device that is no CPU.
+    13 cannot be prepared, 12 is refused, 14 and any batch with it cannot be computed, 15 cannot be finished, 16 has no
+    confidence, 17 gives no number; 9 and 900 to 999 only fit a CPU.
     """
 
     def __init__(self, computing: Callable[["Staged"], None] = lambda _: None) -> None:

@@ -135,7 +135,7 @@ def make(tmp_path: Path, store: ImageStore) -> Iterator[Make]:
 
     def runner(*, keeps: bool = False, **options: Any) -> CachedTools:
         cache = FindingCache(tmp_path / "findings" if keeps else None, store)
-        # Events that must not happen in a test take longer than any machine needs for those that must.
+        # Limits that must not be reached in a test are longer than any machine needs for it.
         selected = ServiceOptions("classical", **{"threads": 2, "silence_s": 60.0, **options}, isolated=True)
         results.append(CachedTools(store, cache, selected))
         return results[-1]
@@ -163,7 +163,7 @@ def ask(fakes: Any, store: ImageStore) -> Callable[..., Any]:
 
 @pytest.fixture
 def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The time of a sleeping tool is up as soon as nothing else runs in its worker."""
+    """A sleeping tool counts as late as soon as nothing else runs in its worker."""
 
     def judged(worker: Worker, options: ServiceOptions, passed_s: float, now: float) -> WorkerEnd | None:
         sleeping = [
@@ -219,7 +219,7 @@ async def test_what_the_cache_has_needs_no_worker(
     crop, depth, refs = load("tools", "crop"), load("tools", "depth"), fakes.refs(store, 5)
 
     async def every_finding(runner: Any) -> list[Finding]:
-        # A tool that needs another tool, which is called too, and one that is called alone.
+        # One tool needs another, which is called as well; the other is called alone.
         box = {"x0": 2, "y0": 3.5, "x1": 20, "y1": 17}
         return [
             await runner.call(depth, depth.parse({}), refs),
@@ -360,7 +360,7 @@ async def test_weights_that_never_load_cost_their_tool_alone_and_only_once(
     runner = make(load_s=1.5)
     rows: list[tuple[str, ...]] = []
     monkeypatch.setattr(supervisor, "TOLD_S", 0.0)
-    # Sooner than any process starts, so that its start is observed.
+    # The interval is shorter than the start of any process, so that the start is observed.
     monkeypatch.setattr(supervisor, "TICK_S", 0.005)
     with loading_shown_by(lambda what: rows.append(tuple(what))):
         missing, others = await asyncio.gather(ask(runner, [{}, {}], "hanging"), ask(runner, numbers(1, 2)))
@@ -397,7 +397,7 @@ async def test_a_question_whose_time_is_up_goes_on_and_what_it_asked_is_ended(
 @pytest.mark.system
 async def test_waiting_is_not_charged(make: Make, fakes: Any, store: ImageStore) -> None:
     runner, tool, spent = make(), load("tools", "faulty"), CallTime(left=60.0)
-    # Start of the process, import and first run.
+    # This call includes the start of the process, the import and the first run.
     await runner.call(tool, tool.parse({}), fakes.refs(store, 1), 0, spent)
     assert spent.busy == 0
     await runner.call(tool, tool.parse({"number": 1}), fakes.refs(store, 1), 0, spent)

@@ -1,4 +1,4 @@
-"""`hybrid tools up`: networks that one server has loaded for all, with real processes.
+"""`hybrid tools up`: one server loads networks for all runs; tested with real processes.
 
 The tools here have weights in a folder and write a line for each load, so that loads are counted where they happen.
 """
@@ -89,7 +89,7 @@ class Place:
 
 
 def hybrid(*words: str) -> subprocess.CompletedProcess[str]:
-    """Return the program, in a process of its own."""
+    """Start the program in a separate process."""
     command = [sys.executable, "-m", "hybrid", *words]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
@@ -161,7 +161,7 @@ def server(place: Place) -> Place:
 
 @pytest.fixture(scope="module")
 def shared_place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
-    """A server that tests leave as it is."""
+    """The location of a server shared by tests that do not change it."""
     made = place_in(tmp_path_factory.mktemp("shared"))
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HYBRID_HOME", str(made.home))
@@ -175,7 +175,7 @@ def shared_place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
 
 @pytest.fixture
 def shared(shared_place: Place) -> Iterator[Place]:
-    """That server, as the one of this test."""
+    """The shared server, for this test."""
     with tools_of(shared_place):
         yield shared_place
 
@@ -185,7 +185,7 @@ Make = Callable[..., CachedTools]
 
 @pytest.fixture
 def make() -> Iterator[Make]:
-    """Tool services as runs have them, without a cache of outputs unless `keeps`."""
+    """Make tool services like those of runs; outputs are cached only if `keeps`."""
     services: list[CachedTools] = []
 
     def service(place: Place, *, keeps: bool = False, **options: Any) -> CachedTools:
@@ -218,7 +218,7 @@ async def test_runs_share_networks_that_were_loaded_once(server: Place, make: Ma
     assert counts() == {"net_one": (1, 0, 0), "net_two": (1, 0, 0)}
     (process, _) = server.loads()
     of_server = []
-    # A run, and Python code, which runs tools in its own process.
+    # Test a run, and Python code that runs tools in its own process.
     for isolated in (True, False):
         service = make(server, isolated=isolated)
         findings = [*await ask(service, fakes, numbers(1, 2, 3)), *await ask(service, fakes, numbers(4), "net_two")]
@@ -284,7 +284,7 @@ print(sock.recv(100))"""
     os.chown(path.parent, 0, -1)
 
 
-# What differs between server and run, and what the run says of it.
+# Differences between server and run, and the run's message about each.
 DIFFERENCES = {
     "dtype": "it computes in another precision (there auto, here bfloat16): give --tool-dtype auto",
     "variable": "it has another environment (there nothing, here HIP_VISIBLE_DEVICES=3): `hybrid tools down`, then",
@@ -307,7 +307,7 @@ def change(what: str, server: Place, patch: pytest.MonkeyPatch) -> dict[str, Any
     elif what == "code":
         file = server.path / "net_one.py"
         file.write_text(file.read_text() + "\n# Changed.\n")
-        # As in a run that starts now.
+        # Forget the cached hash, as in a run that starts now.
         code_of.cache_clear()
         sources._installed.cache_clear()
     elif what == "versions":
@@ -361,7 +361,7 @@ def test_devices_are_compared_by_what_they_mean(shared: Place) -> None:
     assert reason("cuda", "auto", "cuda:0,cuda:1") is None
     assert "give --device cuda:0" in str(reason("cpu", "cuda:0", "cuda:0"))
     assert "there cuda:0, here cuda:0,cuda:1" in str(reason("cuda", "cuda:0", "cuda:0,cuda:1"))
-    # A word whose meaning is unknown is no device.
+    # If the meaning of `auto` is unknown, the devices cannot match.
     assert reason("auto", "cpu", "") is not None
     unchecked = replace(facts, unchecked=True)
     assert "did not check its weights" in str(mismatch(unchecked, tool, options))
@@ -375,7 +375,7 @@ async def test_a_server_that_crashes_or_hangs_costs_a_reload_and_no_answer(
     service, marks = make(server), server.home / "marks"
 
     def judge_late(worker: Worker, options: ServiceOptions, passed_s: float, now: float) -> WorkerEnd | None:
-        """The time of a call that sleeps in the server is up."""
+        """A call that sleeps in the server counts as late."""
         sleeps = fault == "sleep" and marks.exists() and isinstance(worker.process, ServerConnection)
         return judge(worker, options, passed_s, now + options.timeout_s * sleeps)
 

@@ -154,7 +154,7 @@ def test_our_tools_in_an_agent_know_the_images_of_its_question(way: str, prompt:
 def test_tokens_are_read_in_every_form(
     counts: dict[str, Any], read: int, written: int, cached: int, reasoned: int, prompt: Prompt, fakes: Any
 ) -> None:
-    # Those next to the messages are of all calls.
+    # Counts next to the messages cover all calls.
     for returned in (
         {"messages": LANGCHAIN, "usage": counts},
         [{"role": "assistant", "content": "A", "usage": counts}],

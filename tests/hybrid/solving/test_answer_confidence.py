@@ -1,4 +1,4 @@
-"""Log-odds of an answer: facts about its source, what they imply, and what holds for all numbers."""
+"""Log-odds of an answer: cases with known results, and properties that hold for all numbers."""
 
 import math
 

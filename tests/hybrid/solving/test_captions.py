@@ -139,7 +139,7 @@ Ask = Callable[..., Awaitable[Reply]]
 
 @pytest.fixture
 def ask(service: CachedTools, fakes: Any) -> Ask:
-    """One ask of the MLLM alone on captions; `number` is of the question, all of which show the same two images."""
+    """Ask the MLLM alone with captions; `number` is that of the question, and all questions show the same two images."""
     refs = fakes.refs(service.store, 1, 2)
 
     async def one(number: int = 1, **changes: Any) -> Reply:

@@ -46,7 +46,7 @@ def test_every_frame_comes_back_to_the_point(name: str, size: tuple[int, int], x
 
 @given(SIZES, SHARES, SHARES, st.integers(20_000, 2_000_000))
 def test_pixels_of_a_downscaled_copy_are_scaled_up(size: tuple[int, int], x: float, y: float, sent: int) -> None:
-    """Within the error of rounding the copy's sides to whole pixels: less than one of its pixels."""
+    """The error is below one pixel of the copy, because its sides are rounded to whole pixels."""
     frame, point = CoordinateSystem("pixels", sent), (x * size[0], y * size[1])
     copy = fit(*size, sent)
     assume(min(copy) > 1)
@@ -78,7 +78,7 @@ ANY_NUMBER = (
 def test_a_number_that_is_no_place_is_refused_in_words(
     name: str, size: tuple[int, int], x: Any, y: Any, image: int
 ) -> None:
-    """Whatever numbers a model writes: they become finite pixels, or an error that the model can read."""
+    """Whatever numbers a model writes, they become finite pixels, or an error that the model can read."""
     try:
         result = frame_named(name).to_pixels(
             {"points": [{"x": x, "y": y, "image": image}]}, image_registry(size), ["img:1"]

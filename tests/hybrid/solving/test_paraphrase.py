@@ -18,7 +18,7 @@ NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 # Single capital letters label points, boxes and choices; quoted text is a name.
 LABEL = re.compile(r"(?<![\w'])[A-Z](?![\w'])|REF|'[^']*'")
 TOOLS = sorted(names("tools"))
-# The weight-free backend of the others needs a library or answers nothing without another tool.
+# Other tools are excluded: their classical backend needs a library, or another tool's output.
 MOST_CASES = 1
 
 
@@ -95,7 +95,7 @@ def test_names_stay_as_they_are() -> None:
     assert wanted("This is nearest.", (("is nearest", "x"),)).text == "This x."
     assert wanted("axis nearest", (("is nearest", "x"),)).text == "axis nearest"
     assert wanted("unsure, unsureness", (("unsure", "uncertain"),)).text == "uncertain, unsureness"
-    # A phrase that ends with a mark may stand before a word.
+    # A phrase that ends with punctuation may precede a word.
     assert wanted("at: here", (("at: ", "by "),)).text == "by here"
 
 
@@ -120,7 +120,7 @@ def test_a_tool_without_a_second_wording_says_the_same() -> None:
 def test_an_output_that_keeps_its_words_is_marked() -> None:
     wording = (("is red", "looks red"),)
     assert wanted("It is red.", wording).version == "1"
-    # It repeats its sentence, contains no phrase, has no second wording; without a text there are no words.
+    # An output stays unchanged if its data repeat its sentence, it contains no phrase, or there is no second wording.
     assert wanted("It is red.", wording, data={"sentence": "It is red."}).version == f"{UNCHANGED}1"
     assert wanted("It is blue.", wording).version == f"{UNCHANGED}1"
     assert wanted("It is red.", ()).version == f"{UNCHANGED}1"

@@ -32,7 +32,7 @@ def tagged(value: Any) -> str:
 
 
 def qwen3(turn: int, size: tuple[int, int]) -> str:
-    """In thousandths of the user's picture, the second time too; the index is then left out."""
+    """Write boxes in thousandths of the user's picture, also for the second call, which omits the index."""
     del size
     box = [round(1000 * share) for share in MEANT[turn]]
     args = {"bbox_2d": box, "label": "sign", **({} if turn else {"img_idx": 0})}
@@ -40,21 +40,21 @@ def qwen3(turn: int, size: tuple[int, int]) -> str:
 
 
 def deepeyes(turn: int, size: tuple[int, int]) -> str:
-    """In pixels of the picture as the processor resizes it."""
+    """Write boxes in pixels of the picture as resized by the processor."""
     width, height = Resizing(28, 3136, 12845056).size(*size)
     box = [share * side for share, side in zip(MEANT[turn], (width, height, width, height), strict=True)]
     return tagged({"name": "image_zoom_in_tool", "arguments": {"bbox_2d": box, "label": "sign"}})
 
 
 def mini_o3(turn: int, size: tuple[int, int]) -> str:
-    """In fractions, of the first observation the third time."""
+    """Write boxes in fractions; the third call refers to the first observation."""
     del size
     source = [{"source": "original_image"}, {}, {"source": "observation_1"}][turn]
     return f"<think>Smaller.</think><grounding>{json.dumps({'bbox_2d': MEANT[turn], **source})}</grounding>"
 
 
 def pixel_reasoner(turn: int, size: tuple[int, int]) -> str:
-    """In fractions, of the picture that was returned first the third time."""
+    """Write boxes in fractions; the third call refers to the first returned picture."""
     del size
     index = [{"target_image": 1}, {}, {"target_image": 2}][turn]
     return tagged({"name": "crop_image_normalized", "arguments": {"bbox_2d": MEANT[turn], **index}})
@@ -227,7 +227,7 @@ def test_sides_are_multiples_of_the_factor_within_the_bounds(factor: int) -> Non
         assert across % factor == down % factor == 0
         assert (64 - 16) * factor**2 <= across * down <= 1280 * factor**2
         assert math.isclose(across / down, width / height, rel_tol=0.5)
-    # As the processors of Qwen-VL do it, by hand: 4032 x 3024 at 28, at most 1,003,520 pixels.
+    # The resizing of Qwen-VL's processors, computed by hand: 4032 x 3024 at 28, at most 1,003,520 pixels.
     assert Resizing(28, 3136, 1003520).size(4032, 3024) == (1148, 840)
 
 

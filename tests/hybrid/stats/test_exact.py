@@ -1,4 +1,4 @@
-"""The test of two solvers on few single questions: every table of them is counted."""
+"""The exact test of two solvers on few single questions: all possible tables are enumerated."""
 
 import math
 from collections.abc import Iterator

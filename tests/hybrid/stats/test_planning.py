@@ -13,7 +13,7 @@ ONE = Design.of((1,))
 
 @pytest.mark.parametrize(
     ("difference", "discordant", "questions"),
-    # From Connor's formula; the last two are small enough to be drawn, with his 23 and 155 as printed by calculators.
+    # Values from Connor's formula; the last two (23 and 155, as calculators print them) are small enough to simulate.
     [(0.05, None, 1254), (0.05, 0.18, 563), (0.4, 0.5, 23), (0.15, 0.45, 155)],
 )
 def test_of_one_task_it_is_connor_s_number(difference: float, discordant: float | None, questions: int) -> None:

@@ -160,7 +160,7 @@ class Sums:
         return self.denominator(stratum) ** 2 / squares
 
     def rests_on(self, stratum: str) -> float:
-        """Return how many clusters the stratum's variance rests on: each counts by its square."""
+        """Return the effective number of clusters behind the stratum's variance; each counts by its square."""
         squares = [self.denominator(stratum, c) ** 2 for c in self.clusters(stratum)]
         return sum(squares) ** 2 / sum(square * square for square in squares)
 
@@ -198,7 +198,7 @@ class Sums:
 
 
 def reference_pooling(a: Sums, b: Sums, slopes: Sequence[float] = (1.0, 1.0)) -> tuple[float, float]:
-    """Return what the second and third moments gain if each stratum has one more, average cluster."""
+    """Return the increase of the second and third moments if each stratum gets one more, average cluster."""
     gains = []
     for power in (2, 3):
         strata = []

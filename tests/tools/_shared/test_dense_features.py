@@ -21,7 +21,7 @@ def test_the_map_of_an_image_has_its_size_and_only_finite_features() -> None:
 
 
 def test_features_are_interpolated_before_they_are_normalised() -> None:
-    """As the authors of DIFT do it: a feature three times as long weighs three times as much half-way."""
+    """As in the DIFT authors' code, a feature of three times the length has three times the weight half-way."""
     vectors = np.zeros((1, 2, 2), np.float32)
     vectors[0, 0], vectors[0, 1] = (3, 0), (0, 1)
     features = FeatureMap(vectors, (10, 20))

@@ -75,7 +75,7 @@ def with_first_flat_scene(name: str) -> Tool:
 
 
 def shuffled(matches: Matches) -> Matches:
-    """Give every second match the partner of the next but one."""
+    """Give every second match the partner of the match two places later."""
     order = np.arange(len(matches))
     order[::2] = np.roll(order[::2], 1)
     return dataclasses.replace(matches, second=matches.second[order])
@@ -145,7 +145,7 @@ def imagenet(values: Any) -> Any:
 
 @pytest.fixture
 def unanswered(backends: dict[str, Changed]) -> Iterator[None]:
-    """The observed input does not depend on the result: the network ends at its first layer."""
+    """Stop the network at its first layer, because the observed input does not depend on the result."""
 
     def end(*_: Any) -> None:
         raise ToolError("seen")

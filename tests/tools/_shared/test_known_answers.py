@@ -55,7 +55,7 @@ def depth_scenes() -> tuple[Item, ...]:
 CHECKED = [name for name in names("tools") if load("tools", name).checks]
 # Tools whose questions take half a second or more to draw.
 DRAWN_LONG = {"correspondence", "depth", "jigsaw", "motion", "similarity"}
-# Values of a picture that takes long to draw.
+# Number of values from which a picture takes long to draw.
 LARGE = 1_200_000
 
 
@@ -178,7 +178,7 @@ def test_a_constant_answer_fails(name: str) -> None:
     ],
 )
 def test_what_is_asked_of_features_is_more_than_their_mean_colours(name: str, count: int) -> None:
-    """The mean colour around a place, compared as features are, does not solve the series."""
+    """The mean colour around a place, compared like features, does not solve the series."""
     tool = load("tools", name)
     rows = [(check, check_case) for check, check_case in zip(tool.checks, cases_of(name), strict=True) if check.series]
     assert len(rows) == count

@@ -37,7 +37,7 @@ def checkpoint(things_checkpoint: Checkpoints) -> Checkpoints:
 def test_lightglue_with_a_detector_that_the_library_lacks_is_refused(
     things_checkpoint: Checkpoints, tmp_path: Path
 ) -> None:
-    """As published for DISK, whose code a checkpoint would bring."""
+    """The checkpoint published with DISK, which would bring its own code, is refused."""
     folder = Path(shutil.copytree(things_checkpoint("lightglue"), tmp_path / "copy"))
     config = json.loads((folder / "config.json").read_text())
     config |= {"keypoint_detector_config": {"model_type": "disk"}, "trust_remote_code": True}
@@ -207,7 +207,7 @@ def pairs_of(model: MatchModel, sizes: tuple[tuple[int, int], tuple[int, int]]) 
 
 @pytest.mark.parametrize(("family", "centre"), [("efficientloftr", 0.5), ("lightglue", 0.0)])
 def test_points_go_back_to_each_picture_by_its_own_size(family: str, centre: float, checkpoint) -> None:
-    """The middle of each picture in the input is the middle of that picture, for both of them."""
+    """For both pictures, the middle of the picture in the input maps to the middle of the original."""
     network = (model := MatchModel(str(checkpoint(family)), "cpu")).network
     pair = pairs_of(model, ((400, 200), (150, 450)))
     fitted = [network._fitted(size) for size in pair.sizes]
@@ -267,7 +267,7 @@ def test_loftr_sees_grey_pictures_in_their_shape_and_its_points_go_back_by_each_
 
 def test_pairs_of_loftr_share_passes_by_shape_and_each_gets_its_own_matches(checkpoint) -> None:
     model = MatchModel(str(checkpoint("kornia")), "cpu")
-    # A tiny network is never certain, and finds little in the middle.
+    # Lower the thresholds, because a tiny network is never certain and finds little in the middle.
     coarse = model.network.network.coarse_matching
     coarse.thr, coarse.border_rm = 0.0, 0
     passes: list[int] = []

@@ -1,4 +1,4 @@
-"""Overlays keep the size of the image and do not change the caller's pixels."""
+"""Overlays have the size of the image and do not change the caller's pixels."""
 
 import cv2
 import numpy as np

@@ -1,4 +1,4 @@
-"""Whether a picture shows anything: noise of many kinds and one colour do not, things and textures do."""
+"""Whether a picture shows anything: one colour and noise of many kinds do not, things and textures do."""
 
 import cv2
 import numpy as np
@@ -52,6 +52,6 @@ def test_a_small_thing_a_curve_and_a_change_of_texture_show_something_and_a_ramp
     assert shows_something(curve)
     step = np.where(np.arange(320)[None, :, None] < 160, np.uint8(90), np.uint8(110))
     assert shows_something(np.broadcast_to(step, (240, 320, 3)).copy())
-    # The same mean everywhere, stripes outside of a disc.
+    # A picture of one mean, with stripes outside of a disc.
     stripes = np.where((np.arange(320) // 4 % 2)[None, :, None] > 0, 190, 66) + np.zeros((240, 320, 3))
     assert shows_something(cv2.circle(stripes, (160, 120), 50, (128, 128, 128), -1).astype(np.uint8))

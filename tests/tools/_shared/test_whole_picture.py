@@ -101,7 +101,7 @@ def test_semantic_correspondence_scales_a_large_picture_only_to_what_the_network
     point = {"x": 5, "y": 5}
     prepared = backend.prepare(Request((pixels, pixels), SemanticArgs(point=point, candidates=[point, point])))
     expected = reference(pixels, "dinov2", 30 * 14, 40 * 14)
-    # It is reduced to 1024 px by area first, which smooths the noise a little more than one step does.
+    # The image is first reduced to 1024 px by area averaging, which smooths noise a little more than a single resize.
     assert all(float(np.abs(image.values[0].numpy() - expected).mean() * 0.22 * 255) < 3 for image in prepared.images)
 
 

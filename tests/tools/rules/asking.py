@@ -1,4 +1,4 @@
-"""The rules of the specialists as a test calls them."""
+"""Calls the rules of the specialists in tests."""
 
 from typing import Any
 

@@ -102,7 +102,7 @@ FILE = {"route": "by_text"}
         ({**FILE, "task_route": "light"}, ["light lamp", "by_text silent", "by_text lamp", "by_text "]),
         ({**FILE, "task_route": "none"}, ["by_text silent", "by_text lamp", "by_text "]),
         ({**FILE, "task_route": "by_text"}, ["by_text silent", "by_text lamp", "by_text "]),
-        # A task that is a route of another benchmark by its name does not use the project's rule for that.
+        # A task that happens to have the name of another benchmark's route does not use the project's rule for it.
         ({**FILE, "task_route": "Jigsaw"}, ["Jigsaw silent", "by_text silent", "by_text lamp", "by_text "]),
         # The column `route` may name any.
         (

@@ -26,7 +26,7 @@ def test_choices_are_different_values_of_the_thing(
 
 
 def test_what_is_shown_of_a_thing() -> None:
-    # A detected box with a tenth around it, inside of the picture; a drawn one without its line of four pixels.
+    # The region is a detected box plus a tenth on each side, within the picture, or a drawn box without its 4 px line.
     assert _region(Box(100, 100, 120, 140), False) == Box(98, 96, 122, 144)
     assert _region(Box(1, 0, 101, 10), False) == Box(0, 0, 111, 11)
     assert _region(Box(100, 100, 120, 140), True) == Box(104, 104, 116, 136)

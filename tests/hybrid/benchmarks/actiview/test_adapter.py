@@ -52,7 +52,7 @@ def edit(folder: Path, name: str, change: Callable[[Any], Any]) -> None:
 
 
 def put(folder: Path, name: str, place: Sequence[str | int], value: object) -> None:
-    """Replace the value at a position of a file, given by keys and indices from the outside in."""
+    """Replace a value in a file; its position is given by keys and indices, outermost first."""
 
     def change(content: Any) -> None:
         for step in place[:-1]:

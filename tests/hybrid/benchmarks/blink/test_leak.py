@@ -1,4 +1,4 @@
-"""Nothing that only a scorer knows reaches a solver."""
+"""No information reserved for scorers reaches a solver."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""MultiMatch against the package, and where the package has no answer."""
+"""MultiMatch compared with the package, and cases in which the package gives no value."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""MM-SAP's data and dialogue: columns, shuffles, the second pass, bad input."""
+"""MM-SAP's data and dialogue: columns, shuffled options, the second pass, bad input."""
 
 import asyncio
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""The authors' rules, and how a question's text contains its options."""
+"""The authors' parsing rules, and the form of the options in a question's text."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -27,7 +27,7 @@ pytestmark = pytest.mark.shared_data
 FILES = {"GPT-4o": "GPT4o", "LLaVA-1.5 (7B)": "llava_v1.5_7b", "InstructBLIP (7B)": "instructblip_7b"}
 
 
-# The published outputs of InstructBLIP are from another run than the paper's; in percent, with our rule.
+# Cells of InstructBLIP, whose published outputs are not those of the paper's run; in percent, by our rule.
 DIFFERENT = {tuple(key): value for *key, value in cases(__file__, "DIFFERENT")[1]}
 
 
@@ -40,7 +40,7 @@ def percent(folder: Path, name: str) -> dict[str, tuple[float, int]]:
 
 
 def ours(folder: Path, cell: Published) -> tuple[float, int]:
-    """Return our value of a cell; the row's note says whether its Vanilla is the single run or the first rotation."""
+    """Return our value for a cell; the row's note states whether "Vanilla" is the single run or the first rotation."""
     rotated = cell.metric.startswith("circular") or "first rotation" in cell.note
     return percent(folder, f"mcq_{FILES[cell.who]}" if rotated else FILES[cell.who])[cell.metric]
 

@@ -175,7 +175,7 @@ def test_choices_of_typed_columns_are_read(table_writer: Any) -> None:
     assert (second.choices, second.target) == (("one", "two", "three"), "C")
 
 
-# Pictures of `made` have 40 x 30 px.
+# The pictures of `made` have 40 x 30 px.
 @pytest.mark.parametrize(*cases(__file__, "test_places_are_converted_exactly", list))
 def test_places_are_converted_exactly(
     table_writer: Any, changed: dict[str, object], frame: str, target: dict[str, object]
@@ -209,7 +209,7 @@ def test_a_place_outside_of_its_picture_is_broken(
         ([[0.1, 0.2, 0.5, 0.8]], (40, 30), ["frame: normalised"]),
         ([[0, 0, 1, 1]], (40, 30), ["frame: normalised"]),
         ([[100, 200, 300, 400]], (1200, 1300), ["frame: thousandths"]),
-        # One number above 1,000 shows that all are pixels.
+        # One number above 1,000 shows that all numbers are pixels.
         ([[100, 200, 300, 400], [100, 200, 1100, 400]], (1200, 1300), []),
         # One position outside of a small picture shows that they may not be pixels.
         ([[5, 5, 20, 20], [5, 5, 900, 20]], (40, 30), ["frame: thousandths"]),

@@ -1,4 +1,4 @@
-"""A guess and the most frequent answer next to solvers, and their reference lines."""
+"""The scores of a guess and of the most frequent answer next to solvers, and their reference lines."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -40,7 +40,7 @@ def both(data: Data = VAL) -> Comparison:
 
 
 def rows_of(comparison: Comparison) -> dict[tuple[str, str, str], Result]:
-    """Return them by quantity, solver and task, or by metric if it is over all tasks."""
+    """Return the rows by quantity, solver and task; rows over all tasks by metric."""
     return {(row.quantity, row.a, row.group or row.metric): row for row in SECTION.rows(comparison)}
 
 

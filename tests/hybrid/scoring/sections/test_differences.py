@@ -62,7 +62,7 @@ def only(rows: Sequence[Paired]) -> Paired:
     return row
 
 
-# What is counted.
+# Counts.
 
 FIRST = {"Jigsaw": "wwrarrw", "Relative_Depth": "rwu"}
 SECOND = {"Jigsaw": "rrwrbrw", "Relative_Depth": "rru"}
@@ -90,7 +90,7 @@ def test_a_server_that_was_down_is_no_result() -> None:
     assert {(row.counts["helped"], row.counts["n"]) for row in all_paired(comparison) if row.counts} <= {(0, 0)}
 
 
-# Comparisons that are allowed.
+# Allowed comparisons.
 
 
 def test_two_benchmarks_are_refused() -> None:
@@ -147,15 +147,15 @@ def test_predictions_pair_by_what_both_sides_know() -> None:
     values = [replace(solver("one", FIRST), questions=parts), replace(bare, questions=by_question)]
     assert shared(compare(values))["shared"] == 10
     assert shared(compare(values[::-1]))["shared"] == 10
-    # The origin of two sets of predictions is unknown: the questions decide there too.
+    # If the origin of two sets of predictions is unknown, the questions decide as well.
     with pytest.raises(UsageError, match="differs in target"):
         compare([bare, replace(bare, solver="another", questions=other)])
-    # A target agrees by chance: generated questions match no predictions unless the images prove it.
+    # Targets may agree by chance, so generated questions match predictions only if the images are equal.
     with pytest.raises(UsageError, match="images, which are unknown on one side"):
         compare([solver("one", FIRST, GENERATED), bare])
 
 
-# What is chosen.
+# Selection of pairs and metrics.
 
 NAMES = ("mllm", "specialist", "arbiter", "openai:gpt-4o")
 

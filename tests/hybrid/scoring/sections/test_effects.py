@@ -1,4 +1,4 @@
-"""The effects of a study: which cells a difference is between, what adds up, and how cells are distinguished."""
+"""The effects of a study: the cells that each effect compares, effects that add up, and names of cells."""
 
 from collections.abc import Mapping
 from dataclasses import replace

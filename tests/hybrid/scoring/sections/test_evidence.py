@@ -78,7 +78,7 @@ def classes(rows: Sequence[Result], group: str = "") -> dict[str, tuple[str, ...
     return {row.quantity: row.ids for row in rows if row.quantity in CLASSES and row.group == group and row.value}
 
 
-# Every class by hand.
+# Every class, counted by hand.
 
 
 def test_what_is_unread_is_counted_and_named(tmp_path: Path) -> None:

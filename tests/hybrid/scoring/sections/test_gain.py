@@ -1,4 +1,4 @@
-"""The parts of a gain in words: which sentence, by what is shown of gain, presence and content after Holm."""
+"""The sentence about the parts of a gain depends on which of gain, presence and content are significant after Holm."""
 
 import pytest
 

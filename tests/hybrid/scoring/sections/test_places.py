@@ -1,4 +1,4 @@
-"""Where calls look, counted again from the files of a run, by sums in plain Python."""
+"""The section on regions of calls, recomputed from the files of a run by sums in plain Python."""
 
 import json
 import math
@@ -52,7 +52,7 @@ def recounted(run: Path) -> dict[str, float]:
     at_place = sum(_covers(box, line) for line, boxes in looked for box in boxes)
     chance = 0.0
     for line, boxes in looked:
-        # At most 50 others: their selection from more is tested by hand below.
+        # There are at most 50 other places here; the selection from more is tested by hand below.
         others = [box for unit, box in every if unit != (line["cluster"] or line["id"])]
         assert len(others) <= 50
         chance += len(boxes) * sum(_covers(box, line) for box in others) / len(others)
@@ -112,10 +112,10 @@ CORNER, MIDDLE = Box(0, 0, 100, 100), Box(450, 350, 550, 450)
 
 
 def test_the_chance_of_two_tasks_takes_calls_of_both(tmp_path: Path) -> None:
-    """Of 80 questions, 40 have their place in the corner and 40 in the middle; all calls find it.
+    """Of 80 questions, 40 have their place in the corner and 40 in the middle; all calls hit their own place.
 
-    Each of 79 others is as likely of either task, but one's own is one fewer: 39 of 79 at the own place. Fifty evenly
-    spaced ones hold 24 to 26 of them; the first fifty would hold 39 or 40 of the first task.
+    Of the 79 other questions, 39 have the same place. Fifty evenly spaced ones contain 24 to 26 of these; the first
+    fifty would contain 39 or 40 of the first task.
     """
     request = [
         replace(question, evidence=(AnnotatedPlace(CORNER if place < 40 else MIDDLE),))
@@ -217,7 +217,7 @@ def test_the_rows_have_intervals_around_them(found: dict[str, Any]) -> None:
             assert row.low <= (row.value or 0.0) <= row.high
     difference = rows["difference at the place"]
     assert difference.holds
-    # The usual interval of two independent shares, which is about the same.
+    # The interval of two independent shares by the textbook formula is about equal.
     error = math.sqrt(0.9 * 0.1 / 60 + 0.5 * 0.5 / 40)
     assert difference.low == pytest.approx(0.4 - 1.99 * error, abs=0.02)
 

@@ -48,7 +48,7 @@ def test_what_only_tools_solve_is_counted_question_by_question(runs: int, tmp_pa
     assert {(row.a, row.b) for row in rows.values()} == {("mllm", "controller")}
     assert rows["tool-only lost"].ids == tuple(f"val_Jigsaw_{n}" for n in lost)
     assert (rows["tool-only solved"].value, rows["tool-only lost"].value) == (len(solved), len(lost))
-    # One more run without tools: each in turn, against the others.
+    # With one more run without tools, each such run in turn is compared with the others.
     alone = list(zip(*without, strict=True))
     new = [sum(a[k] == "r" and "r" not in a[:k] + a[k + 1 :] for a in alone) for k in range(runs)]
     missed = [sum(a[k] == "w" and "r" in a[:k] + a[k + 1 :] for a in alone) for k in range(runs)]
@@ -99,7 +99,8 @@ def test_a_model_that_answers_nothing_is_no_setting_without_tools(tmp_path: Path
 @pytest.mark.parametrize(
     ("messages", "rounded"),
     [
-        # Half right with tools and nowhere right without; always right with tools, and a guess without.
+        # First: right in half of the runs with tools and never without. Second: always right with tools, a guess
+        # without.
         ({"controller": "rr" * 10, "controller@2": "rw" * 10, "mllm": "rw" * 10}, 10),
         ({"controller": "rr" * 10, "mllm": "ru" * 10}, 15),
     ],
