@@ -23,7 +23,7 @@ EDGES = (0.0, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
 
 
 class Bin(NamedTuple):
-    """Number of answers with a confidence from `low` to below `high`, how many were right, and the mean of both."""
+    """A bin of confidence: number of answers from `low` to below `high`, number of right ones, and both means."""
 
     low: float
     high: float

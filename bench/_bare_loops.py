@@ -58,7 +58,7 @@ def _ready(row: Mapping[str, Any], processor: Any, group: Sequence[Pixels]) -> M
     """Return the output of a processor for one batch of images."""
     options = {**row.get("given", {}), **{name: [value] * len(group) for name, value in row.get("each", {}).items()}}
     if "patches" in row:
-        # Whole images with this many patches of 14 px along the long side, as the tools use them.
+        # Use full images with this many patches of 14 px along the long side, as the tools do.
         height, width = group[0].shape[:2]
         scale = 14 * row["patches"] / max(height, width)
         options["size"] = {"height": 14 * round(height * scale / 14), "width": 14 * round(width * scale / 14)}

@@ -46,7 +46,7 @@ Fate = Callable[[int, int], str]
 
 @dataclass
 class Behaviour:
-    """What the server does besides answering."""
+    """Deviations of the server from plain answering."""
 
     # How many status requests report a batch as unfinished.
     looks: int = 1
@@ -63,7 +63,7 @@ class Behaviour:
     most: int = 50_000
     # Maximum requests that may be queued together, 0 for no limit; OpenAI fails a batch beyond it.
     queue: int = 0
-    # The unusable line of the first batch.
+    # Index of the line of the first batch that the server rejects as unusable.
     bad_line: int | None = None
     # Maps the index of a batch and of a status request, both from 0, to whether the server answers with a 404.
     unknown: Callable[[int, int], bool] = field(default=lambda batch, look: False)

@@ -30,7 +30,7 @@ from hybrid.running.probes import ORDER_NUMBERS, ORDER_TEXT, PROBE_NUMBER, PROBE
 
 ROOT = Path(__file__).resolve().parents[1]
 
-# A pattern that begins with letters, and plain texts, are found in a body of 100 kB in microseconds.
+# A pattern that begins with letters is found in a body of 100 kB in microseconds.
 QUESTION = re.compile(rb"uestion (\d+)")
 TOOL_RESULT = (b'"role":"tool"', b'"role": "tool"')
 CALL_PROBE_TEXT = re.compile(rb"Call the tool (\w+) once on the image")

@@ -1,4 +1,4 @@
-"""Read an export with another program, using the interpreter in which that program is installed and no code of ours.
+"""Read an export with another program, in the interpreter in which it is installed, without code of this project.
 
     PYTHON bench/_exchange_readers.py READER PATH > reading.json
 
@@ -138,7 +138,7 @@ def read_openpyxl(path: Path) -> Reading:
 
 
 def read_every_eval_ever(path: Path) -> Reading:
-    """Run the authors' `every_eval_ever validate`, from above `data` and from the root with absolute paths."""
+    """Run the authors' `every_eval_ever validate` above `data`, and in the root folder with absolute paths."""
     files = sorted(path.glob("data/*/*/*/*"))
     program = Path(sys.executable).with_name("every_eval_ever")
     below = [file.relative_to(path) for file in files]

@@ -34,10 +34,9 @@ HELP: Mapping[str, str] = tomllib.loads(Path(__file__).with_name("options.toml")
 def parser(doc: str | None, flags: Mapping[str, Any]) -> argparse.ArgumentParser:
     """Build the command line of a command with the help text `doc`; options.toml has a line for each option.
 
-    The value of a flag in the mapping defines how it is parsed: a default also sets the type, a type has no default,
-    False is a switch, a tuple lists the choices with the default first, a list holds a type or choices that may be
-    given several times, and `...` is a required path. A name that ends in `...` takes several words; a mapping is
-    passed to argparse.
+    The value of a flag in the mapping defines how it is parsed: a default also sets the type; a type means no default;
+    False is a switch; a tuple lists the choices, the default first; a list of a type or of choices may be given several
+    times; and `...` is a required path. A name that ends in `...` takes several words; a mapping is passed to argparse.
     """
     argument_parser = argparse.ArgumentParser(description=doc, formatter_class=_Formatter)
     for flag, value in flags.items():
@@ -87,7 +86,7 @@ def write_json(path: Path | None, numbers: object) -> None:
 
 
 def table(rows: Sequence[Any]) -> str:
-    """Format dataclasses as a text table with a column per field."""
+    """Format dataclasses as a text table with one column per field."""
     names = [field.name for field in fields(rows[0])] if rows else []
     values = [[getattr(row, name) for name in names] for row in rows]
     cells = [names, *([f"{item:,.2f}" if isinstance(item, float) else str(item) for item in line] for line in values)]

@@ -1,4 +1,4 @@
-"""How often the interval and the two tests of a difference are right for the grouped metrics of the benchmarks.
+"""Coverage of intervals, and error rates of both tests of a difference, for the benchmarks' grouped metrics.
 
 Answers are simulated, and the benchmarks' own `summarise` computes metrics from them. Every cluster (a pair of images,
 a question with its shuffles) has its own difficulty: the probability that a row is right is one of `DIFFICULTIES`. The
@@ -35,9 +35,9 @@ SHUFFLES = 5
 # Every fourth question belongs to this task, so the macro mean gives questions of the large task the least weight.
 TASKS = ("large", "large", "middle", "small")
 UNLIKE_SHARE = 0.6
-# The accuracy of one solver, and how much better the other is, if they are good at different tasks.
+# Accuracy of one solver, and the other's lead by task, if they are good at different tasks.
 UNLIKE = {"large": 0.3, "middle": -0.15, "small": -0.15}
-# How often the two solvers answer, for metrics over the answered questions.
+# Shares of questions that the two solvers answer, for metrics over the answered questions.
 ANSWERED = (0.9, 0.3)
 
 
@@ -65,7 +65,7 @@ class Kind:
 
     setting: str
     benchmark: str
-    # For each metric, how many rows of a cluster must all be right to count; each number is equally frequent.
+    # For each metric, the possible numbers of rows of a cluster that must all be right; each is equally frequent.
     metrics: Mapping[str, Sequence[int]]
     summarise: Callable[[Sequence[Score]], Sequence[Metric]]
     # Scores of two solvers, from the probability of a right row in each cluster.
@@ -94,7 +94,7 @@ def raised(right: Floats, gain: float) -> Floats:
 
 
 def expected(power: int, gain: float) -> float:
-    """Return second solver minus first: the difference of the probabilities that all rows of a cluster are right."""
+    """Return the true difference of the probabilities that all rows of a cluster are right, second minus first."""
     right = np.array(DIFFICULTIES)
     return float((raised(right, gain) ** power - right**power).mean())
 
@@ -144,14 +144,14 @@ def of_scanpaths(rng: np.random.Generator, sides: Sequence[Floats]) -> Iterator[
 
 
 def of_tasks(rng: np.random.Generator, sides: Sequence[Floats]) -> Iterator[list[Score]]:
-    """Simulate BLINK: single questions of tasks with unequal sizes, whose accuracies are averaged."""
+    """Simulate BLINK: single questions in tasks of unequal sizes; the accuracies of tasks are averaged."""
     for shares in sides:
         hits = rng.random(len(shares)) < shares
         yield [_score(place, 0, TASKS[place % len(TASKS)], float(hit)) for place, hit in enumerate(hits)]
 
 
 def kinds() -> Iterator[Kind]:
-    """Yield every kind of metric without and with a difference, then solvers that are equal but not exchangeable."""
+    """Yield every kind of metric without and with a true difference, then with equal but not exchangeable solvers."""
     macro = {"accuracy_macro": (1,)}
 
     def mean_of_tasks(scores: Sequence[Score]) -> Sequence[Metric]:

@@ -49,7 +49,7 @@ class Question:
 
 @dataclass(frozen=True)
 class Known:
-    """Generator of a tool's questions, and the criterion of a right answer in words; None if only time is measured."""
+    """A generator of a tool's questions, and the criterion of a right answer; None if only time is measured."""
 
     rule: str | None
     make: Callable[[int, int], Question]
@@ -230,8 +230,8 @@ def similarity(index: int, seed: int) -> Question:
     return _question([picture, *pictures[:: 1 if index % 2 else -1]], {}, _is("best", 1 - index % 2))
 
 
-# By name of the tool. Those of BLINK's forms show marked points in one or two pictures, a picture without a corner and
-# two pieces, or two views.
+# Generators by name of the tool. Those in BLINK's form show marked points in one or two pictures, a picture without a
+# corner and two pieces, or two views.
 KNOWN: Mapping[str, Known] = {
     "attributes": Known("the colour of a disc, of two", attributes),
     "crop": Known("every pixel of a box at scale 1", crop),

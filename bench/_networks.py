@@ -76,7 +76,7 @@ def _write(classes: Mapping[str, Any], size: str, folder: Path) -> None:
             for parameter in (*model.box_head.parameters(), *model.class_head.parameters()):
                 parameter.data.mul_(0.05)
             if size != "tiny":
-                # As many boxes as a trained detector finds: ten of 3,600 reach the score threshold.
+                # Shift the scores so that ten of 3,600 boxes reach the threshold, as with a trained detector.
                 side, shift = config["vision_config"]["image_size"], model.class_head.logit_shift.bias
                 for parameter in model.class_head.logit_scale.parameters():
                     parameter.data.zero_()

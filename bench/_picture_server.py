@@ -39,12 +39,12 @@ _DATA = re.compile(r"data:image/\w+;base64,(.*)", re.DOTALL)
 class Treatment:
     """How the server treats images and thinking."""
 
-    # For an image in a tool message, and for one in a user message after a tool message.
+    # Treatment of an image in a tool message, and of one in a user message after a tool message.
     inside: Literal["taken", "refused", "ignored"] = "refused"
     beside: Literal["taken", "refused", "ignored"] = "taken"
-    # For images in the first message.
+    # Treatment of images in the first message.
     opening: Literal["taken", "ignored"] = "taken"
-    # Which images count as tokens: those that the model sees, all, or none; or a constant number for every request.
+    # Images that count as tokens: those that the model sees, all, or none; or a constant count for every request.
     counts: Literal["seen", "all", "none", "constant"] = "seen"
     uncounted: bool = False
     order: Literal["kept", "reversed", "first", "rest"] = "kept"
@@ -60,7 +60,7 @@ class Treatment:
     # A tool image with a shorter side or a larger ratio is rejected with `status` and `words`.
     least_side: int = 0
     most_ratio: float = 0
-    # The same for an image in the first message.
+    # The smallest accepted side of an image in the first message.
     least_opening: int = 0
     ratio_opening: float = 0
     most_pictures: int = 99

@@ -17,13 +17,13 @@ from hybrid.benchmarks.blink import TASKS as BLINK_TASKS
 from hybrid.scoring.published import Published
 
 DATA: Final[Mapping[str, Any]] = tomllib.loads(Path(__file__).with_name("reproducing.toml").read_text())
-# Percent: the mean of cells rounded to .01, which is rounded again; some printed values are truncated instead.
+# Tolerance in percent for a mean of rounded cells that is rounded to .01 again; some printed values are truncated.
 ROUNDED = 0.0101
 
 
 @dataclass(frozen=True)
 class Derived:
-    """The value of a cell as derived from other cells, and the largest error that rounding can cause."""
+    """The value of a cell, derived from other cells, and the largest error that rounding can cause."""
 
     cell: Published
     value: float
@@ -68,7 +68,7 @@ def means(
 ) -> Iterator[Derived]:
     """Derive the cells of a column that is the mean of others, weighted by their numbers of questions.
 
-    There is one for every row of these tables that prints all parts.
+    It yields one value for every row of these tables that prints all parts.
     """
     for row in grid.rows:
         cell = grid.get(*row, target) if row[0] in tables else None
@@ -147,16 +147,16 @@ def _sap_refusals(grid: Grid, row: tuple[str, str, str], first: tuple[str, str, 
         yield Derived(refusals, (100 - rate.value) * size / 100, "(100 - answer rate of Table 2) of 350", 0.07)
     if expected_values is not None and refusals is not None and unknown is not None:
         value = 100 * (1 - unknown.value * size / 100 / refusals.value)
-        # Compares a mean of five runs' ratios with a ratio of their means.
+        # This compares a mean of five runs' ratios with a ratio of their means.
         yield Derived(
             expected_values, value, "1 - score_ku of Table 1 / refusals, which averages the five runs first", 1.0
         )
 
 
 HVS_FIELDS: Mapping[str, Sequence[str]] = DATA["fields"]["hvsbench"]
-# Inferred from the printed values, which are multiples of 1 / n; some models have one question less in Q5 and Q10.
+# Numbers of questions, inferred from the printed multiples of 1 / n; some models have one less in Q5 and Q10.
 HVS_SIZES = {name: rows for name, rows in SHARES.items() if name not in ("Q9", "Q12")}
-# A fraction: the papers print four decimals.
+# Tolerance as a fraction: the papers print four decimals.
 HVS_ROUNDED = 0.00015
 
 

@@ -24,7 +24,7 @@ from hybrid.stats import combine
 
 # The score of a guess at a question with two choices.
 GUESS: Final = 0.5
-# No property of the solvers themselves affects a claim.
+# A placeholder solver: no property of the solvers themselves affects a claim.
 NOBODY: Final = cast(Scored, SimpleNamespace(open=0))
 ROW: Final = Result("differences", "difference", FRACTION, None, "mllm", "controller", "accuracy", "", 0)
 

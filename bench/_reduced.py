@@ -1,4 +1,4 @@
-"""How tools' answers change at lower precision than float32: their own generated questions, asked in both.
+"""Changes of tools' answers at lower precision than float32, on the tools' own generated questions.
 
     python bench/tools.py --dtypes bfloat16 --items 8 [--network NAME]... [--device cuda]
 

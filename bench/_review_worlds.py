@@ -34,7 +34,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class DrawnSolver:
-    """Answers of one solver: which are right, whether a tool was called for each question, and what it found.
+    """Answers of one solver: whether each is right, whether a tool was called, and the result of the call.
 
     `found` says whether the tool output leads to the right answer, `confidence` is the tool's own, and `tokens` is the
     size of the reply. Without `called`, no tool was called. With `boxes`, each called question has calls of the crop
@@ -138,7 +138,7 @@ def changed(rng: np.random.Generator, right: Right, up: float, down: float) -> R
 
 
 def a_gain_of_the_margin_is_not_equal(folder: Path, rng: np.random.Generator) -> bool:
-    """With a true gain of 5 points and a margin of 5 points, equality is asserted in at most about 5 %."""
+    """With a true gain of 5 points and a margin of 5 points, equality is asserted in at most about 5 % of draws."""
     alone = np.arange(400) % 2 == 0
     tools = changed(rng, alone, 0.1, 0.05)
     solvers = {"controller": DrawnSolver(tools, np.ones(400, bool)), "mllm": DrawnSolver(alone)}
@@ -170,11 +170,11 @@ def ignored_outputs_are_counted(folder: Path, rng: np.random.Generator) -> bool:
     message = sentences_of(comparison_of(folder, puzzles(200), real=real, blank=solvers, oracle=solvers))
     needed = int((result & ~alone).sum())
     text = message.get("used.shown", "")
-    return f"f {needed} right tool outputs that the model needed it used 0 (" not in text or "Even perfect" not in text
+    return f"f {needed} right tool outputs that the model needed, it used 0 (" not in text or "Even perfect" not in text
 
 
 def calls_by_chance_are_not_misplaced(folder: Path, rng: np.random.Generator) -> bool:
-    """If calls are independent of what is right alone, a difference is asserted in at most about 5 %."""
+    """If calls are independent of what is right alone, a difference is asserted in at most about 5 % of draws."""
     calls, alone = rng.random(120) < 0.5, rng.random(120) < 0.5
     solvers = {"controller": DrawnSolver(alone, calls), "mllm": DrawnSolver(alone)}
     return "used.shown" in sentences_of(comparison_of(folder, puzzles(120), real=solvers))
@@ -191,7 +191,7 @@ def a_model_without_room_gains_nothing(folder: Path, rng: np.random.Generator) -
 
 
 def specialists_alike_everywhere_are_not_weak(folder: Path, rng: np.random.Generator) -> bool:
-    """With specialists right on 0.7 with and without a call, a difference is asserted in at most about 5 %."""
+    """With specialists right on 0.7 with and without a call, a difference is asserted in at most about 5 % of draws."""
     calls, alone = rng.random(120) < 0.5, rng.random(120) < 0.5
     specialist = DrawnSolver(rng.random(120) < 0.7)
     real = {"controller": DrawnSolver(alone, calls), "mllm": DrawnSolver(alone), "specialist": specialist}
@@ -222,7 +222,7 @@ def looks_are_counted(folder: Path, rng: np.random.Generator) -> bool:
 
 
 def other_words_that_change_nothing(folder: Path, rng: np.random.Generator) -> bool:
-    """Return a model for which paraphrasing has no effect: an effect of wording is asserted in about 5 %."""
+    """Return a model for which paraphrasing has no effect: an effect of wording is asserted in about 5 % of draws."""
     values = np.ones(120, bool)
     real = {"controller": DrawnSolver(rng.random(120) < 0.6, values), "mllm": DrawnSolver(rng.random(120) < 0.5)}
     other = {"controller": DrawnSolver(rng.random(120) < 0.6, values)}

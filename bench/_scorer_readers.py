@@ -1,4 +1,4 @@
-"""Parse replies with another program, using the interpreter in which that program is installed and no code of ours.
+"""Parse replies with another program, in the interpreter in which it is installed, without code of this project.
 
     PYTHON bench/_scorer_readers.py lmms-eval|vlmevalkit|inspect < questions.json > letters.json
 

@@ -1,6 +1,6 @@
 """Simulated worlds with known truth for numbers and sentences that once misled: `python -m bench.sentences --worlds`.
 
-A world is a function that makes one draw in a folder and returns whether the output is false for this draw.
+A world is a function that makes one draw in a folder and returns whether a printed claim is false for it.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def write_run(
 
 
 def nothing_is_luck_at_temperature_0(folder: Path, rng: np.random.Generator) -> bool:
-    """A server's model at temperature 0 gives the same answers again, so that no gain is luck."""
+    """A served model at temperature 0 repeats its answers, so no gain is luck."""
     model: Json = {"model": "drawn", "options": {"temperature": 0.0}}
     answers = {"controller": rng.random(SIZE) < 0.7, "mllm": rng.random(SIZE) < 0.5}
     run = write_run(folder / "run", questions(SIZE), answers, model=model)
@@ -124,7 +124,7 @@ def no_form_is_tested_without_pictures(folder: Path, rng: np.random.Generator) -
 
 
 def exports_keep_clusters(folder: Path, rng: np.random.Generator) -> bool:
-    """With 24 questions on 4 pictures, all of a picture answered alike, an export has the clusters of its run."""
+    """With 24 questions on 4 pictures, and equal answers within a picture, an export has the clusters of its run."""
     of_picture = rng.random(4) < 0.5
     answers = {"mllm": np.resize(of_picture, 24)}
     run = ExportedRun.at(write_run(folder / "run", questions(24, 4), answers).path / "mllm")
@@ -138,7 +138,7 @@ def exports_keep_clusters(folder: Path, rng: np.random.Generator) -> bool:
 
 
 def the_way_to_the_ceiling_is_bounded(folder: Path, rng: np.random.Generator) -> bool:
-    """If the parts agree on nearly everything, few questions can be gained: no share beyond -2 to 2 is printed."""
+    """If the parts agree on nearly all questions, few can be gained, and no share outside -2 to 2 is printed."""
     alone = rng.random(SIZE) < 0.6
     specialist = alone ^ (rng.random(SIZE) < 0.03)
     answers = {"controller": alone ^ (rng.random(SIZE) < 0.2), "mllm": alone, "specialist": specialist}
@@ -176,7 +176,7 @@ def a_page_has_one_verdict(folder: Path, rng: np.random.Generator) -> bool:
 
 
 def lost_rules_are_no_zeros(folder: Path, rng: np.random.Generator) -> bool:
-    """The run's tool no longer exists: its outputs are not judged, and the section reports that."""
+    """If the run's tool no longer exists, its outputs are not judged, and the section reports that."""
     facts: Json = {"path": str(folder / "nowhere"), "sha256": "0" * 64, "routes": ["Jigsaw"]}
     request, answers = questions(SIZE), {"controller": rng.random(SIZE) < 0.7, "mllm": rng.random(SIZE) < 0.5}
     run = write_run(folder / "run", request, answers, tool="nearer")
@@ -187,7 +187,7 @@ def lost_rules_are_no_zeros(folder: Path, rng: np.random.Generator) -> bool:
 
 
 def fieller_holds_the_share(folder: Path, rng: np.random.Generator) -> bool:
-    """Return a hybrid that gains 18 of 30 possible questions, of 200: the interval misses in at most about 5 %."""
+    """A hybrid gains 18 of 30 possible questions, of 200: the interval misses the truth in at most about 5 %."""
     del folder
     below = (rng.random(200) < 0.15).astype(float)
     expected_values = ratio_interval(below * (rng.random(200) < 0.6), below, range(200))
@@ -210,7 +210,7 @@ WORLDS: Mapping[str, World] = {
 
 
 def false_in(name: str, draws: int, seed: int, known: Mapping[str, World] = WORLDS) -> int:
-    """Return in how many draws of this world the output is false."""
+    """Return the number of draws of this world for which the claim is false."""
     count = 0
     for draw in range(seed, seed + draws):
         with tempfile.TemporaryDirectory() as folder:

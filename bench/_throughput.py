@@ -4,9 +4,9 @@
     python bench/tools.py --backend learned --weights random --network depth_anything_v2_small --requests 16
 
 Both process the same images in one run, in turn; the first turn of each is not timed, and the median of the others is
-printed. The service does everything: read and decode JPEG files, prepare, run, draw the overlay, encode it, record the
-output. The outputs of other tools (`needs`) are already in its cache. The bare loop (`_bare_loops.py`) only runs the
-network.
+printed. The service does the full work: it reads and decodes JPEG files, prepares inputs, runs the network, draws and
+encodes the overlay, and records the output. The outputs of other tools (`needs`) are already in its cache. The bare
+loop (`_bare_loops.py`) only runs the network.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ from tools._shared import reflection
 # Width and height of every image; a single size keeps batches together.
 SIZE = (640, 480)
 TEXTS: tuple[str, ...] = tuple(NETWORKS["siglip2_base"].loop["given"]["text"])
-# As many as the bare loop uses (networks.toml).
+# As many names as the bare loop uses (networks.toml).
 NAMES = ("ball", "cube")
-# Inside every image.
+# A box inside every image.
 BOX_PX = (100, 90, 420, 360)
 # Images per pass of the bare loop; a pair counts as two.
 BATCH = 8
@@ -139,7 +139,7 @@ def puzzle(pixels: Pixels, other: Pixels) -> tuple[Pixels, ...]:
     middle, centre = SIZE[1] // 2, SIZE[0] // 2
     hole, right, wrong = pixels.copy(), pixels[middle:, centre:].copy(), pixels[middle:, centre:].copy()
     hole[middle:, centre:] = 0
-    # Farther from the seams than the distance over which JPEG mixes pixels.
+    # Change only pixels farther from the seams than the distance over which JPEG mixes pixels.
     wrong[32:, 32:] = other[middle + 32 :, centre + 32 :]
     return hole, right, wrong
 
@@ -241,7 +241,7 @@ def counting(counts: str) -> Iterator[Passes]:
 
 @contextmanager
 def matched_once() -> Iterator[None]:
-    """Disable matching again with one view mirrored, which follows few matches, because the bare loop matches once."""
+    """Disable the second matching with one view mirrored after few matches, because the bare loop matches once."""
     verified, reflection.VERIFIED = reflection.VERIFIED, 0
     try:
         yield

@@ -38,9 +38,8 @@ COLOURS = {"red": (220, 20, 20), "green": (20, 180, 40), "blue": (30, 40, 220), 
 SPECIAL = ("<|im_end|>", "<|endoftext|>", "<|im_start|>", "<|vision_start|>", "<|vision_end|>", "<|image_pad|>")
 SPECIAL = (*SPECIAL, "<|video_pad|>")
 MARKS = ("<tool_call>", "</tool_call>", "<think>", "</think>")
-# Texts are truncated, and those after an image removed: the network only has to read who speaks, which images there
-# are, and the cue.
-# llama.cpp joins the parts of a message into one text, with its own placeholder for each image.
+# The template truncates texts and removes those after an image: the network only needs the roles, the images and the
+# cue. llama.cpp joins the parts of a message into one text, with its own placeholder for each image.
 TEMPLATE = Path(__file__).with_name("tiny_qwen.jinja").read_text()
 STEPS, BATCH, RATE = 700, 8, 4e-3
 
@@ -165,7 +164,7 @@ def teach(folder: Path, steps: int = STEPS) -> float:
         if step % 25 == 24:
             print(f"step {step + 1}: loss {sum(losses[-25:]) / 25:.4f}, {time.monotonic() - start:.0f} s", flush=True)
             model.save_pretrained(folder)
-    # Fewer steps than the loop saves after.
+    # Save here too, because training may have fewer steps than the saving interval.
     model.save_pretrained(folder)
     processor.save_pretrained(folder)
     return sum(losses[-50:]) / len(losses[-50:])

@@ -1,11 +1,11 @@
-"""The arbiter's rule and simpler ones, out of fold and held out, on questions that a tool and an MLLM answered.
+"""Compare the arbiter's rule with simpler ones, out of fold, on questions that a tool and an MLLM answered.
 
     python -m bench.arbiter --recorded ../shared/data/blink_outputs    # bench/results/rivals.md
 
 Tools are simulated in many draws. Recorded models (a folder of saved outputs each) are compared in pairs, with the
 first in the place of the tool. A rule is fitted on the questions of the other folds, and decides for each question of
-its own fold whether it follows the tool. Following the part that is better on a task is the same rule as following the
-part that won more of the task's disagreements.
+its own fold whether it follows the tool. "Follow the better part on a task" is the same rule as "follow the part that
+won more of the task's disagreements".
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ Rule = Callable[[Sequence[Duel], Sequence[Duel]], Sequence[bool]]
 
 
 def better_by_task(duels: Sequence[Duel], request: Sequence[Duel]) -> Sequence[bool]:
-    """Return the part that was right more often on the task; in a tie, the tool."""
+    """Return the part that was right more often on the task; the tool in a tie."""
     lead: dict[str, float] = {}
     for item in duels:
         lead[item.task] = lead.get(item.task, 0.0) + item.tool - item.model
@@ -63,7 +63,7 @@ def better_by_task(duels: Sequence[Duel], request: Sequence[Duel]) -> Sequence[b
 
 
 def logistic(expected: Sequence[Duel], request: Sequence[Duel]) -> Sequence[bool]:
-    """Fit a logistic regression of who is right on disagreements: effects of the task and the tool's log-odds."""
+    """Fit a logistic regression of which part is right on disagreements, by task and the tool's log-odds."""
     tasks = sorted({item.task for item in (*expected, *request)})
 
     def features(duels: Sequence[Duel]) -> npt.NDArray[np.float64]:
@@ -114,7 +114,7 @@ RULES: Final[Mapping[str, Rule]] = {
 
 
 def out_of_fold(duels: Sequence[Duel]) -> dict[str, list[float]]:
-    """Return by rule what was right (1) or wrong (0); `better part` is the part that is better over a whole task."""
+    """Return by rule the results, right (1) or wrong (0); `better part` is the part that is better over a full task."""
     right: dict[str, list[float]] = {name: [] for name in (*RULES, "better part")}
     better = {
         task: sum(duel.tool - duel.model for duel in duels if duel.task == task) >= 0
@@ -133,7 +133,7 @@ def out_of_fold(duels: Sequence[Duel]) -> dict[str, list[float]]:
     return right
 
 
-# Log-odds stated by a tool whose answers are right with these log-odds.
+# Functions from a tool's true log-odds to its stated ones.
 KINDS: Final[Mapping[str, Callable[[float, random.Random], float]]] = {
     "honest": lambda true, draw: true,
     "overstates": lambda true, draw: 2 * true,
@@ -148,7 +148,7 @@ SKILLS: Final = {
     "both high": ((0.90, 0.875),) * 3,
 }
 SIZES: Final = (20, 50, 100)
-# Standard deviation, in log-odds, of a question's hardness that both share.
+# Standard deviation, in log-odds, of a question's difficulty, which both parts share.
 SHARED: Final = (0.0, 1.5)
 
 
@@ -157,7 +157,7 @@ def simulated(skills: str, kind: str, size: int, shared: float, seed: int) -> li
     draw, duels = random.Random(f"{skills}/{kind}/{size}/{shared}/{seed}"), []
     for task, (of_tool, of_model) in enumerate(SKILLS[skills]):
         for number in range(size):
-            # Use a larger logit than requested, because the spread below lowers the accuracy.
+            # Use larger log-odds than requested, because the spread below lowers the accuracy.
             true, ease = draw.gauss(1.15 * log_odds(of_tool), 1.2), draw.gauss(0.0, shared)
             right = draw.random() < probability(true + ease), draw.random() < probability(log_odds(of_model) + ease)
             claimed = AnswerConfidence(0.5, probability(KINDS[kind](true, draw)), n=TOOL_WEIGHT)
@@ -228,16 +228,16 @@ def table(title: str, groups: Mapping[str, Sequence[Mapping[str, float]]]) -> Ta
     return Table(title, (Column("", "left"), *map(Column, heads)), tuple(rows))
 
 
-# Leads, in standard deviations, from which a tool could replace the MLLM's answer.
+# Candidate thresholds: leads, in standard deviations, at which a tool replaces the MLLM's answer.
 LEADS: Final = (0.0, LIKELY, 0.5, 1.0, 1.64)
-# Standard deviations, in log-odds, of the difference between the skills of tool and MLLM, and of what the pictures that
-# a tool was counted on differ from those that are asked.
+# Standard deviations, in log-odds, of the difference in skill between tool and MLLM, and of the tool's skill between
+# counted and new pictures.
 APART: Final = (0.3, 0.7, 1.2)
 ELSEWHERE: Final = (0.0, 0.4)
 
 
 def losses(size: int, value: float, elsewhere: float, draws: int) -> list[tuple[float, float]]:
-    """Return for each of `LEADS` the loss per answer, 0..1, by replacing a better answer and by keeping a worse one.
+    """Return for each of `LEADS` the losses per answer, 0..1, by replacing a better answer and by keeping a worse one.
 
     Tool and MLLM, each equally likely to be the better one, are each measured on `size` questions.
     """
@@ -261,7 +261,7 @@ def losses(size: int, value: float, elsewhere: float, draws: int) -> list[tuple[
 
 
 def overruling(draws: int) -> Table:
-    """Return a row per size, spread of skills and kind of count, a column per lead: points lost by either error."""
+    """Return points lost by either error: a row per size, spread of skills and kind of count, a column per lead."""
     rows = []
     for size, differences, elsewhere in product(SIZES, APART, ELSEWHERE):
         cells = [f"{harm:.4f} + {missed:.4f}" for harm, missed in losses(size, differences, elsewhere, draws)]
@@ -282,9 +282,9 @@ def lead_by_task(duels: Sequence[Duel]) -> dict[str, float]:
 
 
 def held_out(pairs: Mapping[str, Sequence[Duel]]) -> Table:
-    """Measure on odd items of BLINK val, decide on even ones; return a row per lead, over all pairs and tasks.
+    """Measure on odd-numbered items of BLINK val, decide on even ones; return a row per lead, over all pairs and tasks.
 
-    A part is below another one if it gets fewer of a task's even items right.
+    A part counts as worse if it gets fewer of a task's even items right.
     """
     cells = []
     for duels in pairs.values():
@@ -304,14 +304,14 @@ def held_out(pairs: Mapping[str, Sequence[Duel]]) -> Table:
     return Table("held out", tuple(map(Column, heads)), tuple(rows))
 
 
-# A specialist of BLINK's Relative_Depth whose measured accuracy is too high: right on this many of its items, and its
-# accuracy on others.
+# A specialist for BLINK's Relative_Depth whose measured accuracy is too high: number of right answers on its items, and
+# number of items.
 COUNTED: Final = (47, 62)
 ELSEWHERE_RIGHT: Final = 42 / 62
 
 
 def overcounted(draws: int) -> Table:
-    """Return the combined accuracy for MLLMs of several accuracies with such a specialist, on equally many items."""
+    """Return the arbiter's accuracy with such a specialist, for MLLMs of several accuracies, on equally many items."""
     benchmark: Benchmark = load("hybrid.benchmarks", "blink")
     usual, (right, n) = benchmark.card.prior_accuracy.accuracy["Relative_Depth"], COUNTED
     key, unmeasured = (*TOOL, ""), AnswerConfidence(0.5, n=TOOL_WEIGHT)

@@ -1,4 +1,4 @@
-"""How full the batches of a learned tool are, for the sizes of BLINK's images.
+"""The fill of a learned tool's batches, for the image sizes of BLINK.
 
     uv run python -m bench.batch_fill --data ../shared/data/blink [--in-flight 64] [--stream 2000]
 
@@ -6,8 +6,7 @@ The tool is depth with a tiny Depth Anything, whose shapes come from the publish
 multiples of 14). Images go through its lane with a fixed number in flight; a pass takes 1 ms per image. The fill is
 images / passes / batch size. `once` uses the images of a task in the order of its file; `stream` draws the requested
 number from its sizes. `first come` is a lane that ignores shapes, so that a batch needs one pass per shape; `lane`
-fills batches by shape; `ordered` is the lane if the run sorts the questions first. No order has a higher fill than
-`most`.
+fills batches by shape; `ordered` is the lane if the run sorts the questions first; `most` is the highest possible fill.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Runs in batches: the replies of a direct run, kills at random moments, and the memory of many questions.
+"""Test runs in batches: replies equal to a direct run's, kills at random moments, and memory for many questions.
 
     uv run python -m bench.batches equal [--questions 1000] [--json FILE]     # replies equal to the direct run's
     uv run python -m bench.batches kills [--questions 1000] [--kills 20]      # nothing sent twice, no reply lost
@@ -57,7 +57,7 @@ def replies(out: Path, solver: str) -> dict[str, list[str]]:
 
 
 def batched(what: str, model: str, questions: Path, count: int, kills: int) -> Row:
-    """Run in batches, killed `kills` times, next to a direct run if replies are compared."""
+    """Run in batches and kill it `kills` times; also run directly if replies are compared."""
     alone = what == "memory"
     solver = "mllm" if alone else "controller"
     more = ["--solver", solver, *([] if alone else ["--tools", "crop"])]

@@ -1,4 +1,4 @@
-"""The six specialist cells of BLINK's Table 2 next to ours, and which of them are outside our interval.
+"""Compare the six specialist cells of BLINK's Table 2 with this project's tools, and list those outside the interval.
 
     uv run python -m bench.blink_table2 RUN                      a finished run with the solver specialist
     uv run python -m bench.blink_table2 --data DIR --weights depth=DIR_OR_ID [--device cuda] [--backend learned]
@@ -36,7 +36,7 @@ COLUMNS = ("task", "published", "by", "ours", "95 % interval", "n", "abstained",
 
 @dataclass(frozen=True)
 class TableRow:
-    """One published cell, in percent, next to the measured fraction of 1 and its bounds, None if not run."""
+    """One published cell in percent, and the measured fraction (0..1) with its interval; None if not run."""
 
     cell: Published
     n: int = 0

@@ -1,4 +1,4 @@
-"""How many questions of each kind the rule by_text answers, and how many of them correctly, on generated scenes.
+"""Count the questions of each kind that the rule by_text answers, and answers correctly, on generated scenes.
 
     python -m bench.by_text --scenes 100 --seed 0
     python -m bench.by_text --recipes 20            # 20 generated questions per task of each recipe
@@ -101,7 +101,7 @@ class SceneTools:
 
 
 def scene(rng: np.random.Generator) -> tuple[Pixels, tuple[Solid, ...]]:
-    """Draw an image of four things, two of them with the same name, none of which hides another."""
+    """Draw an image of four things that do not hide each other, two of them with the same name."""
     colours = [str(colour) for colour in rng.permutation(list(NAMED_COLOURS))[:3]]
     names = [Name(colour, SHAPES[pick(rng, 2)]) for colour in colours]
     names.append(names[2])

@@ -1,4 +1,4 @@
-"""Behaviours of servers and models that break tool-call loops: one small server for each, and the outcome.
+"""Test behaviours of servers and models that break tool-call loops, with one small server for each.
 
 python -m bench.conformity                    every behaviour of bench/conformity.toml, as a page
 python -m bench.conformity --only Gemini      those whose name or reference contains the text

@@ -4,8 +4,8 @@
     python -m bench.correspondence --backend classical learned [--weights DIR_OR_ID] [--matches DIR]
 
 Pairs are photographs (`--photos`; otherwise rendered scenes) warped by a homography or by a plausible depth, in another
-light, blurred, cropped and noisy: `bench/warped_pairs.py`. Each pair is asked twice about one point: which of four
-candidates it is, and where it is without candidates (PCK@1, 2, 5 %: within that share of image 2's longer side; no
+light, blurred, cropped and noisy: `bench/warped_pairs.py`. Each pair is used twice for one point: to choose among four
+candidates, and to locate the point without candidates (PCK@1, 2, 5 %: within that share of image 2's longer side; no
 answer is a miss). `bench.reliability --task Visual_Correspondence` asks about images with drawn marks. Constants of the
 tool were set with `--fit` on the `second` half of the photographs, so report the `first` half.
 """

@@ -1,12 +1,12 @@
-"""How often the intervals of `hybrid.stats` hold the truth and its test errs: simulation, nominal 95 %.
+"""Simulate the coverage of `hybrid.stats`' intervals and the error rate of its test, nominal 95 %.
 
     python -m bench.coverage                      100 simulations for each entry, about two minutes on one core
     python -m bench.coverage --simulations 400    finer: bench/results/coverage.md
     python -m bench.coverage --json               every measurement as one JSON array
     python -m bench.coverage --grouped            grouped metrics, by the randomisation test too; half a minute
 
-A question has rows (its rotations, its pair of images); the rows of a question each copy a common draw with probability
-sqrt(icc), and are otherwise drawn independently, so that `icc` is their correlation. All draws follow from `--seed`
+A question has rows (its rotations, its pair of images). Each row copies a draw that the question's rows share with
+probability sqrt(icc), and is otherwise independent, so that `icc` is their correlation. All draws follow from `--seed`
 (0). With 400 simulations a coverage of 0.95 is measured to +- 0.022 (two standard errors).
 """
 
@@ -62,7 +62,7 @@ class Design:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """One design under one truth: shares of simulations, and the mean width of the intervals."""
+    """Results for one design and one truth: shares of simulations, and the mean width of the intervals."""
 
     table: str
     design: str
@@ -136,7 +136,7 @@ class IntervalPair:
     name: str
     helped: tuple[float, ...]
     harmed: tuple[float, ...]
-    # Share of the rows on which the first abstains, whatever the second does.
+    # Share of the rows on which the first solver abstains, independently of the second.
     abstained: float = 0.0
 
 

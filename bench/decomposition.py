@@ -1,4 +1,4 @@
-"""How often the intervals of the decomposition contain the truth: simulated models for which every part is known.
+"""Simulate the coverage of the decomposition's intervals, with models for which every part is known.
 
     python -m bench.decomposition                       100 simulations per design, half a minute on one core
     python -m bench.decomposition --simulations 1000    bench/results/decomposition.md
@@ -23,20 +23,20 @@ from bench._simulations import summarise
 from hybrid.core.types import Combine
 from hybrid.scoring.sections.decomposition import GAIN, PARTS, TERMS, Estimated, ToolQuestion, decompose, parts_of
 
-# An estimate is regular if at least this many clusters are expected on either side of it.
+# An estimate is regular if at least this many clusters are expected on each of its two sides.
 ENOUGH: Final = 10
 TOOLS: Final = (("first tool",), ("second tool",))
 FIRST: Final = 0.7
 BY_TOOL: Final = (PARTS[0], PARTS[2])
 
-# For each question: right alone, right with tools, whether a tool was called.
+# Three masks over questions: right alone, right with tools, and a tool was called.
 Answers = tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_]]
 Model = Callable[[np.random.Generator, int], Answers]
 
 
 @dataclass(frozen=True)
 class Design:
-    """Questions per task, in clusters of this size, half of which copy one draw."""
+    """The numbers of questions per task and per cluster; half of a cluster copies one draw."""
 
     name: str
     sizes: tuple[int, ...]

@@ -73,7 +73,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Difference:
-    """How much each cue of the nearer point exceeds the farther one's, whether both are on one row, and the scene."""
+    """Lead of the nearer point in each cue, whether both points are on one row, and the scene."""
 
     cues: Mapping[str, float]
     same_row: bool
@@ -253,7 +253,7 @@ def defocused(rng: np.random.Generator, rgb: Pixels, depth_m: npt.NDArray[np.flo
 
 
 def candidates(pixels: Pixels) -> CueMaps:
-    """Return the candidate cue maps, signed so that larger should mean nearer, including the tool's own."""
+    """Return the candidate cue maps, including the tool's own; larger should mean nearer."""
     work = shrink(pixels, WORK_PX)
     lab = np.asarray(cv2.cvtColor(work.astype(np.float32) / 255, cv2.COLOR_RGB2LAB), np.float32)
     saturation = np.asarray(cv2.cvtColor(work, cv2.COLOR_RGB2HSV)[..., 1], np.float32)
@@ -307,7 +307,7 @@ def choose(pairs: Sequence[Difference]) -> None:
 
 
 def fitted(cues: npt.NDArray[np.float64], ridge: float = 1e-3) -> npt.NDArray[np.float64]:
-    """Return the weights (cues,) of a logistic regression without a constant; all rows (pairs, cues) are right."""
+    """Return the weights (cues,) of a logistic regression without a constant; all rows (pairs, cues) are positive."""
     weights = np.zeros(cues.shape[1])
     for _ in range(30):
         wrong = 1 / (1 + np.exp(cues @ weights))

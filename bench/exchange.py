@@ -30,8 +30,8 @@ PAGE: Final = HERE.parent / "docs" / "exchange.md"
 BEGIN: Final = "<!-- readers, by `python -m bench.exchange` -->\n\n"
 END: Final = "\n<!-- end of readers -->"
 TABLES: Final = ("datasets==4.4.1", "pandas==2.3.3", "openpyxl==3.1.5", "polars==1.35.2", "duckdb==1.4.2", "Pillow")
-# For each environment, its Python and packages. Only functions of lmms-eval and VLMEvalKit are run, which need no
-# more than is named here.
+# For each environment, its Python and packages. Only single functions of lmms-eval and VLMEvalKit are run, and these
+# need only the packages named here.
 ENVIRONMENTS: Final[Mapping[str, tuple[str, Sequence[str]]]] = {
     "lmms-eval": ("3.11", ("--no-deps", "lmms-eval==0.7.3")),
     "vlmevalkit": ("3.11", ("--no-deps", "ms-vlmeval==0.0.20")),
@@ -40,7 +40,7 @@ ENVIRONMENTS: Final[Mapping[str, tuple[str, Sequence[str]]]] = {
     "every-eval-ever": ("3.12", ("every-eval-ever==0.3.0",)),
     "tables": ("3.11", TABLES),
 }
-# The imports of VLMEvalKit's eval_vanilla and load, and the data frames of Inspect.
+# Further packages, for VLMEvalKit's eval_vanilla and load, and for Inspect's data frames.
 MORE: Final[Mapping[str, Sequence[str]]] = {
     "vlmevalkit": ("pandas==2.3.3", "openpyxl==3.1.5", "validators==0.35.0"),
     "inspect": ("pandas==2.3.3", "pyarrow"),
@@ -54,10 +54,10 @@ WITH_TOOLS: Final[Mapping[str, str]] = {"conversations": "controller", "sharegpt
 class Reader:
     """A program that reads an export."""
 
-    # Its name on the page, and the functions that are run.
+    # Name on the page, with the functions that are run.
     shown: str
     function: str
-    # Its name in _exchange_readers.py, and the environment; both empty for `hybrid score`.
+    # Names of the reader in _exchange_readers.py and of the environment; empty for `hybrid score`.
     reader: str = ""
     environment: str = ""
 

@@ -1,4 +1,4 @@
-"""Files of the product that one question enters, from the command to the table that it prints.
+"""Count the product's files that run for one question, from the command to the printed table.
 
     python -m bench.files_entered [--list]
 

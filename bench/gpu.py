@@ -54,7 +54,7 @@ Row = Mapping[str, Any]
 
 @dataclass
 class Looks:
-    """Samples of the GPU while something runs: busy shares in percent, bytes in use; empty without NVML."""
+    """Samples of the GPU during a measurement: busy share in percent, bytes in use; empty without NVML."""
 
     busy: list[float] = field(default_factory=list)
     used: list[int] = field(default_factory=list)
@@ -162,7 +162,7 @@ def reduced(options: argparse.Namespace, network: str) -> Row:
 
 
 def busy(options: argparse.Namespace) -> Row:
-    """Measure how long the GPU works in a run of 200 questions with depth, correspondence and detection."""
+    """Measure the GPU's busy time in a run of 200 questions with depth, correspondence and detection."""
     from hybrid.config import RunConfig, ServiceOptions
 
     limit = 3 if options.tiny else 200

@@ -39,7 +39,7 @@ def read_items(folder: Path) -> list[Item]:
 
 
 def frame_step(piece: Pixels) -> float:
-    """Return the largest mean step from the third line to the outermost one over the four sides, in grey levels."""
+    """Return the largest mean step from the third line to the outermost one, over the four sides, in grey levels."""
     grey = cv2.cvtColor(piece, cv2.COLOR_RGB2GRAY).astype(np.float64)
     sides = ((grey[0], grey[2]), (grey[-1], grey[-3]), (grey[:, 0], grey[:, 2]), (grey[:, -1], grey[:, -3]))
     return max(float((outer - inner).mean()) for outer, inner in sides)
@@ -65,7 +65,7 @@ def table(items: Sequence[Item], trim_px: int, title: str) -> None:
 
 
 def frame_rule(items: Sequence[Item], title: str) -> None:
-    """Print the score of rejecting the brightest frame: a shortcut in the data that looks at no seam."""
+    """Print the accuracy of rejecting the brightest frame, a shortcut in the data that ignores the seams."""
     hits = sum(int(np.argmin([frame_step(piece) for piece in images[1:]])) == right for _, images, right in items)
     print(f"frame-only rule, {title}: {hits}/{len(items)}")
 

@@ -1,12 +1,12 @@
-"""How often the interval of kappa contains the truth, and how often the tests of shared mistakes err: simulation.
+"""Simulate the coverage of kappa's interval, and the error rate of the tests of shared mistakes.
 
     python -m bench.kappa                       200 simulations for each entry, ten seconds on one core
     python -m bench.kappa --simulations 1000    finer: bench/results/kappa.md
     python -m bench.kappa --json                every measurement as one JSON array
 
-Each of two solvers is right on a row with its own probability; how often both are right follows from the true kappa.
-Rows of a question are similar as in `bench.coverage`: both solvers' results are copied together. All draws depend only
-on `--seed` (0). With 1,000 simulations, a coverage of 0.95 is measured to +- 0.014 (two standard errors).
+Each of two solvers is right on a row with its own probability; the probability that both are right follows from the
+true kappa. Rows of a question are similar as in `bench.coverage`: both solvers' results are copied together. All draws
+depend only on `--seed` (0). With 1,000 simulations, a coverage of 0.95 is measured to +- 0.014 (two standard errors).
 """
 
 from __future__ import annotations

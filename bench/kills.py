@@ -1,4 +1,4 @@
-"""How many answers a killed run keeps: a run of 1,000 questions is killed when 506 are answered, and continued.
+"""Count the answers that a killed run keeps: a run of 1,000 questions is killed after 506 answers, and continued.
 
     uv run python -m bench.kills [--solver mllm] [--questions 1000] [--answered 506] [--repeat 3] [--json FILE]
 

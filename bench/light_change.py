@@ -28,7 +28,7 @@ NIGHT_GAIN = 0.12
 
 @dataclass(frozen=True)
 class Light:
-    """How much light and camera may change.
+    """Limits for changes of light and camera.
 
     `log_gain` is the range of the natural logarithm of the factor of all values, up or down; `log_gamma` and
     `log_colour` are the maxima for the exponent and for the factor of one channel; `gradient` is the largest share of

@@ -1,4 +1,4 @@
-"""The cost of a question in the run loop, compared with minimal loops.
+"""Measure the cost of a question in the run loop, compared with minimal loops.
 
     uv run python -m bench.loop [--client hybrid-mllm]... [--questions 1000] [--repeat 5] [--json FILE]
     uv venv INSPECT && uv pip install --python INSPECT/bin/python inspect-ai openai pillow

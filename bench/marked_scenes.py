@@ -25,7 +25,7 @@ RING_COLORS: tuple[Color, ...] = ("red", "white", "grey")
 FONTS: tuple[Font, ...] = ("strokes", "bold", "pillow", "opencv")
 # Minimum mean difference in grey levels between a ring's colour and its background for the ring to be visible.
 MIN_CONTRAST = 40.0
-# Share of a box's side that other lines and letters leave free; a side drawn over does not show its position.
+# Minimum visible share of a box's side; a covered side does not show its position.
 MIN_SHOWN = 0.5
 Meeting = Literal["crossing", "inside", "collinear"]
 MEETINGS: tuple[Meeting, ...] = ("crossing", "inside", "collinear")
@@ -36,12 +36,12 @@ OVERLAP_COLORS: tuple[tuple[Color, Color], ...] = (
     *(("red", "green"), ("green", "red")),
     *(("red", "red"), ("green", "green")),
 )
-# Minimum length of line, beyond the width of `NEARLY`, by which a pair of boxes of one colour differs from others.
+# Minimum length of line, outside the width of `NEARLY`, by which two boxes of one colour differ from other pairs.
 TOLD_APART_PX = 20
 NEARLY = np.ones((5, 5), np.uint8)
 # Range of the intersection over union of `overlapping_scene`'s boxes.
 OVERLAPS = (0.2, 0.8)
-# Largest deviation from the drawn value, because whole pixels cannot give every value.
+# Largest deviation from the drawn overlap, because whole pixels cannot give every value.
 SHARE_STEP = 0.02
 
 
@@ -223,7 +223,7 @@ def _sides_shown(plain: Pixels, boxes: tuple[LabelledBox, ...], style: MarkStyle
 
 
 def _ambiguous(plain: Pixels, boxes: tuple[LabelledBox, ...], style: MarkStyle) -> bool:
-    """Return whether boxes of one colour with exchanged lower right corners look nearly the same."""
+    """Return whether two boxes of one colour look nearly the same with their lower right corners exchanged."""
     a, b = boxes
     if a.color != b.color:
         return False

@@ -12,8 +12,8 @@ every side is within 3 px. Rows are kinds of mark with the 95 % Wilson interval;
 lower has few marks. A pair of overlapping boxes is right if both boxes are; the finder was fitted on other pairs. The
 font "opencv" is in no template, so its row is held out. The last table is the card's reliability: how often everything
 in a tool output was right, by its confidence. `--fit` uses scenes for setting constants, which are never those measured
-without it (`hybrid/samples/seeds.py`). `--changed` first draws marks at known positions on BLINK's photographs of
-Jigsaw and Spatial_Relation. Then it uses Relative_Depth, where a mark is off if it is not at its position in the
+without it (`hybrid/samples/seeds.py`). `--changed` first draws marks at known positions on BLINK's Jigsaw and
+Spatial_Relation photographs. Then it uses Relative_Depth, where a mark is off if it is not at its position in the
 original image.
 """
 
@@ -45,9 +45,9 @@ from tools.markers import UNSURE, MarkersArgs, all_marks, find_all, locate, mark
 
 EDGES = (0.0, 0.3, 0.5, 0.7, 0.9, 0.97)
 TOLERANCE_PX = 3.0
-# Separates the seeds of overlapping pairs from those of other scenes.
+# Number that separates the seeds of overlapping pairs from those of other scenes.
 PAIRS = 14
-# The same for marks on photographs.
+# The same number for marks on photographs.
 PHOTOGRAPHS = 15
 
 
@@ -70,7 +70,7 @@ def judge(scene: MarkedScene, marks: Marks) -> list[Judged]:
     for point in scene.points:
         near = points.get(point.label)
         right = near is not None and float(np.hypot(near.x - point.x, near.y - point.y)) <= TOLERANCE_PX
-        # A ring and the space for its letter above or below.
+        # The region is a ring with the space for its letter above or below.
         radius, far = style.radius_px, style.radius_px + style.gap_px + round(1.4 * style.letter_px)
         reach = Box(point.x - radius, point.y - far, point.x + radius + 1, point.y + radius + 1)
         low = min(radius // 4 * 4, 16)

@@ -1,12 +1,12 @@
-"""Peak memory of a run by number of questions: flat if questions stream and finished ones are dropped.
+"""Measure the peak memory of a run by number of questions: it is flat if questions are streamed and then dropped.
 
     python -m bench.memory [--client hybrid-mllm]... [--questions 100 --questions 1000 --questions 5000] [--repeat 1]
                            [--json FILE]
 
 The clients, questions and server are those of `bench.loop`: a JPEG of about 50 kB a question, 64 in flight, answers
 after 100 ms. peak_mb is the peak memory of the process and its descendants, sampled ten times a second; a file page (of
-a library) that several of them share counts once. summed_mb is the largest sum of their resident memory, in which it
-counts for each. Values are medians of `--repeat` runs.
+a library) that several of them share counts once. summed_mb is the largest sum of their resident memory, in which
+shared pages count for each process. Values are medians of `--repeat` runs.
 """
 
 from __future__ import annotations

@@ -110,7 +110,7 @@ DEGENERATE: Mapping[str, Callable[[np.random.Generator, int, int], Array]] = {
     "zoom": _zoom,
     "turn": _turn,
     "plane": lambda rng, width, height: random_homography(rng, (width, height), PLANAR_CHANGES["medium"]),
-    # The second view is not a warped version of the first.
+    # In these sets the second view is not a warped version of the first.
     **dict.fromkeys(("mirrored-view", "unrelated"), lambda *_: np.eye(3)),
 }
 
@@ -131,7 +131,7 @@ def answer(options: Namespace, matcher: Matcher, pair: ViewPair) -> Answer:
 
 
 def said_of(evidence: Evidence, *, sideways: bool) -> tuple[str | None, float]:
-    """Return the side and its confidence; else the first of the camera's main directions."""
+    """Return the side and its confidence; without a side, the camera's first main direction."""
     if sideways:
         moved = evidence.data["moved"]
         return (moved if isinstance(moved, str) else None), evidence.confidence
@@ -147,7 +147,7 @@ def report(name: str, matcher: Matcher, answers: Sequence[Answer]) -> dict[str, 
     row = row_of(name, matcher, answers)
     right, n, unsure = (int(str(row[key])) for key in ("right", "n", "undecided"))
     counts = Counter(item.named for item in answers if item.named)
-    # Among the answers that are not unsure.
+    # Errors among the answers that name a direction.
     turns = [entry.turn_off_deg for entry in answers if entry.right is not None]
     off = float(np.median(turns)) if turns else None
     if name in DEGENERATE:

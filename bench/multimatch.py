@@ -1,4 +1,4 @@
-"""CPU time of our MultiMatch compared with the package `multimatch-gaze`, and how far their values differ.
+"""Compare this project's MultiMatch with the package `multimatch-gaze`: CPU time and differences of values.
 
 Ours is `hybrid.benchmarks.hvsbench.multimatch`.
 
@@ -32,7 +32,7 @@ from hybrid.benchmarks.hvsbench.multimatch import Floats, Ints, multimatch
 from hybrid.samples.seeds import generator
 
 SCREEN: Final = (512, 320)
-# Fixations of a prediction: the number that questions ask for, at which longer ones are cut.
+# Number of fixations of a prediction, as in the questions; longer ones are cut.
 PREDICTED: Final = 6
 SUBJECTS: Final = 10
 # Fixations of a human path, minimum and maximum.
@@ -43,7 +43,7 @@ DECIMALS: Final[Mapping[str, int | None]] = {"continuous": None, "two decimals":
 
 @dataclass(frozen=True)
 class PathRow:
-    """Microseconds of CPU per pair, medians; the median and minimum of their ratios; the largest difference."""
+    """Median CPU microseconds per pair of both; the median and minimum of their ratios; the largest difference."""
 
     coordinates: str
     human_fixations: str
@@ -69,7 +69,7 @@ def scanpaths(rng: np.random.Generator, number: int, lengths: tuple[int, int], d
 
 
 def pairs_of(questions: int) -> Ints:
-    """Choose which paths are compared: first the predictions, then the human paths, question by question."""
+    """Return the pairs of paths to compare: first the predictions, then the human paths, question by question."""
     number = np.arange(questions)
     humans = questions + number[:, None] * SUBJECTS + np.arange(SUBJECTS)
     first_path, right = np.nonzero(~np.eye(SUBJECTS, dtype=bool))

@@ -1,4 +1,4 @@
-"""Mutation testing of the parts that decide numbers: a test should fail when a line of them is wrong.
+"""Mutation testing of the code that decides numbers: if a line is wrong, a test should fail.
 
     uv run --with mutmut python -m bench.mutants stats compare     # these subjects; all without a name
     uv run --with mutmut python -m bench.mutants --sample 200      # of each subject 200 mutants at random
@@ -63,7 +63,7 @@ class Outcome:
     # Number of all mutants.
     mutants: int
     tried: int
-    # The diff of each mutant that was tried and that no test noticed.
+    # Diffs of the tried mutants that no test detected.
     survived: tuple[str, ...]
     # The diff of each mutant that no test reaches; these count as surviving.
     unreached: tuple[str, ...]
@@ -108,7 +108,8 @@ def mutate(name: str, subject: Subject, children: int, sample: int | None, seed:
             file.write(configuration(subject))
         names: list[str] = []
         if sample is not None:
-            # Mutants have names only after a run of mutmut, which has no command that makes them without running them.
+            # mutmut has no command that makes mutants without running them, so run it once without a match to get their
+            # names.
             _mutmut(folder, "run", "none")
             ordered = sorted(_states(folder))
             names = random.Random(seed).sample(ordered, min(sample, len(ordered)))

@@ -54,7 +54,7 @@ class Rendered:
 
 @dataclass(frozen=True)
 class Read:
-    """The reading of a rendered line, joined into one row, and the tool's confidence 0..1."""
+    """The tool's text for a rendered line, joined into one row, and its confidence 0..1."""
 
     made: Rendered
     said: str
@@ -62,7 +62,7 @@ class Read:
 
     @property
     def exact(self) -> bool:
-        """Whether it is exactly the same text, with runs of spaces counted as one."""
+        """Whether the text is exactly right, with runs of spaces counted as one."""
         return self.said == self.made.text
 
 

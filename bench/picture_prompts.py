@@ -1,4 +1,4 @@
-"""How much of its own thinking a model sees after a tool has returned an image, for each way a server treats it.
+"""Count how much of its own thinking a model sees after a tool has returned an image, by the server's treatment.
 
 python -m bench.picture_prompts
 python -m bench.picture_prompts --url http://127.0.0.1:8000/v1 --served tiny --template FILE --switch NAME

@@ -1,11 +1,11 @@
-"""How often the intervals of the statistic `places` hold the truth: simulated looks at annotated places, nominal 95 %.
+"""Simulate the coverage of the intervals of the statistic `places`: looks at annotated places, nominal 95 %.
 
     python -m bench.places                 40 draws of each design, about a minute
     python -m bench.places --draws 400     bench/results/places.md
 
-A call looks at the annotated box with the design's probability and at another place otherwise; the answer is right
-with probability 0.8 after a look at the place and 0.5 otherwise. Of a picture shared by several questions these
-probabilities are shifted by one draw each. The truth of what chance finds is the mean over all draws.
+A call looks at the annotated box with the design's probability and at another place otherwise; the answer is right with
+probability 0.8 after a look at the place and 0.5 otherwise. If questions share a picture, each of these probabilities
+is shifted by one draw per picture. The true chance rate is the mean over all draws.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ QUANTITIES: Final = (places.AT_PLACE, places.ABOVE, places.RIGHT_AT, places.RIGH
 
 @dataclass(frozen=True)
 class Design:
-    """Questions, the pictures that they share (0: one each), most calls per question, and the share of calls there."""
+    """Numbers of questions, shared pictures (0: one each) and calls per question; the share of calls at the place."""
 
     name: str
     questions: int
@@ -75,7 +75,7 @@ def _elsewhere(rng: np.random.Generator, wanted: Box) -> Box:
 
 
 def truth_of(design: Design, quantity: str, values: list[float]) -> float:
-    """Return what is true by construction; of what chance finds, the mean over the draws."""
+    """Return the true values: those of the construction, and for the chance rate the mean over the draws."""
     known = {
         places.AT_PLACE: design.there,
         places.RIGHT_AT: RIGHT_AT,

@@ -1,4 +1,4 @@
-"""How much models differ on a task, and what one task says about another: `MODEL_WEIGHT` of `hybrid/solving/trust.py`.
+"""Estimate `MODEL_WEIGHT` of `hybrid/solving/trust.py`: the spread of models within a task, and across tasks.
 
     uv run python -m bench.published_accuracy
 
@@ -36,7 +36,7 @@ def accuracies() -> Accuracies:
 
 
 def weight(cells: Mapping[str, tuple[float, int]]) -> float:
-    """Return how many items the mean of a task counts for; infinite if models differ by no more than chance."""
+    """Return the weight of a task's mean, in items; infinite if models differ by no more than chance."""
     values, n = [value for value, _ in cells.values()], next(n for _, n in cells.values())
     usual = mean(values)
     between = variance(values) - usual * (1 - usual) / n

@@ -1,4 +1,4 @@
-"""Peak memory and time of reading a file of questions, by number of rows: flat if rows and images stream.
+"""Measure peak memory and time of reading a file of questions by number of rows; memory is flat if rows are streamed.
 
     python -m bench.questions [--rows 2000 --rows 200000] [--ending .tsv]
 

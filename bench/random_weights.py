@@ -1,4 +1,4 @@
-"""Do known answers reject a network that was never trained? A DINOv2-S with random weights, seed by seed.
+"""Test whether known answers reject an untrained network: a DINOv2-S with random weights, seed by seed.
 
     python -m bench.random_weights                                   ten seeds, the four tools that read DINO
     python -m bench.random_weights --seeds 2 --tools similarity --json random.json
@@ -36,7 +36,7 @@ class Outcome:
     seed: int
     right: int
     asked: int
-    # For the tool's series: right answers, questions, and the required number of right answers.
+    # Counts for the tool's series: right answers, questions, and the required number of right answers.
     least: int
 
 

@@ -48,7 +48,7 @@ class ClusterRow:
 
 
 def one(cpus: int, questions: int, folder: Path) -> ClusterRow:
-    """Run once in this process."""
+    """Run one case in this process."""
     from hybrid.config import RunConfig, ServiceOptions
     from hybrid.running.engine import local_engine
     from hybrid.running.resolve import prepare

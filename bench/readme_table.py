@@ -31,7 +31,7 @@ MODELS = ("GPT4o", "GPT4V", "llava-v1.6-34b", "QwenVLMax")
 RULES: tuple[UnansweredRule, ...] = ("wrong", "guess")
 SOLVERS = ("mllm", "specialist", "arbiter")
 TASKS = ("Jigsaw", "Relative_Depth", "Spatial_Relation")
-# No weight-free specialist answers any question of this task, so a lead there is a lead over a guess.
+# No classical specialist answers questions of this task, so a lead there is only a lead over a guess.
 SILENT = "Spatial_Relation"
 
 
@@ -54,7 +54,7 @@ def measure(data: Path, model: str) -> tuple[Scored, ...]:
 
 
 def cell(scored: Scored, task: str | None) -> str:
-    """Format accuracy and interval of a task or of the mean over tasks, with no answer as wrong, then as a guess.
+    """Format accuracy and interval of a task or of the mean over tasks: unanswered as wrong, then as a guess.
 
     There is no interval if nothing was answered, and no second number if it is the same.
     """

@@ -51,10 +51,10 @@ def marked(pixels: Pixels) -> Request[ReflectanceArgs]:
 
 @dataclass(frozen=True)
 class Answer:
-    """One item: the right letter, the letter given, its confidence, and its difficulties.
+    """One item: the right letter, the given letter with its confidence, and measures of difficulty.
 
-    `tint` is the larger standard deviation of chromaticity of the picture; `misleads` whether the brightness at the
-    points contradicts the truth.
+    `tint` is the larger of the picture's two standard deviations of chromaticity; `misleads` says whether the
+    brightness at the points contradicts the truth.
     """
 
     truth: str

@@ -1,4 +1,4 @@
-"""How often each weight-free tool is right on generated questions, by confidence: the `reliability` on its card.
+"""Measure how often each classical tool is right on generated questions, by confidence: the `reliability` on its card.
 
     uv run python -m bench.reliability [--items 200] [--seed 1000] [--task Jigsaw]...
 

@@ -1,4 +1,4 @@
-"""Whether each printed cell of the five papers is reproduced, and from what. Writes `bench/results/reproducing.*`.
+"""Try to reproduce each printed cell of the five papers, and name the source. Writes `bench/results/reproducing.*`.
 
     uv run python -m bench.reproducing --data ../shared/data                     prints the page
     uv run python -m bench.reproducing --data ../shared/data -o bench/results    writes page and sheet
@@ -143,7 +143,7 @@ def _mvp_bench(data: Path) -> Measure:
 
 
 def _actiview(data: Path) -> Measure:
-    """Return the recall of a model that looks at every view, from the ground truth alone, counted as in the paper."""
+    """Return the recall of a model that looks at every view, computed from only the ground truth, as in the paper."""
     path = data / "actiview" / "groundtruth_views.json"
     cells = published("actiview")
     everything = {cell.who for cell in cells if cell.metric == "views_shift.mean" and cell.value == 4.0}

@@ -3,8 +3,8 @@
     python -m bench.saliency [--items 100] [--seed 1000] [--json FILE]
 
 Prints the rank correlation (Spearman) with the known order, how often the first box is the most salient thing, how
-often the number of things is right, and how often it answers BLINK's generated Counting questions. Size and
-contrast fall together in these pictures, and nothing here speaks of people.
+often the number of things is right, and how often it answers BLINK's generated Counting questions. In these pictures
+size and contrast decrease together; the results say nothing about people.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def ask(pixels: Pixels, args: SaliencyArgs) -> Evidence:
 
 
 def ranked_and_counted(items: int, seed: int) -> dict[str, float]:
-    """Measure ranks of boxes and numbers of objects on `items` generated scenes: shares right, and ms per call."""
+    """Measure ranks of boxes and counts of objects on `items` generated scenes; return shares right, ms per call."""
     correlations, firsts, beyond = list[float](), list[bool](), list[int]()
     started = time.perf_counter()
     for index in range(items):
@@ -58,7 +58,7 @@ def ranked_and_counted(items: int, seed: int) -> dict[str, float]:
 
 
 def counting(items: int, seed: int) -> dict[str, float]:
-    """Count how often the number of salient objects is a choice of a Counting question, and the right one."""
+    """Count the Counting questions whose choices include the number of salient objects, and those where it is right."""
     right = offers = 0
     for index in range(items):
         drawn_item = item("Counting", index, seed)

@@ -42,7 +42,7 @@ SHARES: Mapping[str, int] = {
 # This many generated questions of each type are copied until there are enough.
 COPIED = 20
 ASKED = 1_000
-# This many rows of each type have an image if the others are not read, because disk space is limited.
+# Number of rows of each type with an image if only these are read, because disk space is limited.
 PICTURES = 4
 # Rows per row group.
 GROUP = 500

@@ -1,4 +1,4 @@
-"""What other programs read in a reply to a multiple-choice question, compared with our parser: docs/scorers.md.
+"""Compare other programs' parsers of multiple-choice replies with this project's: docs/scorers.md.
 
     uv run python -m bench.scorers --data ../shared/data    # runs the readers, writes the results and the page
     uv run python -m bench.scorers --page                   # writes the page again from the committed results
@@ -156,7 +156,7 @@ def _summary(results: Mapping[str, Letters]) -> Table:
 
 
 def _differences(results: Mapping[str, Letters]) -> Table:
-    """Return the replies that some reader misreads; those readings have a cross."""
+    """Return the replies that at least one reader misreads; a cross marks wrong readings."""
     cells = []
     for place, row in enumerate(rows()):
         letters = [results[name][place] for name in READERS]

@@ -1,4 +1,4 @@
-"""How often the claims of a conclusion are true: run folders drawn from known truths, compared, and parsed.
+"""Test how often a conclusion's claims are true: draw run folders from known truths, compare them, parse the claims.
 
 python -m bench.sentences                 60 draws a design, some minutes on two cores
 python -m bench.sentences --design "14 tasks x 6" --draws 400     that one alone
@@ -69,10 +69,11 @@ class Design:
     """A truth, and the run that is drawn from it.
 
     `presence` and `content` are the shares of wrong answers that become right (below 0: of right ones that become
-    wrong) with blank tools compared with alone, and with tool output compared with blank tools. `kept` is how often an
-    answer is the previous one and not drawn again. `silent_alone` and `silent_tools` are the shares of questions that
-    the model refuses alone, and with tools (real or blank); `by_task` are the effects of tool output in each task, in
-    place of `content`. `lost` fails every question of the last task; `one_picture` puts all questions in one cluster.
+    wrong) with blank tools compared with alone, and with tool output compared with blank tools. `kept` is the share of
+    answers that repeat the previous one instead of being drawn again. `silent_alone` and `silent_tools` are the shares
+    of questions that the model refuses alone, and with tools (real or blank); `by_task` are the effects of tool output
+    in each task, in place of `content`. `lost` fails every question of the last task; `one_picture` puts all questions
+    in one cluster.
     """
 
     name: str
@@ -126,7 +127,7 @@ Right = NDArray[np.bool_]
 
 
 def _after(rng: np.random.Generator, right: Right, share: float, effect: float, value: float) -> Right:
-    """Return answers from earlier ones: some are drawn again, then the effect is applied."""
+    """Derive answers from earlier ones: draw some again, then apply the effect."""
     after = np.where(rng.random(len(right)) < value, right, rng.random(len(right)) < share)
     hit = rng.random(len(right)) < abs(effect)
     return after | hit if effect > 0 else after & ~hit
@@ -147,7 +148,7 @@ def draw_world(design: Design, rng: np.random.Generator) -> tuple[list[Question]
     blank = _after(rng, alone, alone_share, design.presence, design.kept)
     tools = _after(rng, blank, blank_share, design.content, design.kept)
     if design.by_task:
-        # The same draws, so that a task without an effect is as without tools.
+        # Use the same draws, so that a task without an effect has the same answers as without tools.
         tasks = np.array([entry.task for entry in questions])
         for task, effect in zip(TASKS, design.by_task, strict=False):
             tools = np.where(tasks == task, _after(rng, blank, blank_share, effect, 1.0), tools)
@@ -196,7 +197,7 @@ def write(
 
 
 def _reply(name: str, design: Design, *, right: bool, draws: Sequence[float]) -> Reply | None:
-    """Build a reply: four numbers in 0..1 decide on failure, silence, an unreadable reply, a call and its fault."""
+    """Build a reply; four random numbers in 0..1 decide on failure, silence, readability, and a call with its fault."""
     if draws[0] < design.failed:
         return None
     if name == "specialist" and draws[1] < design.silent:
@@ -211,10 +212,10 @@ def _reply(name: str, design: Design, *, right: bool, draws: Sequence[float]) ->
 
 
 def is_true(design: Design) -> dict[str, bool]:
-    """Return for each claim whether it is true of a design; its tasks are alike."""
+    """Return for each claim whether it is true of a design whose tasks are alike."""
     alone, blank, tools = design.truth
     presence, content, gain = blank - alone, tools - blank, tools - alone
-    # On the questions that both answer: an unanswered question is neither better nor worse there.
+    # Only questions that both answer count here, so an unanswered question is neither better nor worse.
     ahead = 0.0 if design.specialist is None else tools - design.specialist
     answering = design.silent_alone - design.silent_tools
     effects = design.by_task or (content,) * len(design.sizes)
@@ -222,7 +223,7 @@ def is_true(design: Design) -> dict[str, bool]:
     uneven = bool(design.by_task) and mean * count < 0
     gain = 0.0 if uneven else gain
     if design.lost or design.one_picture:
-        # Nothing can be tested.
+        # No test is possible here.
         return dict.fromkeys(CLAIMS, False) | {"not tested": True}
     return {
         "gain": gain > 0,
@@ -237,7 +238,7 @@ def is_true(design: Design) -> dict[str, bool]:
         "a task is worse": gain < 0 or min(effects) < 0,
         "a task is better": gain > 0 or max(effects) > 0,
         "by answering more": answering > 0,
-        # The model with tools leaves some of the specialists' questions unread.
+        # With tools, the model gives no readable answer to some of the specialists' questions.
         "by answering less": answering < 0 or (design.specialist is not None and design.unread > 0),
         "tasks and questions disagree": uneven,
         "not tested": False,
@@ -278,7 +279,7 @@ def sentences(
     processes: int | None = None,
     draw: Callable[[Design, int], set[str]] = asserted,
 ) -> Iterator[str]:
-    """Return a table of the designs by claims: in how many draws each claim is made, and how often it is true.
+    """Return a table of designs by claims: the number of draws in which each claim is made, and how often it is true.
 
     `processes` draw side by side, by default one for each core; `draw` gives the claims of one draw.
     """

@@ -324,7 +324,7 @@ def run(server: Server, out: Path, *options: str) -> str:
 
 
 def checked(server: Server, out: Path) -> str:
-    """Describe in one line what `hybrid models check` tested and found."""
+    """Describe the results of `hybrid models check` in one line."""
     words = [sys.executable, "-m", "hybrid", "models", "check", f"openai:{MODEL}", "--base-url", server.url]
     process = _run_command([*words, "--max-tokens", "300"], out)
     lines = [re.split("  +", line) for line in process.stdout.partition("\n\n")[0].splitlines()[2:]]

@@ -21,7 +21,8 @@ from dataclasses import astuple, dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-if not __package__:  # If run as a file, the root of the clone is not on the path, and bench/tools.py would hide `tools`
+# If this runs as a file, the clone's root is not on the path, and bench/tools.py would hide `tools`
+if not __package__:
     sys.path[0] = str(ROOT)
 
 from bench._frame import options

@@ -1,4 +1,4 @@
-"""The cost of starting: CPU and wall time until the first request, or of a command that asks nothing.
+"""Measure the cost of starting: CPU and wall time until the first request, or of a command without requests.
 
     python -m bench.startup [--case mllm]... [--questions 2] [--new-images] [--repeat 5] [--json FILE]
 
@@ -40,7 +40,7 @@ POLL_S = 1.0
 HYBRID = ("help", "mllm", "controller", "replay", "resume", "score", "compare")
 BARE = ("import-langgraph", "aiohttp", "openai", "langgraph")
 CASES = (*HYBRID, *BARE)
-# The cases that end with the first request, and the names of their clients in `bench.loop`.
+# Cases that end with the first request, mapped to their clients in `bench.loop`.
 ASKING = {"mllm": "hybrid-mllm", "controller": "hybrid-controller", "aiohttp": "aiohttp"} | {
     name: name for name in ("openai", "langgraph")
 }

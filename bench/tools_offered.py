@@ -57,7 +57,7 @@ def size(name: str, tools: Sequence[Tool], count: Count) -> dict[str, Any]:
 
 
 def measured(count: Count) -> list[dict[str, Any]]:
-    """Yield each tool alone, all of them, and the list of each benchmark."""
+    """Return the sizes of each tool alone, of all tools together, and of each benchmark's list."""
     tools: dict[str, Tool] = {name: load("tools", name) for name in names("tools")}
     rows = [size(name, [tool], count) for name, tool in tools.items()]
     rows.append(size("all tools", list(tools.values()), count))

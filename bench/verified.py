@@ -1,4 +1,4 @@
-"""Score published outputs again, and compare what the paper prints, the official count, and our score.
+"""Score published outputs again, and compare the paper's number, the official count and this project's score.
 
     uv run python -m bench.verified --data ../shared/data             prints the page
     uv run python -m bench.verified --data ../shared/data -o docs     writes docs/verified.md

@@ -3,7 +3,7 @@
 Example: `warped_pair(generator("evaluate", 1000, 0), pixels, "parallax", "extreme")`. A `planar` pair shows part of the
 image as a flat surface under a homography. `parallax` gives it a plausible depth (a receding ground, with regions of
 similar colour in front of it) and moves a camera around it to the left or right; `straight` moves it forward, backward,
-up or down. Near things then cover things behind them, and uncover parts that were never seen. The second view is in
+up or down. Near things then cover other things, and uncover parts that no view has seen. The second view is in
 another light (`bench/light_change.py`). `photographs(place)` reads the images of a folder or of a benchmark's parquet
 file. A score on these pairs is never a benchmark result.
 """
@@ -47,7 +47,7 @@ REGIONS = 7
 # Number of regions that stand out from the ground.
 STANDING = 3
 
-# Names of negative and positive motion along each camera axis.
+# Names of the negative and the positive direction along each camera axis.
 DIRECTIONS = (("left", "right"), ("up", "down"), ("backward", "forward"))
 
 Array = npt.NDArray[np.float64]
@@ -78,7 +78,7 @@ class WarpedPair:
 
 @dataclass(frozen=True)
 class Orbit:
-    """A camera motion around the middle of the scene: turns about the three camera axes, and the distance's factor."""
+    """A camera motion around the middle of the scene: turns about three camera axes, and a factor of the distance."""
 
     yaw_deg: float
     pitch_deg: float
@@ -112,7 +112,7 @@ CROPS: Mapping[Difficulty, float] = {"easy": 1.0, "medium": 0.85, "extreme": 0.6
 
 
 def photographs(place: Path) -> list[bytes]:
-    """Encoded pictures of a folder (*.jpg, *.jpeg, *.png, sorted by path), or `image_1` of its parquet rows by `idx`.
+    """Return encoded pictures of a folder (*.jpg, *.jpeg, *.png, by path), or `image_1` of its parquet rows by `idx`.
 
     Raises:
         HybridError: there is none.
@@ -259,7 +259,7 @@ def orbited(rng: np.random.Generator, pixels: Pixels, orbit: Orbit) -> WarpedPai
     colours = np.asarray(cv2.resize(pixels, large, interpolation=cv2.INTER_LINEAR), np.uint8)
     depths = np.asarray(cv2.resize(depth, large, interpolation=cv2.INTER_NEAREST_EXACT), np.float64)
     second, nearest = _splat(seen(dense, depths), colours, (width, height))
-    # Where the pixels of image 1 land, unless something nearer covers them.
+    # Positions of image 1's pixels in image 2, unless something nearer covers them.
     rays = seen(_pixels(width, height), depth)
     with np.errstate(divide="ignore", invalid="ignore"):
         projected = rays[..., :2] / rays[..., 2:]

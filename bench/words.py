@@ -1,11 +1,11 @@
-"""How plainly the code is named: odd words, participles as function names, class names that are defined twice.
+"""Count odd names in the code: odd words, participles as function names, class names that are defined twice.
 
     python -m bench.words                    # every package, and the sums of product, bench and tests
     python -m bench.words hybrid/cli tools --list
 
-A name is odd if it does not say what a thing is, but what was done to it, or nothing (`found`, `told`, `one`). Names
-count where they are bound: assignments, loops and parameters. `--list` prints each place. No test depends on these
-numbers.
+A name is odd if it says what was done to a thing, or nothing, instead of what the thing is (`found`, `told`, `one`).
+Names count where they are bound: assignments, loops and parameters. `--list` prints each place. No test depends on
+these numbers.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ that it is ahead of (`ahead`).
 A difference is said to be one only where its paired 95 % interval excludes 0; of blank tools and of what the tools say
 only where it holds after adjustment (Holm) within the family of the claim, of tasks over the tasks of the pair. "No
 significant difference" is not equality; "equal within 5 points" is said where two one-sided tests show it. A
-difference that comes from answering more questions, that hangs on how
+difference that comes from answering more questions, that depends on how
 unanswered questions count, or whose sign over all questions is another one, is no gain and no loss: see
 [Statistics](../statistics.md#questions-that-one-solver-leaves-unanswered). Numbers of right answers are said where
 they are the metric, not under a mean over tasks of

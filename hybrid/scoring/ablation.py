@@ -1,4 +1,4 @@
-"""The results of an ablation: each run against all tools, and each tool alone against no tools.
+"""The results of an ablation: each run compared with all tools, and each tool alone compared with no tools.
 
     report = ablation_at(Path("runs/ablation"))
     print(report)                    # the tables of `hybrid ablate --report runs/ablation`
@@ -201,7 +201,7 @@ class AblationReport(Report):
         ]
 
     def _on_missing(self) -> list[str]:
-        """Describe the differences from leaving out all tools, then each tool."""
+        """Describe the effects of leaving out all tools, then each tool."""
         rows = {row.b: row for row in self._differences(self.full.scored.solver)}
         none = rows.get(next((run.scored.solver for run in self.runs if not run.tools_offered), ""))
         sentences = []

@@ -1,10 +1,10 @@
 """The measured reliability of each tool and of the MLLM, per route, with folds: `hybrid calibrate RUN -o trust.json`.
 
-Every specialist answer of a finished run is scored as if it were the reply to its prompt; if the run includes the
-MLLM alone, its scores are counted too. For each tool and route, the file stores the sum of the scores, the mean
-log-odds that the tool states for its answers, and how informative deviations from that mean are where tool and MLLM
-disagree. A graded answer that is neither right nor wrong (a scanpath) counts by the benchmark's leading metric.
-Prompts of another kind than the question, such as ActiView's for parts, have no score.
+Every specialist answer of a finished run is scored as if it were the reply to its prompt; scores of the MLLM alone are
+counted too, if the run includes it. For each tool and route, the file stores the sum of the scores, the mean log-odds
+that the tool states for its answers, and how informative deviations from that mean are where tool and MLLM disagree. A
+graded answer that is neither right nor wrong (a scanpath) counts by the benchmark's leading metric. Prompts of another
+kind than the question, such as ActiView's for parts, have no score.
 
 Questions are assigned to folds by a hash of their cluster; fold k of the file holds counts from all other folds. A run
 with blank, shuffled or oracle tool output is rejected, because its counts would be saved under the real tool's name.
@@ -93,7 +93,7 @@ def cases(folder: RunFolder) -> tuple[CountedAnswer, ...]:
             score = scores.get(attempt.id)
             value = None if score is None or score.answer is None else worth(benchmark, score)
             if value is not None:
-                # This is the MLLM's own answer, and it could be read.
+                # Count only the MLLM's own readable answer.
                 last_exchange = attempt.exchanges[-1]
                 key = (*MODEL, counted_route(last_exchange.prompt))
                 confidence = confidence_in(last_exchange.reply.steps)
@@ -137,7 +137,7 @@ def _cases(benchmark: Benchmark, question: Question, attempt: Attempt, exchange:
                 str(specialist_answer["backend"]),
                 float(specialist_answer["confidence"]),
             )
-            # The arbiter takes this value before anything is measured.
+            # The arbiter uses this value before any measurement.
             stated, on_card = (
                 None if prompt.kind is Kind.SCANPATH else confidence,
                 specialist_answer.get("on_card") is True,
@@ -291,9 +291,9 @@ def measurements(answers: Iterable[CountedAnswer]) -> tuple[tuple[Key, Measureme
     )
 
 
-# A question on which tool and MLLM are not equally right. The items: the difference of their accuracies on the route in
-# log-odds (positive if the tool is better); by name and backend, the stated log-odds minus the mean of those (negated
-# for the MLLM); whether the tool won; the difference of their scores, 1 if one is right and the other wrong.
+# A question on which tool and MLLM are not equally right. Items: the difference of their accuracies on the route in
+# log-odds (positive if the tool is better); by name and backend, the stated log-odds minus their mean (negated for the
+# MLLM); whether the tool won; and the difference of the scores, which is 1 for right against wrong.
 Contest = tuple[float, Mapping[tuple[str, str], float], bool, float]
 
 

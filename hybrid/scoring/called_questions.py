@@ -1,6 +1,6 @@
-"""On which questions a solver called a tool that answered.
+"""The questions on which a solver called a tool that answered.
 
-called = call_share(comparison, hybrid, part.seen.ids)      # 0..1 of each question; nan where no trace says
+called = call_share(comparison, hybrid, part.seen.ids)      # 0..1 for each question; nan without a trace
 """
 
 from __future__ import annotations

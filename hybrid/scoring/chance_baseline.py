@@ -27,7 +27,8 @@ from hybrid.answers.offered import draw, list_answers
 from hybrid.benchmarks.base import Benchmark, ScoreOptions
 from hybrid.core.types import Exchange, Kind, Prompt, Question, Reply, Score
 
-# Maximum number of ends of one dialogue: all orders of five letters, or fifteen choices of parts times five options.
+# Maximum number of ends of one dialogue; it suffices for all orders of five letters, or for fifteen choices of parts
+# times five options.
 MAX_ENDS = 120
 # Values of a metric that differ by less are equal; sums in another order may differ slightly.
 SAME = 1e-9
@@ -265,8 +266,8 @@ def _one(guess: Guess, rng: random.Random) -> Score:
 def _affine(benchmark: Benchmark, questions: Sequence[Question], guesses: Sequence[Guess]) -> set[str]:
     """Return the metrics that are affine in the score of every tested question.
 
-    The other questions take random ends, and then once more with the question's unit at its best: a unit that must be
-    right as a whole does not respond to one question while another is wrong.
+    The other questions take random ends, and once more with the question's unit at its best, because a unit that must
+    be fully right does not respond to one question while another is wrong.
     """
     rng = random.Random("affine")
     metric_names, refuted, tested = set[str](), set[str](), Counter[str]()

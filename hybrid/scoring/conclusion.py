@@ -3,10 +3,11 @@
     for sentence in conclusion(compare(solvers)):
         sentence.id, sentence.text          # "gain.more", "Accuracy is 0.960 with tools (controller), 0.420 alone ..."
 
-In order: a hybrid solver next to its model alone and to the specialists alone, what of the difference blank tools bring
-and what the tools say, what the form of the tools comes to where a study has that of the model's training, what a
-reviewer asks next (`conclusion_review.py`), which tasks are worse, and what limits the claim. Each case, with its
-condition and words, is beside the code that chooses it; nothing is tested here that `hybrid compare` does not print.
+In order, it compares a hybrid solver with its model alone and with the specialists alone; splits the difference into
+the effect of offering tools and the effect of tool output; states the effect of the tools' form, if a study has the
+form of the model's training; answers a reviewer's next questions (`conclusion_review.py`); and names worse tasks and
+the limits of the claim. Each case, with its condition and words, is beside the code that chooses it. Every test is one
+that `hybrid compare` prints.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ from hybrid.scoring.sections.metrics import of_contestants
 from hybrid.scoring.tally import OTHER
 
 NO_DIFFERENCE = "no significant difference for"
-SELDOM = 0.2  # Below this share of questions with a call, the first sentence says how many there were
+SELDOM = 0.2  # Below this share of questions with a call, the first sentence states their number
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,7 @@ class Sentence:
 def conclusion(comparison: Comparison, *, limits: bool = True) -> tuple[Sentence, ...]:
     """Return at most ten sentences, and at least one if there is a solver.
 
-    Without `limits` the last sentence is left out, whose simulation of power can take seconds.
+    Without `limits` the last sentence is omitted; its simulation of power can take seconds.
     """
     return tuple(_Conclusion(ConclusionRows(comparison)).sentences(limits=limits))
 
@@ -189,7 +190,7 @@ SPECIALISTS_CASES = cases_of_claims(
     },
 )
 NO_SPECIALISTS = case("specialists.absent", "they were not asked", "The specialists alone were not asked.")
-# Of the other claims `said_of` makes the sentence out of its parts.
+# For the other claims, `said_of` makes the sentence from its parts.
 CONTENT_CASES = cases_of_claims(
     "content",
     {
@@ -302,7 +303,7 @@ AHEAD: Mapping[str, Case] = {
 
 
 def _explain_missing_alone(solvers: Sequence[Scored], calls_note: str) -> Sentence:
-    """Say why there are no answers of the model alone: not asked for, or not begun when the run stopped."""
+    """Say why there are no answers of the model alone: it was not requested, or the run stopped before it began."""
     pending = [solver for solver in solvers if alone_not_begun(solver)]
     if not pending:
         return _said(NO_ALONE, called=calls_note)
@@ -360,12 +361,12 @@ class _Conclusion:
         yield from self._tasks(group)
 
     def _next_to_specialists(self, specialist: Scored, hybrid: Scored, named: str) -> Sentence:
-        """Return the difference where they answer; right answers of the hybrid solver elsewhere are no lead over them.
+        """Return the sentence on the questions that specialists answer; right answers elsewhere are no lead over them.
 
         `named` is the metric of the sentence before, which is not named again.
         """
         pair, silent = self._rows.where_answered(specialist, hybrid)
-        # By its name, unless its model is known to be offered tools.
+        # Use the solver's name, unless its model is known to be offered tools.
         whom = "with tools" if offers_tools(hybrid) else short_name(hybrid)
         metric = measure(pair.metrics) if pair.metrics else ""
         if pair.right is None:
@@ -385,7 +386,7 @@ class _Conclusion:
         return _of_pair(SPECIALISTS_CASES, pair, answers, whom=whom, lead=lead, rest=rest)
 
     def _called(self, solvers: Sequence[Scored]) -> str:
-        """Return on how many questions a model called a tool, for each solver that seldom did."""
+        """Return the number of questions with a tool call, for each solver that seldom called one."""
         parts = []
         for solver in solvers:
             count, n = self._rows.called(solver)
@@ -394,7 +395,7 @@ class _Conclusion:
         return "".join(parts)
 
     def _parts(self, group: ComparisonGroup, blank: Scored) -> Sentence:
-        """Return the parts of a difference: that of blank tools, and that of the findings."""
+        """Return the sentence on the parts of a difference: the effects of offering tools and of tool output."""
         pair = self._rows.part(group, blank, group.hybrid, CONTENT)
         if pair.state not in ("more", "less", "open"):
             return _of_pair(CONTENT_CASES, pair)
@@ -410,7 +411,7 @@ class _Conclusion:
         return Sentence(case, f"{words.removesuffix('.')}{pair.fields()['split']}.")
 
     def _as_trained(self, group: ComparisonGroup) -> Iterator[Sentence]:
-        """Yield the gain or loss of the form of the tools in which the model was trained."""
+        """Yield the gain or loss from the form of the tools in which the model was trained."""
         trained = group.as_trained
         if trained is None:
             return
@@ -444,7 +445,7 @@ class _Conclusion:
         if others:
             names = [_named(row, total) for row in others]
             parts.append(f"different from answering more or fewer questions on {listed(names)}")
-        # A loss from answering fewer questions is named above, so it is not the largest of those not shown.
+        # A loss from answering fewer questions is named above, so it is not the largest insignificant one.
         others_left = [row for row in tested if row not in others]
         rest = self._rest_of_tasks(others_left, total, named=bool(untested or others)) if others_left else ""
         if untested:
@@ -456,7 +457,7 @@ class _Conclusion:
             yield _said(TASKS_SHOWN, tasks=len(tested), by=self._by, parts="; ".join([*parts, *tail]))
 
     def _rest_of_tasks(self, rows: Sequence[Result], total: int, *, named: bool) -> str:
-        """Say that no task, or no other if some are `named`, is shown to be worse, with the largest loss."""
+        """Say that no task (or no other, if some are `named`) is significantly worse, with the largest loss."""
         sizes, least = sorted({row.n or 0 for row in rows}), min(rows, key=lambda row: row.value or 0.0)
         return TASKS_REST.fill(
             one="task" if self._found.options.by is None else "group",
@@ -563,9 +564,9 @@ class _Conclusion:
         return f"{clipped(name, NAME_WIDTH)} answers {count}, on these with {_value(value.value)}; over all, "
 
     def _other_ranking(self, rows: Sequence[Result], best: Collection[str]) -> str:
-        """Say who has the highest value by the other rule, or over all questions, if that is none of the best.
+        """Name the best solvers by the other rule, or over all questions, if they are others than `best`.
 
-        The other rule is that for unanswered questions; only a mean over tasks differs from one over all questions.
+        The other rule is that for unanswered questions; a value over all questions differs only from a mean over tasks.
         """
         rule = OTHER[self._found.rule]
         by_rule: dict[str, float | None] = {}
@@ -593,7 +594,7 @@ class _Conclusion:
         return values[0] if values else ""
 
     def _ahead(self, best: str) -> Iterator[Sentence]:
-        """Yield which solvers the one with the highest value is ahead of, adjusted over every tested pair."""
+        """Yield the solvers that the best one is ahead of, adjusted over every tested pair."""
         pairs = [self._rows.pair(self._found.named(pair.a), self._found.named(pair.b)) for pair in self._found.pairs]
         tested = [pair.rows[0] for pair in pairs if pair.rows and pair.rows[0].p_holm is not None]
         of_best = [
@@ -652,7 +653,7 @@ def _held_of(rows: Sequence[Result], sign: int) -> list[Result]:
 
 
 def _several(pairs: Sequence[HeadlinePair], words: tuple[str, str]) -> tuple[str, int]:
-    """Return which of several differences hold after adjustment within their family, and how many were tested."""
+    """Return the differences that hold after adjustment within their family, and the number of tests."""
     kinds: dict[str, list[str]] = {words[0]: [], words[1]: [], NO_DIFFERENCE: [], **{k: [] for k in NO_CLAIM.values()}}
     kinds["not tested"] = []
     for pair in pairs:

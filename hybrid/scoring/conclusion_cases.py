@@ -1,11 +1,11 @@
-"""One thing that a conclusion may say: when, and its words. Each case stands beside the code that chooses it.
+"""A case of a conclusion: its condition and its words. Each case is declared beside the code that chooses it.
 
     FAILED = case("limits.failed", "questions failed", "failed and left out: {each}")
     FAILED.fill(each="mllm 1 of 40")
 
-`gain`, `specialists` and `content` read one paired difference each, b minus a. It is called a difference only if its
-95 % interval excludes 0, by the rule of the output for questions without a readable answer; if the other rule has
-another verdict, the last sentence says so. `hybrid.scoring.conclusion.cases` has all of them, as the site prints them.
+`gain`, `specialists` and `content` read one paired difference each, b minus a. They call it a difference only if its 95
+% interval excludes 0, by the output's rule for questions without a readable answer; if the other rule gives another
+verdict, the last sentence says so. `hybrid.scoring.conclusion.cases` has all of them, as the site prints them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ DECLARED: dict[str, Case] = {}
 
 @dataclass(frozen=True)
 class Case:
-    """One thing that a conclusion may say: `id` begins with the sentence that it belongs to."""
+    """A case of a conclusion; its `id` begins with the name of its sentence."""
 
     id: str
     condition: str

@@ -34,8 +34,8 @@ from hybrid.scoring.sections.outcomes import UNREADABLE
 from hybrid.scoring.tally import OTHER
 from hybrid.stats import detectable
 
-UNREADABLE_SHARE = 0.05  # Of the questions; calls that could not be read in more of them limit the claim
-OVERWEIGHT = 3  # From so many times the weight of its questions on, a task is named among the limits
+UNREADABLE_SHARE = 0.05  # Unreadable calls in more than this share of the questions limit the claim
+OVERWEIGHT = 3  # A task whose weight is at least this many times that of its questions is named among the limits
 
 
 FAILED = case("limits.failed", "questions failed", "failed and left out: {each}")
@@ -58,7 +58,7 @@ RECORDED = case("limits.recorded", "recorded model", "the model's answers are re
 
 def limits_of(conclusion_rows: ConclusionRows, groups: Sequence[ComparisonGroup]) -> Iterator[str]:
     """Yield the parts of the last sentence of a conclusion, about these groups or, without any, all solvers."""
-    # Those that the first sentences are about; the specialists' abstentions are in their own sentence.
+    # The solvers of the first sentences; the specialists' abstentions are in their own sentence.
     concerned = [
         solver for group in groups for solver in (group.hybrid, group.alone, group.blank) if solver is not None
     ]
@@ -87,7 +87,7 @@ def limits_of(conclusion_rows: ConclusionRows, groups: Sequence[ComparisonGroup]
             yield UNREADABLE_CALLS.fill(unread=count_of(row), n=row.n, solver=clipped(row.a, NAME_WIDTH))
     yield from _other_models(solvers)
     yield from _faults(conclusion_rows)
-    # Of the model alone and of the specialists the first two sentences say it.
+    # For the model alone and the specialists, the first two sentences state this.
     pairs = [(group.hybrid, group.blank) for group in groups]
     parts = [
         sentence
@@ -114,7 +114,7 @@ OTHER_MODEL = case(
 
 
 def _other_models(solvers: Sequence[Scored]) -> Iterator[str]:
-    """Yield how many replies came from another model than the run asked for, as servers name it."""
+    """Yield the number of replies from another model than requested, by the names that servers report."""
     total, others = Counter[str](), Counter[str]()
     for solver in solvers:
         counts = {} if solver.folder is None else solver.manifest.get("answered_by", {}).get(solver.recorded, {})
@@ -139,7 +139,7 @@ PREDICTED = case(
 
 
 def _predicted(solvers: Sequence[Scored]) -> Iterator[str]:
-    """Yield the part of the data's questions that predictions have, where it is not all."""
+    """Yield the share of the data's questions that predictions have, if it is not all."""
     for solver in solvers:
         if left_out := solver.without_prediction:
             total = len(solver.scores) + left_out
@@ -168,7 +168,7 @@ POWERLESS = case("limits.powerless", "questions too few for any difference", "{q
 
 
 def _power(conclusion_rows: ConclusionRows, groups: Sequence[ComparisonGroup]) -> Iterator[str]:
-    """Yield which difference the questions of this run can show, by its spread; of several pairs the greatest."""
+    """Yield the difference that this run's questions can detect, given their spread; the largest of several pairs."""
     parts = [(group.alone or group.specialist or group.blank, group.hybrid) for group in groups]
     pairs = parts or [
         (conclusion_rows.found.named(pair.a), conclusion_rows.found.named(pair.b))
@@ -195,7 +195,7 @@ WEIGHT = case(
 
 
 def _weights(metrics: Sequence[Metric], headline: str | None) -> Iterator[str]:
-    """Yield the tasks of a mean over tasks that weigh far more than their questions."""
+    """Yield the tasks of a mean over tasks that have far more weight than their share of questions."""
     for metric in metrics:
         if metric.name == headline and metric.combine == "mean_of_ratios":
             count = Counter(cell.stratum for cell in metric.cells if cell.denominator > 0)

@@ -1,9 +1,9 @@
-"""The sentences of a conclusion that answer a reviewer: what is equal, used, possible, and at what price.
+"""The sentences of a conclusion for a reviewer's questions: equality, use of outputs, possible gain, and price.
 
     for case, text in review_sentences(ConclusionRows(comparison), group):
         case, text      # "equal.shown", "Equal within 5 points: with tools and alone (+0 points, 90% CI -2 to +2)."
 
-Each reads the rows of one section and is left out where that section decides nothing.
+Each reads the rows of one section, and is omitted if that section decides nothing.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ from hybrid.scoring.traces import unchanged_outputs
 
 # A sentence: the id of its case, and its text.
 Said = tuple[str, str]
-# Outputs are called ignored where the model uses fewer than this share of those that it needs.
+# Outputs are called ignored if the model uses fewer than this share of those that it needs.
 IGNORED = 0.5
-# Of fewer models the spread between them is hardly known: with two, the interval is 13 standard errors long each way.
+# With fewer models, their spread is hardly known: with two, the interval extends 13 standard errors each way.
 LEAST_MODELS = 3
-# Of fewer outputs that were needed nothing is said.
+# With fewer needed outputs, no sentence is made.
 LEAST_NEEDED = 10
-# Below this share of questions with a call their own effect is said beside that over all questions.
+# Below this share of questions with a call, their effect is stated in addition to that over all questions.
 SELDOM = 0.5
 # Names of the compared sides, by quantity of the section.
 EQUAL_PAIRS = {
@@ -85,7 +85,7 @@ case(
         "part of used.shown: of 10 or more right outputs where the model is wrong alone fewer than half "
         "are used (95 % interval)"
     ),
-    "of {n} right tool outputs that the model needed it used {count} ({ends})",
+    "of {n} right tool outputs that the model needed, it used {count} ({ends})",
 )
 case(
     "used.misplaced",
@@ -95,12 +95,12 @@ case(
 case(
     "selection.more",
     ("a tool was called on fewer than half of the questions, and there output adds, after adjustment (Holm)"),
-    "On the {n} questions with a call tool output adds {size} ({ends}).",
+    "On the {n} questions with a call, tool output adds {size} ({ends}).",
 )
 case(
     "selection.less",
     ("a tool was called on fewer than half of the questions, and there output costs, after adjustment (Holm)"),
-    "On the {n} questions with a call tool output costs {size} ({ends}).",
+    "On the {n} questions with a call, tool output costs {size} ({ends}).",
 )
 case(
     "room.none",
@@ -141,7 +141,7 @@ case(
 case(
     "words.none",
     "a run with paraphrased tool output that changed no output",
-    "The second wording changed none of {n} tool outputs: this run says nothing of their words.",
+    "The second wording changed none of {n} tool outputs: this run says nothing about their wording.",
 )
 case(
     "words.unchanged",
@@ -188,7 +188,7 @@ case(
 )
 case(
     "pooled.rule",
-    "several models: whether there is an effect hangs on how unanswered questions count",
+    "several models: whether there is an effect depends on how unanswered questions count",
     (
         "Over {n} models tools change the score by {size} ({ends}; between models {spread}), depending on"
         " how unanswered questions count."
@@ -291,7 +291,7 @@ def _room(rows: ConclusionRows, group: ComparisonGroup) -> Iterator[Said]:
 
 
 def _calls(rows: ConclusionRows, group: ComparisonGroup) -> Iterator[Said]:
-    """Say that the tools are right less often, or more often, where the model calls them than elsewhere."""
+    """Say that the specialists are right less often, or more often, on questions where the model calls a tool."""
     of = rows_about(rows, "called", group.hybrid)
     difference = of.get(DIFFERENCE)
     if difference is None or not difference.holds or not difference.excludes_zero:
@@ -305,7 +305,7 @@ def _calls(rows: ConclusionRows, group: ComparisonGroup) -> Iterator[Said]:
 
 
 def _looks(rows: ConclusionRows, group: ComparisonGroup) -> Iterator[Said]:
-    """Yield how often calls look at the annotated place, against chance, and how right the model is there."""
+    """Yield the rate of calls that look at the annotated place, compared with chance, and the accuracy there."""
     of = rows_about(rows, "places", group.hybrid)
     above, difference = of.get(ABOVE), of.get(places.DIFFERENCE)
     if above is None or above.low is None:
@@ -324,7 +324,7 @@ def _looks(rows: ConclusionRows, group: ComparisonGroup) -> Iterator[Said]:
 
 
 def _words_of_tools(rows: ConclusionRows, group: ComparisonGroup) -> Iterator[Said]:
-    """Yield what the second wording of tool output changes."""
+    """Yield the effect of the second wording of tool output."""
     other = group.paraphrased
     found = (
         row
@@ -343,7 +343,7 @@ def _words_of_tools(rows: ConclusionRows, group: ComparisonGroup) -> Iterator[Sa
 
 
 def _unchanged_outputs(scored: Scored | None) -> tuple[int, int]:
-    """Return how many outputs kept their words, and of how many; (0, 0) if that is unknown."""
+    """Return the number of outputs that kept their wording, and of all outputs; (0, 0) if unknown."""
     if scored is None or scored.folder is None:
         return 0, 0
     try:

@@ -1,4 +1,4 @@
-"""The rows of the result table that conclusions are drawn from, and how their numbers read in a sentence.
+"""The rows of the result table that conclusions use, and the format of their numbers in a sentence.
 
 pair = ConclusionRows(compare(solvers)).pair(alone, hybrid)
 pair.state, pair.right, pair.fields()       # "more", (21, 48), {"size": "+54 points", "interval": ...}
@@ -30,7 +30,7 @@ from hybrid.scoring.tally import OTHER
 REVIEW = ("headroom", "equivalence", "used", "selection", "called", "places", "pooled", "price")
 SECTIONS = ("metrics", "differences", "helped", "gain", "effects", "outcomes", "answered", *REVIEW)
 NAME_WIDTH = 30
-NAMED = 3  # So many solvers or tasks are named in a list
+NAMED = 3  # Maximum number of solvers or tasks named in a list
 COUNTS: Mapping[UnansweredRule, str] = {"guess": "as a guess", "wrong": "as wrong"}
 
 # The result of a paired difference, or why there is none; the second part of a case's id.
@@ -59,7 +59,7 @@ CONDITIONS: Mapping[Claim, str] = {
     "apart": "the pair shares no question, or --pairs leaves it out",
 }
 
-# Why the whole difference of a pair is no gain or loss, by its claim.
+# Reason why the full difference of a pair is no gain or loss, by its claim.
 NO_CLAIM: Mapping[str, str] = {
     "rule": "depending on how unanswered questions count for",
     "uneven": "with another result over all questions than over tasks for",
@@ -94,9 +94,9 @@ class AnswerSplit:
 class HeadlinePair:
     """The difference b minus a of two solvers by the headline metric, as the result table has it.
 
-    `rows` is the difference where there is one, `metrics` the metric of each over the questions that both have; `right`
-    and `none` count the right and the unreadable answers of a and b to `n` questions, `right` None where these counts
-    are not the metric: a mean over tasks of several sizes, credit for no answer, repetitions.
+    `rows` has the difference, if there is one, and `metrics` each solver's metric over the questions that both have.
+    `right` and `none` count the right and the unreadable answers of a and b to `n` questions; `right` is None if the
+    metric is not such a count (a mean over tasks of several sizes, credit for no answer, repetitions).
     """
 
     a: Scored
@@ -106,16 +106,16 @@ class HeadlinePair:
     right: tuple[int, int] | None = None
     none: tuple[int, int] = (0, 0)
     n: int = 0
-    # Of the questions by which it was decided whether to test: how many of them one of the solvers failed.
+    # Number of questions that one of the solvers failed, among those that decided whether to test.
     failed: int = 0
     asked: int = 0
     metrics: tuple[Metric, Metric] | None = None
     # Numbers of questions that b and a got right, whether or not the metric counts them.
     count: tuple[int, int] = (0, 0)
     split: AnswerSplit | None = None
-    # The difference by the other rule for unanswered questions, if its sign or its state is another one.
+    # The difference by the other rule for unanswered questions, if its sign or its state differs.
     other_rule: Result | None = None
-    # Of a mean over tasks the difference over all questions, if that has the other sign or alone is significant.
+    # For a mean over tasks, the difference over all questions, if that has the other sign or only that is significant.
     over_all: Result | None = None
 
     @property
@@ -131,7 +131,7 @@ class HeadlinePair:
             return self.state
         of_both = None if self.split.both is None else shown(self.split.both)
         if of_both == self.state:
-            # Both say the same; the part from answering adds to it, takes some of it away, or is none.
+            # Both results agree; the part from answering adds to the difference, reduces it, or is 0.
             return self.state
         of_answering = shown(self.split.answering)
         return "answering" if self.state == of_answering and self.state != "open" else "split"
@@ -148,7 +148,7 @@ class HeadlinePair:
         return shown(self.rows[0])
 
     def fields(self) -> dict[str, object]:
-        """Return the fields of the words that are about a tested difference."""
+        """Return the fields for the words about a tested difference."""
         row = self.rows[0] if self.rows else None
         silent = self.b if self.n and self.none[1] == self.n else self.a
         fields: dict[str, object] = {
@@ -225,7 +225,7 @@ def shown(row: Result) -> State:
 
 
 def measure(metrics: Sequence[Metric]) -> str:
-    """Return a metric in words, a mean over tasks as such: `accuracy (mean of 3 tasks)`."""
+    """Return a metric in words; a mean over tasks says so: `accuracy (mean of 3 tasks)`."""
     metric = metrics[0]
     strata = {cell.stratum for cell in metric.cells if cell.denominator > 0}
     if metric.combine != "mean_of_ratios":
@@ -240,7 +240,7 @@ def short_name(scored: Scored) -> str:
 
 
 def listed(names: Sequence[str], between: str = ", ") -> str:
-    """Return the first of them, and how many more there are."""
+    """Return the first items as a list, and the number of the others."""
     more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
     return between.join(names[:NAMED]) + more
 
@@ -264,7 +264,7 @@ def unit_of(row: Result) -> str:
 
 
 def size_of(row: Result) -> str:
-    """Return how large a difference is, for words that say its sign: `14 points`."""
+    """Return the size of a difference without its sign, which the words state: `14 points`."""
     return f"{number(abs(row.value or 0.0), row.unit)}{unit_of(row)}"
 
 
@@ -274,7 +274,7 @@ def signed(row: Result) -> str:
 
 
 def ends_of(row: Result, *, cost: bool = False) -> str:
-    """Return the interval, with its signs; `cost` turns that of a loss around, for words that say so."""
+    """Return the interval with signs; `cost` negates that of a loss, for words that state a loss."""
     low, high = row.low or 0.0, row.high or 0.0
     if cost:
         low, high = -high, -low
@@ -311,7 +311,7 @@ class ConclusionRows:
         verdicts = [(row.quantity.split(" -> "), count_of(row)) for row in self.between("helped", names)]
         right = tuple(sum(k for outcomes, k in verdicts if outcomes[place] == "right") for place in (0, 1))
         is_count = bool(verdicts) and are_counts(values, right, n)
-        # Repetitions count with their mean, which has no number of right answers.
+        # Repetitions count as their mean, which is not a number of right answers.
         is_count = is_count and all(len(self.found.repetitions(solver)) == 1 for solver in (a, b))
         count, none = (right[0], right[1]), (count_of(rows["none a"]), count_of(rows["none b"]))
         pair = replace(pair, rows=(rows["difference"],), values=values, none=none, count=count)
@@ -321,7 +321,7 @@ class ConclusionRows:
         return replace(pair, other_rule=self._other_rule(pair, shared), over_all=self._over_all(pair, shared))
 
     def _split(self, names: tuple[str, str], group: str = "") -> AnswerSplit | None:
-        """Return a difference split by who answered the questions of a group; None if both answered all of them."""
+        """Return a difference split by which solver answered the questions of a group; None if both answered all."""
         rows = {(row.quantity, row.group): row for row in self.between("answered", names)}
         answering, better = rows.get((ANSWERING, group)), rows.get((BETTER, group))
         if answering is None or better is None or answering.low is None:
@@ -378,7 +378,7 @@ class ConclusionRows:
         return replace(pair, rows=tuple(rows), n=pair.n or next((row.n or 0 for row in rows), 0))
 
     def called(self, solver: Scored) -> tuple[int, int]:
-        """Return how many answered questions have a tool call, and how many questions the solver answered."""
+        """Return the number of answered questions with a tool call, and the number of answered questions."""
         attempts = solver.folder.recorded(solver.recorded).without_steps if solver.folder else {}
         answered = [attempts[score.id] for score in solver.scores if not score.outcome.failed and score.id in attempts]
         has_calls = (any(exchange.reply.usage.tool_calls for exchange in attempt.exchanges) for attempt in answered)
@@ -400,7 +400,7 @@ class ConclusionRows:
         return [row for row in rows if row.low is not None]
 
     def is_of_answers(self, a: Scored, b: Scored, row: Result) -> bool:
-        """Return whether a task's difference has one state on all questions, on those both answered, by either rule."""
+        """Return whether a task's difference has one state: on all questions, on those both answered, by both rules."""
         part = self.found.overlap(a, b).groups(self.found.options.by)[row.group]
         if not np.any(part.unanswered):
             return True
@@ -434,7 +434,7 @@ def has_other_sign(pair: HeadlinePair, other: Result) -> bool:
 
 
 def is_uneven(pair: HeadlinePair, over_all: Result) -> bool:
-    """Return whether the difference over all questions has the opposite sign of the mean over tasks, or alone is shown.
+    """Return whether the difference over all questions has another sign than the mean over tasks, or only it holds.
 
     If all tasks have the same size, both differences are equal, and only their intervals differ.
     """

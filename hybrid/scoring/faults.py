@@ -1,4 +1,4 @@
-"""Tool calls that failed and replies that ended abnormally, read from the attempts of a run.
+"""Failed tool calls, and replies that ended abnormally, read from the attempts of a run.
 
 for one in tool_faults(scored):
     one.tool, one.calls, one.kinds, one.never_ran      # "depth", 12, {Fault.TOOL_ERROR: 12}, True
@@ -22,7 +22,7 @@ from hybrid.scoring.score import Scored
 
 # Stands for any name that is not a tool's, because such names are a model's own words.
 NO_SUCH: Final = "(no such tool)"
-# From this share of failed calls on, a tool's faults are reported as a limit of statements about tools.
+# Minimum share of failed calls at which a tool's faults are reported as a limit of statements about tools.
 NOTED: Final = 0.05
 # Faults of a tool that does not work.
 FAILED: Final = frozenset({Fault.TOOL_ERROR, Fault.TIMEOUT})

@@ -99,7 +99,7 @@ def heard(scored: Scored) -> Mapping[str, Heard]:
     cache = _kept(str(scored.folder.path.resolve()), scored.recorded)
 
     async def all_of() -> dict[str, Heard]:
-        # Each question asks for the table of rules, several times.
+        # Build the table of rules only once, because each question uses it several times.
         with rules_in_order(order), scanned_once():
             return {score.id: await verdict_on(score) for score in scored.scores if not score.outcome.failed}
 

@@ -5,14 +5,14 @@
     found.notes                         # what was read without order, and why
 
 - `*.csv`, `*.tsv`: a row a fixation, with columns for the picture (`image`, `picture`, `name`, ...), `x`, `y`, and
-  where known `t` (duration in ms) and `subject`; consecutive rows of a picture and subject are one path. Rows without
-  a subject may be of several viewers: they have no order, and serve saliency only.
+  where known `t` (duration in ms) and `subject`; consecutive rows of a picture and subject are one path. Rows without a
+  subject may come from several viewers, so they have no order and are used for saliency only.
 - `*.json`: a list of paths as in COCO-Search18 and COCO-FreeView, `{"name", "subject", "X": [], "Y": [], "T": []}`.
-- `*.mat` with `fixLocs` (CAT2000) and `NAME_fixPts.png` or `.jpg` (MIT1003): a matrix as large as the picture that is
-  not 0 at fixations. They have no order and no times, and serve saliency only.
+- `*.mat` with `fixLocs` (CAT2000) and `NAME_fixPts.png` or `.jpg` (MIT1003): a matrix of the picture's size that is not 0
+  at fixations. They have no order and no times, and are used for saliency only.
 
-Positions are pixels of the picture, or of the screen on which it was shown as large as it fits, centred. A file whose
-`t` cannot be durations in ms serves saliency only.
+Positions are pixels of the picture, or of the screen on which it was shown centred, at the largest size that fits. A
+file whose `t` cannot be durations in ms is used for saliency only.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ NAMES: Final[Mapping[str, Sequence[str]]] = {
     "subject": ("subject", "viewer", "observer", "participant", "subject_id"),
 }
 MAX_BYTES: Final = 500_000_000
-# The longest fixation, and the longest path, in ms: above it `t` is a time of the clock.
+# Longest possible duration of a fixation and of a path, in ms; a larger `t` is a clock time.
 MAX_MS: Final = 600_000.0
 # The median of a file's durations in ms is between these; it is about 250 for people.
 MEDIAN_MS: Final = (20.0, 10_000.0)
@@ -64,7 +64,7 @@ class RecordedPath:
 
 @dataclass
 class Fixations:
-    """What was read: the paths, the file of each picture by its relative path, and what was skipped and why.
+    """The result of reading: the paths, the file of each picture by its relative path, and skipped data with reasons.
 
     `notes` name paths that were read without order, and why.
     """
@@ -173,7 +173,7 @@ class _Reader:
                 path_key = relative, cells["subject"]
             except DataError as error:
                 self.skip(error)
-                # An invalid row of the same viewing costs only itself; one of another picture or viewer ends the path.
+                # An invalid row of the same viewing is skipped; one of another picture or viewer ends the path.
                 if self._relative(cells["picture"]) in ("", key[0]) and path_key[1] == key[1]:
                     continue
             if path_key != key:

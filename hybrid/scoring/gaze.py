@@ -4,8 +4,8 @@
     measured = measure_paths(fixations, predict)         # predict(pixels, n): (n, 3) of x, y in 0..1 and ms
     gaze_table(measured)
 
-Each metric is a mean over pictures with a 95 % interval over pictures; of a picture, a map is compared with the
-fixations of all viewers, on a grid of at most `CELLS` cells along the longer side, and a path with each viewer's.
+Each metric is a mean over pictures with a 95 % interval over pictures; for each picture, a map is compared with the
+fixations of all viewers, on a grid of at most `CELLS` cells along the longer side, and a path with each viewer's path.
 MultiMatch compares paths in pixels of the picture: its directions and lengths depend on the aspect ratio.
 """
 
@@ -34,8 +34,8 @@ MapOf = Callable[[Pixels], Floats]
 PathOf = Callable[[Pixels, int], Floats]
 
 CELLS: Final = 320
-# Standard deviation of the blur of fixations, as a share of the picture's longer side: about one degree of a picture
-# that is 33 degrees wide.
+# Standard deviation of the blur of fixations, as a share of the picture's longer side: about one degree if the picture
+# is 33 degrees wide.
 SIGMA: Final = 0.03
 # Bandwidth of the clusters of a sequence score, as a share of the picture's size.
 BANDWIDTH: Final = 0.12
@@ -46,7 +46,7 @@ UNIFORM: Final = (0.01, 0.1, 0.5, 1.0)
 # MultiMatch is defined from three fixations on.
 LEAST_FIXATIONS: Final = 3
 MAP_METRICS: Final = ("NSS", "AUC-Judd", "shuffled AUC", "CC", "KL", "SIM", "information gain")
-# The others are at most 1, and at least 0 for points inside of the picture.
+# Metrics without bounds; the others are in 0..1 for points inside the picture.
 UNBOUNDED: Final = ("NSS", "CC", "KL", "information gain")
 MULTIMATCH: Final = tuple(f"MultiMatch {name}" for name in ("shape", "direction", "length", "position", "duration"))
 PATH_METRICS: Final = (*MULTIMATCH, "string edit", "ScanMatch", "sequence score")
@@ -61,11 +61,11 @@ class GazeRow:
     low: float | None
     high: float | None
     pictures: int
-    # A map without contrast; of paths, the path predicted for another picture.
+    # The score of a map without contrast, or of the path predicted for another picture.
     chance: float | None
     # For paths, each viewer compared with the others of the picture; None without two viewers of one picture.
     people: float | None = None
-    # Number of pictures with two viewers or more, the only ones of `people`.
+    # Number of pictures with two viewers or more, which alone have `people`.
     people_pictures: int = 0
 
 
@@ -136,7 +136,7 @@ def _grid_map(predict: MapOf, fixations: Fixations, name: str) -> Floats:
 def _of_map(
     grid: Floats, points: Floats, name: str, baseline: CentreBias | None, others: OtherFixations | None
 ) -> dict[str, tuple[float, float]]:
-    """Return each metric of a map and of one without contrast; those against other pictures only if there are any."""
+    """Return each metric for a map and for one without contrast; metrics against other pictures if there are any."""
     shape = (grid.shape[0], grid.shape[1])
     fixated, maps = _on_grid(points, shape), (grid, np.zeros_like(grid))
     density = metrics.blurred(fixated, shape, SIGMA * max(shape))
@@ -157,8 +157,8 @@ def _of_map(
 class OtherFixations:
     """The fixations on all other pictures: the negatives of the shuffled AUC.
 
-    All fixations are counted once for each shape of a grid, of which there are at most a few hundred; a picture's own
-    are then taken away, so that the time grows with the number of pictures and not with its square.
+    All fixations are counted once per grid shape (at most a few hundred), and a picture's own are subtracted, so that
+    the time grows linearly with the number of pictures.
 
     Args:
         points: (n, 2) of x and y in 0..1 by picture.
@@ -176,11 +176,10 @@ class OtherFixations:
 
 
 class CentreBias:
-    """Where people look on other pictures: the baseline of information gain, without the picture's own fixations.
+    """The distribution of fixations on all other pictures: the baseline of information gain.
 
-    Blur and share of the uniform distribution are those of `BLURS` and `UNIFORM` under which fixations on one picture
-    are most likely given the others. The uniform distribution is among them, so that a map without contrast gains
-    nothing on average.
+    Blur and uniform share are chosen from `BLURS` and `UNIFORM`, so that fixations on one picture are most likely given
+    the others. The uniform distribution is among them, so that a map without contrast gains nothing on average.
 
     Args:
         points: (n, 2) of x and y in 0..1 by picture, at least two pictures.

@@ -7,8 +7,8 @@
     string_edit(a, b, grid), scanmatch(a, b, grid), sequence_score(a, b, clusters)     # (n, 3) of x, y in 0..1, t in ms
 
 Formulas as in Bylinskii, Judd, Oliva, Torralba and Durand, "What Do Different Evaluation Metrics Tell Us About Saliency
-Models?", IEEE TPAMI 41 (2019) 740-757. A map without any contrast is worth chance in each: NSS and CC 0, both AUC 0.5,
-KL, SIM and information gain what the uniform distribution has.
+Models?", IEEE TPAMI 41 (2019) 740-757. A map without contrast scores at chance in each: NSS and CC 0, both AUC 0.5, and
+KL, SIM and information gain as the uniform distribution.
 """
 
 from __future__ import annotations
@@ -163,10 +163,9 @@ def _letters(path: Floats, grid: tuple[int, int]) -> list[int]:
 def scanmatch(a: Floats, b: Floats, grid: tuple[int, int] = GRID, bin_ms: float = BIN_MS) -> float:
     """Align two paths as sequences of cells, one per time bin (Needleman-Wunsch); return the score, at most 1.
 
-    Cristino, Mathot, Theeuwes and Gilchrist, Behavior Research Methods 42 (2010) 692-700: cells are worth their
-    closeness, gaps 0, and the score is divided by that of the longer sequence with itself. Closeness is 1 - distance /
-    diagonal of the grid, less its mean over all pairs of cells (their threshold: cells at a usual distance are worth
-    0 or less).
+    Cristino, Mathot, Theeuwes and Gilchrist, Behavior Research Methods 42 (2010) 692-700: a pair of cells scores its
+    closeness, a gap scores 0, and the total is divided by that of the longer sequence with itself. Closeness is 1 -
+    distance / diagonal of the grid, minus its mean over all pairs of cells, so that cells at the mean distance score 0.
     """
     grid_cells = _every_cell(grid)
     distance = np.hypot(*(np.subtract.outer(grid_cells[:, axis], grid_cells[:, axis]) for axis in (0, 1)))
@@ -192,8 +191,8 @@ def sequence_score(a: Floats, b: Floats, clusters: Floats, reach: float) -> floa
     """Share of the longer path that agrees in order with the other, 0..1, as strings of clusters of fixations.
 
     Borji, Tavakoli, Sihite and Itti, ICCV 2013, section 3; as Yang et al., CVPR 2020 (COCO-Search18): equal clusters
-    are worth 1, others and gaps 0. A fixation farther than `reach` from every cluster belongs to none, and agrees only
-    with such a one within `reach` of it: where people look at one place, every path would else be perfect.
+    score 1, others and gaps 0. A fixation farther than `reach` from every cluster belongs to none, and agrees only with
+    another such fixation within `reach`; otherwise, if people look at one place, every path would be perfect.
 
     Args:
         a: a path (n, 3).
@@ -217,7 +216,7 @@ def nearest(points: Floats, centres: Floats) -> Ints:
 
 
 def needleman_wunsch(similarity: Iterable[Floats]) -> float:
-    """Return the best score of aligning two sequences, with gaps of 0, from the worth of each pair: n rows of (m,)."""
+    """Return the best alignment score of two sequences, where gaps score 0; the pair scores come as n rows of (m,)."""
     best = np.zeros(1)
     for place, row in enumerate(similarity):
         best = best if place else np.zeros(len(row) + 1)

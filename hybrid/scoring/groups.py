@@ -89,14 +89,14 @@ AGAIN = "ask again as before"
 
 
 def own_command(solvers: Sequence[Scored]) -> str:
-    """Return the shell command that resumes the first of these solvers' runs that recorded one, else `AGAIN`."""
+    """Return the shell command that resumes the first of these solvers' runs with a recorded command, else `AGAIN`."""
     command_lists = (solver.manifest.get("commands", ()) for solver in solvers if solver.folder is not None)
     last = (commands[-1]["command"] for commands in command_lists if commands)
     return next((command for command in last if command.startswith("hybrid ")), AGAIN)
 
 
 def alone_not_begun(scored: Scored) -> bool:
-    """Return whether a solver's run was to ask the MLLM alone too, and has no attempts of it yet."""
+    """Return whether a solver's run includes the MLLM alone but has no attempts of it yet."""
     if scored.folder is None or is_imported(scored):
         return False
     asked_for = {word_of(name) for name in scored.manifest["solvers"]}

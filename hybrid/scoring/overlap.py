@@ -247,7 +247,7 @@ class Overlap:
             rest.append(
                 [cell.numerator - part_cell.numerator for cell, part_cell in zip(metric.cells, part.cells, strict=True)]
             )
-        # A wrong answer may be worth less than the guess that stands for none; such a cell is shifted up alike for all.
+        # A wrong answer may score below the guess that replaces no answer; then the cell is shifted up equally for all.
         least = [min(0.0, *values) for values in zip(*rest, strict=True)]
         moved = ([value - low for value, low in zip(numerators, least, strict=True)] for numerators in rest)
         return tuple(better), tuple(map(_with_numerators, metrics, moved))

@@ -1,7 +1,7 @@
 """Whether questions of two solvers are the same, so that they may be compared.
 
 An id alone is no proof: `val_Jigsaw_1` exists in BLINK val and among generated questions. Questions pair by id if both
-solvers were given the same data (its fingerprint in the manifest), or if everything that both sides know of each
+solvers were given the same data (its fingerprint in the manifest), or if everything known on both sides about each
 question is equal: text, choices, images, target.
 """
 

@@ -88,7 +88,7 @@ class RecordedPair:
         )
 
 
-# Quantities of a file without calls: its questions count as having no call, so only two parts remain.
+# Names of quantities for files without calls: their questions count as without a call, so only two parts remain.
 UNSPLIT = {PARTS[1]: "gains", PARTS[3]: "harms"}
 
 

@@ -1,18 +1,18 @@
-"""Where tool calls looked: their regions in pixels of a question's pictures, and whether these cover annotations.
+"""The regions that tool calls look at, in pixels of a question's pictures, and whether they cover annotations.
 
     annotated(question)                       # the column `evidence`, or a box or point as answer
     looks_of(question, attempt)               # each call with a region, in order
 
-**Region of a call.** The boxes (`x0`, `y0`, `x1`, `y1`) and points (`x`, `y`) of its arguments: in every tool's schema
-coordinates have these names (`hybrid/solving/coordinates.py` converts frames by them). Without any, the parts of the
-picture that it cut out and, of a call on one picture, the boxes that it put out as `box_px`. Coordinates in a crop are
-mapped to the picture that it was cut from. Boxes whose union is more than half of a picture single out no place, as a
-call for the whole picture; such a call has no region.
+**Region of a call.** The boxes (`x0`, `y0`, `x1`, `y1`) and points (`x`, `y`) in its arguments; in every tool's schema
+coordinates have these names (`hybrid/solving/coordinates.py` converts frames by them). If there are none, the region is
+the parts that the tool cropped and, for a call on one picture, the boxes in its output (`box_px`). Coordinates in a
+crop are mapped to the picture from which it was cropped. A call has no region if its boxes together cover more than
+half of a picture, because it selects no place.
 
-**Covers.** A box covers an annotated box if it holds at least half of its area, and so its centre: a crop through the
-middle of a thing still shows it, and a generous one shows it as well, so that neither containment nor intersection over
-union is asked for. A point covers an annotated box in which it lies. A box covers an annotated point that it holds; a
-point covers one within `NEAR` of the picture's longer side, or within the tolerance of the answer.
+**Covers.** A box covers an annotated box if it contains at least half of its area, and so its centre. Neither full
+containment nor intersection over union is required, because a crop through the middle of a thing still shows it, and so
+does a generous one. A point covers an annotated box that contains it. A box covers an annotated point that it contains;
+a point covers one within `NEAR` of the picture's longer side, or within the tolerance of the answer.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from hybrid.scoring.traces import TracedCall, calls_of
 
 # Share of the annotated box that a region must contain.
 HALF: Final = 0.5
-# Share of the picture above which the boxes of a call single out no place.
+# Share of the picture above which a call's boxes select no place.
 WHOLE: Final = 0.5
 # Distance at which a point looks at an annotated point, as a share of the picture's longer side.
 NEAR: Final = 0.05
@@ -41,7 +41,7 @@ Place = Box | Point
 
 @dataclass(frozen=True, slots=True)
 class LookedRegion:
-    """A box or point in pixels of an image, and the picture's indices (from 0) in the question; none before a look."""
+    """A box or point in pixels of an image, and the image's indices (from 0) in the question."""
 
     image: StoredImage
     place: Place
@@ -148,7 +148,7 @@ def _regions(call: TracedCall, refs: Mapping[str, ImageRef]) -> list[LookedRegio
 
 
 def _is_cut(ref: ImageRef, refs: Mapping[str, ImageRef]) -> bool:
-    """Return whether an image is a part of another and no drawing over all of it."""
+    """Return whether an image is a crop of another, not a drawing over all of it."""
     parent = refs.get(ref.parent or "")
     if ref.box is None or parent is None:
         return False
@@ -172,7 +172,7 @@ def places_in(node: Any, image: int = 1) -> Iterator[tuple[int, Place]]:
 
 
 def output_boxes(node: Any) -> Iterator[Box]:
-    """Yield the boxes that a tool put out as `box_px`, at any depth."""
+    """Yield the boxes in a tool's output (`box_px`), at any depth."""
     if isinstance(node, Mapping):
         for key, value in node.items():
             place = _place_of(value) if key == "box_px" else None

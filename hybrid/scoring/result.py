@@ -21,7 +21,7 @@ from hybrid.stats import EXACT, FEW, SWAPPED, Contrast, Interval, contrast, ends
 if TYPE_CHECKING:
     from hybrid.scoring.compare import Comparison
 
-# The unit of a share; of another metric (pixels, degrees, counts); of a count of questions.
+# Units: of a share, of another metric (pixels, degrees, counts), and of a count of questions.
 FRACTION, OWN_UNIT, QUESTIONS = "fraction", "the metric's own", "questions"
 
 LEVEL = 0.05  # Two-sided significance level of a test
@@ -29,8 +29,8 @@ COVERAGE = 0.95  # Coverage of an interval, unless its row names another
 
 USUAL = ("level", COVERAGE)  # The field that JSON leaves out, as nearly every row has it
 
-# How a page draws a section: dots with intervals around 0, bars by task, counts in a grid that link to their questions,
-# parts that add up, one quantity against another, steps from the accuracy of `a` to that of `b`.
+# Chart of a section on a page: dots with intervals around 0, bars by task, a grid of counts that link to their
+# questions, parts that add up, one quantity against another, or steps from the accuracy of `a` to that of `b`.
 ChartKind = Literal["intervals", "bars", "counts", "stack", "scatter", "waterfall"]
 
 

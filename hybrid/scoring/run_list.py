@@ -110,7 +110,7 @@ class RunList(Report):
 
     @cached_property
     def entries(self) -> tuple[tuple[ListedRun, SolverSummary], ...]:
-        """The runs with each solver, in the chosen order. Only what is listed is scored, unless the order asks."""
+        """The runs with each solver, in the chosen order. Sorting by score or cost scores all runs."""
         runs = sorted(self.runs, key=_RUN_KEYS[self.sort]) if self.sort in _RUN_KEYS else list(self.runs)
         if self.sort in _RUN_KEYS:
             runs = runs[: self.most]
@@ -179,7 +179,7 @@ class RunDetails(Report):
         return summaries(self.run)
 
     def facts(self) -> tuple[tuple[str, str], ...]:
-        """Return pairs of a word and what the manifest says about it."""
+        """Return the facts of the manifest as pairs of label and value."""
         identity, commands = self.manifest["identity"], self.manifest.get("commands") or [{}]
         model = identity.get("model")
         settings = {key: value for key, value in model.items() if key != "model"} if isinstance(model, Mapping) else {}

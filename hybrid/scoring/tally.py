@@ -6,8 +6,8 @@ Saved scores are valid while all their inputs are the same: replies, questions, 
 and rule (`scores.json` next to them). If anything differs, is missing or damaged, the replies are scored again and both
 files rewritten. They never include a judge's readings.
 
-A folder that is not writable is scored too. If recorded answers were lost, every question without an answer counts as
-failed, because it is unknown which answers were lost.
+Read-only folders can be scored too. If recorded answers were lost, every question without an answer counts as failed,
+because it is unknown which were lost.
 """
 
 from __future__ import annotations

@@ -29,13 +29,13 @@ EFFECTS: Final = (GAIN, OFFERING, OUTPUT)
 
 @dataclass(frozen=True)
 class ToolEffect:
-    """A difference b minus a by the headline metric; `shared` are the questions that it is over."""
+    """A difference b minus a by the headline metric, over the questions `shared`."""
 
     quantity: str
     a: Scored
     b: Scored
     shared: Overlap
-    # The places of a and b among the solvers of `shared`.
+    # The positions of a and b among the solvers of `shared`.
     places: tuple[int, int]
     metrics: tuple[Metric, Metric]
 
@@ -65,7 +65,7 @@ class ToolEffect:
 
 
 def tool_effects(comparison: Comparison, group: ComparisonGroup) -> Iterator[ToolEffect]:
-    """Yield the effects that the group's solvers allow, each only where both sides have the headline metric."""
+    """Yield the effects that the group's solvers allow, if both sides have the headline metric."""
     alone, blank, hybrid = group.alone, group.blank, group.hybrid
     if alone is not None:
         yield from _effects(comparison, (alone, hybrid), {GAIN: (0, 1)})

@@ -3,9 +3,9 @@
     rows = tool_metrics(scored)          # of one solver
     metrics_table(folder, rows)          # `hybrid tools metrics RUN`
 
-A question counts once for each tool that was called about it. Where the solver itself noted which tool answered (a
-rule of the specialists), the verdict is that tool's, and the others gave no answer; else the verdict is that of
-`hybrid.scoring.findings`, and belongs to all tools that were called.
+A question counts once for each tool that was called about it. If the solver recorded which tool answered (a rule of the
+specialists), the verdict is that tool's, and the other tools gave no answer. Otherwise the verdict of
+`hybrid.scoring.findings` counts for all tools that were called.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ class ToolMetrics:
     tool: str
     route: str
     calls: int = 0
-    # Calls that ended in a fault.
+    # Number of calls that ended in a fault.
     faults: int = 0
     # Running time of the calls.
     seconds: float = 0.0
-    # Questions about which it was called.
+    # Number of questions about which it was called.
     questions: int = 0
     right: int = 0
     wrong: int = 0
-    # Questions to which its output came to no answer.
+    # Number of questions for which its output led to no answer.
     abstained: int = 0
-    # Questions for which that is unknown: no rule reads its output, or answers are graded.
+    # Number of questions with an unknown verdict: no rule reads its output, or answers are graded.
     unknown: int = 0
 
 
@@ -77,7 +77,7 @@ def _calls(attempt: Attempt) -> Iterator[tuple[str, Exchange, float, bool]]:
 
 
 def _answering(attempt: Attempt) -> str | None:
-    """Return the tool whose answer the solver noted last; None if it noted none."""
+    """Return the tool whose answer the solver recorded last; None if it recorded none."""
     name = None
     for exchange in attempt.exchanges:
         for step in exchange.reply.steps:

@@ -18,7 +18,7 @@ FEW = 2
 
 
 def tools_words(solvers: Sequence[Scored]) -> list[tuple[str, ...]]:
-    """Return for each solver the words for its tools among solvers of its name; none if all offer the same tools."""
+    """Return for each solver words that distinguish its tools among solvers of its name; none if all are equal."""
     # None for a solver that offers no tools or whose tools were not recorded.
     offers: list[tuple[str, ...] | None] = []
     for solver in solvers:

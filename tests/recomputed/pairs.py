@@ -38,7 +38,8 @@ def questions(runs: Runs) -> Iterator[JsonObject]:
 
 
 def differences(runs: Runs) -> list[JsonObject]:
-    """Return every pair by every metric and within every task; headline, other metrics and tasks are one family each."""
+    """Return every pair by every metric and within every task; headline, other metrics and tasks are one family
+    each."""
     rows = [row for pair in runs.pairs for row in _differences(runs, pair)]
     head = HEADLINE[runs.benchmark]
     return with_holm(rows, lambda row: family(row, head))
@@ -144,7 +145,8 @@ def _some(
 
 
 def _split(runs: Runs, pair: tuple[str, str]) -> Iterator[JsonObject]:
-    """Return the rows on questions that both answered, if they did not answer all, and the parts of their difference."""
+    """Return the rows on questions that both answered, if they did not answer all, and the parts of their
+    difference."""
     aligned_rows = aligned(runs, pair)
     rows = [row for row in aligned_rows if failed(row[0]) or not any(map(unanswered, row))]
     if len(aligned_rows) > len(rows) > sum(failed(row[0]) for row in rows):

@@ -73,7 +73,7 @@ def equivalence(runs: Runs) -> list[JsonObject]:
             note = "different by more than 0.05"
         equal, other_equal = (max(-ends[0], ends[1]) < MARGIN for ends in ((low, high), (other_low, other_high)))
         note = "equal within 0.05" if equal else note
-        note += "; hangs on how unanswered questions count" if equal is not other_equal else ""
+        note += "; depends on how unanswered questions count" if equal is not other_equal else ""
         row = {**of, "low": low, "high": high, "level": 0.9, "note": note, "p": tost(mode, a, b)}
         results.append(result("equivalence", quantity, "fraction", difference, **row))
     return with_holm(results, lambda row: family(row, HEADLINE[runs.benchmark]))

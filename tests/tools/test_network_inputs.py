@@ -212,7 +212,8 @@ def test_community_forensics(things_checkpoint: Checkpoints, size: tuple[int, in
 
 
 def test_a_timm_detector_is_fed_as_its_configuration_says(things_checkpoint: Checkpoints):
-    """The fixture's `pretrained_cfg`: a crop of 96 px from a short side of 96 / 0.9, timm's bicubic, mean and std 0.5."""
+    """The fixture's `pretrained_cfg`: a crop of 96 px from a short side of 96 / 0.9, timm's bicubic, mean and std
+    0.5."""
     model, pixels = SyntheticDetector(str(things_checkpoint("timm_detector")), "cpu"), picture(300, 300)
     with reaching(model._model) as seen:
         model.predict(model.prepare([pixels]))

@@ -21,7 +21,7 @@ MAX_BYTES = 100_000_000
 
 
 class _Pairs(list[tuple[str, Any]]):
-    """The names and values of a JSON object, in which a name may appear twice."""
+    """Pairs of name and value of a JSON object, in which a name may appear twice."""
 
 
 def read(path: Path) -> Recognised | None:

@@ -33,7 +33,7 @@ from hybrid.stats import ends_of, equivalence
 
 NAME: Final = "equivalence"
 EQUAL, BEYOND, OPEN = "equal within", "different by more than", "not shown to be equal within"
-HANGS: Final = "hangs on how unanswered questions count"
+HANGS: Final = "depends on how unanswered questions count"
 LEVEL: Final = 0.9
 
 

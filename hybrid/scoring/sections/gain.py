@@ -86,7 +86,7 @@ def none_said(comparison: Comparison, group: ComparisonGroup) -> bool:
 
 
 def unclear_parts(rows: ConclusionRows, group: ComparisonGroup) -> Mapping[str, str]:
-    """Return, by part of a group's gain, why its difference cannot be asserted; parts that can have no entry."""
+    """Return, by part of a group's gain, why its difference cannot be asserted; other parts have no entry."""
     pairs = {
         GAIN: (group.alone, group.hybrid),
         PRESENCE: (group.alone, group.blank),
@@ -156,7 +156,7 @@ PRESENCE_CASES: Mapping[str, Case] = {
     ),
     "unclear": case(
         "presence.unclear",
-        "part of content.parts: the difference comes from answering, or hangs on the rule or on the weights of tasks",
+        "part of content.parts: the difference comes from answering, or depends on the rule or the weights of tasks",
         "Offering tools that return nothing changes the score by {size} ({ends}), {why}",
     ),
 }
@@ -168,7 +168,7 @@ CONTENT_CASES: Mapping[str, Case] = {
     ),
     "unclear": case(
         "content.unclear",
-        "part of content.parts: the difference comes from answering, or hangs on the rule or on the weights of tasks",
+        "part of content.parts: the difference comes from answering, or depends on the rule or the weights of tasks",
         "with tool output it changes by {size} ({ends}), {why}",
     ),
 }

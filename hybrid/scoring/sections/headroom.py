@@ -29,7 +29,7 @@ from hybrid.stats import detectable
 NAME: Final = "headroom"
 ROOM: Final = "room above the model alone"
 LEAST: Final = "least detectable "
-NONE: Final = "so few questions show no difference"
+NONE: Final = "too few questions to detect any difference"
 
 
 def rows(comparison: Comparison) -> Iterator[Result]:

@@ -49,7 +49,7 @@ from hybrid.scoring.score import Scored
 from hybrid.scoring.sections.cost import reused_note, tokens, uncounted
 
 NAME = "outcomes"
-BATCHES = "asked in batches, which tell no latency"
+BATCHES = "asked in batches, so times are not latencies"
 OPEN = "open"
 UNREADABLE = "unreadable call"
 FAULTS = "calls that ended in faults"

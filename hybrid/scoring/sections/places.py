@@ -124,7 +124,7 @@ def _seen(looks: Sequence[Look], targets: Sequence[Target], by_chance: float) ->
 def _by_chance(
     looks: Mapping[str, Sequence[Look]], targets: Mapping[str, Sequence[Target]], units: Mapping[str, str]
 ) -> dict[str, float]:
-    """Return, by question, its number of calls times the share of other questions' calls that would cover its place."""
+    """Return, by question, the number of its calls times the share of others' calls that would cover its place."""
     all_looks, by_unit = list[Look](), defaultdict[str, list[int]](list)
     for name, of in looks.items():
         by_unit[units[name]] += range(len(all_looks), len(all_looks) + len(of))
@@ -150,7 +150,7 @@ def _spread(size: int, positions: Sequence[int]) -> list[int]:
 
 
 def _would_cover(look: Look, target: Target) -> bool:
-    """Return whether a call's regions, moved onto the target's picture by shares of its size, cover the target.
+    """Return whether a call's regions, scaled to the size of the target's picture, cover the target.
 
     Only regions in the picture of the same index count, as in `look_covers`.
     """

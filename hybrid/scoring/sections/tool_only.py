@@ -91,7 +91,7 @@ def _of_part(part: Part, repeats: Sequence[int], *, drawn_once: bool) -> Iterato
 
 
 def _only(column: Floats, others: Sequence[Floats], *, solved: bool) -> Floats:
-    """Return how much each question is right here and in no other setting, or wrong here and right in another."""
+    """Return per question the degree of being right here and in no other setting, or wrong here and right elsewhere."""
     none = np.prod([1 - other for other in others], 0)
     alone: Floats = column * none if solved else (1 - column) * (1 - none)
     return alone

@@ -63,7 +63,7 @@ def _of_group(comparison: Comparison, group: ComparisonGroup) -> Iterator[Result
 
 
 def _needed(comparison: Comparison, solvers: tuple[Scored, ...]) -> tuple[Part, Part]:
-    """Return these questions, and those where the second is wrong alone and the first got a right output."""
+    """Return the shared questions, and a mask of those that are wrong alone with a right tool output."""
     part = next(parts(comparison, NAME, *solvers, repeated=False, notes=False))
     verdicts, right = heard(solvers[0]), part.seen.correct()[1] == 1
     is_right = np.array([name in verdicts and verdicts[name].finding == "right" for name in part.seen.ids], bool)
@@ -121,7 +121,7 @@ def lead(comparison: Comparison, section_rows: Sequence[Result]) -> str:
     """State how many of the right outputs that it needed each hybrid solver used."""
     del comparison
     return " ".join(
-        f"Of {row.n} right tool outputs that {row.b} needed it used {len(row.ids)}."
+        f"Of {row.n} right tool outputs that {row.b} needed, it used {len(row.ids)}."
         for row in section_rows
         if row.quantity == ADOPTED
     )

@@ -1,4 +1,5 @@
-"""`hybrid study` of a model that was trained with tools: the effect of the tools' form, and of sending fewer pictures."""
+"""`hybrid study` of a model that was trained with tools: the effect of the tools' form, and of sending fewer
+pictures."""
 
 import json
 from pathlib import Path

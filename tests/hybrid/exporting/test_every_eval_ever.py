@@ -1,4 +1,5 @@
-"""`hybrid export --to every_eval_ever`: its files are correct, and the validator of the format's authors accepts them."""
+"""`hybrid export --to every_eval_ever`: its files are correct, and the validator of the format's authors accepts
+them."""
 
 import hashlib
 import json

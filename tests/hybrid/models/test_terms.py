@@ -1,4 +1,5 @@
-"""Limits and requirements of servers (unsupported options, streaming only, thoughts sent back), with the real client."""
+"""Limits and requirements of servers (unsupported options, streaming only, thoughts sent back), with the real
+client."""
 
 import asyncio
 import json

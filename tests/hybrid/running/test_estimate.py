@@ -215,7 +215,8 @@ REPLY = f"{'Let me look at it once more. ' * 16}\nAnswer: (A)"
 
 @dataclass
 class Counting(Scripted):
-    """Calls the tool for a question's task, answers with a reply of GPT-4o's length, and counts its requests as sent."""
+    """Calls the tool for a question's task, answers with a reply of GPT-4o's length, and counts its requests as
+    sent."""
 
     # By id of the question.
     tasks: Mapping[str, str]

@@ -425,7 +425,8 @@ def test_another_metric_has_no_ranking_over_all_questions(synthetic_runs: Any, t
 
 
 def test_the_parts_of_other_questions_are_not_told(synthetic_runs: Any, tmp_path: Path) -> None:
-    """The MLLM alone lacks a failed question; the effect of tool output is tested without it, but no part of the gain."""
+    """The MLLM alone lacks a failed question; the effect of tool output is tested without it, but no part of the
+    gain."""
     tools, blank = letters("25r 5w 9r 1f"), letters("10r 10w 10a 9r 1r")
     costing = {"costing": synthetic_runs.calling}
     paths = [

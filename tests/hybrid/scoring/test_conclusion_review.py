@@ -74,7 +74,7 @@ def test_equality_that_hangs_on_the_rule_is_not_asserted(compared: Any) -> None:
     # With tools a fifth is unanswered, worth nothing or a half, so equality holds under only one of the rules.
     result = compared(real={"controller": "490r 200a 310w", "mllm": "500r 500w"})
     (row,) = EQUIVALENCE.rows(result)
-    assert row.note.endswith("hangs on how unanswered questions count")
+    assert row.note.endswith("depends on how unanswered questions count")
     assert "equal.shown" not in sentences(result)
 
 
@@ -121,7 +121,7 @@ def test_right_outputs_that_are_ignored(compared: Any) -> None:
     result = compared(costing=calls, real=answers, blank={"controller": "30r 70w"}, oracle={"controller": "30r 70w"})
     assert sentences(result)["used.shown"] == (
         "Even perfect tool output changes nothing (+0 points, 90% CI -2 to +2); of 70 right tool outputs that the "
-        "model needed it used 0 (95% CI 0 to 5%)."
+        "model needed, it used 0 (95% CI 0 to 5%)."
     )
     rows = by_quantity(tuple(USED.rows(result)))
     assert {name: row.value for name, row in rows.items()} == {
@@ -176,7 +176,7 @@ def test_the_effect_of_output_where_a_tool_was_called(compared: Any) -> None:
     real, blank = {"controller": "35r 5w 30r 30w", "mllm": "5r 35w 30r 30w"}, {"controller": "5r 35w 30r 30w"}
     result = compared(costing=calls, real=real, blank=blank)
     assert sentences(result)["selection.more"].startswith(
-        "On the 40 questions with a call tool output adds 75 points ("
+        "On the 40 questions with a call, tool output adds 75 points ("
     )
     rows = by_quantity(tuple(SELECTION.rows(result)))
     effect_of_output_where_called, others = (
@@ -407,7 +407,10 @@ def test_a_majority_by_brute_force() -> None:
         (12, {"words.open": "no significant difference; 12 of 40 tool outputs kept their words."}),
         (
             40,
-            {"words.none": "The second wording changed none of 40 tool outputs: this run says nothing of their words."},
+            {
+                "words.none": "The second wording changed none of 40 tool outputs: this run says nothing about their "
+                "wording."
+            },
         ),
     ],
 )

@@ -1,4 +1,5 @@
-"""Several devices, simulated by counting copies on the CPU: the device that computes, and moves when memory is short."""
+"""Several devices, simulated by counting copies on the CPU: the device that computes, and moves when memory is
+short."""
 
 import asyncio
 import threading

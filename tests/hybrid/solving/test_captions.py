@@ -139,7 +139,8 @@ Ask = Callable[..., Awaitable[Reply]]
 
 @pytest.fixture
 def ask(service: CachedTools, fakes: Any) -> Ask:
-    """Ask the MLLM alone with captions; `number` is that of the question, and all questions show the same two images."""
+    """Ask the MLLM alone with captions; `number` is that of the question, and all questions show the same two
+    images."""
     refs = fakes.refs(service.store, 1, 2)
 
     async def one(number: int = 1, **changes: Any) -> Reply:

@@ -23,7 +23,8 @@ def plain(values: Sequence[float]) -> Metric:
 
 
 def solvers(count: int, helped: int, harmed: int, none: int) -> tuple[Metric, Metric]:
-    """Return two solvers with these counts of questions right for both, only the second, only the first, and neither."""
+    """Return two solvers with these counts of questions right for both, only the second, only the first, and
+    neither."""
     a = [1] * count + [0] * helped + [1] * harmed + [0] * none
     b = [1] * count + [1] * helped + [0] * harmed + [0] * none
     return plain(a), plain(b)

@@ -1,4 +1,5 @@
-"""Readers and parsers on any input: they return a question or a broken row, or raise `DataError`, and no other error."""
+"""Readers and parsers on any input: they return a question or a broken row, or raise `DataError`, and no other
+error."""
 
 import contextlib
 from pathlib import Path

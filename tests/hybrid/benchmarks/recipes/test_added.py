@@ -1,4 +1,5 @@
-"""A new recipe is one file in a folder of `--path`; a recipe of the project also needs a line on the page of recipes."""
+"""A new recipe is one file in a folder of `--path`; a recipe of the project also needs a line on the page of
+recipes."""
 
 import json
 import re
