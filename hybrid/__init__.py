@@ -40,11 +40,11 @@ __all__ = ["Question", "__version__", "ask", "compare", "run", "runs", "score", 
 
 
 def tool(tool: str | Tool, *, path: str | Path | Sequence[str | Path] = ()) -> RunnableTool:
-    """A specialist, to be run on images.
+    """Return a specialist that you can run on images.
 
     Args:
         tool: a name that `hybrid tools list` prints, or a tool of your own.
-        path: folder of tools besides those of the project, as with `--path`.
+        path: a folder with further tools, as in `--path`.
 
     Raises:
         UsageError: there is no tool of that name, or a folder does not exist.
@@ -135,7 +135,7 @@ def table(
 def runs(
     *folders: str | Path, benchmark: str = "", model: str = "", solver: str = "", state: str = "", sort: Sort = "date"
 ) -> RunList:
-    """The runs in these folders (`runs` if none is given), with each solver's score and cost.
+    """Return the runs in these folders (`runs` if none is given), with each solver's score and cost.
 
     Args:
         folders: where to look, three levels deep.

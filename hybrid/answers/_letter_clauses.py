@@ -13,7 +13,7 @@ from hybrid.answers._letter_reply import NOUN, LetterReply, group, label
 from hybrid.answers._letter_rules import Rules, only_letter
 from hybrid.answers.base import bare
 
-# In a longer reply a clause has more to do with the clauses next to it than can be seen from its words.
+# In a longer reply, the meaning of a clause depends on the clauses around it.
 TERSE: Final = 200
 
 _FOR: Final = r"(?:yes|true|correct|right|fits|✓|✔|✅)"

@@ -1,7 +1,7 @@
 """The reason rule of `hybrid.answers.letters`: a letter and why, as in `Option A, because the dog is larger`.
 
-Which letter is given is a matter of letters alone: a choice's text inside of the reason, `B because no dog is there`
-if "no" is a choice, names nothing.
+Only letters determine the answer: the text of a choice inside of the reason, as in `B because no dog is there` if "no"
+is a choice, does not name that choice.
 """
 
 import re
@@ -20,7 +20,7 @@ _BEFORE: Final = (
     r"|i'd say|i would say|i say|i think|i believe|i guess|the)\b[\s,:]{1,2}){0,3}"
 )
 _SURE: Final = r"(?i:,?\s(?:probably|(?:most )?likely|definitely|clearly|i (?:think|believe|guess|would say)|i'd say))?"
-# Behind these comes why, with or without a comma. `B as well`, `B, as is C` give no reason.
+# A reason follows these words, with or without a comma. `B as well`, `B, as is C` give no reason.
 _CLAUSE: Final = (
     r"because|'?cause|cuz|since|as(?!\s(?:well|is|are|was|do|does|did|an? (?:choice|option|answer|candidate|whole))\b)"
     r"|given (?:that|how)|considering (?:that|how)|seeing (?:that|as|how)|in that|on the grounds|the reason being"

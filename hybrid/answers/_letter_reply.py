@@ -83,7 +83,7 @@ class LetterReply:
         return re.compile(rf"(?<!\w)(?:{'|'.join(forms)})(?!\w)") if forms else None
 
     def choice_at_start(self, piece: str) -> tuple[str, int] | None:
-        """Return the label of the choice with whose text `piece` begins, and the text's length; longest text first."""
+        """Return the label of the choice whose text starts `piece`, and the text's length; the longest text wins."""
         low = _ARTICLE.sub("", piece.casefold())
         skipped = len(piece.casefold()) - len(low)
         for form, name in self.forms:

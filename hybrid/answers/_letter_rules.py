@@ -131,7 +131,7 @@ _ASKED: Final = re.compile(
 def _turned_down(reply: LetterReply, name: str, rest: str) -> bool:
     """Return whether the text after a label rejects it, as in `(A) is incorrect` or `D: no`, and is not its choice.
 
-    So does one that questions it, `(A)? No`, or gives its share next to others', `A: 50%, B: 50%`.
+    A text also rejects the label if it questions it, `(A)? No`, or gives its share next to others', `A: 50%, B: 50%`.
     """
     shared = re.match(rf"\W*{_SHARE}[\s\w]{{0,20}}[,;|]", rest) and reply.find_labels(rest) - {name}
     # `(C)? Yes, but the answer is (D)`
@@ -343,8 +343,8 @@ def opening_letter(reply: LetterReply) -> str | None:
     return group(match) if _line_starts(reply) == {group(match)} else None
 
 
-# By the whole reply, by its end or announcement, by its beginning. A letter with its reason precedes a choice's
-# text that is announced, as `it is red` in `B because it is red`.
+# Rules for the whole reply, for its end or an announcement, and for its beginning. A letter with its reason precedes a
+# choice's text that is announced, as `it is red` in `B because it is red`.
 _WHOLE: Final[Rules] = (only_letter, only_choice, largest_share, ticked)
 _OPENING: Final[Rules] = (opening_option, lone_option, opening_choice, opening_letter)
 STATED_RULES: Final[Rules] = (*_WHOLE, closing_option, announced_letter)

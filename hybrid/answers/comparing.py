@@ -17,7 +17,7 @@ Value = str | int | float | Scanpath | Point | Box | frozenset[int] | ViewPlan |
 
 
 def as_json(value: Value) -> Json:
-    """Return an answer as JSON; None if there is none. Two answers of one kind are the same if this is equal."""
+    """Return an answer as JSON; None if there is none. Two answers of one kind are the same if their JSON is equal."""
     match value:
         case Scanpath():
             rows: Json = {name: list(row) for name, row in asdict(value).items()}

@@ -86,7 +86,8 @@ def spelled_out(text: str) -> str:
     text = _HAN_NUMBER.sub(_from_han, text)
     alone = _ALONE.fullmatch(bare(text))
     value = ELSEWHERE.get(alone[1]) if alone else None
-    # One can also be an article: `un peu`, `ein Problem`. `Sei` means "you are" without a plural after it: `sei bravo`.
+    # The word for 1 can also be an article: `un peu`, `ein Problem`. Italian `sei` means "you are" if no plural
+    # follows: `sei bravo`.
     other = alone and alone[2] and (value == 1 or (alone[1] == "sei" and not _SIX_THINGS.fullmatch(alone[2].strip())))
     return text if alone is None or value is None or other else str(value)
 

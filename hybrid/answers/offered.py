@@ -4,7 +4,7 @@ list_answers(prompt)                     # (("A", 0.5), ("B", 0.5)) for a choice
 draw(prompt, random.Random(0))           # one of them
 
 `baselines/chance.py` answers with `draw`; its mean accuracy follows from `list_answers` without asking anything
-(`hybrid/scoring/chance_baseline.py`). Answers have no other words, so that every parser reads them.
+(`hybrid/scoring/chance_baseline.py`). The answers contain no other words, so every parser can read them.
 """
 
 from __future__ import annotations

@@ -191,7 +191,7 @@ class Benchmark(ABC):
         return source.tasks if self.card.routes_are_tasks else self.card.routes or None
 
     def task_routes(self, source: Source) -> tuple[str, ...]:
-        """Further routes, for rules of tools from outside of the project alone."""
+        """Further routes, only for rules of tools from outside of the project."""
         del source
         return ()
 
@@ -239,9 +239,9 @@ class Benchmark(ABC):
         """Score an answer that the authors' extraction stored, by their rule of equality."""
 
     def summarise(self, scores: Sequence[Score]) -> tuple[Metric, ...]:
-        """Compute the metrics whose card defines how; names with a dot (`qAcc.low`) are nested when printed.
+        """Compute the metrics whose card has a formula; names with a dot (`qAcc.low`) are nested when printed.
 
-        A failed question is missing: it is left out, and so is every unit (a pair, a set of rotations) it belongs to.
+        A failed question is missing: it is left out, with every unit (a pair, a set of rotations) that contains it.
         """
         return tuple(ratios(self.card.metrics, scores, {"task": self.card.tasks}))
 

@@ -118,7 +118,8 @@ def ask_and_show(
     """Ask the open questions of every run, until the common budget is spent; show the results; return the exit code.
 
     Args:
-        runs: functions that make each run in its turn, by name; a single run has no name, an unneeded one is None.
+        runs: functions that make each run, by name, in order; a single run has no name; None for a run that is not
+            needed.
         limits: budget of all runs together.
         folders: folders in which an interruption leaves finished answers.
         show: prints the results, unless an error ended the command.
@@ -222,7 +223,7 @@ class _Planned:
     # Solvers that an earlier run asks, with its folder: their answers do not depend on the differences.
     elsewhere: Mapping[str, Path]
     missing: tuple[str, ...]
-    # Only in a dry run.
+    # Set only in a dry run.
     estimate: CostEstimate | None
 
     @property
@@ -246,7 +247,7 @@ def run_matrix(variants: Sequence[Variant]) -> int:
     """Check every run before asking, then ask them one after the other and compare; return the exit code.
 
     Raises:
-        UsageError: two runs are equal, the answers of one are hidden, or like `prepare`.
+        UsageError: two runs are equal, or the answers of one are hidden; also the errors of `prepare`.
     """
     from hybrid.running.cost_estimate import ManyEstimate
     from hybrid.running.estimate import estimate

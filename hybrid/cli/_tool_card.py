@@ -29,10 +29,10 @@ UNKNOWN = "unknown training data and licence; a run with them says so"
 @shared.tool_name
 @path_option
 def show(name: str) -> int:
-    """Print the card of a tool: what it says and does not, its arguments and its backends.
+    """Print the card of a tool: its summary and limits, its arguments and its backends.
 
-    Of each backend: weights and whether they are here, licence, training data, the tools that it asks first, how many
-    requests share a batch and how much that or fewer bits change, and how often it was right.
+    For each backend: its weights and whether they are on disk, licence, training data, the tools that it calls first,
+    the batch size, how much batching or lower precision changes results, and how often it was right.
 
     \b
     Example:

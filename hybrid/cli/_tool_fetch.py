@@ -83,8 +83,8 @@ def fetch(
 ) -> int:
     """Fetch the learned weights of every TOOL (default: all that have some) into the hub's cache, and check them.
 
-    Says size, licence and training images first. HF_ENDPOINT names a mirror, HF_HOME where the cache lies, HF_TOKEN
-    who asks. What was cut goes on where it ended. Ends with 3 when weights of any tool are absent or wrong.
+    Prints size, licence and training images first. HF_ENDPOINT names a mirror, HF_HOME the folder of the cache,
+    HF_TOKEN your access token. An interrupted download resumes. Exit code 3 if weights of any tool are absent or wrong.
 
     \b
     Examples:
@@ -123,7 +123,7 @@ def fetch(
 
 
 def _refuse_absent_folders(sources: Iterable[str]) -> None:
-    """Raise `UsageError` for a source of weights that can only be a folder and is none."""
+    """Raise `UsageError` if a source of weights can only be a folder and does not exist."""
     from hybrid.plugins.weights import names_directory, no_directory
 
     for source in sources:

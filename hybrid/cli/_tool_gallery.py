@@ -78,7 +78,7 @@ def gallery(
     limit: int,
     max_seconds: float,
 ) -> int:
-    """Run the tools on the images of FOLDER, and make a page of what they draw and say.
+    """Run the tools on the images of FOLDER, and make a page with their texts and pictures.
 
     A tool that fails, hangs or crashes costs its own picture. Tools that compare two images get each image and the next
     one in the order of their names.

@@ -75,12 +75,12 @@ def import_weights(
 ) -> int:
     """Write the tensors of a torch checkpoint (.pth, .pt, .bin) into OUT as safetensors, with a preprocessor's config.
 
-    No code of FILE is run: a file with anything but tensors, numbers and texts is refused. Names and shapes of all
-    tensors are printed. --rename is a file with one mapping, {"PATTERN": "REPLACEMENT"}, in the form of Python or JSON:
-    regular expressions, each applied to the names in order; it is read and never run.
+    No code in FILE is run: a file with anything but tensors, numbers and texts is refused. Names and shapes of all
+    tensors are printed. --rename is a file with one mapping, {"PATTERN": "REPLACEMENT"}, in Python or JSON syntax: the
+    regular expressions are applied to the names in order. The file is only read, never run.
 
-    The config says how the network was trained to see pictures: the defaults are ImageNet's, and `hybrid tools check`
-    compares them with what reaches the network.
+    The config describes the preprocessing that the network was trained with: the defaults are ImageNet's, and `hybrid
+    tools check` compares it with the network's actual input.
 
     \b
     Examples:

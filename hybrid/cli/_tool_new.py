@@ -32,10 +32,10 @@ BESIDE: Final = (", add_search_path", "add_search_path([Path(__file__).parent], 
 )
 @click.option("--module", is_flag=True, help="With --learned: the network is a torch module that the file defines.")
 def new(name: str, folder: Path | None, *, learned: bool, module: bool) -> int:
-    """Write a new tool that runs as it stands, in one file, and a test of it, to be changed (docs/add-a-tool.md).
+    """Write a new tool in one file, and its test, for you to change; both run at once (docs/add-a-tool.md).
 
-    In DIR the test lies next to it (in DIR/tools if DIR has folders by kind, such as benchmarks); in the project it
-    lies in tests/tools/.
+    In DIR the test is next to the tool (in DIR/tools if DIR has folders by kind, such as benchmarks); in the project it
+    is in tests/tools/.
 
     \b
     Examples:

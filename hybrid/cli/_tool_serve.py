@@ -46,10 +46,10 @@ def serve(
 ) -> int:
     """Serve the tools to any program that speaks MCP, such as an editor, a desktop assistant or an agent.
 
-    Over stdio the program starts this command itself and ends it. With --http it is told the address, which this
-    machine alone can reach. An image is a data URL, base64, an object with base64 under "data", or, with
-    --allow-folder, the path of a file from that folder on. A result has the finding's text, its pictures, and its
-    numbers with confidence and backend as structured content.
+    Over stdio the program itself starts and ends this command. With --http you give it the printed address, which only
+    this machine can reach. An image is a data URL, base64, an object with base64 under "data", or, with --allow-folder,
+    the path of a file relative to that folder. A result has the finding's text, its pictures, and its numbers with
+    confidence and backend as structured content.
 
     \b
     Examples:

@@ -68,11 +68,11 @@ def up(
     idle: float | None,
     foreground: bool,
 ) -> int:
-    """Load networks once and keep them for other commands. Returns when they are loaded. Ends with 3 where one fails.
+    """Load networks once and keep them for other commands. Returns when they are loaded. Exit code 3 if one fails.
 
     Runs, studies, `tools run`, MCP servers and notebooks of the same user and cache folder then use these networks
     instead of loading their own, if code, weights, device and versions are the same; a note says why not. Answers do
-    not depend on it. If the server is lost, a run loads what it needs and goes on.
+    not depend on the server. If it is lost, a run loads the networks itself and goes on.
 
     \b
     Examples:
@@ -161,7 +161,7 @@ def _start() -> int:
     from hybrid.serving.tool_server.address import UP, connect, locked, log_path
     from hybrid.serving.worker_process import start_detached
 
-    # Says what is wrong with the folder, and that a server is up, before anything starts.
+    # Reports an unusable folder or a running server before anything starts.
     with locked():
         pass
     words = [sys.executable, "-P", "-m", "hybrid", *sys.argv[1:], "--foreground"]
@@ -207,7 +207,7 @@ def _wait(process: subprocess.Popen[bytes]) -> ServerFacts | None:
 
 
 def _tell_progress(facts: ServerFacts, told: set[str]) -> None:
-    """Tell what has been loaded or has failed since the last look, and what is being loaded."""
+    """Print which networks were loaded or failed since the last call, and which are being loaded."""
     lines = [f"{name}: {reason}" for name, reason in facts.failed.items()]
     lines += [f"loaded {name} ({served.answering.version})" for name, served in facts.tools.items()]
     lines += [f"loading {name} ..." for name in facts.loading[:1]]
@@ -241,7 +241,7 @@ def down() -> int:
 
 
 def _ends(process: int) -> bool:
-    """Wait for the end of a server; return whether it came in time."""
+    """Wait for a server to end; return whether it did in time."""
     from hybrid.serving.tool_server.address import listening_process
 
     until = time.monotonic() + END_S
@@ -256,10 +256,10 @@ def _ends(process: int) -> bool:
 @tables_option
 @shared.as_json
 def status(tables: Shape, as_json: bool) -> int:
-    """Say whether a tool server is up, what it has loaded, its memory and how often it was used. Ends with 3 if not.
+    """Print whether a tool server is up, its networks, memory and use. Exit code 3 if none is up.
 
-    loads: how often the server loaded the network; hits: how often a client found it loaded; calls: calls that were
-    computed. Outputs in the cache reach no server.
+    loads: how often the server loaded the network; hits: how often a client found it loaded; calls: computed calls.
+    Outputs from the cache are not counted.
 
     \b
     Example:

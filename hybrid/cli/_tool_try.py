@@ -35,11 +35,11 @@ def try_(
     device: str,
     max_seconds: float,
 ) -> int:
-    """Try a tool on a page: drop pictures, set its arguments, see what it says. Ctrl-C ends it.
+    """Try a tool on a page: drop pictures, set its arguments, see its output. Ctrl-C ends it.
 
     The page shows the text, the pictures, the data and the time of each call, and the same call as a command, in Python
     and over MCP. When a file of the tool changes, the tool is loaded anew and called again. The page is served on
-    127.0.0.1, to this machine alone.
+    127.0.0.1, which only this machine can reach.
 
     \b
     Examples:

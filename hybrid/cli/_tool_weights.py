@@ -38,19 +38,19 @@ def check(
     contract: bool,
     args_json: str | None,
 ) -> int:
-    """Check the backend of each tool NAME that would answer. Ends with 3 when anything is wrong.
+    """Check the backend that would answer, for each tool NAME. Exit code 3 if anything is wrong.
 
-    It is asked the tool's questions with known answers; of a series of them, enough must be right. The colours of a
-    picture as they reach its networks are compared with what the checkpoint's own processor makes of them.
+    The backend must answer the tool's questions with known answers; of a series, enough must be right. The colours that
+    its networks get are compared with the output of the checkpoint's own processor.
 
-    The first run with learned weights asks their known answers by itself and refuses weights that fail.
+    The first run with learned weights makes this check by itself and refuses weights that fail.
 
-    Then it is asked questions to which the pictures hold no answer (one colour, noise, a single pixel, all points at
-    one place): an answer with any confidence is a fault.
+    Then it gets questions that the pictures cannot answer (one colour, noise, a single pixel, all points at one place):
+    an answer with any confidence is an error.
 
     With --contract: is the card complete, is the same question answered the same to the byte, do odd images and
-    arguments get a finding or a clear refusal, are texts short and numbers finite, with their units? The arguments of
-    a plain call are those of its first known answer, unless --args says others.
+    arguments get a finding or a clear refusal, are texts short and numbers finite, with their units? A plain call uses
+    the arguments of the first known answer, unless --args gives others.
 
     \b
     Examples:

@@ -79,13 +79,13 @@ def command(form: str | None, **options: Any) -> int:
       hybrid ablate --report runs/ablation --markdown
     \f
     Each is an ordinary run in OUT: `full`, `none`, `without-TOOL`, and with --add-one `only-TOOL`. The tools offered
-    are those of --tools, or the benchmark's, less those that cannot answer here; everything else is the same in all
+    are those of --tools, or the benchmark's, if they can answer on this machine; everything else is the same
     runs. The same command goes on where it stopped and asks nothing twice; `hybrid ablate --report OUT` prints without
     asking.
 
     In `none` the solver offers no tool (--tools none): the controller's prompt mentions no tools, and it asks as the
-    MLLM alone does. A tool that is left out may still be called by another tool that needs it: the command says which.
-    Where two tools give the same evidence, leaving out one of them changes little; --add-one shows each alone.
+    MLLM alone does. A tool that is left out may still be called by another tool that needs it: the command prints
+    which. If two tools give the same evidence, leaving out one of them changes little; --add-one shows each alone.
 
     --run-max-calls, -tokens, -seconds and -cost are for all runs of the command together. Exit code 0 if nothing
     failed, 2 for a usage error, 3 if questions failed or were left open.

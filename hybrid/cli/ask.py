@@ -70,7 +70,7 @@ def command(
 ) -> int:
     """Ask one question about pictures: PHOTO... "QUESTION".
 
-    Prints each step to the answer: what the model called, what each tool put out, the pictures, the cost. The solver is
+    Prints each step to the answer: the model's calls, each tool's output, the pictures, the cost. The solver is
     `controller`, the model with tools, unless --solver names others. Each call is a run of its own in the cache folder,
     or in --out.
 

@@ -43,11 +43,11 @@ def list_(tables: Shape) -> int:
 @path_option
 @tables_option
 def show(name: str, show_all: bool, tables: Shape) -> int:
-    """Print what a benchmark is: source, licence, tools, images and tasks.
+    """Describe a benchmark: source, licence, tools, images and tasks.
 
-    --all: settings, how each metric is reckoned and by whose definition, baselines, and what papers printed of it.
+    --all adds settings, the definition of each metric and its source, baselines, and published numbers.
 
-    It lists the tools offered by default, which --tools A,B replaces; --tools all offers every tool.
+    The tools are those that a run offers by default; --tools A,B replaces them, --tools all offers every tool.
     """
     from hybrid.display.tables import RENDERERS
     from hybrid.plugins.registry import load

@@ -34,11 +34,10 @@ def command(
 ) -> int:
     """Count how often each tool was right, by route and confidence, in a finished RUN.
 
-    A question is later judged only by what was counted on the other folds. The MLLM's own accuracy is counted too
-    where the run has the solver mllm. What a tool states of an answer counts as much as it told on the questions where
-    tool and MLLM disagreed; a few of them change little. The file names benchmark, data, model and backends; a run
-    with another benchmark, model or backend refuses it. A run with --tool-output blank, shuffled or oracle cannot be
-    counted.
+    A question is later judged only by the counts of the other folds. If the run has the solver mllm, the MLLM's own
+    accuracy is counted too. A tool's statement gets the weight that it earned on questions where tool and MLLM
+    disagreed; few such questions change little. The file names benchmark, data, model and backends; a run with another
+    benchmark, model or backend refuses it. A run with --tool-output blank, shuffled or oracle cannot be counted.
 
     \b
     Example:

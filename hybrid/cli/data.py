@@ -235,7 +235,7 @@ class _Checked:
 
     benchmark: Benchmark
     split: str
-    # By task, the number of questions on the card.
+    # The number of questions on the card, by task.
     expected: Mapping[str, int | None]
     readable: Sequence[Question | BrokenQuestion]
     doubts: tuple[str, ...]
@@ -246,7 +246,7 @@ class _Checked:
 
     @cached_property
     def kinds(self) -> dict[str, Counter[str]]:
-        """By task, the number of questions of each kind."""
+        """The number of questions of each kind, by task."""
         kinds: dict[str, Counter[str]] = {}
         for question in self.readable:
             if isinstance(question, Question):

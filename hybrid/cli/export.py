@@ -63,11 +63,11 @@ TO = click.option(
 @path_option
 @logging_options_of
 def command(run: Path, form: str, out: Path, as_json: bool, **format_options: Any) -> int:
-    """Write a run as other tools read it. No model is called.
+    """Write a run in the format of another tool. No model is called.
 
-    lmms_eval and vlmevalkit keep one reply a question and are read back by `hybrid score`; inspect and parquet keep
-    every ask; conversations and sharegpt train tool use, verifiers with rewards; submission is for hidden answers,
-    every_eval_ever for stores.
+    lmms_eval and vlmevalkit keep one reply per question, and `hybrid score` can read them back; inspect and parquet
+    keep every ask; conversations and sharegpt are for training tool use, verifiers for training with rewards,
+    submission for hidden answers, every_eval_ever for result collections.
 
     \b
     Examples:

@@ -71,12 +71,12 @@ def run(
     questions: Sequence[Question] | None = None,
     **options: Any,
 ) -> ScoreReport:
-    """Ask the questions of a benchmark, a file or a list and score the answers; the same call again goes on.
+    """Ask the questions of a benchmark, a file or a list and score the answers; the same call again resumes.
 
-    The options are those of `hybrid run`, none beside a `RunConfig`. What a command line repeats is a list
-    (`solvers=["mllm", "arbiter"]`) or a mapping (`setting={"hints": "on"}`), a flag is True (`rotate=True`). `model` is
-    also a chat model of LangChain's, `solvers` takes objects of `hybrid.solving.solver.Solver`, `tools` of
-    `hybrid.tool.Tool`.
+    The options are those of `hybrid run`; with a `RunConfig` there are none. An option that a command line repeats is a
+    list (`solvers=["mllm", "arbiter"]`) or a mapping (`setting={"hints": "on"}`), a flag is True (`rotate=True`).
+    `model` may also be a chat model of LangChain, `solvers` may contain objects of `hybrid.solving.solver.Solver`,
+    `tools` objects of `hybrid.tool.Tool`.
 
     Returns:
         The scores of the solvers that were asked; none if the answers are hidden.
@@ -89,7 +89,7 @@ def run(
         benchmark: a name as `hybrid benchmarks list` prints it, the path of a file or folder of questions, or the whole
             configuration of a run.
         questions: `hybrid.Question`s, in place of a benchmark.
-        options: those below.
+        options: the options listed below.
     """
     with python_errors():
         return _run(benchmark, questions, options)
@@ -128,7 +128,7 @@ def _config_of(benchmark: str, options: Mapping[str, object], objects: Objects) 
     add_search_path(values_of({"path": options.get("path")}).get("path", ()), PATH.name)
     solvers = options.get("solvers")
     if isinstance(solvers, list):
-        # Objects are known here alone.
+        # Only this process knows the objects.
         options = {**options, "solvers": [name for name in solvers if name not in objects.solvers] or None}
     values, recorded = resolve(benchmark, options)
     add_search_path(values["path"], PATH.name)

@@ -57,11 +57,11 @@ def command(
 ) -> int:
     """Ask a model which offered answer each unparsed reply of RUN gives, if any; at temperature 0.
 
-    Twenty replies that the parser can read are among those asked about: a judge that reads fewer than 0.9 of them alike
+    Twenty replies that the parser can read are mixed in: a judge that agrees with the parser on fewer than 0.9 of them
     is refused.
 
-    The verdicts are appended to RUN/SOLVER/verdicts.jsonl and the same command goes on where it stopped. No score
-    changes by itself: `hybrid score RUN --verdicts judge` shows the numbers with them and without.
+    The verdicts are appended to RUN/SOLVER/verdicts.jsonl and the same command goes on where it stopped. They change no
+    score: `hybrid score RUN --verdicts judge` shows the numbers with and without them.
 
     \b
     Example:

@@ -30,9 +30,9 @@ def command() -> None:
 @shared.as_json
 @click.pass_context
 def check(context: click.Context, /, model: str, tables: Shape, as_json: bool, **options: Any) -> int:
-    """Ask MODEL about 20 small questions: what it sees, how it calls tools, what its server takes.
+    """Ask MODEL about 20 small questions: what it sees, how it calls tools, what its server accepts.
 
-    The last line is a command to run with. Ends with 3 where a run without its options would be refused.
+    The last line is a command for a run. Exit code 3 if a run without the options in it would be refused.
 
     \b
     Example:

@@ -27,7 +27,7 @@ def command() -> None:
 def plugin(name: str, out: Path | None) -> int:
     """Write a repository with a tool, a solver and a statistic, a test of each, and continuous integration.
 
-    Its tests pass as it stands (docs/plugins.md).
+    Its tests pass without changes (docs/plugins.md).
 
     \b
     Example:
@@ -60,9 +60,9 @@ def plugin(name: str, out: Path | None) -> int:
     help="Write DIR/benchmarks/NAME.py and its test.",
 )
 def benchmark(name: str, folder: Path) -> int:
-    """Write a benchmark that runs as it stands, in one file, and a test of it (docs/add-a-benchmark.md).
+    """Write a benchmark in one file, and its test, for you to change; both run at once (docs/add-a-benchmark.md).
 
-    Its questions show two pictures and are answered by a point; it draws questions, and has a metric of its own.
+    Its questions show two pictures and ask for a point; it generates questions, and defines a metric.
 
     \b
     Example:
@@ -94,9 +94,9 @@ def benchmark(name: str, folder: Path) -> int:
     help="Write DIR/benchmarks/NAME.yaml.",
 )
 def recipe(name: str, folder: Path) -> int:
-    """Write a recipe: a benchmark of a table of questions, in one file without code (docs/recipes.md).
+    """Write a recipe: a benchmark from a table of questions, in one file without code (docs/recipes.md).
 
-    It runs as it stands, on generated questions; its facts are to be changed.
+    It runs at once, on generated questions; replace its values by those of your table.
 
     \b
     Example:

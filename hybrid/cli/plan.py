@@ -44,11 +44,11 @@ def command(
     power: float,
     level: float,
 ) -> int:
-    """Print how many questions it takes to find a difference, or which difference those that there are can show.
+    """Print how many questions are needed to find a difference, or which difference the given questions can show.
 
-    It is about two solvers that answer the same questions, and about the test of `hybrid compare`. Tasks and clusters
-    are those of RUN or DATA, or given; a mean over tasks of unequal size needs more questions. RUN also tells on how
-    many questions its model is right with tools only or without only.
+    The calculation is for two solvers that answer the same questions, and for the test of `hybrid compare`. Tasks and
+    clusters come from RUN, DATA or options; a mean over tasks of unequal size needs more questions. RUN also shows on
+    how many questions its model is right only with tools or only without.
 
     \b
     Examples:

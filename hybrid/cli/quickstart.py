@@ -44,7 +44,7 @@ KEY = "OPENAI_API_KEY"
 NEXT = ("study", BENCHMARK, *shlex.split("--data sample --limit 20 --model openai:gpt-4o -o runs/study"))
 TEXTS: Final = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 ABOUT, MISHAPS = TEXTS["about"], TEXTS["mishaps"]
-# By task of the benchmark, the tool that answers it.
+# The tool that answers each task of the benchmark.
 TASKS: Final[Mapping[str, str]] = TEXTS["tasks"]
 # The task whose question the trained matcher also answers.
 MATCHED = "Visual_Correspondence"
@@ -58,12 +58,12 @@ MATCHED = "Visual_Correspondence"
 @shared.as_json
 @logging_options_of
 def command(limit: int, **options: Any) -> int:
-    """Generate questions, answer them in four ways, and say what the tools brought. Needs no key and no weights.
+    """Generate questions, answer them in four ways, and print the gain from tools. Needs no key and no weights.
 
     A model answers with tools (`controller`), with tools whose findings are blank, and alone (`mllm`); the tools answer
     without it (`specialist`): the quick study of `hybrid study`. The model is `embedded`, a small demonstration model
-    that ships with the project: the numbers say what the machinery does, nothing about real MLLMs. OUT/site holds the
-    report. The same command again goes on where it stopped.
+    that ships with the project: the numbers show that the program works, and say nothing about real MLLMs. OUT/site has
+    the report. The same command again goes on where it stopped.
     """
     from hybrid.config import ModelSettings, RunConfig, ServiceOptions
     from hybrid.running.study import cells_of

@@ -70,11 +70,11 @@ def command(
     as_json: bool,
     **options: Unpack[CompareArguments],
 ) -> int:
-    """Write a report of runs as pages that a browser reads from disk, or from any web server.
+    """Write a report of runs: pages that a browser reads from disk, or from any web server.
 
-    A PATH is as `hybrid compare` takes it: a run, a solver's folder in it, or saved predictions (with --benchmark).
-    Every benchmark among them gets pages of its own: the conclusion with its charts, the numbers, a list of all
-    questions, and a page for each with what every solver said. Nothing is loaded from the network.
+    PATH is a run, a solver's folder in a run, or saved predictions (with --benchmark), as for `hybrid compare`. Each
+    benchmark gets its own pages: the conclusion with its charts, the numbers, a list of all questions, and a page per
+    question with every solver's steps. Nothing is loaded from the network.
 
     \b
     Examples:

@@ -20,7 +20,7 @@ NEWEST = 20
 
 @click.group("runs")
 def command() -> None:
-    """List runs, show one, and end what they have waiting at a provider."""
+    """List runs, show one, and cancel its batches at a provider."""
 
 
 @command.command("list")
@@ -47,7 +47,7 @@ def list_(
     """Print the newest runs in these folders, with a row for each solver; without a folder, those in runs/.
 
     SCORE is the benchmark's headline metric. STATE is finished, open (the command that made it goes on with it), being
-    written, or damaged, and how many requests wait in batches of the provider; what is damaged is said on stderr.
+    written, or damaged, and how many requests wait in batches of the provider; stderr describes the damage.
 
     \b
     Examples:
@@ -122,9 +122,9 @@ def show(run: Path, only: tuple[str, ...], tables: Shape, as_json: bool) -> int:
 @command.command("cancel")
 @click.argument("run", type=types.ANY_PATH)
 def cancel(run: Path) -> int:
-    """End the batches that RUN has waiting at the provider.
+    """Cancel the batches of RUN that wait at the provider.
 
-    Replies that are done are kept there and fetched when the run goes on with --batch; what is not done is not paid.
+    Finished replies are kept there and fetched when the run goes on with --batch; unfinished ones cost nothing.
 
     \b
     Examples:

@@ -54,7 +54,7 @@ FAILED_SHOWN = 20
 @path_option
 @logging_options_of
 def command(paths: tuple[Path, ...], as_json: bool, tables: Shape, **options: Unpack[ScoreArguments]) -> int:
-    """Score runs, or predictions that somebody else saved. No model is called.
+    """Score runs, or predictions that another program saved. No model is called.
 
     \b
     Examples:

@@ -54,9 +54,9 @@ def command() -> None:
 @tables_option
 @click.option("--all", "show_all", is_flag=True, help="Whole sentences on what each tool answers.")
 def list_(tables: Shape, show_all: bool) -> int:
-    """Print every tool, its backends and what it answers, a line each. Ends with 3 where one cannot be loaded.
+    """Print a line per tool: its backends and what it answers. Exit code 3 if one cannot be loaded.
 
-    `hybrid tools show NAME` prints all of one tool.
+    `hybrid tools show NAME` prints the whole card of a tool.
 
     \b
     Example:
@@ -119,7 +119,7 @@ def run_(
     picture: Path | None,
     as_json: bool,
 ) -> int:
-    """Run the tool NAME on IMAGES. Ends with 3 where it fails, hangs or crashes.
+    """Run the tool NAME on IMAGES. Exit code 3 if it fails, hangs or crashes.
 
     \b
     Examples:

@@ -19,12 +19,12 @@ from hybrid.cli._path import path_option
 @click.option("--open", "open_browser", is_flag=True, help="Open the page in the browser of this machine.")
 @path_option
 def command(runs: tuple[Path, ...], port: int, title: str, open_browser: bool) -> int:
-    """Show runs in a browser on this machine, also while they go on. Ctrl-C ends it.
+    """Show runs in a browser on this machine, also while they are in progress. Ctrl-C ends it.
 
     The first page shows for each run and solver how many questions are finished, the rate, the time left, the cost, the
-    failures by kind, and the questions as they end. From it, the pages of `hybrid report` open and offer what is new. A
-    folder that does not exist yet or is empty is waited for. Runs are only read. The pages are served on 127.0.0.1, to
-    this machine alone.
+    failures by kind, and the questions as they end. It links to the pages of `hybrid report`, which offer new answers
+    as they come. A folder may be empty or not exist yet. Runs are only read. The pages are served on 127.0.0.1, which
+    only this machine can reach.
 
     \b
     Examples:

@@ -23,7 +23,7 @@ MAX_MODEL_LENGTH = 40
 
 @cache
 def counting(config: type) -> Mapping[str, AffectsRunId]:
-    """Return the fields of a configuration that count, with how they count."""
+    """Return the fields of a configuration that distinguish runs, with their marks."""
     return {
         name: mark
         for name, hint in get_type_hints(config, include_extras=True).items()

@@ -43,7 +43,7 @@ class AffectsRunId:
     key: str = ""
     # Whether only values other than the default count, so that older runs keep their identity.
     if_given: bool = False
-    # The solvers whose answers it can change.
+    # The solvers whose answers the option can change.
     of: Concern = "all"
 
 
@@ -64,7 +64,7 @@ class Option:
     # `--help` shows the first sentence.
     help: str = ""
     group: Group = "ask"
-    # Whether `--help` lists it, of every command or of `hybrid run` alone; the others are under `--help-all`.
+    # Whether `--help` lists it: in every command, or only in `hybrid run`; other options are under `--help-all`.
     common: bool | Literal["run"] = False
     # A short name: `-o`.
     short: str = ""
@@ -76,7 +76,7 @@ class Option:
     about_variable: str = ""
     # Whether a manifest records it among the options of a run.
     kept: bool = True
-    # Whether a list of values in a file makes a run per value.
+    # Whether a list of values in a file starts one run per value.
     varied: bool = True
     # Types that Python code may pass in addition to a name: `BaseChatModel`.
     python_type: str = ""

@@ -144,7 +144,7 @@ def split_names(text: str) -> list[str]:
 
 
 def read_values(field: OptionField, items: Sequence[object]) -> Any:
-    """Return the value of a field from the values given for its option; of a mapping, texts by key.
+    """Return the value of a field from the values given for its option; for a mapping, texts by key.
 
     Args:
         field: any field but that of `--weights`, whose values may lack a key.

@@ -33,5 +33,5 @@ AnswerForm = Literal["text", "likelihood"]
 Missing = Literal["refuse", "without"]
 # Reasons to stop a run unless `--allow` names them.
 Gate = Literal["overlap", "non-commercial", "blind", "blind-tools", "toolless", "unordered", "partial"]
-# Number of tools' pictures that stay in the dialogue, by the word of `--keep-pictures`.
+# For each value of `--keep-pictures`, the number of tool pictures that stay in the dialogue.
 KEPT: Final[Mapping[str, int]] = {"all": 1_000_000, "latest": 1, "asked": 0}

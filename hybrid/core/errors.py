@@ -73,7 +73,7 @@ class Outage(HybridError):
 
 
 class ServerDown(Outage):
-    """The model's server has not answered for so long that the run ends; finished questions are kept."""
+    """The model's server did not answer for too long, so the run ends; finished questions are kept."""
 
 
 class NotRecorded(HybridError):

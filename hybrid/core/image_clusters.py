@@ -76,7 +76,7 @@ class JoinedUnits:
                 self._above[second] = first
 
     def root(self, unit: str) -> str:
-        """Return the first unit of a unit's set; the unit itself if it is alone."""
+        """Return the first unit of the set that contains this unit."""
         while unit in self._above:
             unit = self._above[unit]
         return unit

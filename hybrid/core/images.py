@@ -375,7 +375,7 @@ def _open(data: bytes, source: str) -> Image.Image:
     # Pillow's own limit warns or raises in a way that is not thread-safe; the limit below fails before decoding.
     Image.MAX_IMAGE_PIXELS = None
     try:
-        # Only these: Pillow knows some forty formats, and one of them starts Ghostscript.
+        # Only these formats: Pillow knows about forty, and one of them starts Ghostscript.
         picture = Image.open(io.BytesIO(data), formats=FORMATS)
     except Exception as error:
         format_name = next((form for form, mark in NOT_READ.items() if mark.search(data[:1000])), None)

@@ -41,7 +41,7 @@ def _argument(match: re.Match[str]) -> str:
 
 
 def _is_plain(value: str) -> bool:
-    """Return whether a value is a number, or stands for one of the user's."""
+    """Return whether a value is a number, or a placeholder for a number of the user."""
     return re.fullmatch(r"[0-9.]+|[A-Z_]+", value) is not None
 
 

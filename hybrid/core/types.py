@@ -50,7 +50,7 @@ def base_id(question_id: str) -> str:
 
 
 class Kind(StrEnum):
-    """The form of reply that a prompt asks for; each has a parser and a format line."""
+    """The form of reply that a prompt asks for; each form has a parser and a format line."""
 
     CHOICE = "choice"
     YES_NO = "yes_no"

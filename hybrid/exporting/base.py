@@ -67,7 +67,7 @@ class ExportOptions:
 
 @dataclass(frozen=True)
 class Written:
-    """The written files; `notes` are full sentences about what they omit."""
+    """The written files; `notes` are full sentences about omitted content."""
 
     paths: tuple[Path, ...]
     notes: tuple[str, ...] = ()

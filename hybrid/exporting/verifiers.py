@@ -25,7 +25,7 @@ from hybrid.plugins.templates import filled
 TEMPLATE: Final = "verifiers"
 PACKAGE: Final = "my_environment"
 OPTIONS_FILE: Final = "run.json"
-# Options that verifiers has of its own (the model, where requests go, how many at a time), or that are of a whole run.
+# Options that verifiers sets itself (model, address, number of parallel requests), or that concern a whole run.
 LEFT_OUT: Final = frozenset(
     {
         *("model", "base-url", "solver", "concurrency", "engine", "address", "cache-replies", "strict"),
@@ -61,9 +61,9 @@ class Verifiers(Exporter):
 
 
 def portable_options(manifest: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """Return the options that make the same prompts, tools and scores with any model, and notes on missing paths.
+    """Return the options that determine prompts, tools and scores for any model, and notes on missing paths.
 
-    What the run's checks found about the model's server is kept, because no check is made in an environment.
+    The results of the run's checks of the model's server are kept, because an environment makes no checks.
 
     Raises:
         UsageError: the manifest records no options.

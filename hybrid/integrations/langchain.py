@@ -50,9 +50,9 @@ def langchain_tools(
     Args:
         names: as `hybrid tools list` prints them, and tools of your own; None for all that are found.
         path: folders of further tools, as `--path` names them.
-        folder: the folder whose images a model may name; None where images come as data alone.
-        backend: which code may answer.
-        weights: by tool a folder or hub id for its learned backend; of a single tool without its name.
+        folder: the folder whose images a model may name; None if images come only as data.
+        backend: the backends that may answer, as in `--backend`.
+        weights: a folder or hub id for each tool's learned backend, by tool; for a single tool, also without its name.
         device: `cpu`, `mps`, `cuda` or `cuda:N,cuda:M`.
         in_run: whether the tools are for an agent that a run asks (`hybrid.solving.agent`), which names images as its
             question shows them, `img:1`.

@@ -86,7 +86,7 @@ class ToolProcess:
             return _ask(self._running, request)
 
     def close(self) -> None:
-        """End the process; one that is at work is killed."""
+        """End the process; if it is busy, kill it."""
         process, self._process = self._process, None
         if process is not None:
             process.kill()
@@ -111,7 +111,7 @@ class ToolProcess:
                 env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
                 text=True,
             )
-            # A tool that cannot be loaded is looked at again when one of the files that it had changes.
+            # A tool that cannot be loaded is loaded again when one of its known files changes.
             self._starts += 1
             self._about = {"files": files, "starts": self._starts, **_read(self._running)}
             self._stamp = stamp_of(self._about["files"])

@@ -1,4 +1,4 @@
-"""What solvers answered to a question, with every step: for a terminal, a notebook, a page, and as JSON.
+"""The answers of solvers to a question, with every step: for a terminal, a notebook, a page, and as JSON.
 
     answers = answers_of(RunFolder.existing(path))
     print(answers)                   # the steps of each solver
@@ -219,7 +219,7 @@ def _heading(step: Step) -> str:
 
 
 def _calls(step: Step) -> list[str]:
-    """Return what a model called, or the arguments with which a tool was called."""
+    """Return the calls of a model, or the arguments of a tool call."""
     if step.kind == "tool":
         args = step.data.get("args")
         return [f"arguments {json.dumps(args, ensure_ascii=False)}"] if args else []

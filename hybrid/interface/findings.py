@@ -61,8 +61,8 @@ class FailedCall:
 class ShownFinding:
     """A finding; a notebook shows its text and its pictures.
 
-    `data` is JSON with units in its keys, `confidence` in 0..1; `backend` and `version` say what answered. `notes` are
-    whole sentences about that, such as why a learned backend could not be had.
+    `data` is JSON with units in its keys, `confidence` in 0..1; `backend` and `version` name the code that answered.
+    `notes` are whole sentences about it, such as why no learned backend was available.
     """
 
     text: str
@@ -147,14 +147,14 @@ class RunnableTool:
         seed: int = 0,
         **args: Json,
     ) -> Iterator[ShownFinding | FailedCall]:
-        """Run the tool on many pictures, which are read on demand, and yield its outputs in their order.
+        """Run the tool on many pictures, which are read on demand, and yield its outputs in the same order.
 
-        A learned backend answers several at a time, as it does in a run. What fails yields a `FailedCall`, which is
-        false: `[output for output in outputs if output]` leaves failures out.
+        A learned backend answers several at a time, as in a run. A failed call yields a `FailedCall`, whose truth value
+        is False: `[output for output in outputs if output]` omits failures.
 
         Args:
             pictures: one for each call, or a list or tuple of several.
-            batch: pictures that a backend may take at a time; twice as many are under way.
+            batch: number of pictures that a backend may take at a time; twice as many are in progress.
             progress: whether to show a bar on stderr if that is a terminal.
             backend: as of `run`.
             weights: as of `run`.

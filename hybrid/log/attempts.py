@@ -100,7 +100,7 @@ class Recorded:
     by_id: Mapping[str, Attempt]
     # Without steps, reading takes a quarter of the time.
     without_steps: Mapping[str, Attempt]
-    # By id, the error of a question that was not finished when last asked.
+    # The error of each question that was not finished when last asked, by id.
     unfinished: Mapping[str, str]
     # One line per defect of the file.
     damage: tuple[str, ...]

@@ -98,7 +98,7 @@ def find_marks(
         points = [mark for mark in points if not _claimed(mark, boxes)]
     else:
         boxes = tuple(mark for mark in boxes if not _claimed(mark, points))
-    # If there are named marks, a ring or an outline without a letter is chance.
+    # If there are named marks, a ring or an outline without a letter is a false detection.
     if by_lines > 0:
         points = [mark for mark in points if mark.label_box_px is not None]
     if by_rings > 0:

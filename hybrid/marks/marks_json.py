@@ -14,7 +14,7 @@ from hybrid.marks.marks import BoxMark, Marks, PointMark
 
 # A letter that can be requested.
 Label = Literal["A", "B", "C", "D", "REF"]
-# What the name of a field of a mark does not say.
+# Additional descriptions of a mark's fields, for the schema.
 ABOUT: Mapping[str, str] = {
     "label": "null if no letter could be read",
     "x": "of the centre, pixels",

@@ -487,7 +487,7 @@ def names(package: str) -> tuple[str, ...]:
 
 
 def is_outside(package: str, name: str) -> bool:
-    """Return whether the plug-in of this name comes from outside of the project."""
+    """Return whether the plug-in with this name comes from outside of the project."""
     return (origin := _origin(package, name)) is not None and not origin.own
 
 

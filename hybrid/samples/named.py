@@ -142,7 +142,7 @@ def existence(words: np.random.Generator, rng: np.random.Generator, answer: int)
     absent = [Name(colour, shape) for colour in NAMED_COLOURS for shape in SHAPES if Name(colour, shape) not in names]
     target = (names if answer == 0 else absent)[pick(rng, 3 if answer == 0 else len(absent))]
     article = "an" if target.colour[0] in "aeiou" else "a"
-    # What is absent can be seen nowhere.
+    # An absent object can be seen nowhere.
     seen = (boxes[names.index(target)],) if target in names else ()
     return Item(f"Is there {article} {target} in the image?", (pixels,), ("yes", "no"), answer, evidence=seen)
 

@@ -8,7 +8,7 @@
   where known `t` (duration in ms) and `subject`; consecutive rows of a picture and subject are one path. Rows without a
   subject may come from several viewers, so they have no order and are used for saliency only.
 - `*.json`: a list of paths as in COCO-Search18 and COCO-FreeView, `{"name", "subject", "X": [], "Y": [], "T": []}`.
-- `*.mat` with `fixLocs` (CAT2000) and `NAME_fixPts.png` or `.jpg` (MIT1003): a matrix of the picture's size that is not 0
+- `*.mat` with `fixLocs` (CAT2000) and `NAME_fixPts.png` or `.jpg` (MIT1003): a matrix of the picture's size that is not
   at fixations. They have no order and no times, and are used for saliency only.
 
 Positions are pixels of the picture, or of the screen on which it was shown centred, at the largest size that fits. A

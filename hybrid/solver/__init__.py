@@ -1,4 +1,4 @@
-"""The public names for a solver outside of the project: its protocol, what it is asked and what it returns.
+"""The public names for a solver outside of the project: its protocol, its input and its output.
 
     from hybrid.solver import Prompt, Reply, Solver, SolverContext
 

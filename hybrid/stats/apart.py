@@ -1,4 +1,4 @@
-"""The difference of a share between two groups of questions, such as those right and those wrong without tools."""
+"""The difference of a share between two groups of questions, such as those answered right and wrong without tools."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ def difference_apart(
 ) -> Contrast:
     """Return the weighted mean of `values` over group b minus that over group a, with interval and p value.
 
-    A cluster may have questions in both groups, and a question a part in each. Both means are ratios of sums over the
-    same clusters, and their difference is linearised over these, as `contrast` does with two solvers; where a group has
-    no question, nothing is compared.
+    A cluster may have questions in both groups, and a question may be partly in each. Both means are ratios of sums
+    over the same clusters, and their difference is linearised over these, as in `contrast` for two solvers. If a group
+    has no questions, nothing is compared.
 
     Args:
         values: (n,) in 0..1.
-        in_a: (n,) how much of each question is in group a, 0..1.
-        in_b: (n,) the same of group b.
-        clusters: (n,) the names of what belongs together.
+        in_a: (n,) the part of each question in group a, 0..1.
+        in_b: (n,) the same for group b.
+        clusters: (n,) the name of each question's cluster.
         level: two-sided coverage of the interval.
 
     Raises `ValueError` for a level outside 0..1.

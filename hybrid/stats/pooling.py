@@ -12,7 +12,7 @@ from hybrid.stats.intervals import Interval
 from hybrid.stats.linearised import Floats
 from hybrid.stats.scatter import quantile_of, tail_of
 
-# Halvings of a bracket of tau^2: enough for the last bit.
+# Number of bisection steps for tau^2: enough for the last bit.
 _ROUNDS = 200
 
 
@@ -20,9 +20,10 @@ _ROUNDS = 200
 class Pooled:
     """A mean effect over studies (here: models), in the unit of the effects.
 
-    `interval` is about the mean of all such models and `predicted` about the effect of one more; neither without two
-    effects. `tau` is the standard deviation of true effects between models; `q` Cochran's statistic with `p_q` the
-    chance of as much by sampling alone; `i2`, 0..1, the share of the scatter that is no sampling error.
+    `interval` is for the mean over all such models and `predicted` for the effect of one more model; both need two
+    effects. `tau` is the standard deviation of true effects between models. `q` is Cochran's statistic, and `p_q` the
+    probability of a value this large by sampling alone. `i2`, 0..1, is the share of the scatter that is not sampling
+    error.
     """
 
     value: float
@@ -39,12 +40,12 @@ def pooled_effect(effects: Sequence[float], errors: Sequence[float], level: floa
     """Return the random-effects mean of several differences.
 
     The variance between models is Paule and Mandel's (Journal of Research of the National Bureau of Standards 87 (1982)
-    377-385), for which the weighted scatter is what is expected; Veroniki et al., Research Synthesis Methods 7 (2016)
-    55-79, recommend it over DerSimonian and Laird's. The interval is that of Hartung and Knapp (Statistics in Medicine
-    20 (2001) 3875-3889) with Student's t of k - 1 degrees of freedom, its factor not below 1 (Roever, Knapp and Friede,
-    BMC Medical Research Methodology 15 (2015) 99). The interval of one more model is Higgins, Thompson and
+    377-385), for which the weighted scatter equals its expected value; Veroniki et al., Research Synthesis Methods 7
+    (2016) 55-79, recommend it over DerSimonian and Laird's. The interval is that of Hartung and Knapp (Statistics in
+    Medicine 20 (2001) 3875-3889) with Student's t of k - 1 degrees of freedom, its factor not below 1 (Roever, Knapp
+    and Friede, BMC Medical Research Methodology 15 (2015) 99). The interval of one more model is Higgins, Thompson and
     Spiegelhalter's, with k - 2 degrees of freedom (Journal of the Royal Statistical Society A 172 (2009) 137-159); it
-    needs three.
+    needs three models.
 
     Args:
         effects: (k,) the difference of each model.

@@ -27,7 +27,7 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Randomisation:
-    """How often rearranged answers differ at least as much as the given ones.
+    """The share of rearrangements whose difference is at least as large as the observed one.
 
     `difference` is b minus a; it and `p_value` are None if a value is undefined. `clusters` counts those in which the
     two differ, because swapping others has no effect. Of the `rearrangements` (all if `exact`, else drawn), `as_far`

@@ -8,7 +8,8 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, JsonValue, model_validator
 
-# `json_schema_extra` of an argument that is accepted and not offered to a model, as another form of the same.
+# `json_schema_extra` of an argument that is accepted but not offered to a model, because another argument means the
+# same.
 UNTOLD: dict[str, JsonValue] = {"told": False}
 
 
@@ -19,11 +20,11 @@ class Args(BaseModel):
 
 
 def args_of_schema(schema: Mapping[str, Any], fit: Callable[[Any], Any]) -> type[Args]:
-    """Return a type of arguments without fields of its own, which contains the result of `fit` for the given ones.
+    """Return a type of arguments without declared fields; it holds whatever `fit` returns for the given arguments.
 
     Args:
         schema: the JSON schema of the type.
-        fit: raises `ValueError` for arguments that are not taken.
+        fit: raises `ValueError` for arguments that are not accepted.
     """
 
     class Arguments(Args):

@@ -48,14 +48,14 @@ class WeightFree(ABC, Generic[A]):
 class Learned(Stages[A, P, R], Generic[A, P, R, M]):
     """A backend in stages around a network that `setup` loads.
 
-    A class of a tool with a card file has `load` as an attribute, and `told` from the card. Other classes pass all four
-    to `__init__`.
+    For a tool with a card file, the class defines `load`, and the card sets `told`. Other classes pass all four to
+    `__init__`.
 
     Args:
         tool: its name, for errors.
         code: version of the tool's own code.
-        load: makes the network from weights (a directory or hub id) and a device.
-        weights: weights that are loaded if none are named; none if a package provides them.
+        load: builds the network from weights (a directory or hub id) on a device.
+        weights: the default weights; None if a package provides them.
     """
 
     load: Callable[[str, str], M]

@@ -81,7 +81,7 @@ A_contra = TypeVar("A_contra", bound="Args", contravariant=True)
 
 
 class Backend(Protocol[A_contra]):
-    """One way to answer. Built without work; `setup` loads weights once; `run` is called from a worker thread."""
+    """One way to answer: the constructor does no work, `setup` loads weights once, a worker thread calls `run`."""
 
     def setup(self, device: str, weights: str | None) -> None:
         """Load what is needed onto `device` from `weights` (a directory or hub id). Raises `WeightsError`."""
@@ -150,10 +150,10 @@ Found = Mapping[str, tuple[Finding, ...]]
 
 @dataclass(frozen=True)
 class Need:
-    """Another tool whose finding is wanted first on every image, and the arguments to call it with.
+    """Another tool that is called first on every image, and the arguments of that call.
 
-    `args` makes them from the caller's own arguments; None means that it is not wanted for these. `given` does the same
-    with the findings of the needs before this one at hand, and is asked instead of `args` where it is set.
+    `args` derives them from the caller's arguments; None means that these do not need the other tool. `given` does the
+    same and also gets the findings of the needs before this one; if it is set, it replaces `args`.
     """
 
     tool: str
@@ -207,7 +207,7 @@ class ReducedPrecision:
 
 
 class _Tuples:
-    """Fields that are tuples are given as tuples: a comma that was forgotten in `(VALUE,)` is told where it is."""
+    """Checks that every tuple field is a tuple, to report a forgotten comma in `(VALUE,)` where it happened."""
 
     def __post_init__(self) -> None:
         for item in fields(self):  # type: ignore[arg-type]
@@ -226,9 +226,9 @@ class BackendCard(_Tuples):
     summary: str
     # Default hub id; None where nothing is loaded.
     weights: str | None = None
-    # The weights that something is known of, those loaded by default among them; all others count as unknown.
+    # Weights with known licence and training data, including the default ones; all others count as unknown.
     provenances: tuple[Provenance, ...] = ()
-    # How often answers of each confidence were right; what the arbiter believes without `--trust`.
+    # How often answers of each confidence were right; the arbiter uses it without `--trust`.
     reliability: tuple[Bin, ...] = ()
     batch: int = 1
     # Largest difference of a number in `data` between a batched and a single run.
@@ -250,7 +250,7 @@ class BackendCard(_Tuples):
 class Card(_Tuples):
     """The card of a tool: `summary` and `limits` for a model, the rest (backends, licences, measurements) for a person.
 
-    A model reads what the tool does and where it fails: no benchmark, no measurement, nothing of our own.
+    A model reads what the tool does and where it fails, but no benchmark name and no measurement.
     """
 
     name: str
@@ -280,8 +280,8 @@ class CheckCase:
     images: tuple[Pixels, ...]
     args: Mapping[str, Json]
     wrong: Callable[[Evidence], str | None]
-    # The fault of an output of `Stages.compute`, None where it is right; asked before `wrong` where a backend has
-    # stages: an answer may be right although much of what it rests on is not.
+    # Returns the error in an output of `Stages.compute`, or None. For a backend with stages it is called before
+    # `wrong`: an answer may be right although much of the output behind it is wrong.
     output: Callable[[Any], str | None] | None = None
     # See `Request`.
     needs: Mapping[str, tuple[Finding, ...]] = field(default_factory=dict)
@@ -291,7 +291,7 @@ class CheckCase:
 class CheckSeries:
     """Known answers of one kind that count together: a sound backend gives at least `least` of them.
 
-    Several instances make chance rare without asking of real weights that they never err on a drawn picture.
+    With several of them, success by chance is rare, and real weights may still err on a drawn picture.
     """
 
     name: str
@@ -335,29 +335,29 @@ def _is_phrase(text: object) -> bool:
 
 @dataclass(frozen=True)
 class Tool(_Tuples):
-    """A specialist: the card, the type of its arguments, and images with known answers for weights new to this home."""
+    """A specialist: the card, the type of its arguments, and images with known answers to check new weights."""
 
     card: Card
     args: type[Args]
     checks: tuple[KnownAnswer, ...] = ()
-    # A question of which every network sees the given picture (H, W, 3), at least 400 px a side, or large parts of it:
-    # what reaches the network is compared with what the picture should become. None: the arguments of the known
-    # answers, or none at all, with the picture in the place of every image.
+    # Makes a question in which every network is given the picture (H, W, 3), at least 400 px a side, or large parts of
+    # it; the network's actual input is compared with the expected one. None: the picture replaces every image of the
+    # known answers, or the tool is called without arguments.
     probe: Callable[[Pixels], CheckCase] | None = None
     # Claims of an output; None: any output with a confidence above a half is a claim.
     claims: Claims | None = None
-    # By route of a question how this tool answers it without an MLLM.
+    # Rules that answer questions without an MLLM, by route of the question.
     rules: Mapping[str, Rule] = field(default_factory=dict, hash=False)
     # JSON schema of the `data` of its outputs (`hybrid.tool.outputs.schema_of`); None if it declares none.
     output: Mapping[str, Json] | None = field(default=None, hash=False)
     # A second fixed wording of its texts: phrases without digits, each with what replaces it
     # (`hybrid/solving/paraphrase.py`). Without one the tool cannot be offered with `--tool-output paraphrased`.
     wording: tuple[tuple[str, str], ...] = ()
-    # What it predicts of people's eyes, for `hybrid tools measure`. `map`: its backends have `predict_map(request)`, a
-    # saliency map (h, w) of the first image. `path`: its data have `x_0_1`, `y_0_1` and `t_ms`, a list each.
+    # The kind of gaze prediction, for `hybrid tools measure`. `map`: its backends have `predict_map(request)`, which
+    # returns a saliency map (h, w) of the first image. `path`: its data have the lists `x_0_1`, `y_0_1` and `t_ms`.
     gaze: Literal["", "map", "path"] = ""
-    # The hash of its code where that was imported in another process alone (`hybrid/serving/described.py`): it can be
-    # described and asked for by name, and its functions cannot be called here.
+    # The hash of its code if only another process imported it (`hybrid/serving/described.py`): the tool can be
+    # described and called by name, but its functions cannot be called in this process.
     code: str = ""
 
     def __post_init__(self) -> None:

@@ -18,7 +18,7 @@ FAMILIES = Path("_shared", "provenances.toml")
 
 
 def tool_card(module: str, *code: Callable[..., Any]) -> Card:
-    """Return the card of the tool whose module has that file.
+    """Return the card of a tool, read from the card file next to its module.
 
     Args:
         module: its `__file__`.
@@ -43,7 +43,7 @@ def card_file(module: Path) -> Path:
 
 
 def card_alone(module: Path) -> Card | None:
-    """Return the card of a tool that is not imported, with `elsewhere` for its code; None if it has no data of its own.
+    """Return the card of a tool without importing it; None if it has no card file. `elsewhere` replaces its code.
 
     Raises:
         DataError: as `tool_card`.
@@ -71,5 +71,5 @@ class CodeElsewhere(dict[str, Any]):
 
 
 def elsewhere(*_: object) -> NoReturn:
-    """Stands for code that cannot be called in this process."""
+    """Raise an error: replaces code that cannot be called in this process."""
     raise RuntimeError("the code of this tool is in the worker process of the tools alone")

@@ -48,10 +48,10 @@ class Checkpoint:
         return f"{self.model_type}@{self.sha256[:12]}"
 
     def process(self, **inputs: Any) -> Any:
-        """Return the processor's tensors of images (and words), made on the host.
+        """Return the processor's tensors of images (and words), computed on the CPU.
 
-        On a GPU torchvision rounds other pixels of a resized picture than on the host, and what the network reads of
-        it would be another answer by some thousandths.
+        On a GPU, torchvision rounds some pixels of a resized picture differently, which would change the network's
+        outputs by some thousandths.
         """
         return self.processor(**{"return_tensors": "pt", **inputs})
 
@@ -74,10 +74,10 @@ def load_verified(
         weights: a directory in transformers' layout, or a hub id ("owner/name").
         device: device of the model, e.g. "cpu", "cuda:0".
         processor_class: name of the transformers class of the processor.
-        model_types: families that the caller can read; none given means any.
-        harmless: parts of the names of tensors that the file holds, the model has no place for and the caller knows of.
+        model_types: model families that the caller supports; empty means any.
+        harmless: parts of the names of tensors in the file that the model does not use, which is no error.
         full_pictures: whether the network is given full pictures, or large parts of them; False for one that only reads
-            small parts (lines of text), where no check can tell what it should have been given.
+            small parts (lines of text), whose correct input no check can know.
         download: whether a hub id that is not on disk may be fetched.
 
     Raises:
@@ -184,7 +184,7 @@ def picture_input(processor_class: str, folder: Path, weights: str) -> PictureIn
     and standard deviation, channel order, grey), but not how it resizes or pads.
 
     Raises:
-        WeightsError: the processor takes no RGB pictures, or what it makes of them is not finite.
+        WeightsError: the processor does not accept RGB pictures, or its output is not finite.
     """
     import numpy as np
     import transformers
@@ -210,7 +210,7 @@ def _colour(reader: Any, colour: tuple[int, int, int], weights: str) -> Any:
     try:
         values = reader(images=[flat], return_tensors="pt", input_data_format="channels_last")["pixel_values"]
     except (ValueError, TypeError, KeyError):
-        # Processors of matchers take pairs alone.
+        # Processors of matching networks accept only pairs.
         try:
             pair = [[flat, flat]]
             values = reader(images=pair, return_tensors="pt", input_data_format="channels_last")["pixel_values"]
@@ -261,7 +261,7 @@ def fill(
 
 
 def put_tensors(model: Any, tensors: Mapping[str, Any], location: str) -> None:
-    """Load tensors by name into a torch module, whose parts are announced one by one.
+    """Load tensors by name into a torch module whose parts are announced separately.
 
     Raises:
         WeightsError: the tensors are not exactly those that it has.

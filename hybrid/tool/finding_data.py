@@ -38,6 +38,6 @@ def number_of(row: Mapping[str, Json], key: str) -> float | None:
 
 
 def whole_number(finding: Finding, key: str, below: float = math.inf) -> int | None:
-    """Return the whole number from 0 under a key of a finding's data, and below a bound, or None for anything else."""
+    """Return the whole number under a key of a finding's data if it is at least 0 and below a bound, else None."""
     value = finding.data.get(key)
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < below else None

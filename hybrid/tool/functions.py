@@ -77,7 +77,7 @@ class FunctionTool(Tool):
 
     source: Callable[..., Any] = field(default=lambda: None, compare=False)
     output_type: type[ToolOutput] = field(default=ToolOutput, compare=False)
-    # By needed tool the JSON schema of the values that the function reads of it.
+    # For each needed tool, the JSON schema of the values that the function reads.
     needed: Mapping[str, Mapping[str, Json]] = field(default_factory=dict, compare=False)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -171,23 +171,23 @@ def tool(
     wording: Sequence[tuple[str, str]] = (),
     gaze: Literal["", "path"] = "",
 ) -> Callable[[Callable[..., Any]], FunctionTool]:
-    """Make a function a tool: see the module.
+    """Make a tool of a function; the module's docstring has an example.
 
     Args:
-        function: nothing; the decorator is written with its arguments.
-        limits: where it fails, for the model that reads its output; required.
-        name: of the tool; the function's.
+        function: always None; detects a decorator that is written without arguments.
+        limits: where the tool fails, for the model that reads its output; required.
+        name: the tool's name; by default the function's.
         summary: description for the model; by default the docstring's first line.
-        version: of its code; a hash of it.
+        version: the version of its code; by default a hash of the code.
         measured: measurements, for people.
-        backend: how it works, for people; the docstring's second paragraph.
+        backend: how it works, for people; by default the docstring's second paragraph.
         library: import name of a package that it requires.
         claims: what it claims about its pictures (`hybrid.tool.Claims`).
-        probe: as of `hybrid.tool.Tool`.
-        reliability: as of `hybrid.tool.BackendCard`, with `counted_on`.
+        probe: as in `hybrid.tool.Tool`.
+        reliability: as in `hybrid.tool.BackendCard`; needs `counted_on`.
         counted_on: the pictures that `reliability` was counted on.
-        wording: a second wording of its texts, as of `hybrid.tool.Tool`.
-        gaze: `path` if its output predicts where people look, as of `hybrid.tool.Tool`; a map needs a class, whose
+        wording: a second wording of its texts, as in `hybrid.tool.Tool`.
+        gaze: `path` if its output predicts where people look, as in `hybrid.tool.Tool`; a map needs a class whose
             backend has `predict_map`.
 
     Raises:

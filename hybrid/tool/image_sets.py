@@ -1,8 +1,9 @@
-"""Which collections of images take theirs from which others, which shows whether two names may share pictures.
+"""Which image collections contain images of which others: it shows whether two collections may share pictures.
 
-A table of facts with their sources (`image_sets.toml`): weights trained on VQAv2 have seen COCO, as has all that is
-drawn from COCO. It knows names only, so it says that two collections may share pictures, never that they do. `hybrid
-tools show NAME` prints what weights were trained on, `hybrid benchmarks show NAME` what its pictures are from.
+The facts and their sources are in `image_sets.toml`: weights trained on VQAv2 have seen COCO images, because VQAv2 uses
+them. Only names are compared, so the result is that two collections may share pictures, never that they do. `hybrid
+tools show NAME` prints the training data of weights, `hybrid benchmarks show NAME` the source of a benchmark's
+pictures.
 """
 
 from __future__ import annotations
@@ -16,12 +17,12 @@ from typing import Final
 FACTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 # Collection -> collections that it takes images from.
 DRAWN_FROM: Final[Mapping[str, list[str]]] = FACTS["drawn_from"]
-# Collections out of the web, or never listed: any published picture may be among theirs; this was not checked.
+# Collections crawled from the web, or never listed: they may contain any published picture; this was not checked.
 CRAWLED: Final = frozenset[str](FACTS["crawled"])
 
 
 def origins(name: str) -> frozenset[str]:
-    """Return the collection and every one that it took images from, recursively; an unknown name alone."""
+    """Return the collection and all that it took images from, recursively; for an unknown name, only that name."""
     collections: set[str] = set()
     waiting = [canonical(name)]
     while waiting:

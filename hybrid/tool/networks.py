@@ -1,11 +1,12 @@
-"""The networks that a backend has loaded, and how pictures must reach them: what checks of weights look at.
+"""The networks that a backend has loaded, and the input that they expect; checks of weights use both.
 
     with collecting() as networks:              # `hybrid.tool.backends.Learned.setup` does this
         model = DepthModel(weights, "cpu")      # code that loads a network announces it: `announce(Network(...))`
 
-`load_verified` of `hybrid/tool/checkpoint.py` says so for every checkpoint of transformers, with what the
-checkpoint's own processor does to a picture. Code that loads weights in another way says it with `announce` and gives
-the normalisation that the weights were trained with, for example `normalised(IMAGENET_MEAN, IMAGENET_STD)`.
+`load_verified` in `hybrid/tool/checkpoint.py` announces every checkpoint of transformers, with the preprocessing of the
+checkpoint's own processor. Code that loads weights in another way calls `announce` itself and gives the normalisation
+that the weights were trained with, the normalisation that the weights were trained with, for example
+`normalised(IMAGENET_MEAN, IMAGENET_STD)`.
 """
 
 from __future__ import annotations
@@ -31,10 +32,10 @@ class PictureInput:
 
 @dataclass(frozen=True, eq=False)
 class Network:
-    """A torch module that was loaded from a file, and how it wants pictures.
+    """A torch module that was loaded from a file, and the picture input that it expects.
 
-    `wants` is asked when a check runs. It is None for a network that is given no pictures (a text encoder), or only
-    small parts of them (a reader of lines): nothing is compared there.
+    `wants` is called when a check runs. It is None for a network that gets no pictures (a text encoder), or only small
+    parts of them (a reader of text lines): the check skips these.
     """
 
     # Name for errors: the weights, and their part if they have several.

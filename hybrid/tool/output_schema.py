@@ -1,4 +1,4 @@
-"""The schema of a tool's data, read: what data lack or have besides, and the words for a type."""
+"""Reads the schema of a tool's data: finds missing and extra values, and describes types in words."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def resolve(node: Mapping[str, Any], root: Mapping[str, Any]) -> Mapping[str, An
 
 
 def inner_object(node: Mapping[str, Any], root: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """Return the object with named values that a value of the schema `root` is, or holds as a list or alternative."""
+    """Return the object schema that `node` is, or has as items or as an alternative; `root` defines its references."""
     if "$ref" in node or node.get("properties"):
         definition = resolve(node, root)
         return definition if definition.get("properties") else None

@@ -1,4 +1,4 @@
-"""The output of a tool with named values: `ToolOutput`, and a class of it whose values have types.
+"""The output of a tool with named values: `ToolOutput`, and subclasses that declare the types of their values.
 
     class Brightness(ToolOutput):
         brightness_0_1: float
@@ -6,8 +6,8 @@
     Brightness("Mean brightness: 0.50.", brightness_0_1=0.5).brightness_0_1        # 0.5
     Brightness.schema()          # the JSON schema of its data
 
-A value without a class of its own goes into `ToolOutput` by name. Numbers are counts, or their unit ends their name
-(`_px`, `_0_1`, `_deg`, `_m`; `hybrid/serving/contract.py` lists all).
+Without a subclass, values are passed to `ToolOutput` by name. Numbers are counts, or their name ends with the unit
+(`_px`, `_0_1`, `_0_1`, `_deg`, `_m`; `hybrid/serving/contract.py` lists all).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from hybrid.core.types import Pixels
 
-# Attributes of every output, which no value can be named by.
+# Attributes of every output; no value can have these names.
 RESERVED = frozenset({"confidence", "pictures", "data", "schema", "from_finding", "evidence"})
 
 
@@ -35,11 +35,11 @@ class ToolOutput:
     Args:
         text: what a model reads, at most 6 lines and 450 characters.
         confidence: probability that it is right, 0..1.
-        pictures: overlays as arrays (H, W, 3) of the size of the first image, or `hybrid.tool.Picture`s.
-        values: numbers, texts, truth values, and lists and mappings of these; numpy's are converted.
+        pictures: overlays, as arrays (H, W, 3) with the size of the first image, or as `hybrid.tool.Picture`s.
+        values: numbers, texts, booleans, and lists and mappings of these; numpy types are converted.
 
     Raises:
-        TypeError: a class with named values is given others, too few, or values of another type.
+        TypeError: a subclass gets undeclared values, too few values, or values of a wrong type.
     """
 
     def __init__(
@@ -154,7 +154,7 @@ def _checked(kind: type[ToolOutput], values: Mapping[str, Json], *, exact: bool 
     return checked.model_dump(mode="json")
 
 
-# By class of outputs the pydantic model of its values.
+# The pydantic model of the values of each output class.
 _MODELS: dict[type[ToolOutput], type[BaseModel] | None] = {}
 
 

@@ -1,10 +1,10 @@
-"""The rule of a tool: for which questions it testifies, and what its finding answers, without an MLLM.
+"""The rules of a tool: which questions it answers without an MLLM, and how its finding becomes the answer.
 
     RULES = {"Relative_Depth": OneCall("depth", letter("nearer"), drawn_labels)}      # of `TOOL`: rules=RULES
 
-A rule is found by the route of a prompt, calls the tools that it names, and turns their `data` (never their text) into
-a reply of the prompt's kind, or into None: an abstention. It is asked with the prompt and the findings alone, and gives
-the same for the same: a rule of a tool from outside is run again for each of its calls (`hybrid/serving/rules.py`).
+The route of a prompt selects the rule. The rule calls the tools that it names, and turns their `data` (never their
+text) into a reply of the prompt's kind, or into None, an abstention. It depends only on the prompt and the findings and
+is deterministic, because a rule of an external tool is run again for each of its calls (`hybrid/serving/rules.py`).
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ class CallTool(Protocol):
     """Call a specialist on images that this ask has shown, by name."""
 
     async def __call__(self, name: str, images: Sequence[str], args: Mapping[str, Json]) -> Finding:
-        """Return the finding, its images named and added to the registry. Raises `ToolError` or `BudgetSpent`."""
+        """Return the finding, after its images got names and were registered. Raises `ToolError` or `BudgetSpent`."""
 
 
 class RuleContext(Protocol):
-    """All that a rule may use besides the prompt; the context of a solver is one."""
+    """Everything that a rule may use besides the prompt; a solver's context has this type."""
 
     @property
     def tool(self) -> CallTool:
@@ -119,9 +119,9 @@ def asks(*tools: str) -> Callable[[Callable[[Prompt, RuleContext], Awaitable[Spe
 
 @dataclass(frozen=True)
 class RuleByText:
-    """A rule for prompts of any kind: it hands each on to the rule for what its text asks."""
+    """A rule for prompts of any kind: it passes each prompt to the rule that fits the question in its text."""
 
-    # By name of the recognised question.
+    # The rules, by name of the recognised question.
     rules: Mapping[str, Rule]
     # The name of the recognised question, or None with the reason why it is unclear.
     name_of: Callable[[Prompt], tuple[str | None, str]]
@@ -169,10 +169,10 @@ def say(answer: str, tool: str, finding: Finding, sure: float | None = None) -> 
 
 
 def choose_matching(prompt: Prompt, tool: str, finding: Finding, pattern: str | None) -> SpecialistAnswer | None:
-    """Return the one choice that a pattern matches; none or several is an abstention.
+    """Return the choice that a pattern matches; None (an abstention) if it matches no choice or several.
 
-    A choice is found by its words and never by its own letter: choices name points and boxes by the letter drawn in the
-    picture, and images by their place.
+    The pattern is compared with the words of a choice, never with its own letter: choices name points and boxes by the
+    letter drawn in the picture, and images by their position.
     """
     fits = [place for place, choice in enumerate(prompt.choices) if pattern is not None and re.search(pattern, choice)]
     return choose(fits[0], tool, finding, on_card=True) if len(fits) == 1 else None

@@ -76,7 +76,7 @@ class CallPlan:
     seeded: bool
 
     def call(self, request: Request[Any]) -> Evidence:
-        """Return the evidence of one request. Raises `ToolError` for an output that is none."""
+        """Return the evidence for one request. Raises `ToolError` if the function returns no valid output."""
         values: dict[str, Any] = {name: getattr(request.args, name) for name in self.args}
         stars: Sequence[Pixels] = ()
         remaining = list(request.images)

@@ -90,7 +90,7 @@ class _FirstLoss(logging.Handler):
 
 @dataclass(frozen=True)
 class _Tracer:
-    """A tracer whose spans nest as OpenTelemetry's context does."""
+    """A tracer whose spans nest like OpenTelemetry's context."""
 
     tracer: api.Tracer
     text: bool

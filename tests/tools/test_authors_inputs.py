@@ -1,4 +1,4 @@
-"""Numbers of the table "What networks are shown" in docs/specialists.md, row by row.
+"""Numbers of the table "How images are prepared for networks" in docs/specialists.md, row by row.
 
 test_authors_inputs.toml has a row for each network: the picture's size, the network's input, and how it is made. A
 picture of noise, in which every change of size, padding, mean, deviation, interpolation or smoothing alters most
@@ -281,7 +281,7 @@ def test_extractors_keep_as_many_points_as_the_page_says():
 
 def row_of(name: str) -> str:
     """Return the row of the page's table that begins with a name."""
-    section = PAGE.split("## What networks are shown")[1].split("\n## ")[0]
+    section = PAGE.split("## How images are prepared for networks")[1].split("\n## ")[0]
     rows = [line for line in section.splitlines() if line.startswith(f"| {name}")]
     assert len(rows) == 1, f"docs/specialists.md has {len(rows)} rows of {name}"
     return rows[0]

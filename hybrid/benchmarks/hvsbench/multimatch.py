@@ -45,7 +45,7 @@ _TIED: Final = np.array([bits.bit_count() > 1 for bits in range(8)])
 _CHUNK_CELLS: Final = 1 << 17
 # Cost of an additional batch, as a number of padding pairs of saccades.
 _BATCH_CELLS: Final = 1 << 14
-# Alignments per call of SciPy, whose time has a constant part and one with their square.
+# Alignments per call of SciPy; the time of a call has a constant part and one proportional to their square.
 _TIES_TOGETHER: Final = 16
 
 
@@ -174,7 +174,7 @@ def _compare(saccades: _Saccades, first: Ints, second: Ints) -> Floats:
         path, moves = _trace(codes, rows, columns)
     differences = _differences(saccades, starts, distances, path)
     differences[:, 1:][:, moves == 0] = np.inf
-    # The median over as many steps of each pair as its alignment has.
+    # The median over the steps of each pair's alignment.
     counts = 1 + np.count_nonzero(moves, axis=0)
     ordered = np.sort(differences, axis=1)
     middle = (counts - 1) // 2, counts // 2

@@ -37,7 +37,7 @@ class Index:
     first: Mapping[int, At]
     # Number of a row from 0, by its line; empty if units are not counted by rows.
     number: Mapping[int, int]
-    # Hash of the question and options of a row whose id may be that of a rotation or its base, by its line.
+    # Hash of the question and options of each row whose id may belong to a rotation or its base, by line.
     content: Mapping[int, int] = field(default_factory=dict)
     # Values of the column `route` by task.
     routes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

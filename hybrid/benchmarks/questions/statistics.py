@@ -163,7 +163,7 @@ def _place(score: Score, names: Path) -> Path:
 def _weighted(cells: Sequence[tuple[Path, Cell]]) -> Iterator[Cell]:
     """Yield cells whose mean of ratios is the mean over the first group of the mean over the second, and so on.
 
-    A stratum with a larger weight is repeated proportionally, under different names; resampling draws units, so its
+    A stratum with a larger weight is repeated in proportion, under different names; resampling draws units, so the
     copies stay together.
     """
     paths = dict.fromkeys(path for path, _ in cells)

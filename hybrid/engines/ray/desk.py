@@ -109,7 +109,7 @@ class QuestionHandler:
             await self._cache.give_up(image)
 
     async def close(self) -> None:
-        """Release what the question still holds: it has ended, or its worker is lost."""
+        """Release the resources of the question, which has ended or lost its worker."""
         while self._open:
             # The end of the call was never reported: the provider may charge for it.
             await self.end_call(Usage(model_calls=1))

@@ -1,4 +1,4 @@
-"""The run's side of Ray: sends questions to workers, receives attempts, and retries what a lost worker had in flight.
+"""The run's side of Ray: sends questions to workers, receives attempts, and retries the questions of lost workers.
 
     async with on_ray(run, replies, tell) as engine:
         attempt = await engine.ask(question, "mllm")

@@ -52,7 +52,7 @@ class Ready:
 
 @dataclass(frozen=True)
 class WorkerSetup:
-    """The options of the run and what it has resolved from them, for a worker.
+    """The options of the run and the values resolved from them, for a worker.
 
     Sent as a Ray object, which the worker reads after it knows the search path of plug-in benchmarks.
     """

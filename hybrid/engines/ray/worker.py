@@ -173,7 +173,7 @@ class _Log:
 
 
 class MeterOfRun(RunMeter):
-    """The budget of the run over all workers: the run permits each call, and is told its usage."""
+    """The run's budget, shared by all workers: the run permits each call, and receives its usage."""
 
     def __init__(self, line: MessageChannel, limits: RunLimits) -> None:
         super().__init__(limits)

@@ -51,7 +51,7 @@ class BoundedBody(httpx.AsyncByteStream):
 
 
 async def _ask_unpacked(request: httpx.Request) -> None:
-    """Ask for no compression: a kilobyte may unpack to a megabyte."""
+    """Ask the server not to compress: a kilobyte may unpack to a megabyte."""
     request.headers["accept-encoding"] = "identity"
 
 

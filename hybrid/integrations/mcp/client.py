@@ -1,8 +1,9 @@
 """External MCP servers in a run: `hybrid run --mcp NAME=URL|COMMAND`. Registered in `hybrid.foreign_tools`.
 
 A server is connected on the first call of one of its tools. A call that takes too long is a `ToolError` and closes the
-connection. Calls whose connection breaks are repeated one by one; the one that breaks it again is at fault. A server
-that is unreachable for `AWAY_S` is an `Outage`. Outputs are not cached, because a server may answer differently.
+connection. Calls whose connection breaks are repeated one by one; if it breaks again during one of them, that call
+fails. A server that is unreachable for `AWAY_S` is an `Outage`. Outputs are not cached, because a server may answer
+differently.
 """
 
 from __future__ import annotations

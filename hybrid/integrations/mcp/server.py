@@ -46,7 +46,7 @@ PATH = "/mcp"
 MAX_BODY_BYTES = 2 * MAX_BYTES
 METHODS = ("POST", "DELETE")
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
-# Seconds after which a connection is closed from which no complete request comes and nothing more of one.
+# Seconds without data after which a connection that has not sent a complete request is closed.
 IDLE_S = 30.0
 # Seconds for running calls to finish when the server is stopped.
 LEAVE_S = 2

@@ -1,7 +1,7 @@
 "use strict";
-/* Elements and texts. Every word of a model or of data becomes a text node here: nothing is ever parsed as markup. */
+/* Elements and texts. Every text of a model or of data becomes a text node here; none is parsed as markup. */
 
-// One namespace for all files, as modules do not load from disk.
+// One namespace for all files, because browsers load no modules from disk.
 window.report = {};
 
 /** An element. `props` holds `class`, `text`, `on` (listeners) and attributes; false and null leave one out. */
@@ -18,14 +18,14 @@ report.el = (tag, props = {}, ...children) => {
   return made;
 };
 
-/** Control characters as their pictures (U+2400 on), so that a null byte is seen; line ends and tabs stay. */
+/** Replaces control characters by visible symbols (from U+2400 on); line ends and tabs stay. */
 report.visible = (text) =>
   String(text)
     .replace(/\r\n?/g, "\n")
     .replace(/[\u0000-\u0008\u000b-\u001f]/g, (char) => String.fromCharCode(0x2400 + char.charCodeAt(0)))
     .replace(/\u007f/g, "\u2421");
 
-/** What somebody else said: in its own direction, apart from the text around it, broken anywhere if it must. */
+/** A text from models or data: its writing direction is isolated, and it may break anywhere. */
 report.said = (text, tag = "span", kind = "") =>
   report.el(tag, { class: `said ${kind}`.trim(), dir: "auto", text: report.visible(text) });
 
@@ -35,13 +35,13 @@ const HEAD_CHARS = 700;
 
 const PIECE_CHARS = 2000;
 
-/** A text in pieces that a browser lays out only where they are seen: a word of a million letters would stop it. */
+/** A text in pieces that a browser lays out only when visible: a word of a million letters would block it. */
 function inPieces(text) {
   const pieces = [];
   for (let from = 0; from < text.length; ) {
     const line = text.lastIndexOf("\n", from + PIECE_CHARS);
     let to = line > from ? line + 1 : from + PIECE_CHARS;
-    // Two halves of one character stay together.
+    // Do not split a surrogate pair.
     if (/[\ud800-\udbff]/.test(text.charAt(to - 1))) to += 1;
     pieces.push(report.el("div", { class: "piece", text: text.slice(from, to) }));
     from = to;
@@ -49,10 +49,10 @@ function inPieces(text) {
   return pieces;
 }
 
-/** Text of any length. Long text shows its beginning and its length, and on demand all of it in a box that scrolls. */
+/** Text of any length. A long text shows its beginning and its length; on demand, a scrollable box shows all of it. */
 report.longText = (text, name) => {
   const whole = String(text);
-  // Counted no further than needed, as the text may have a million lines.
+  // Stop counting early, because the text may have a million lines.
   let lines = 0;
   for (let at = whole.indexOf("\n"); at >= 0 && lines <= SHORT_LINES; at = whole.indexOf("\n", at + 1)) lines += 1;
   if (whole.length <= SHORT_CHARS && lines <= SHORT_LINES) return report.said(whole, "div", "prose");
@@ -84,17 +84,17 @@ report.longText = (text, name) => {
   return report.el("div", { class: "long" }, body, button);
 };
 
-/** Something folded away under a line of text. */
+/** Content that is folded away under a heading. */
 report.fold = (summary, make, kind = "") => {
   const details = report.el("details", { class: `fold ${kind}`.trim() }, report.el("summary", { text: summary }));
-  // Made when it is first opened: most of it is never looked at.
+  // Built when first opened, because most are never opened.
   details.addEventListener("toggle", () => {
     if (details.open && details.children.length === 1) details.append(make());
   });
   return details;
 };
 
-/** A dialog over the page with a heading, which is gone when it is closed. */
+/** A dialog over the page, with a heading; closing it removes it. */
 report.dialog = (kind, title, ...children) => {
   const dialog = report.el("dialog", { class: kind, "aria-labelledby": "dialog-title" },
     report.el("form", { method: "dialog" }, report.el("button", { class: "close", text: "Close" })),
@@ -110,7 +110,7 @@ report.plural = (number, word) => report.count(number, word, `${word}s`);
 
 report.seconds = (value) => (value < 60 ? `${value.toFixed(value < 10 ? 2 : 1)} s` : `${(value / 60).toFixed(1)} min`);
 
-/** Puts text on the clipboard, as far as the browser lets pages from disk do it; says in the button what happened. */
+/** Copies a text to the clipboard, if the browser allows this for pages from disk; the button shows the result. */
 report.copyButton = (text) => {
   const button = report.el("button", { type: "button", class: "copy", text: "Copy" });
   const tell = (word) => {
@@ -130,11 +130,11 @@ report.copyButton = (text) => {
   return button;
 };
 
-/** A command of the shell as it is typed, with a button that copies it. */
+/** A shell command, with a button that copies it. */
 report.command = (text) =>
   report.el("div", { class: "command" }, report.el("code", { text, dir: "ltr" }), report.copyButton(text));
 
-/** What the browser keeps for this report; a browser may refuse to, above all for pages from disk. */
+/** The browser's storage for this report; a browser may refuse it, especially for pages from disk. */
 report.kept = {
   get(name) {
     try {
@@ -143,7 +143,7 @@ report.kept = {
       return null;
     }
   },
-  /** Whether it was kept. */
+  /** Stores a value; returns whether that worked. */
   set(name, value) {
     try {
       localStorage.setItem(name, value);

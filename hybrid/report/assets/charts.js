@@ -17,7 +17,7 @@ function figure(kind, title, rows, where, ...body) {
     report.el("figcaption", {}, report.said(title, "span"), where.menu, report.saveButtons(where.name, rows)), body);
 }
 
-/** A link around a mark, with a name for those who do not see it. */
+/** A link around a mark, with a name for screen readers. */
 const linked = (href, name, ...marks) =>
   href ? report.svg("a", { href, "aria-label": report.visible(name) }, marks) : report.svg("g", {}, marks);
 
@@ -31,7 +31,7 @@ function points(lines, { low, high, last = high, zero = false, marks = [], label
     const inner = width - left - right - 8;
     const toX = (value) => left + ((value - low) / (high - low || 1)) * inner;
     const labels = lines.map((line) => report.lines(line.label, left - 10));
-    // Many lines stand closer: on a phone nine solvers end on the first screen.
+    // Many lines are closer together, so that nine solvers fit on a phone's first screen.
     const [least, between] = lines.length > 6 ? [16, 2] : [20, 4];
     const heights = labels.map((one) => Math.max(least, one.length * LINE_PX + between));
     const named = inLanes(marks, toX, width);
@@ -130,7 +130,7 @@ function intervals(chart, where) {
     const rows = chart.rows.filter((row) => panelOf(row) === name);
     const lines = rows.map((row) => ({
       label: lineOf(row), row, text: signed(row.value), told: told(lineOf(row), row), href: where.ofTask && where.ofTask(row),
-      // Filled where the corrected test finds a difference, open where it does not.
+      // Filled if the corrected test finds a difference, else open.
       look: { ...report.look(row.b || row.a), symbol: "circle", filled: row.p_holm !== undefined && row.p_holm < 0.05 },
     }));
     return report.el("div", { class: "panel" }, where.menu ? null : report.said(name, "h4"),
@@ -141,7 +141,7 @@ function intervals(chart, where) {
 
 const STEP_LOOKS = { 1: { colour: "var(--right)", paper: "var(--right-paper)" }, "-1": { colour: "var(--wrong)", paper: "var(--wrong-paper)" } };
 
-/** Steps from the accuracy of one solver to that of another, each from where the one before ends; a panel for each task. */
+/** Steps from the accuracy of one solver to that of another; each starts where the previous one ends; a panel for each task. */
 function waterfall(chart, where) {
   const panels = distinct(chart.rows.map((row) => row.group)).map((task) => {
     const rows = chart.rows.filter((row) => row.group === task);
@@ -211,7 +211,7 @@ function stack(chart, where) {
     swatch.style.background = `var(--part-${place % PART_COLOURS})`;
     return report.el("li", {}, swatch, report.said(part, "bdi"));
   }));
-  // Small parts are hard to hit with a finger: every count that has questions is a link of its own.
+  // Small parts are hard to hit with a finger, so every count with questions is also a link.
   const links = bySolver.filter((one) => one.rows.some((row) => row.questions)).map((one) => report.el("li", {}, report.said(one.name, "strong"), one.rows.filter((row) => row.questions).map((row) =>
     report.el("a", { class: "badge", href: where.ofRow(chart.rows.indexOf(row)) }, report.said(partOf(row), "bdi"), ` ${row.value}`))));
   return figure("stack", chart.title, chart.rows, where, key, body, links.length ? report.el("ul", { class: "counts" }, links) : null);
@@ -236,7 +236,7 @@ function scatter(chart, where) {
       const onRight = toX(x) < width * 0.6;
       const lines = report.lines(row.a, (onRight ? width - toX(x) : toX(x) - left) - 16);
       let y = toY(row.value);
-      // Names of dots at one place stand below each other.
+      // The names of dots at the same position are below each other.
       while (taken.some((one) => one.onRight === onRight && Math.abs(one.x - toX(x)) < 170 && Math.abs(one.y - y) < LINE_PX * Math.max(one.lines, lines.length))) y += 3;
       taken.push({ x: toX(x), y, onRight, lines: lines.length });
       return [
@@ -262,5 +262,5 @@ function scatter(chart, where) {
 
 const DRAWERS = { bars, intervals, stack, counts: stack, scatter, waterfall };
 
-/** The figure of a chart. `where` has the stem of saved files, and gives the links of its marks. */
+/** The figure of a chart. `where` has the name of saved files without suffix, and makes the links of its marks. */
 report.chart = (chart, where) => DRAWERS[chart.kind](chart, where);

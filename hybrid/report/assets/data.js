@@ -24,7 +24,7 @@ report.take = (name, version, text) => {
   }
 };
 
-/** The report was rewritten under the pages that are open. */
+/** Handles a report that was rewritten while its pages are open. */
 report.Rewritten = class extends Error {};
 
 function readScript(name, version) {
@@ -45,18 +45,18 @@ function readScript(name, version) {
   });
 }
 
-/** The values of a data file. A question is asked for in the file that it lies in (`report.question`). */
+/** The values of a data file. For a question, `report.question` finds its file. */
 report.load = (name) => {
   if (!loads.has(name)) {
     const read = readScript(name, report.version).then((text) => JSON.parse(text));
-    // What failed may be there at the next try.
+    // A file that failed to load may exist at the next try.
     read.catch(() => loads.delete(name));
     loads.set(name, read);
   }
   return loads.get(name);
 };
 
-/** Everything is read anew, as of a version of the report. */
+/** Reads everything again, at a version of the report. */
 report.reload = async (version) => {
   report.site = JSON.parse(await readScript("site", version));
   report.version = version;

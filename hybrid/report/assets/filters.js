@@ -1,7 +1,7 @@
 "use strict";
 /* The form above the list. Every choice is written into the address, which alone decides what is shown. */
 
-/** A query with nothing but filters, in one order, so that equal filters are equal addresses. */
+/** A query with only the filters, in a fixed order, so that equal filters have equal addresses. */
 report.onlyFilters = (query) => {
   const kept = new URLSearchParams();
   for (const name of [...new Set(query.keys())].sort()) for (const value of query.getAll(name)) if (value) kept.append(name, value);
@@ -20,7 +20,7 @@ const option = (value, words, count) =>
 function chooser(label, options, chosen, change, swatch = null) {
   const select = report.el("select", {}, options);
   select.value = chosen;
-  // An address may ask for what the data do not have.
+  // An address may contain a value that the data do not have.
   if (select.value !== chosen) {
     select.append(option(chosen, `${chosen} (0)`));
     select.value = chosen;
@@ -29,7 +29,7 @@ function chooser(label, options, chosen, change, swatch = null) {
   return report.el("label", { class: "field" }, report.el("span", { class: "label" }, swatch, label), select);
 }
 
-/** Options for a word that any solver or one of them has: tools, outcomes. */
+/** Options for a value that any solver, or a given one, has: tools, outcomes. */
 function ofSolvers(rows, name) {
   const wordsOf = (solver, row) => [rows.ofSolver(name, solver, row)].flat();
   const any = counted(rows.all().flatMap((row) => [...new Set(rows.solvers.flatMap((_, solver) => wordsOf(solver, row)))]));
@@ -95,7 +95,7 @@ report.filterForm = ({ rows, overview, query, go }) => {
     go(report.onlyFilters(next), false);
   };
   const search = report.el("input", { type: "search", id: "search", value: query.get("text") || "", placeholder: "id, task, question, answer", autocomplete: "off", spellcheck: "false" });
-  // Letters typed one after the other are one step back, not many.
+  // Consecutive letters make one entry in the history, not many.
   search.addEventListener("input", () => change("text", search.value, true));
   return report.el(
     "form",

@@ -31,7 +31,7 @@ report.listenToKeys = (page) => {
     const run = {
       j: keys.down, k: keys.up, Escape: keys.back, "?": report.showKeys,
       "/": () => report.search(route), "[": () => report.otherTab(route, -1), "]": () => report.otherTab(route, 1),
-      // A list is gone through down and up; from question to question it is left and right, as up and down scroll.
+      // Down and up move in a list; left and right move between questions, where up and down scroll.
       ...(route.view === "question" ? { ArrowRight: keys.down, ArrowLeft: keys.up } : { ArrowDown: keys.down, ArrowUp: keys.up }),
       ...(activeElement && activeElement.matches("a, button, summary") ? {} : { Enter: keys.open }),
     }[event.key];

@@ -1,8 +1,8 @@
 "use strict";
-/* The list of questions. Only the rows in sight are elements, so that a list of any length scrolls smoothly. */
+/* The list of questions. Only visible rows have elements, so that a list of any length scrolls smoothly. */
 
 const OVERSCAN = 12;
-// Where each list was left: its active row and how far it was scrolled.
+// The last state of each list: its active row and its scroll position.
 const left = new Map();
 
 report.listState = (key) => {
@@ -83,7 +83,7 @@ report.pages.list = async ({ bench, query }) => {
     const from = Math.max(0, Math.floor(-top / height) - OVERSCAN);
     const to = Math.min(matching.length, Math.ceil((innerHeight - top) / height) + OVERSCAN);
     for (const [place, made] of drawnRows) {
-      // The row that has the focus stays, or the focus would be lost.
+      // Keep the row that has the focus; otherwise the focus would be lost.
       if ((place < from || place >= to) && !made.contains(document.activeElement)) {
         made.remove();
         drawnRows.delete(place);
@@ -93,7 +93,7 @@ report.pages.list = async ({ bench, query }) => {
       if (drawnRows.has(place)) continue;
       const made = makeRow(place);
       drawnRows.set(place, made);
-      // In their order, so that Tab goes down the list.
+      // Inserted in order, so that Tab goes down the list.
       let next = null;
       for (const other of body.children) if (Number(other.getAttribute("aria-rowindex")) > place + 2) { next = other; break; }
       body.insertBefore(made, next);
@@ -121,7 +121,7 @@ report.pages.list = async ({ bench, query }) => {
     draw();
   }
 
-  /** Other filters, in the same page: the form keeps its focus. */
+  /** Applies other filters in the same page, so that the form keeps its focus. */
   async function update(next) {
     const asked = report.onlyFilters(next);
     const found = await report.found(bench, asked);
@@ -181,7 +181,7 @@ report.pages.list = async ({ bench, query }) => {
     /** Whether a new address is shown without building the page anew. */
     follow: async (route) => {
       if (route.view !== "list" || route.bench !== bench) return false;
-      // The form follows the address where that was not changed by the form.
+      // Update the form if something else changed the address.
       const next = report.onlyFilters(route.query);
       const fresh = report.filterForm({ rows, overview, query: next, go });
       const focused = form.isConnected && form.contains(document.activeElement);

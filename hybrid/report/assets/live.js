@@ -1,5 +1,5 @@
 "use strict";
-/* Pages of a run that goes on: they ask their server for what is new, and take it in without losing their place. */
+/* Pages of a run in progress: they poll their server for new data and show it without losing their scroll position. */
 
 const POLL_MS = 2000;
 

@@ -44,7 +44,7 @@ function markFrame(route) {
     view("errors", "Error sheet", report.links.errors(bench.key), bench.sampled || null),
   ] : []));
   const chosen = document.querySelector('.tabs [aria-current="true"]');
-  // With many tabs on a phone the chosen one is brought into sight, and the page stays where it is.
+  // With many tabs on a phone, scroll the chosen tab into view, but not the page.
   if (chosen) chosen.parentElement.scrollLeft = chosen.offsetLeft - 24;
 }
 
@@ -75,7 +75,7 @@ async function show({ first = false, stay = false } = {}) {
     }
     made = failure(error);
   }
-  // Somebody has gone on while the data were read.
+  // The user opened another page while the data were read.
   if (mine !== turn) {
     if (made.leave) made.leave();
     return;
@@ -96,7 +96,7 @@ async function show({ first = false, stay = false } = {}) {
   if (first) requestAnimationFrame(() => requestAnimationFrame(() => performance.mark("drawn")));
 }
 
-/** Where the page begins, and where the keyboard is. */
+/** Sets the scroll position and the keyboard focus of a new page. */
 function settle(route, made, first) {
   scrollTo({ top: 0, behavior: "instant" });
   const heading = made.node.querySelector("h1");
@@ -109,7 +109,7 @@ function settle(route, made, first) {
       section.scrollIntoView({ behavior: "instant" });
       if (frames) requestAnimationFrame(() => show(frames - 1));
     };
-    // Charts above it have no height until they know their width, some frames later.
+    // The charts above have no height until they know their width, some frames later.
     show(3);
     if (!first) section.querySelector("summary").focus({ preventScroll: true });
   }
@@ -126,7 +126,7 @@ async function refresh() {
   if (reading) return () => show({ stay: true });
   const focused = document.activeElement && document.activeElement.id;
   const { selectionStart } = document.activeElement || {};
-  // What is folded and what is open stays so.
+  // Keep which parts are folded or open.
   const folds = () => [...document.querySelectorAll(".filter-box, .section")];
   const open = folds().map((one) => one.open);
   await show({ stay: true });
@@ -138,7 +138,7 @@ async function refresh() {
   return null;
 }
 
-// The browser's own memory of places knows nothing of pages that are drawn after it has looked.
+// The browser cannot restore scroll positions itself, because pages are drawn later.
 history.scrollRestoration = "manual";
 
 if (report.site) {

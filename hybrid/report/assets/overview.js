@@ -37,7 +37,7 @@ function warningsOf(warnings) {
   return report.el("section", { class: "warnings", "aria-label": "Warnings" }, report.el("details", {}, report.el("summary", { text: `${report.plural(warnings.length, "warning")}: read before you quote a number` }), list));
 }
 
-/** One of several pictures at a time, and a menu of their names; `draw(place, menu)` makes the figure. */
+/** Shows one of several figures, with a menu of their names; `draw(place, menu)` makes the figure. */
 function oneOf(kind, names, draw) {
   const place = report.el("div", { class: kind });
   const menu = names.length === 1 ? null : report.el("select", { "aria-label": "Which solvers" }, names.map((name, at) => report.el("option", { value: String(at), text: report.visible(name) })));
@@ -59,7 +59,7 @@ function byTask(chart, where) {
   });
 }
 
-/** Where a chart of a section is saved, and what its counts open. */
+/** The file name of a section's chart, and the links of its counts. */
 const chartOf = (bench, id, number) => ({
   name: `${bench}-${id}${number ? `-${number + 1}` : ""}`,
   ofRow: (place) => report.links.list(bench, new URLSearchParams({ cell: `${id}.${number}.${place}` })),
@@ -72,11 +72,11 @@ function frontCharts(bench, overview) {
   const [values, tasks] = [overview.front.find((one) => one.kind === "bars" && !one.rows[0].group), overview.front.find((one) => one.rows[0].group)];
   const front = report.el("div", { class: "front" },
     values ? report.el("div", { class: "front-values" },
-      // A section begins with the charts that the first screen shows of it.
+      // A section starts with its charts on the first screen.
       steps.length ? oneOf("front-steps", steps.map((one) => lineName(one.rows[0])), (at, menu) => report.chart(steps[at], { ...chartOf(bench, steps[at].rows[0].section.replaceAll("_", "-"), at), ofSolver, menu })) : null,
       report.chart(values, { name: `${bench}-values`, ofSolver })) : null,
     tasks ? byTask(tasks, { name: `${bench}-by-${overview.by}`, ofTask: (row) => list(overview.by, row.group) }) : null);
-  // As wide as the page: in half of it the table of solvers would be a list.
+  // Full page width: at half of it, the table of solvers would become a list.
   const numbers = () => report.el("div", {}, overview.headline.map((table) => report.table(table)));
   return [front, values ? report.fold("The numbers", numbers) : null];
 }
@@ -98,7 +98,7 @@ function foldedSection(bench, section) {
     report.el("summary", {}, report.el("h2", {}, report.said(section.title, "bdi")), section.lead ? report.said(section.lead, "span", "lead") : null), body);
   details.addEventListener("toggle", async () => {
     if (!details.open || body.children.length) return;
-    // The place is taken at once, or a second opening would fill it twice.
+    // Mark it as filled at once, otherwise a second opening would fill it twice.
     body.append(report.el("p", { class: "quiet", text: "Reading …" }));
     try {
       body.replaceChildren(...(await sectionBody(bench, section.id)).flat().filter(Boolean));
@@ -110,7 +110,7 @@ function foldedSection(bench, section) {
   return details;
 }
 
-/** A sentence of the conclusion; the command that it may end with is code, with a button that copies it. */
+/** A sentence of the conclusion; a command at its end becomes code with a copy button. */
 function sentence(text) {
   const at = text.search(/\bhybrid (run|study|compare|ablate) [^.]*$/);
   if (at < 0) return report.said(text, "p", "sentence");
@@ -130,7 +130,7 @@ report.pages.overview = async ({ bench }) => {
     node: report.el(
       "div",
       { class: "page overview" },
-      // The title of a report of one benchmark stands in the bar above.
+      // For a report of one benchmark, the bar above shows the title.
       report.el("h1", { tabindex: "-1", class: overview.title === report.site.title ? "unseen" : "" }, report.said(overview.title, "bdi")),
       headLine(overview.head),
       overview.conclusion.length ? report.el("section", { class: "conclusion", "aria-label": "Conclusion" }, overview.conclusion.map(sentence)) : null,

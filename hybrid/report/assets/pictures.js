@@ -1,5 +1,5 @@
 "use strict";
-/* Images: each under the name that the model knows it by, enlarged by a click, overlays with a slider to their image. */
+/* Images, each with the name that the model uses for it; a click enlarges them; a slider blends an overlay with its image. */
 
 const sizeOf = (picture) => `${picture.width} × ${picture.height} px`;
 
@@ -7,7 +7,7 @@ function image(picture) {
   const made = report.el("img", {
     src: picture.file, alt: report.visible(picture.caption || picture.name), width: picture.width, height: picture.height, loading: "lazy", decoding: "async",
   });
-  // TIFF and the like: most browsers show none.
+  // Most browsers cannot show formats such as TIFF.
   made.addEventListener("error", () => {
     made.replaceWith(report.el("span", { class: "no-image", text: "This browser cannot show the file." }));
   }, { once: true });
@@ -53,7 +53,7 @@ report.picture = (picture, under = null) => {
     image(picture),
     drawnMarks(picture),
   );
-  // A small image is not blown up, and a large one keeps within its column.
+  // A small image is not enlarged, and a large one is limited to its column.
   button.style.setProperty("--width", `${picture.width}px`);
   if (!under) return report.el("figure", { class: "picture" }, button, caption);
   button.classList.add("layered");
@@ -64,7 +64,7 @@ report.picture = (picture, under = null) => {
   return report.el("figure", { class: "picture over" }, button, row, caption);
 };
 
-/** Pictures in a row; `known` maps names to images that overlays may lie over. */
+/** Pictures in a row; `known` maps names to images that may be under an overlay. */
 report.pictures = (pictures, known) =>
   pictures.length
     ? report.el("div", { class: "pictures" }, pictures.map((one) => {

@@ -1,5 +1,5 @@
 "use strict";
-/* A question with everything that became of it: what was asked, and each solver's way to its answer, side by side. */
+/* The page of a question: its text and images, and each solver's steps to its answer, side by side. */
 
 const money = (value) => (value === null ? null : `$${value < 0.01 ? value.toPrecision(2) : value.toFixed(2)}`);
 const json = (value) => JSON.stringify(value, null, 1);
@@ -76,7 +76,7 @@ function askEntry(ask, number, of, known) {
       report.seconds(ask.seconds),
     ]),
   ].filter(Boolean).join(" · ");
-  // A reply that is the last message as it stands is not said twice.
+  // A reply that equals the last message is not shown twice.
   const last = ask.steps.filter((step) => step.kind === "model").at(-1);
   const same = last && last.text.trim() === ask.reply.trim();
   return report.el(
@@ -133,7 +133,7 @@ report.pages.question = async ({ bench, id, query }) => {
   const filters = report.onlyFilters(query);
   const place = matching.indexOf(row);
   const to = (other) => (other >= 0 && other < matching.length ? report.links.question(bench, rows.id(matching[other]), filters) : null);
-  // Next to a question that the filters leave out is nothing.
+  // A question that the filters exclude has no neighbours.
   const previous = place < 0 ? null : to(place - 1);
   const next = place < 0 ? null : to(place + 1);
   if (place >= 0) report.listState(`${bench}?${filters}`).active = place;
@@ -142,7 +142,7 @@ report.pages.question = async ({ bench, id, query }) => {
   const where = place < 0 ? "not in the filtered list" : `${(place + 1).toLocaleString("en")} of ${matching.length.toLocaleString("en")}${filters.toString() ? " in the filtered list" : ""}`;
   const benchmark = { name: overview.benchmark, sampledHere: rows.of("sampled", row) };
   const list = report.links.list(bench, filters);
-  // Most texts hold their choices already.
+  // Most texts already contain their choices.
   const told = page.choices.every((choice) => page.text.includes(choice));
   const choices = (told ? [] : page.choices).map((choice) => report.el("li", {}, report.said(choice, "bdi")));
   return {
@@ -188,7 +188,7 @@ report.pages.question = async ({ bench, id, query }) => {
   };
 };
 
-/** What the marks on the pictures are, of the kinds that are drawn. */
+/** The legend of the kinds of marks drawn on the pictures. */
 function markLegend(pictures) {
   const kinds = new Set(pictures.flatMap((one) => (one.marks || []).map((mark) => mark.kind)));
   const names = { annotated: "has to be seen", covering: "a call that covers it", elsewhere: "a call elsewhere" };
@@ -196,7 +196,7 @@ function markLegend(pictures) {
   return shown.length ? report.el("p", { class: "mark-legend" }, shown.map(([kind, name]) => report.el("span", { class: `mark-key is-${kind}`, text: name }))) : null;
 }
 
-/** Verdict and answer of each solver next to each other, where their conversations do not fit on one screen. */
+/** The verdicts and answers of all solvers next to each other, if their conversations do not fit on one screen. */
 function answersOf(solvers, rows, row) {
   if (solvers.length < 3) return null;
   return report.el("ul", { class: `answers ${solvers.length > 4 ? "" : "few"}`.trim(), "aria-label": "Answers" }, solvers.map((entry, solver) => report.el("li", {},

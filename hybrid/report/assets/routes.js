@@ -5,7 +5,7 @@
    #/BENCH/list?FILTERS       the list          #/BENCH/q/ID?FILTERS  a question, next to those of the same filters
    #/BENCH/errors             the error sheet */
 
-// Half a surrogate pair cannot stand in an address; the same replacement is made where an id is looked up.
+// An address cannot contain half of a surrogate pair; the lookup of an id makes the same replacement.
 report.sayable = (text) => (text.toWellFormed ? text.toWellFormed() : text.replace(/[\ud800-\udfff]/gu, "\ufffd"));
 const escaped = (text) => encodeURIComponent(report.sayable(text));
 
@@ -30,7 +30,7 @@ const unescaped = (text) => {
   }
 };
 
-/** Where an address leads: { bench, view, id, query }. What it does not understand is the first overview. */
+/** Where an address leads: { bench, view, id, query }. An address that it does not understand leads to the first overview. */
 report.route = (hash) => {
   const at = hash.indexOf("?");
   const path = (at < 0 ? hash : hash.slice(0, at)).replace(/^#\/?/, "");

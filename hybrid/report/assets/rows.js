@@ -15,7 +15,7 @@ report.Rows = class {
 
   id(row) { return this.list.ids[row]; }
   of(name, row) { return cell(this.list.cells[name], row); }
-  /** As a cell shows it: the search looks through more. */
+  /** The text that a cell shows; a search also covers hidden columns. */
   shown(name, row) { const { shown, values, codes } = this.list.cells[name]; return (shown || values)[codes[row]]; }
   ofSolver(name, solver, row) { return cell(this.list.solvers[solver][name], row); }
   state(solver, row) { return this.ofSolver("verdict", solver, row); }
@@ -24,14 +24,14 @@ report.Rows = class {
   sampled() { return this.all().filter((row) => this.of("sampled", row)); }
   all() { return Array.from({ length: this.n }, (_, row) => row); }
 
-  /** The row of an id as it stands in an address; -1 for none. */
+  /** The row of an id from an address; -1 for none. */
   find(id) {
     if (!this.places) this.places = new Map(this.list.ids.map((one, row) => [report.sayable(one), row]));
     const row = this.places.get(id);
     return row === undefined ? -1 : row;
   }
 
-  /** Everything that a search looks through, in small letters: the id and every column but boxes. */
+  /** The text that a search covers, in lower case: the id and every column except boxes. */
   haystack(row) {
     if (this.haystacks[row] === undefined) {
       const own = this.list.columns.filter((one) => one.filter !== "flag" && one.filter !== "none").map((one) => this.of(one.name, row));
@@ -62,13 +62,13 @@ report.Rows = class {
       const [first, second] = what === "helped" ? ["wrong", "right"] : ["right", "wrong"];
       keeps.push((row) => a >= 0 && b >= 0 && this.state(a, row) === first && this.state(b, row) === second);
     }
-    // Last, as it is the slowest.
+    // The text search comes last, because it is the slowest.
     const words = (query.get("text") || "").toLowerCase().split(/\s+/).filter(Boolean);
     if (words.length) keeps.push((row) => words.every((word) => this.haystack(row).includes(word)));
     return keeps;
   }
 
-  /** `controller/right` as the solver's place and the word; `*` is any solver, whose place is null. */
+  /** Splits `controller/right` into the solver's index and the word; `*` means any solver, with index null. */
   solverAndWord(value) {
     const at = value.lastIndexOf("/");
     const name = value.slice(0, at);
@@ -103,7 +103,7 @@ async function countOf(key, overview, name) {
   return row && row.questions ? { ...row, title: found.title } : null;
 }
 
-/** The rows that an address keeps, with everything that they are told from. */
+/** The rows that an address selects, with the data that determine them. */
 report.found = async (key, query) => {
   const [rows, overview] = await Promise.all([report.rows(key), report.load(`${key}/overview`)]);
   const counted = query.get("cell") === null ? null : (await countOf(key, overview, query.get("cell"))) || { questions: [] };

@@ -1,5 +1,5 @@
 "use strict";
-/* "Save as SVG, PNG, csv" of a chart. A saved picture is in the light theme, for paper, and stands alone. */
+/* "Save as SVG, PNG, csv" of a chart. A saved picture uses the light theme, for paper, and needs no other file. */
 
 const PNG_SCALE = 3;
 const KEPT_MS = 60000;
@@ -11,7 +11,7 @@ const lightColour = (name) => {
   return both ? both[1] : value;
 };
 
-/** The text of a chart as a file of its own. */
+/** The text of a chart as a complete SVG file. */
 report.svgText = (svg) => {
   const copy = svg.cloneNode(true);
   copy.setAttribute("xmlns", "http://www.w3.org/2000/svg");
@@ -26,7 +26,7 @@ report.svgText = (svg) => {
   return `${new XMLSerializer().serializeToString(copy)}\n`;
 };
 
-// A spreadsheet takes a cell for a formula that begins with one of these signs: as `hybrid/scoring/rendering.py`.
+// A spreadsheet takes a cell that begins with one of these characters for a formula (see `hybrid/scoring/rendering.py`).
 const FORMULA = /^'*(?:[\s\u200b-\u200d\u2060\ufeff]*[=+\-@\uff1d\uff0b\uff0d\uff20\ufe66\ufe62\ufe63\ufe6b]| *[\t\r\n])/;
 const neutral = (text) => (FORMULA.test(text) ? `'${text}` : text);
 const csvCell = (value) => {
@@ -40,7 +40,7 @@ report.csvText = (rows) => `${[CSV, ...rows.map((row) => CSV.map((name) => row[n
 report.saveFile = (name, blob) => {
   const link = report.el("a", { href: URL.createObjectURL(blob), download: name });
   link.click();
-  // A busy browser starts the download late; without its address there is nothing to save.
+  // A busy browser starts the download late, and needs the address until then.
   setTimeout(() => URL.revokeObjectURL(link.href), KEPT_MS);
 };
 

@@ -1,5 +1,5 @@
 "use strict";
-/* The error sheet: sampled questions by task, a tag and a note for each error, and what the tags come to. */
+/* The error sheet: sampled questions by task, a tag and a note for each error, and counts of the tags. */
 
 function tabulated(benchmark, rows) {
   const here = report.tags.all().filter((one) => one.benchmark === benchmark && one.tag);
@@ -93,7 +93,7 @@ report.pages.errors = async ({ bench }) => {
       "div",
       { class: "page sheet" },
       report.el("h1", { tabindex: "-1", text: "Error sheet" }),
-      // Where nothing was sampled, how to sample is all that there is to say first.
+      // Without a sample, show first how to draw one.
       byTask.size ? null : body,
       byTask.size ? report.el("p", { class: "lead", text: "A sample of questions that a solver got wrong, by task. Say of each error what went wrong, in words of your own; the table counts them." }) : null,
       report.el("div", { class: "sheet-tools" },

@@ -19,7 +19,7 @@ const widths = new Map();
 report.widthOf = (text) => {
   if (!widths.has(text)) {
     pen.font = `${FONT_PX}px ${getComputedStyle(document.body).fontFamily}`;
-    // What browsers measure and draw differs a little by hinting.
+    // Because of hinting, measured and drawn widths differ a little.
     widths.set(text, 1.03 * pen.measureText(text).width);
   }
   return widths.get(text);
@@ -34,7 +34,7 @@ function brokenWord(word, most) {
   return parts;
 }
 
-/** The lines of a label, each at most `most` pixels wide; only a text without end loses its rest. */
+/** The lines of a label, each at most `most` pixels wide; only an extremely long text is cut. */
 report.lines = (text, most) => {
   const words = report.visible(text).slice(0, 400).match(/[(\[]*[^\s_\-/(\[]*[_\-/]?\s*|./gu) || [];
   const lines = [""];
@@ -79,7 +79,7 @@ report.symbol = (name, x, y, radius, props) => {
   return report.svg("polygon", { points: corners.map(([dx, dy]) => `${x + radius * dx},${y + radius * dy}`).join(" "), ...props });
 };
 
-/** A place that a chart is drawn into, anew whenever its width changes. `draw(width)` gives height and parts. */
+/** A container in which a chart is redrawn whenever its width changes. `draw(width)` returns height and parts. */
 report.drawn = (label, draw) => {
   const place = report.el("div", { class: "plot" });
   let width = 0;

@@ -4,7 +4,7 @@
 const ONE_LINE_CHARS = 28;
 const WIDE_COLUMNS = 9;
 
-/** A table as wide as the page at most: where it does not fit, its rows become lists of headings and cells. */
+/** A table that is at most as wide as the page: if it does not fit, its rows become lists of headings and cells. */
 function fitted(table) {
   const box = report.el("div", {}, table);
   let width = 0;

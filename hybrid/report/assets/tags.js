@@ -12,7 +12,7 @@ report.tags = {
 
   key: (benchmark, question, solver) => JSON.stringify([benchmark, question, solver]),
 
-  /** Those of the report, then what was noted here since, in this page or at an earlier time. */
+  /** The tags of the report, then those noted here since, in this page or earlier. */
   start() {
     const here = [...this.edits.values()];
     this.found.clear();
@@ -21,9 +21,9 @@ report.tags = {
     try {
       for (const one of JSON.parse(report.kept.get(this.place()) || "[]")) this.put(one, false);
     } catch {
-      // What another version kept here is not readable: what is noted now takes its place.
+      // Tags stored by another version are not readable; new ones replace them.
     }
-    // A browser that keeps nothing must not lose them when the report is written anew.
+    // A browser without storage must not lose them when the report is rewritten.
     for (const one of here) this.put(one, false);
     this.keptByBrowser = report.kept.set(`${this.place()}:probe`, "1");
   },
@@ -65,7 +65,7 @@ report.tags = {
     return `${JSON.stringify({ format: FORMAT, tags: this.all() }, null, 1)}\n`;
   },
 
-  /** Takes a saved file in; how many it had. Throws an Error that says what is wrong with it, and then takes nothing. */
+  /** Reads a saved file and returns its number of tags. Throws an Error for an invalid file, and then reads nothing. */
   read(text) {
     let values;
     try {

@@ -15,7 +15,7 @@ report.STATES = {
 
 report.isError = (state) => state === "wrong" || state === "partly" || state === "none";
 
-/** A sign with its word for those who do not see it. */
+/** A sign, with its word for screen readers. */
 report.verdict = (state, showWord = false) => {
   const { word, sign } = report.STATES[state];
   return report.el(
@@ -33,7 +33,7 @@ const SYMBOLS = ["circle", "square", "triangle", "diamond"];
 let looksOf = null;
 let names = new Map();
 
-/** Colour and symbol of each solver's name: of its role's family, the same on every tab. */
+/** Colour and symbol of each solver, by its role, the same on every tab. */
 report.looks = () => {
   if (looksOf === report.site) return names;
   looksOf = report.site;

@@ -1,5 +1,5 @@
 "use strict";
-// Runs in progress: asks for their state every two seconds. Texts of models and data are set as text, never as markup.
+// Runs in progress: asks for their state every two seconds. Texts of models and data are inserted as text, never as markup.
 
 const POLL_MS = 2000;
 const STATES = { waiting: "waiting for the run to begin", running: "running", finished: "finished", stopped: "stopped; the same command resumes it", unreadable: "cannot be read at this moment" };
@@ -67,7 +67,7 @@ function show(runs) {
   const texts = runs.map((run) => JSON.stringify(run));
   const place = document.getElementById("runs");
   runs.forEach((run, at) => {
-    // A section is replaced only if something changed, so that a selection and a folded list stay.
+    // A section is replaced only if something changed, to keep a selection and folded lists.
     if (texts[at] === shown[at]) return;
     const old = place.children[at], node = section(run, at);
     const list = node.querySelector("details"), before = old?.querySelector("details");

@@ -36,7 +36,7 @@ def my_tool(image: Image, side: Literal["all", "left", "right"] = "all") -> MyTo
 
 @my_tool.check(expect={"lightness_0_1": 1.0}, side="left")
 def white_left_half() -> Image:
-    """A picture whose answer is known."""
+    """Return a picture whose answer is known."""
     pixels = np.zeros((20, 40, 3), np.uint8)
     pixels[:, :20] = 255
     return pixels

@@ -1,5 +1,5 @@
 "use strict";
-// The page of one tool: fields from its schema, pictures by number, and what it says.
+// The page of one tool: fields from its schema, pictures by number, and its output.
 
 const POLL_MS = 1000;
 const byId = (id) => document.getElementById(id);
@@ -22,7 +22,7 @@ async function post(path, type, body) {
   return response.json();
 }
 
-/** The notation of a field: what a form can take directly, else JSON. */
+/** The notation of a field: direct input if a form can take it, else JSON. */
 function input(name, node) {
   if (node.enum) return element("select", { name }, element("option", { value: "", textContent: "(not set)" }), ...node.enum.map((value) => element("option", { value: JSON.stringify(value), textContent: String(value) })));
   if (node.type === "number" || node.type === "integer") return element("input", { name, type: "number", step: "any" });
@@ -75,7 +75,7 @@ async function add(files) {
   try {
     for (const file of files) {
       photos.push((await post("photos", "application/octet-stream", file)).number);
-      // The tool takes so many: the oldest go first.
+      // Too many pictures for the tool: remove the oldest.
       if (tool.images) photos = photos.slice(-tool.images[1]);
     }
   } catch (error) { byId("state").textContent = error.message; }
@@ -103,13 +103,13 @@ async function run() {
   let answer;
   try { answer = await post("call", "application/json", JSON.stringify({ photos, args: values() })); }
   catch (error) { answer = { error: error.message }; }
-  // A later call has begun meanwhile.
+  // A later call has started.
   if (mine !== last) return;
   byId("state").textContent = "";
   drawAnswer(answer);
 }
 
-/** Read the tool; where its files have changed, draw it and run it again. */
+/** Read the tool; if its files have changed, draw the form and run the tool again. */
 async function look() {
   try {
     const text = await (await fetch("tool.json")).text();

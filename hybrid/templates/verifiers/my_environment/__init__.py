@@ -62,7 +62,7 @@ class RolloutProcess:
             response = json.loads(line)
             with self._lock:
                 waiting = self._waiting.pop(response.pop("id"), None)
-            # A rollout that verifiers stopped waits no longer.
+            # verifiers stopped this rollout, so nothing waits for its answer.
             if waiting is None or not waiting.set_running_or_notify_cancel():
                 continue
             if "error" in response:
