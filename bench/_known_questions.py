@@ -107,7 +107,7 @@ def crop(index: int, seed: int) -> Question:
 def detection(index: int, seed: int) -> Question:
     """Ask how many things with a given name there are."""
     drawn_item = item("Counting", index, seed)
-    assert isinstance(drawn_item.facts, CountFacts)  # noqa: S101 - what this task makes
+    assert isinstance(drawn_item.facts, CountFacts)  # noqa: S101 - the only type of this task
     name, count = str(drawn_item.facts.name), len(drawn_item.facts.boxes)
 
     def has_count(finding: Finding, _: ImageStore) -> bool:
@@ -126,7 +126,7 @@ def forensics(index: int, seed: int) -> Question:
 def localization(index: int, seed: int) -> Question:
     """Show two drawn boxes, as in BLINK."""
     drawn_item = item("Object_Localization", index, seed)
-    assert isinstance(drawn_item.facts, BoxFacts)  # noqa: S101 - what this task makes
+    assert isinstance(drawn_item.facts, BoxFacts)  # noqa: S101 - the only type of this task
     args: dict[str, Json] = {"name": str(drawn_item.facts.name), "labels": ["A", "B"]}
     return _question(drawn_item.images, args, _is("best", "AB"[drawn_item.answer]))
 
@@ -176,7 +176,7 @@ def relation(index: int, seed: int) -> Question:
     """Ask whether a thing is above, below, left or right of another."""
     drawn_item = item("Spatial_Relation", index, seed)
     facts = drawn_item.facts
-    assert isinstance(facts, RelationFacts)  # noqa: S101 - what this task makes
+    assert isinstance(facts, RelationFacts)  # noqa: S101 - the only type of this task
     args: dict[str, Json] = {
         "subject": str(facts.first),
         "relation": PHRASES[facts.relation],

@@ -98,7 +98,7 @@ def hybrid(work: Path, *words: str) -> str:
     """Run one of our commands in `work` and return its output."""
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[1])}
     command = [sys.executable, "-m", "hybrid", *words]
-    result = subprocess.run(command, cwd=work, env=environment, check=True, stdout=subprocess.PIPE, text=True)  # noqa: S603 - ours
+    result = subprocess.run(command, cwd=work, env=environment, check=True, stdout=subprocess.PIPE, text=True)  # noqa: S603 - our own command
     return result.stdout
 
 

@@ -1,4 +1,4 @@
-"""Simulate the coverage of the intervals of the statistic `places`: looks at annotated places, nominal 95 %.
+"""Simulate the coverage of the intervals of the statistic `places`: tool calls on annotated places, nominal 95 %.
 
     python -m bench.places                 40 draws of each design, about a minute
     python -m bench.places --draws 400     bench/results/places.md

@@ -61,7 +61,7 @@ from hybrid.stats import combine, contrast, detectable, detectable_difference
 TASKS: Final = tuple(sorted(BLINK_TASKS))
 # Share of the questions for which the model with tools calls a tool.
 CALLED: Final = 0.7
-MEMORY: Final = Path("/dev/shm")  # noqa: S108 - of this machine's own
+MEMORY: Final = Path("/dev/shm")  # noqa: S108 - a folder of the system
 
 
 @dataclass(frozen=True)

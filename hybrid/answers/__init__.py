@@ -38,7 +38,7 @@ DEFAULT_VIEWS = 4
 
 
 def parse(text: str, kind: Kind | str, choices: Sequence[str] = ()) -> Answer:
-    """Read `text`, any text, as an answer of `kind`.
+    """Read any text as an answer of `kind`.
 
     Args:
         text: the reply; empty or blank is never an answer.

@@ -234,7 +234,7 @@ RULES: Final = (only_number, announced, closing_number, total, closing_field, no
 
 
 def parse_integer(text: str) -> Parsed[int]:
-    """Read the count, 0 or more, in `text`, any text.
+    """Read the count, 0 or more, in any text.
 
     None without a number, for a list or a range of numbers, for parts without their sum, and if the relevant number is
     a fraction or negative.

@@ -72,7 +72,7 @@ RULES: Final = (only, announced, closing, result, word, single)
 
 
 def parse_number(text: str) -> Parsed[float]:
-    """Read the number in `text`, any text; None if there is none, or several."""
+    """Read the number in any text; None if there is none, or several."""
     return read_own(statement(text), lambda part: read_corrected(part, _read, _read))
 
 

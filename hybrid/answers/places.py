@@ -186,7 +186,7 @@ def _last(text: str, forms: tuple[Callable[[str], Iterator[Found]], ...]) -> Fou
 
 
 def parse_point(text: str) -> Parsed[Point]:
-    """Read the last point in `text`, any text, or the centre of the last box; None if there is neither."""
+    """Read the last point in any text, or the centre of the last box; None if there is neither."""
     clean = statement(text)
     if full_match := _ALONE[2].fullmatch(clean):
         return Parsed(Point(float(full_match[1]), float(full_match[2])), "point")
@@ -199,7 +199,7 @@ def parse_point(text: str) -> Parsed[Point]:
 
 
 def parse_box(text: str) -> Parsed[Box]:
-    """Read the last box in `text`, any text, with ordered corners; None if there is none, or it has no area."""
+    """Read the last box in any text, with ordered corners; None if there is none, or it has no area."""
     clean = statement(text)
     full_match = _ALONE[4].fullmatch(clean)
     last_box = (0, tuple(map(float, full_match.groups()))) if full_match else _last(clean, _BOX_FORMS)

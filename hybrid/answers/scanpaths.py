@@ -43,7 +43,7 @@ def _axis(text: str, axis: str) -> tuple[float, ...] | None:
 
 
 def parse_scanpath(text: str) -> Parsed[Scanpath]:
-    """Read the scanpath in `text`, any text, cut to its shortest list; None if a list is missing or not of numbers.
+    """Read the scanpath in any text, cut to its shortest list; None if a list is missing or not of numbers.
 
     The coordinates are returned as written: their range is not checked.
     """

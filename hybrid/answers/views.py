@@ -93,7 +93,7 @@ _RUN: Final = re.compile(r"(?<![0-9.])([0-9]{1,2})\s?(?:to|through|[-–])\s?([0
 
 
 def parse_views(text: str, n: int = 4) -> Parsed[Views]:
-    """Read the parts, numbers 1 to n, that `text`, any text, asks for; None if there are none. Others are ignored."""
+    """Read the parts (numbers 1 to n) that any text asks for; None if there are none. Other numbers are ignored."""
     # Write `1 to 3` as `1, 2, 3`.
     plain = _RUN.sub(lambda run: ", ".join(map(str, range(int(run[1]), int(run[2]) + 1))) or run[0], answer_part(text))
     reply = ViewsReply(plain, n)
@@ -172,7 +172,7 @@ def _field(value: object, n: int) -> Views | None:
 
 
 def parse_view_plan(text: str, n: int = 4) -> Parsed[ViewPlan]:
-    """Read the plan in the JSON object in `text`, any text; None without an object or with a malformed field."""
+    """Read the plan from the JSON object in any text; None without an object or with a malformed field."""
     clean = normalise(text)
     # Code fences and text around the object are removed.
     start, end = clean.find("{"), clean.rfind("}")

@@ -38,7 +38,7 @@ def same(answer: str, accepted: Iterable[str]) -> bool:
 
 
 def parse_text(text: str) -> Parsed[str]:
-    """Read the answer in `text`, any text: the first line after the last `Answer:`, else all of it; None if empty."""
+    """Read the answer in any text: the first line after the last `Answer:`, else the whole text; None if empty."""
     clean = answer_part(text)
     cues = list(_CUE.finditer(clean))
     if cues and (announcement := clean[cues[-1].end() :].strip().split("\n")[0].strip()):

@@ -111,7 +111,7 @@ AGAIN: Final = (only_word, announced, concluded)
 
 
 def parse_yes_no(text: str) -> Parsed[YesNo]:
-    """Read the yes or no in `text`, any text; None if there is neither, or both are offered ("yes or no")."""
+    """Read the yes or no in any text; None if there is neither, or both are offered ("yes or no")."""
     clean = statement(text)
     if not clean or _EITHER.match(clean):
         return undecided()

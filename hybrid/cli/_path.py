@@ -1,4 +1,4 @@
-"""`--path DIR`: additional search folders of plug-ins, for the commands that name some."""
+"""`--path DIR`: additional search folders of plug-ins, for commands that use plug-ins."""
 
 from __future__ import annotations
 

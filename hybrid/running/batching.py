@@ -45,7 +45,7 @@ def refuse_unbatched(run: ResolvedRun) -> None:
 def in_batches(run: ResolvedRun) -> ChatModel:
     """Return the model of the run, wrapped to use batches if configured."""
     model, settings = run.resources.model, run.config.model_settings
-    assert model is not None  # noqa: S101 - who asks has looked
+    assert model is not None  # noqa: S101 - the caller has checked it
     if not settings.batch:
         return model
     api = batch_api(model.name, settings)

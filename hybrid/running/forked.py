@@ -105,7 +105,7 @@ def _answer(sock: socket.socket, child: int) -> tuple[bool, Any]:
 
 def _say_ended(child: int, error: Exception) -> NoReturn:
     status = os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
-    assert status is not None  # noqa: S101 - it is waited for
+    assert status is not None  # noqa: S101 - without WNOHANG, waitid waits
     cause = ending(status.si_status if status.si_code == os.CLD_EXITED else -status.si_status)
     raise HybridError(
         f"the process that reads the data ended too early ({cause}); if the machine has no memory left, free some and "
@@ -171,7 +171,7 @@ def _next_step(steps: Generator[Any, None, None]) -> tuple[bytes, list[OpenFile]
             error.add_note("".join(traceback.format_exception(error)))
         try:
             data, files = _pickle((True, error))
-            pickle.loads(data)  # noqa: S301 - some can be written and not read
+            pickle.loads(data)  # noqa: S301 - some values can be pickled, but not loaded
         except Exception:
             return _pickle((True, RuntimeError("".join(traceback.format_exception(error)))))
         return data, files

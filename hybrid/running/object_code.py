@@ -62,7 +62,7 @@ def _facts(handed_in: Any) -> Iterator[str]:
 
 def _of_file(value: Any) -> Iterator[str]:
     file = _file(value.__module__)
-    assert file is not None  # noqa: S101 - the caller has looked
+    assert file is not None  # noqa: S101 - the caller has checked it
     modules = {name: path for name in tuple(sys.modules) if name != MAIN and (path := _file(name)) is not None}
     neighbours = {name: path for name, path in modules.items() if file.parent in path.parents and not _installed(path)}
     yield Sources({}, {**neighbours, value.__module__: file}).sha256([value.__module__])

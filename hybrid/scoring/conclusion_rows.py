@@ -206,7 +206,7 @@ CI = "95% CI"
 
 
 def cases_of_claims(sentence: str, words: Mapping[Claim, str]) -> Mapping[Claim, Case]:
-    """Declare the words of a sentence for each claim about its pair."""
+    """Declare the claims of a sentence about its pair of solvers, each with its words."""
     return {claim: case(f"{sentence}.{claim}", CONDITIONS[claim], text) for claim, text in words.items()}
 
 

@@ -203,7 +203,7 @@ def wrong_colours(pixels: Values, wants: PictureInput) -> str | None:
     for name, (mean, deviation) in STATISTICS.items():
         spread, centre = np.asarray(deviation)[dominant], np.asarray(mean)[dominant]
         normalised[f"with {name}"] = (shares / spread[:, None], -centre / spread)
-    # Try no mistake, one, or two.
+    # Try the input without a mistake, with one mistake, and with two.
     ways = itertools.product(normalised.items(), CHANGES.items()) if pixels.shape[1] == len(offsets) else ()
     for (range_text, right), (order_text, change) in ways:
         text, transform = " and ".join(filter(None, (order_text, range_text))), change(*right)

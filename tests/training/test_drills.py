@@ -1,4 +1,4 @@
-"""Exercises in copying only require what they contain."""
+"""Exercises in copying can be solved from their own text."""
 
 import random
 import re

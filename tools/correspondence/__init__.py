@@ -325,7 +325,7 @@ def _same_place(index: int) -> CheckCase:
     from hybrid.samples.item import CorrespondenceFacts
 
     item = known_item(visual_correspondence, "Visual_Correspondence", index, 1 - index)
-    assert isinstance(item.facts, CorrespondenceFacts)  # noqa: S101 - what this task makes
+    assert isinstance(item.facts, CorrespondenceFacts)  # noqa: S101 - the only type of this task
     facts = item.facts
     args: dict[str, Json] = {"point": point_args([facts.ref])[0], "candidates": point_args(facts.candidates)}
     return CheckCase(item.images, args, expects("best_index", item.answer))

@@ -34,7 +34,7 @@ def _scene(index: int) -> tuple[Item, DepthFacts]:
     from hybrid.samples.item import DepthFacts
 
     item = depth_item(index)
-    assert isinstance(item.facts, DepthFacts)  # noqa: S101 - what this task makes
+    assert isinstance(item.facts, DepthFacts)  # noqa: S101 - the only type of this task
     return item, item.facts
 
 

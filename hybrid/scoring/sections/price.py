@@ -60,7 +60,7 @@ def rows(comparison: Comparison) -> list[Result]:
 
 
 def _of_group(comparison: Comparison, group: ComparisonGroup) -> Iterator[Result]:
-    assert group.alone is not None  # noqa: S101 - asked for by `rows`
+    assert group.alone is not None  # noqa: S101 - `rows` requires it
     part = next(parts(comparison, NAME, group.alone, group.hybrid, repeated=False))
     costs = {unit: _costs(part, unit) for unit, _ in RATES.values()}
     for quantity, (unit, amount) in RATES.items():
@@ -108,7 +108,7 @@ def _rate(part: Part, quantity: str, unit: str, amount: float, costs: tuple[Floa
 
 def _same_price(comparison: Comparison, group: ComparisonGroup, ratio: float) -> Iterator[Result]:
     """Return the number of samples, and the gain over their majority if the model alone was asked more than once."""
-    assert group.alone is not None  # noqa: S101 - asked for by `rows`
+    assert group.alone is not None  # noqa: S101 - `rows` requires it
     samples, repeats = max(1, int(ratio + 1e-9)), comparison.repetitions(group.alone)
     number = min(samples, len(repeats))
     part = next(

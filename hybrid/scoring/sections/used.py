@@ -52,7 +52,7 @@ def rows(comparison: Comparison) -> list[Result]:
 
 def _of_group(comparison: Comparison, group: ComparisonGroup) -> Iterator[Result]:
     alone, hybrid, blank, oracle = group.alone, group.hybrid, group.blank, group.oracle
-    assert alone is not None  # noqa: S101 - asked for by `rows`
+    assert alone is not None  # noqa: S101 - `rows` requires it
     if hybrid.folder is not None:
         yield from _adopted(comparison, (hybrid, alone), ADOPTED, hybrid)
         if blank is not None:
