@@ -118,8 +118,7 @@ def ask_and_show(
     """Ask the open questions of every run, until the common budget is spent; show the results; return the exit code.
 
     Args:
-        runs: functions that make each run, by name, in order; a single run has no name; None for a run that is not
-            needed.
+        runs: functions that make each run, by name, in order; a single run has no name; None skips a run.
         limits: budget of all runs together.
         folders: folders in which an interruption leaves finished answers.
         show: prints the results, unless an error ended the command.

@@ -51,7 +51,7 @@ def _quoted(value: str) -> str:
 
 @contextmanager
 def python_errors() -> Iterator[None]:
-    """Raise a `UsageError` of the body with the words of Python."""
+    """Reword a `UsageError` that the body raises for callers from Python."""
     try:
         yield
     except UsageError as error:

@@ -263,8 +263,8 @@ class _Handler(LocalHandler):
         path = unquote(urlsplit(self.path).path)
         if path == PROGRESS:
             runs = [run.read_progress() for run in self.server.runs]
-            # ASCII, because UTF-8 cannot encode a lone surrogate in a reply. A browser reads no JSON with the numbers
-            # that are not finite, which a damaged run may have.
+            # ASCII, because UTF-8 cannot encode a lone surrogate in a reply. Browsers cannot parse JSON with numbers
+            # that are not finite, which a damaged run may contain.
             finite = json.loads(json.dumps({"runs": runs}), parse_constant=lambda _: None)
             self.respond(HTTPStatus.OK, MEDIA_TYPES[".json"], json.dumps(finite).encode("ascii"))
         elif path in FRONT:

@@ -313,7 +313,7 @@ class Overlap:
         return {name: self.at(np.array(places[name], np.intp)) for name in sorted(places)}
 
     def by_group(self, by: str | None) -> dict[str, Overlap]:
-        """Return the groups that have a question with right and wrong."""
+        """Return the groups with at least one question that is scored as right or wrong."""
         return {name: part for name, part in self.groups(by).items() if part.kept.any()}
 
     def accuracy(self, rule: UnansweredRule) -> tuple[Metric, ...]:
