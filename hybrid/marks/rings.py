@@ -152,11 +152,12 @@ class RingField:
         bits = np.full(eighths.shape, -1, np.int16)
         bits[..., :3] *= shows[..., None]
         energy_of = _add_channels(np.square(eighths, dtype=np.int32))
-        planes = eighths.view(np.int64)[..., 0], energy_of, bits.view(np.int64)[..., 0]
+        packed, visible = eighths.view(np.int64)[..., 0], bits.view(np.int64)[..., 0]
         band = max(1, BAND_SAMPLES // (circles.rows.shape[1] * (at.x1 - at.x0)))
         bands = [
-            circles.bounds(*(plane[y : y + band + 2 * far] for plane in planes), far)
+            circles.bounds(packed[rows], energy_of[rows], visible[rows], far)
             for y in range(0, at.y1 - at.y0, band)
+            for rows in [slice(y, y + band + 2 * far)]
         ]
         low, high = (np.concatenate(parts, axis=1) for parts in zip(*bands, strict=True))
         return low, high
@@ -269,16 +270,17 @@ class _Circles:
             if hidden:
                 difference &= (seen[self.step :] & seen[: -self.step]).reshape(difference.shape)
             apart_sum += contrast.view(np.uint16)
-        total, apart_sum = total.reshape(count, size, 4), apart_sum.reshape(-1, size, 4)
-        counts = total[..., 3].astype(np.float32)
+        sums, differences = total.reshape(count, size, 4), apart_sum.reshape(-1, size, 4)
+        counts = sums[..., 3].astype(np.float32)
         # Samples of which one is hidden differ by 1 in the last number.
-        shared = (counts[self.step :] + counts[: -self.step] - apart_sum[..., 3]) / 2
-        lengths = np.sqrt(_add_channels(np.square(apart_sum, dtype=np.float32)))
+        shared = (counts[self.step :] + counts[: -self.step] - differences[..., 3]) / 2
+        lengths = np.sqrt(_add_channels(np.square(differences, dtype=np.float32)))
         steps = np.asarray(lengths / (EIGHTHS * np.maximum(shared, 1)), np.float32)
-        means_squared = _add_channels(np.square(total, dtype=np.float32)) / np.maximum(counts, 1)
+        means_squared = _add_channels(np.square(sums, dtype=np.float32)) / np.maximum(counts, 1)
         variance = np.maximum(energy.reshape(count, size).astype(np.float32) - means_squared, 0) / np.maximum(counts, 1)
         spread = np.asarray(np.sqrt(variance) / EIGHTHS, np.float32)
-        visible = (counts / ANGLES, shared / ANGLES) if hidden else None
+        shares = [np.asarray(part / ANGLES, np.float32) for part in (counts, shared)]
+        visible = (shares[0], shares[1]) if hidden else None
         low = self.scores(steps, spread, visible, -1) - ROUNDING
         high = self.scores(steps, spread, visible, 1) + ROUNDING
         return low.reshape(-1, height, width), high.reshape(-1, height, width)
