@@ -4,9 +4,11 @@
     python bench/tools.py --backend learned --weights random --network depth_anything_v2_small --requests 16
 
 Both process the same images in one run, in turn; the first turn of each is not timed, and the median of the others is
-printed. The service does the full work: it reads and decodes JPEG files, prepares inputs, runs the network, draws and
-encodes the overlay, and records the output. The outputs of other tools (`needs`) are already in its cache. The bare
-loop (`_bare_loops.py`) only runs the network.
+printed. The service does the full work: it reads and decodes JPEG files, prepares inputs, runs the network and records
+the output. Each network has a row with overlays, which are drawn and encoded, and one without, as in a run in which
+nobody looks at them. The outputs of other tools (`needs`) are already in its cache. The bare loop (`_bare_loops.py`)
+only runs the network. Random weights match little, so `correspondence` and `motion` also match each pair with its
+second view mirrored, as in a run (`tools/_shared/reflection.py`); the bare loop does the same.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +43,6 @@ from hybrid.serving.cache import FindingCache
 from hybrid.serving.service import CachedTools
 from hybrid.serving.threads import keep_freed_memory
 from hybrid.tool import Pixels, Tool
-from tools._shared import reflection
 
 # Width and height of every image; a single size keeps batches together.
 SIZE = (640, 480)
@@ -51,6 +53,8 @@ NAMES = ("ball", "cube")
 BOX_PX = (100, 90, 420, 360)
 # Images per pass of the bare loop; a pair counts as two.
 BATCH = 8
+# Tools that match a pair again with its second view mirrored if they find few matches.
+MATCHERS = ("correspondence", "motion")
 MIN_RATIO = 0.8
 
 
@@ -84,11 +88,12 @@ class Passes:
 
 @dataclass(frozen=True)
 class Measured:
-    """Images per second of both, as medians over the repeats; seconds of loading; the service's batches."""
+    """Images per second, as medians over the repeats; seconds of loading; the service's batches with overlays."""
 
     network: Network
     bare: float
     service: float
+    without_overlays: float
     load_s: float
     requests: int
     passes: tuple[int, ...]
@@ -112,6 +117,11 @@ def machine(device: str) -> str:
     texts = (line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
     processor = next(texts, platform.processor() or platform.machine())
     return f"{processor}, {threads} {'thread' if threads == 1 else 'threads'} of torch"
+
+
+def machine_and_date(device: str) -> str:
+    """Return the name of the processor and today's date (UTC), for the title of a table."""
+    return f"{machine(device)}, {datetime.now(UTC).date()}"
 
 
 def pictures(count: int, seed: int) -> list[Pixels]:
@@ -171,12 +181,13 @@ def measure(name: str, setting: Load) -> Measured:
     tool: Tool = load("tools", network.tool)
     # The seed is part of the cache key, so each turn is computed.
     tool = replace(tool, card=replace(tool.card, uses_seed=True))
-    with tempfile.TemporaryDirectory() as folder, counting(network.counted) as passes, matched_once():
+    with tempfile.TemporaryDirectory() as folder, counting(network.counted) as passes:
         checkpoint = Path(folder) / "checkpoint"
         checkpoint.mkdir()
         network.build(checkpoint, setting.real, setting.device)
         built, groups = make_requests(tool, setting.requests)
-        bare = bare_loop(name, checkpoint, setting.device, built, BATCH)
+        shown = [*built, *mirrored_pairs(built)] if network.tool in MATCHERS else built
+        bare = replace(bare_loop(name, checkpoint, setting.device, shown, BATCH), images=len(built))
         store = ImageStore(Path(folder) / "images")
         requests = [
             [ImageRef(f"img:{place}", store.put(jpeg(item), "made")) for place, item in enumerate(group, 1)]
@@ -207,23 +218,26 @@ async def _turns(
     requests: Sequence[Sequence[ImageRef]],
     repeats: int,
     passes: Passes,
-) -> tuple[float, float]:
-    """Return the images per second of the bare loop and of the service."""
-    seconds: tuple[list[float], list[float]] = ([], [])
+) -> tuple[float, float, float]:
+    """Return the images per second of the bare loop, and of the service with and without overlays."""
+    seconds: tuple[list[float], list[float], list[float]] = ([], [], [])
     for turn in range(repeats + 1):
         started = time.perf_counter()
         for batch in bare.batches:
             bare.forward(batch)
-        between = time.perf_counter()
-        passes.sizes.clear()
-        args = tool.args.model_validate(arguments(NETWORKS[name], name, turn))
-        # The seed is in the key, too, but also in that of the needs, which should come from the cache.
-        seed = 0 if tool.card.needs else turn
-        await asyncio.gather(*(service.call(tool, args, refs, seed) for refs in requests))
-        seconds[0].append(between - started)
-        seconds[1].append(time.perf_counter() - between)
-    bare_s, service_s = (statistics.median(timed[1:]) for timed in seconds)
-    return bare.images / bare_s, bare.images / service_s
+        seconds[0].append(time.perf_counter() - started)
+        for timed, overlays in ((seconds[2], False), (seconds[1], True)):
+            passes.sizes.clear()
+            # Different arguments and seeds: a cached output with overlays also answers a call without.
+            number = 2 * turn + overlays
+            args = tool.args.model_validate(arguments(NETWORKS[name], name, number))
+            # The seed is in the key, too, but also in that of the needs, which should come from the cache.
+            seed = 0 if tool.card.needs else number
+            started = time.perf_counter()
+            await asyncio.gather(*(service.call(tool, args, refs, seed, overlays=overlays) for refs in requests))
+            timed.append(time.perf_counter() - started)
+    bare_s, drawn_s, plain_s = (statistics.median(timed[1:]) for timed in seconds)
+    return bare.images / bare_s, bare.images / drawn_s, bare.images / plain_s
 
 
 @contextmanager
@@ -239,37 +253,36 @@ def counting(counts: str) -> Iterator[Passes]:
         handle.remove()
 
 
-@contextmanager
-def matched_once() -> Iterator[None]:
-    """Disable the second matching with one view mirrored after few matches, because the bare loop matches once."""
-    verified, reflection.VERIFIED = reflection.VERIFIED, 0
-    try:
-        yield
-    finally:
-        reflection.VERIFIED = verified
+def mirrored_pairs(built: Sequence[Pixels]) -> list[Pixels]:
+    """Return pairs of neighbouring images, the second of each mirrored."""
+    return [np.ascontiguousarray(item[:, ::-1]) if place % 2 else item for place, item in enumerate(built)]
 
 
-def row(measured: Measured) -> tuple[str, ...]:
-    """Return a row of the table."""
+def rows_of(measured: Measured) -> tuple[tuple[str, ...], ...]:
+    """Return the rows of the table, with and without overlays."""
     sizes = sorted(set(measured.passes), reverse=True)
     text = ", ".join(f"{measured.passes.count(size)} of {size}" for size in sizes)
-    return (
-        measured.network.title,
-        measured.network.tool,
-        f"{measured.bare:.3g}",
-        f"{measured.service:.3g}",
-        f"{measured.service / measured.bare:.2f}",
-        str(measured.requests),
-        text,
+    return tuple(
+        (
+            measured.network.title,
+            measured.network.tool,
+            overlays,
+            f"{measured.bare:.3g}",
+            f"{rate:.3g}",
+            f"{rate / measured.bare:.2f}",
+            str(measured.requests),
+            text,
+        )
+        for overlays, rate in (("with", measured.service), ("without", measured.without_overlays))
     )
 
 
 def table(setting: Load) -> Table:
     """Return the table of all requested networks, with the machine's name. Raises `UsageError`."""
-    name = machine(setting.device)
-    names = ("network", "tool", "bare images/s", "service images/s", "ratio", "requests", "forward passes")
+    name = machine_and_date(setting.device)
+    names = ("network", "tool", "overlays", "bare images/s", "service images/s", "ratio", "requests", "forward passes")
     columns = tuple(
-        Column(word, "left" if word in ("network", "tool", "forward passes") else "right") for word in names
+        Column(word, "left" if word in ("network", "tool", "overlays", "forward passes") else "right") for word in names
     )
     size = "real size" if setting.real else "tiny"
     title = (
@@ -280,9 +293,10 @@ def table(setting: Load) -> Table:
 
 
 def rows(setting: Load) -> tuple[tuple[str, ...], ...]:
-    """Yield a row per network; each is printed on stderr at once, so that an interrupted bench keeps its rows."""
-    results = []
+    """Return two rows per network; they are printed on stderr at once, so that an interrupted bench keeps them."""
+    results: list[tuple[str, ...]] = []
     for number, name in enumerate(setting.networks, 1):
-        results.append(row(measure(name, setting)))
-        print(f"{number}/{len(setting.networks)}", *results[-1], sep="  ", file=sys.stderr, flush=True)
+        for row in rows_of(measure(name, setting)):
+            results.append(row)
+            print(f"{number}/{len(setting.networks)}", *row, sep="  ", file=sys.stderr, flush=True)
     return tuple(results)

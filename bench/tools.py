@@ -122,7 +122,8 @@ def accuracies(options: Options) -> Table:
     """Return the table of all tools."""
     heads = ("tool", "backend", "decided", "right", "95 %", "a question", "what is right")
     columns = tuple(Column(head, "left" if place in {0, 1, 6} else "right") for place, head in enumerate(heads))
-    title = f"{options.items} generated questions a tool, seed {options.seed}, on {_throughput.machine(options.device)}"
+    machine = _throughput.machine_and_date(options.device)
+    title = f"{options.items} generated questions a tool, seed {options.seed}, on {machine}"
     return Table(title, columns, tuple(asyncio.run(rows(options))))
 
 

@@ -73,6 +73,8 @@ class LineScores:
     """
 
     def __init__(self, excess: Map, hidden: Mask | None = None) -> None:
+        import cv2
+
         self.excess = excess
         self.hidden = np.zeros(excess.shape, bool) if hidden is None else hidden
         mean = _along(excess)
@@ -80,17 +82,12 @@ class LineScores:
             share = _along((~hidden).astype(np.float32))
             visible = _along(np.where(hidden, 0, excess)) / np.maximum(share, 1e-6)
             mean = np.where(share > MIN_SEEN, visible, -FAR_BELOW)
-        self.ridge: Map = np.zeros(excess.shape, np.float32)
-        defined = np.zeros(excess.shape, bool)
-        for step in BESIDE_PX:
-            # If one neighbour is hidden, compare with the other one, as at the picture's border.
-            neighbour = np.full_like(mean, -FAR_BELOW)
-            neighbour[step:] = mean[:-step]
-            np.maximum(neighbour[:-step], mean[step:], out=neighbour[:-step])
-            both_defined = (mean > -FAR_BELOW) & (neighbour > -FAR_BELOW)
-            np.maximum(self.ridge, mean - neighbour, out=self.ridge, where=both_defined)
-            defined |= both_defined
-        self.hidden = self.hidden | ~defined
+        closest = _nearest_level(mean, BESIDE_PX[0], hidden is not None)
+        for step in BESIDE_PX[1:]:
+            cv2.min(closest, _nearest_level(mean, step, hidden is not None), dst=closest)
+        self.ridge: Map = np.maximum(mean - closest, 0)
+        if hidden is not None:
+            self.hidden = hidden | (mean <= -FAR_BELOW) | (closest >= FAR_BELOW)
 
     def strongest(self, step: float) -> list[Run]:
         """Return the lines with the strongest long ridges, by row; at most `MAX_LINES`.
@@ -102,6 +99,8 @@ class LineScores:
         long = cv2.morphologyEx(
             (self.ridge >= step).astype(np.uint8), cv2.MORPH_OPEN, np.ones((1, MIN_SIDE_PX), np.uint8)
         )
+        if not long.any():
+            return []
         weight = np.minimum(self.ridge, CLEAR_STEP) * long
         total = weight.sum(axis=1)
         runs: list[Run] = []
@@ -167,6 +166,19 @@ class LineScores:
         while value.get(peak + outwards, -FAR_BELOW) >= half and abs(peak + outwards - row) <= WIDEST_PX // 2:
             peak += outwards
         return peak
+
+
+def _nearest_level(mean: Map, step: int, has_hidden: bool) -> Map:
+    """Return the higher of the levels `step` rows above and below (H, W), `FAR_BELOW` if both are hidden.
+
+    If one is hidden or beyond the picture's border, it is the other one.
+    """
+    import cv2
+
+    level = np.full_like(mean, -FAR_BELOW)
+    level[step:] = mean[:-step]
+    cv2.max(level[:-step], mean[step:], dst=level[:-step])
+    return np.where(level > -FAR_BELOW, level, np.float32(FAR_BELOW)) if has_hidden else level
 
 
 def _along(values: Map) -> Map:

@@ -30,8 +30,8 @@ ANGLES = 16
 # Number of centres scored at once, and of samples bounded at once: both fit the processor's cache.
 BAND_PIXELS = 4000
 BAND_SAMPLES = 48_000
-# Number of centres up to which all are scored; with more, only those whose bounds allow the best score.
-FEW_CENTRES = 120
+# Number of circles up to which all centres are scored; with more, only those whose bounds allow the best score.
+FEW_CIRCLES = 5000
 # Score below which a circle is not a ring.
 LEAST = 0.05
 # Resolution of `RingField.bounds`, per grey level: 16 differences of two channels still fit 16 bits.
@@ -141,64 +141,26 @@ class RingField:
 
     def bounds(self, at: FieldWindow, radii: Sequence[int]) -> tuple[Map, Map]:
         """Return lower and upper bounds of a window's ring scores (radii, h, w), much faster than `scores`."""
-        band = max(1, BAND_SAMPLES // ((len(radii) + 2 * min(len(radii), SIDE_PX)) * (at.x1 - at.x0)))
+        circles, far = _Circles.of(tuple(radii)), max(radii) + SIDE_PX
+        area = slice(at.y0 + _MARGIN - far, at.y1 + far + _MARGIN), slice(at.x0 + _MARGIN - far, at.x1 + far + _MARGIN)
+        shows = self._shows[area]
+        # Pack three channels and a 1 into one 64-bit number, so that a sample is a single read; 0 where hidden.
+        eighths = np.ones((*shows.shape, 4), np.int16)
+        eighths[..., :3] = np.rint(np.moveaxis(self._planes[:, *area], 0, 2) * EIGHTHS)
+        eighths *= shows[..., None]
+        # The bits of the channels, if visible, and of the last number.
+        bits = np.full(eighths.shape, -1, np.int16)
+        bits[..., :3] *= shows[..., None]
+        energy_of = _add_channels(np.square(eighths, dtype=np.int32))
+        packed, visible = eighths.view(np.int64)[..., 0], bits.view(np.int64)[..., 0]
+        band = max(1, BAND_SAMPLES // (circles.rows.shape[1] * (at.x1 - at.x0)))
         bands = [
-            self._band_bounds(FieldWindow(at.x0, y, at.x1, min(y + band, at.y1)), radii)
-            for y in range(at.y0, at.y1, band)
+            circles.bounds(packed[rows], energy_of[rows], visible[rows], far)
+            for y in range(0, at.y1 - at.y0, band)
+            for rows in [slice(y, y + band + 2 * far)]
         ]
         low, high = (np.concatenate(parts, axis=1) for parts in zip(*bands, strict=True))
         return low, high
-
-    def _band_bounds(self, at: FieldWindow, radii: Sequence[int]) -> tuple[Map, Map]:
-        """Score values rounded to an eighth of a grey level, as integers, minus and plus the rounding error."""
-        import cv2
-
-        circles, (height, width) = _Circles.of(tuple(radii)), (at.y1 - at.y0, at.x1 - at.x0)
-        far, size = max(radii) + SIDE_PX, height * width
-        area = slice(at.y0 + _MARGIN - far, at.y1 + far + _MARGIN), slice(at.x0 + _MARGIN - far, at.x1 + far + _MARGIN)
-        shows = self._shows[area]
-        # Pack three channels and a zero into one 64-bit number, so that a sample is a single read.
-        eighths = np.zeros((*shows.shape, 4), np.int16)
-        eighths[..., :3] = np.rint(np.moveaxis(self._planes[:, *area], 0, 2) * EIGHTHS)
-        hidden = not shows.all()
-        if hidden:
-            eighths *= shows[..., None]
-        energy_of = _add_channels(np.square(eighths, dtype=np.int32))
-        packed, energy_of = eighths.reshape(-1, 4).view(np.int64).ravel(), energy_of.ravel()
-        # Process angle by angle in the same few buffers, which stay in the cache: fresh memory would cost more than the
-        # sums.
-        index = _samples(tuple(radii), height, width)
-        shape, shift = index.shape[1:], 4 * size * circles.step
-        sample, power, energy = np.empty(shape, np.int64), np.empty(shape, np.int32), np.zeros(shape, np.int32)
-        values = sample.view(np.int16).ravel()
-        total, contrast = np.zeros_like(values), np.empty((values.size - shift, 1), np.int16)
-        apart_sum = np.zeros(contrast.shape, np.uint16)
-        counts, shared = np.full(shape, ANGLES, np.int16), np.full((shape[0] - circles.step, size), ANGLES, np.int16)
-        for places in index:
-            packed.take(places, out=sample, mode="clip")
-            total += values
-            energy += energy_of.take(places, out=power, mode="clip")
-            cv2.absdiff(values[shift:], values[:-shift], dst=contrast)
-            if hidden:
-                seen = shows.ravel().take(places)
-                both_seen = seen[circles.step :] & seen[: -circles.step]
-                contrast *= np.repeat(both_seen.ravel(), 4)[:, None]
-                counts -= ~seen
-                shared -= ~both_seen
-            apart_sum += contrast.view(np.uint16)
-        total = total.reshape(*shape, 4)
-        differences = apart_sum.reshape(-1, size, 4).astype(np.float32)
-        counts, shared = counts.astype(np.float32), shared.astype(np.float32)
-        lengths = np.sqrt(_add_channels(np.square(differences)))
-        steps = np.asarray(lengths / (EIGHTHS * np.maximum(shared, 1)), np.float32)
-        means_squared = _add_channels(np.square(total, dtype=np.float32)) / np.maximum(counts, 1)
-        variance = np.maximum(energy.astype(np.float32) - means_squared, 0) / np.maximum(counts, 1)
-        spread = np.asarray(np.sqrt(variance) / EIGHTHS, np.float32)
-        shares = [np.asarray(part / ANGLES, np.float32) for part in (counts, shared)]
-        visible = (shares[0], shares[1]) if hidden else None
-        low = circles.scores(steps, spread, visible, -1) - ROUNDING
-        high = circles.scores(steps, spread, visible, 1) + ROUNDING
-        return low.reshape(-1, height, width), high.reshape(-1, height, width)
 
     def rgb(self, x: float, y: float, mid_radius: float) -> tuple[float, float, float]:
         """Return the mean colour along a circle, each 0..255."""
@@ -274,6 +236,63 @@ class _Circles:
         )
         return _Circles(rows, columns, len(radii), min(len(radii), SIDE_PX))
 
+    def bounds(
+        self, packed: npt.NDArray[np.int64], energy_of: npt.NDArray[np.int32], bits: npt.NDArray[np.int64], far: int
+    ) -> tuple[Map, Map]:
+        """Score values rounded to an eighth of a grey level, as integers, minus and plus the rounding error.
+
+        Args:
+            packed: three channels and a 1 for the centres and `far` pixels around them (h + 2 far, w + 2 far).
+            energy_of: the sum of the channels' squares.
+            bits: all ones for visible pixels, else those of the last number of `packed`.
+            far: the largest offset of a sample.
+        """
+        import cv2
+
+        height, width = packed.shape[0] - 2 * far, packed.shape[1] - 2 * far
+        count, size, hidden = self.rows.shape[1], height * width, not (bits == -1).all()
+        # Process angle by angle in the same few buffers, which stay in the cache: fresh memory would cost more than the
+        # sums.
+        sample, seen = (np.zeros((count, height, width), np.int64) for _ in range(2))
+        energy = np.zeros((count, height, width), np.int32)
+        values = sample.reshape(count, size).view(np.int16)
+        difference = np.empty((count - self.step, size), np.int64)
+        contrast = difference.view(np.int16)
+        total, apart_sum = np.zeros_like(values), np.zeros(contrast.shape, np.uint16)
+        for places in self.windows(far - _MARGIN, height, width):
+            for number, place in enumerate(places):
+                sample[number] = packed[place]
+                cv2.add(energy[number], energy_of[place], dst=energy[number])
+                if hidden:
+                    seen[number] = bits[place]
+            total += values
+            cv2.absdiff(values[self.step :], values[: -self.step], dst=contrast)
+            if hidden:
+                difference &= (seen[self.step :] & seen[: -self.step]).reshape(difference.shape)
+            apart_sum += contrast.view(np.uint16)
+        sums, differences = total.reshape(count, size, 4), apart_sum.reshape(-1, size, 4)
+        counts = sums[..., 3].astype(np.float32)
+        # Samples of which one is hidden differ by 1 in the last number.
+        shared = (counts[self.step :] + counts[: -self.step] - differences[..., 3]) / 2
+        lengths = np.sqrt(_add_channels(np.square(differences, dtype=np.float32)))
+        steps = np.asarray(lengths / (EIGHTHS * np.maximum(shared, 1)), np.float32)
+        means_squared = _add_channels(np.square(sums, dtype=np.float32)) / np.maximum(counts, 1)
+        variance = np.maximum(energy.reshape(count, size).astype(np.float32) - means_squared, 0) / np.maximum(counts, 1)
+        spread = np.asarray(np.sqrt(variance) / EIGHTHS, np.float32)
+        shares = [np.asarray(part / ANGLES, np.float32) for part in (counts, shared)]
+        visible = (shares[0], shares[1]) if hidden else None
+        low = self.scores(steps, spread, visible, -1) - ROUNDING
+        high = self.scores(steps, spread, visible, 1) + ROUNDING
+        return low.reshape(-1, height, width), high.reshape(-1, height, width)
+
+    def windows(self, by: int, height: int, width: int) -> list[list[tuple[slice, slice]]]:
+        """Return where the samples of a window of centres are, by angle and circle; offsets are moved `by` pixels."""
+        offsets = ((self.rows + by).tolist(), (self.columns + by).tolist())
+        return [
+            [(slice(y, y + height), slice(x, x + width)) for y, x in zip(ys, xs, strict=True)]
+            for ys, xs in zip(*offsets, strict=True)
+        ]
+
     def scores(self, steps: Map, spread: Map, visible: tuple[Map, Map] | None = None, side: int = 0) -> Map:
         """Return ring scores (radii, K) from steps between circles (circles - step, K) and spreads (circles, K).
 
@@ -297,16 +316,6 @@ class _Circles:
         least = np.minimum(np.minimum(circles[line], pairs[inside]), pairs[line])
         # A short arc fits more positions than a full circle does.
         return np.asarray(np.where(least >= MIN_VISIBLE, score * (0.75 + 0.25 * least), 0), np.float32)
-
-
-@lru_cache(maxsize=8)
-def _samples(radii: tuple[int, ...], height: int, width: int) -> Numbers:
-    """Return sample positions (ANGLES, circles, centres) in an area with a window of centres and all their circles."""
-    circles, far = _Circles.of(radii), max(radii) + SIDE_PX
-    stride = width + 2 * far
-    offsets = (circles.rows - _MARGIN + far) * stride + circles.columns - _MARGIN + far
-    rows, columns = np.mgrid[:height, :width]
-    return np.asarray(offsets[:, :, None] + (rows * stride + columns).ravel(), np.intp)
 
 
 @lru_cache(maxsize=256)
@@ -389,7 +398,7 @@ def _find_peaks(
     Centres are ranked by score minus `aside` (w,). The surroundings of a selected one are excluded.
     """
     height, width = at.y1 - at.y0, at.x1 - at.x0
-    if height * width <= FEW_CENTRES:
+    if height * width * (len(radii) + 2 * SIDE_PX) <= FEW_CIRCLES:
         rows, columns = (part.ravel() for part in np.mgrid[at.y0 : at.y1, at.x0 : at.x1])
         lower = upper = field.scores(rows, columns, radii).reshape(-1, height, width)
     else:

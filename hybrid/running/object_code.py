@@ -14,6 +14,7 @@ import ast
 import hashlib
 import inspect
 import json
+import os
 import sys
 import sysconfig
 from collections.abc import Callable, Iterator
@@ -64,7 +65,9 @@ def _of_file(value: Any) -> Iterator[str]:
     file = _file(value.__module__)
     assert file is not None  # noqa: S101 - the caller has checked it
     modules = {name: path for name in tuple(sys.modules) if name != MAIN and (path := _file(name)) is not None}
-    neighbours = {name: path for name, path in modules.items() if file.parent in path.parents and not _installed(path)}
+    # Compare text: `path.parents` takes ten times as long, for thousands of modules at the start of every run.
+    folder = str(file.parent).rstrip(os.sep) + os.sep
+    neighbours = {name: path for name, path in modules.items() if str(path).startswith(folder) and not _installed(path)}
     yield Sources({}, {**neighbours, value.__module__: file}).sha256([value.__module__])
 
 

@@ -6,9 +6,9 @@ Therefore full boxes are compared with rendered ones that were halved at each gr
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from functools import lru_cache
-from itertools import product
+from itertools import accumulate, product
 from typing import Any
 
 import numpy as np
@@ -30,8 +30,11 @@ MARGIN_PX = 16
 
 
 @lru_cache(maxsize=1)
-def boxes() -> dict[tuple[int, int], list[tuple[str, npt.NDArray[np.float32]]]]:
-    """Render every label's black box as a vector of length 1 and mean 0, by rows and columns."""
+def boxes() -> dict[tuple[int, int], tuple[dict[str, slice], npt.NDArray[np.float32]]]:
+    """Render every label's black box as a vector of length 1 and mean 0, by rows and columns.
+
+    Returns the rows of each label in the array of the vectors, and this array (boxes, pixels).
+    """
     import cv2
 
     templates = defaultdict(list)
@@ -41,12 +44,23 @@ def boxes() -> dict[tuple[int, int], list[tuple[str, npt.NDArray[np.float32]]]]:
         # Drop pixels that are mixed with the surroundings of the box.
         box = cv2.resize(patch[: 2 * rows, : 2 * columns], (columns, rows), interpolation=cv2.INTER_AREA)
         templates[rows, columns].append((label, _unit(box.reshape(1, -1))[0]))
-    return dict(templates)
+    return {size: _by_label(rendered) for size, rendered in templates.items()}
+
+
+def _by_label(
+    rendered: list[tuple[str, npt.NDArray[np.float32]]],
+) -> tuple[dict[str, slice], npt.NDArray[np.float32]]:
+    """Stack boxes that are in the order of their labels."""
+    counts = Counter(label for label, _ in rendered)
+    ends = accumulate(counts.values())
+    rows = {label: slice(end - counts[label], end) for label, end in zip(counts, ends, strict=True)}
+    return rows, np.stack([box for _, box in rendered])
 
 
 def _unit(vectors: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
     level = vectors - vectors.mean(axis=1, keepdims=True, dtype=np.float32)
-    return np.asarray(level / (np.linalg.norm(level, axis=1, keepdims=True) + 1e-6), np.float32)
+    length = np.sqrt(np.square(level).sum(axis=1, keepdims=True))
+    return np.asarray(level / (length + 1e-6), np.float32)
 
 
 def small_letters(grey: Grey) -> list[LetterReading]:
@@ -58,15 +72,20 @@ def small_letters(grey: Grey) -> list[LetterReading]:
     ys, xs = np.argwhere(black & (cv2.dilate(small, np.ones((3, 3), np.uint8)) >= WHITE)).T + MARGIN_PX
     # A box cut by the border continues in black.
     padded = np.pad(small, MARGIN_PX, "edge")
-    fits = {label: np.full(padded.shape, -1, np.float32) for label in LABELS}
-    sizes = {label: np.zeros((*padded.shape, 2), np.int64) for label in LABELS}
-    for (height, width), templates in boxes().items():
+    found = {label: np.full(len(ys), -1, np.float32) for label in LABELS}
+    shapes = {label: np.zeros((len(ys), 2), np.int64) for label in LABELS}
+    for (height, width), (rows, templates) in boxes().items():
         windows = np.lib.stride_tricks.sliding_window_view(padded, (height, width))
         patches = _unit(windows[ys - height // 2, xs - width // 2].reshape(len(ys), height * width))
-        for (label, _), fit in zip(templates, np.stack([box for _, box in templates]) @ patches.T, strict=True):
-            better = fit > fits[label][ys, xs]
-            at = ys[better], xs[better]
-            fits[label][at], sizes[label][at] = fit[better], (height, width)
+        correlations = templates @ patches.T
+        for label, part in rows.items():
+            fit = correlations[part].max(axis=0)
+            better = fit > found[label]
+            found[label][better], shapes[label][better] = fit[better], (height, width)
+    fits = {label: np.full(padded.shape, -1, np.float32) for label in LABELS}
+    sizes = {label: np.zeros((*padded.shape, 2), np.int64) for label in LABELS}
+    for label in LABELS:
+        fits[label][ys, xs], sizes[label][ys, xs] = found[label], shapes[label]
     best = np.maximum.reduce(list(fits.values()))
     peaks = np.argwhere((best == cv2.dilate(best, np.ones((5, 5), np.uint8))) & (best >= LEAST))
     readings = []

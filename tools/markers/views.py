@@ -50,22 +50,50 @@ SMALL = View(2.0, read=small_letters)
 VIEWS = (View(1.0, (50, 255)), *(View(scale, (50, 255)) for scale in (0.71, 0.5, 0.35, 0.25)), View(2.0, (60, 220)))
 
 
+class _Readings:
+    """The letters of an image (H, W, 3) in each view, read once."""
+
+    def __init__(self, pixels: Pixels) -> None:
+        self.pixels = pixels
+        self._by_view: dict[View, list[LetterReading]] = {}
+
+    def of(self, view: View) -> list[LetterReading]:
+        """Return the letters of a view, in its pixels."""
+        if view not in self._by_view:
+            self._by_view[view] = view.read(grey_between(_scaled(self.pixels, view), view.levels))
+        return self._by_view[view]
+
+    def find_marks(self, view: View, labels: Sequence[str], kind: MarkKind) -> Marks:
+        """Find the marks in a view, in pixels of the image."""
+
+        def find(scaled: Pixels) -> Marks:
+            return find_marks(scaled, labels, kind, view.levels, lambda _: self.of(view))
+
+        return seen_in(self.pixels, view, find)
+
+    def legible(self, view: View, labels: Sequence[str]) -> float:
+        """Return how well the requested letters read in a view: the sum of the clear ones' correlations."""
+        if view.scale * max(self.pixels.shape[:2]) > MAX_SIDE_PX:
+            return 0.0
+        best = [max((reading.score_of(label) for reading in self.of(view)), default=0.0) for label in labels or LABELS]
+        return sum(score for score in best if score >= LEGIBLE)
+
+
 def find_at_any_size(pixels: Pixels, labels: Sequence[str], kind: MarkKind) -> Marks:
     """Find the marks of an image (H, W, 3) in the view that shows them best, in pixels of the image."""
-
-    def find(view: View) -> Marks:
-        return seen_in(pixels, view, lambda scaled: find_marks(scaled, labels, kind, view.levels, view.read))
-
-    best = find(AS_IS)
+    readings = _Readings(pixels)
+    best = readings.find_marks(AS_IS, labels, kind)
     if _all_sure(best, labels):
         return best
-    legible = {view: _legible(pixels, view, labels) for view in VIEWS}
+    legible = {view: readings.legible(view, labels) for view in VIEWS}
     likely = sorted((view for view in VIEWS if legible[view] > 0), key=lambda view: -legible[view])[:MAX_VIEWS]
     # SMALL is last: chance matches of small letters would displace another view.
-    for view in [*likely, *([SMALL] if _legible(pixels, SMALL, labels) > 0 else [])]:
-        other = find(view)
+    for view in [*likely, SMALL]:
+        if view is SMALL and readings.legible(SMALL, labels) <= 0:
+            break
+        other = readings.find_marks(view, labels, kind)
         better = _complete(other, labels) and _trust(other) > _trust(best) + BETTER
-        best = other if better and not (labels and _contradicted(pixels, other, labels, kind)) else best
+        best = other if better and not (labels and _contradicted(readings, other, labels, kind)) else best
         if _all_sure(best, labels):
             break
     return best
@@ -91,15 +119,6 @@ def _scaled(pixels: Pixels, view: View) -> Pixels:
     return np.asarray(cv2.resize(pixels, size, interpolation=interpolation), np.uint8)
 
 
-def _legible(pixels: Pixels, view: View, labels: Sequence[str]) -> float:
-    """Return how well the requested letters read in a view: the sum of the clear ones' correlations."""
-    if view.scale * max(pixels.shape[:2]) > MAX_SIDE_PX:
-        return 0.0
-    readings = view.read(grey_between(_scaled(pixels, view), view.levels))
-    best = [max((reading.score_of(label) for reading in readings), default=0.0) for label in labels or LABELS]
-    return sum(score for score in best if score >= LEGIBLE)
-
-
 def _all_sure(marks: Marks, labels: Sequence[str]) -> bool:
     certain = {mark.label for mark in _labelled_marks(marks) if mark.confidence >= SURE}
     return certain.issuperset(labels) if labels else len(certain) >= 2
@@ -111,12 +130,12 @@ def _complete(marks: Marks, labels: Sequence[str]) -> bool:
     return likely.issuperset(labels) if labels else likely.issuperset(("A", "B")) or "REF" in likely
 
 
-def _contradicted(pixels: Pixels, other: Marks, labels: Sequence[str], kind: MarkKind) -> bool:
+def _contradicted(readings: _Readings, other: Marks, labels: Sequence[str], kind: MarkKind) -> bool:
     """Return whether the image itself shows an unwanted letter where a view reads a wanted one.
 
     A view that reads B where the image reads REF has lost the distinguishing detail.
     """
-    read = [mark for mark in _labelled_marks(find_marks(pixels, LABELS, kind)) if mark.confidence >= LIKELY]
+    read = [mark for mark in _labelled_marks(readings.find_marks(AS_IS, LABELS, kind)) if mark.confidence >= LIKELY]
     return any(_at_one_place(a, b) for a in _labelled_marks(other) for b in read if b.label not in labels)
 
 
