@@ -36,7 +36,7 @@ from hybrid.core.messages import (
 )
 from hybrid.core.types import ImageRef, Json
 from hybrid.models.base import CallKey
-from hybrid.models.chat_completions.stream import FEEDBACK, FILTERS
+from hybrid.models.chat_completions.stream import FEEDBACK, FILTERS, native_reason
 from hybrid.models.chat_completions.terms import BRIDGE, OLDER, PLAIN, THOUGHTS, ApiVariant
 from hybrid.models.failures import UnreadableReplyError, error_in_reply, reported_error, summary
 from hybrid.models.literals import read_object
@@ -266,7 +266,7 @@ def _reasons(choice: Mapping[str, Any], body: Mapping[str, Any] = MappingProxyTy
     `stop_reason` is Anthropic's; vLLM uses it for the text at which it stopped.
     """
     yield choice.get("finish_reason")
-    yield choice.get("native_finish_reason")
+    yield native_reason(choice)
     for holder in (choice, body):
         if isinstance(reason := holder.get("stop_reason"), str) and reason in TABLE["anthropic"]:
             yield reason

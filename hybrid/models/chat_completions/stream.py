@@ -37,8 +37,9 @@ _OF_ONE_PART = ("type", "index", "id")
 # Finish reason of a stream that ended without one; no table contains it, so it is listed as unknown.
 NO_REASON = "none given"
 FILTERS = "content_filter_results"  # Azure's field of a choice that names the filter which stopped the reply.
+NATIVE = "native_finish_reason"  # OpenRouter's field of a choice: the finish reason of the provider behind the gateway.
 # Fields of a choice with its finish reason, besides OpenAI's.
-OTHER_REASONS = frozenset({"native_finish_reason", "stop_reason", "meta_info", FILTERS})
+OTHER_REASONS = frozenset({NATIVE, "stop_reason", "meta_info", FILTERS})
 # Feedback of a provider (Gemini, Azure) on a prompt that it blocked.
 FEEDBACK = frozenset({"prompt_feedback", "promptFeedback", "prompt_filter_results"})
 
@@ -46,6 +47,15 @@ FEEDBACK = frozenset({"prompt_feedback", "promptFeedback", "prompt_filter_result
 def is_stream(head: bytes) -> bool:
     """Return whether a body with this beginning is an event stream, whatever its declared type."""
     return _BEGINS.match(head) is not None
+
+
+def native_reason(choice: Mapping[str, Any]) -> Any:
+    """Return the finish reason of the provider behind a gateway, or None; LiteLLM nests it one level deeper.
+
+    LiteLLM's own finish reason is `stop` for every reason that OpenAI does not have, `error` and `abort` among them.
+    """
+    fields = choice.get("provider_specific_fields")
+    return choice.get(NATIVE) or (fields.get(NATIVE) if isinstance(fields, dict) else None)
 
 
 class _Pieces(list[str]):
@@ -250,6 +260,8 @@ class Assembly:
                         _grow(self._message, name, value)
             self._reason = _reason(choice.get("finish_reason")) or self._reason
             reasons = {name: choice[name] for name in OTHER_REASONS & choice.keys() if choice[name]}
+            if native := native_reason(choice):
+                reasons[NATIVE] = native
             self._bytes.replace(self._other_reasons, reasons)
 
     def _count(self, container: Any) -> None:

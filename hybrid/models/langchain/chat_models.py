@@ -54,6 +54,20 @@ def chat_model_named(word: str, model: str, options: Mapping[str, Any] | None = 
     return chat_model
 
 
+def is_streaming(chat_model: BaseChatModel) -> bool:
+    """Return whether the owner of a chat model asked for streaming, as some servers only stream."""
+    return getattr(chat_model, "streaming", None) is True
+
+
+def without_streaming(chat_model: BaseChatModel) -> BaseChatModel:
+    """Return a copy that streams only if its owner asked for it.
+
+    LangChain would also stream when a program watches the messages of the graph around it. Of a stream that was cut in
+    the middle of a call, it completes the arguments and reports the call as valid.
+    """
+    return chat_model if is_streaming(chat_model) else chat_model.model_copy(update={"disable_streaming": True})
+
+
 def row_of(chat_model: BaseChatModel, word: str) -> Provider:
     """Return the quirks of a chat model, from the options of its class."""
     known_options = options_known(chat_model)

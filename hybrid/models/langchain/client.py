@@ -35,11 +35,13 @@ from hybrid.models.images import ImageEncoder
 from hybrid.models.langchain.chat_models import (
     chat_model_metadata,
     chat_model_named,
+    is_streaming,
     keep_secrets_of,
     options_known,
     package_of,
     refuse_settings,
     row_of,
+    without_streaming,
 )
 from hybrid.models.langchain.messages import REPAIRS, from_langchain, to_langchain
 from hybrid.models.langchain.pools import OWN_POOL, anthropic_pool, httpx_arguments, openai_pool
@@ -88,6 +90,8 @@ class LangChainClient:
         self.name = name
         self._provider, _, self._model = name.partition(":")
         self._handed_in = handed_in
+        # `_handed_in` describes the model in the manifest; its copy is the one that is asked.
+        self._asked = handed_in and without_streaming(handed_in)
         row = PROVIDERS.get(self._provider) if handed_in is None else None
         # The chat model's packages, and the quirks of its provider.
         self._packages: tuple[str, ...]
@@ -154,7 +158,8 @@ class LangChainClient:
             REPAIRS.set({})
             try:
                 async with asyncio.timeout(self._settings.timeout_s):
-                    reply = from_langchain(_checked(await bound.ainvoke(request.body.messages)))
+                    answer = _checked(await bound.ainvoke(request.body.messages))
+                reply = from_langchain(answer, streamed=is_streaming(chat_model))
             except Exception as error:
                 # Another request may have learnt the missing variant meanwhile.
                 if self._terms == terms and not self._learns(error):
@@ -197,8 +202,8 @@ class LangChainClient:
         return message
 
     def _opened(self, repetition: int) -> BaseChatModel:
-        if self._handed_in is not None:
-            return self._handed_in
+        if self._asked is not None:
+            return self._asked
         if repetition not in self._chat_models:
             run_options = options_of_repetition(self._options, repetition)
             left_out = self._row.call_options | self._terms.without
@@ -223,7 +228,7 @@ class LangChainClient:
                 )
             if self._provider == "anthropic":
                 self._transports.append(anthropic_pool(chat_model, self._settings.timeout_s))
-            self._chat_models[repetition] = chat_model
+            self._chat_models[repetition] = without_streaming(chat_model)
         return self._chat_models[repetition]
 
     def _private(self) -> dict[str, Any]:

@@ -109,8 +109,10 @@ def _to_ai_message(message: AssistantMessage) -> AIMessage:
     return native.model_copy(update={"content": content, "tool_calls": calls, "invalid_tool_calls": invalid})
 
 
-def from_langchain(reply: AIMessage) -> AssistantMessage:
+def from_langchain(reply: AIMessage, *, streamed: bool = False) -> AssistantMessage:
     """Convert a client's reply; if the text is empty, that of a refusal takes its place.
+
+    The last call of a `streamed` reply that did not end properly is invalid, as LangChain may have completed it.
 
     Raises:
         BrokenOffError: the server broke the reply off.
@@ -137,6 +139,9 @@ def from_langchain(reply: AIMessage) -> AssistantMessage:
         for tool_call in reply.tool_calls
         if tool_call not in unread
     ]
+    if streamed and read and not reply.invalid_tool_calls and _may_be_cut(metadata, end):
+        last = read.pop()
+        invalid.append(InvalidCall(last.id, last.name, as_written(last.args), "the reply ended within the call"))
     is_empty = not (reply.content or reply.tool_calls or reply.invalid_tool_calls)
     # OpenAI's usage object, if LangChain keeps it, has more information than LangChain's own.
     usage = read_usage("chat_completions", metadata.get("token_usage"), is_empty=is_empty)
@@ -158,6 +163,12 @@ def from_langchain(reply: AIMessage) -> AssistantMessage:
     if end is End.MALFORMED_CALL and isinstance(finish_message, str):
         return malformed(message, finish_message)
     return mark_end(message)
+
+
+def _may_be_cut(metadata: Mapping[str, Any], end: End) -> bool:
+    """Return whether a streamed reply may have ended within its last part; OpenAI reports a reason at each end."""
+    is_open = metadata.get("model_provider") == "openai" and not any(map(metadata.get, _REASONS))
+    return is_open or end in (End.CUT, End.CONTEXT_FULL, End.UNFINISHED)
 
 
 def _read_end(metadata: Mapping[str, Any]) -> tuple[str | None, End]:

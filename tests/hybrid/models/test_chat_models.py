@@ -151,3 +151,59 @@ async def test_repairs_are_counted_as_those_of_our_own_client(
         reply = await model.chat([user_message(["Which?"])], (crop_tool,), CallKey("q"))
         assert [(item.args, item.repairs) for item in reply.calls] == [({"zoom": 3}, repairs)]
         await model.close()
+
+
+def cut_call(answer: Any, reason: str | None) -> Any:
+    """A stream whose only call ends within the number 34, which the model began."""
+    function = {"name": "crop", "arguments": '{"zoom": 3'}
+    call = {"index": 0, "id": "c1", "type": "function", "function": function}
+    deltas = [({"role": "assistant", "tool_calls": [call]}, None), ({}, reason)]
+    choices = [{"index": 0, "delta": delta, "finish_reason": end} for delta, end in deltas]
+    chunks = [
+        {"id": "r", "object": "chat.completion.chunk", "created": 1, "model": "m"} | {"choices": [choice]}
+        for choice in choices
+    ]
+    events = "".join(f"data: {json.dumps(chunk)}\n\n" for chunk in chunks) + "data: [DONE]\n\n"
+    return answer(events.encode(), 200, {"content-type": "text/event-stream"})
+
+
+@pytest.mark.parametrize(("reason", "is_valid"), [("length", False), (None, False), ("tool_calls", True)])
+async def test_the_last_call_of_a_stream_that_was_cut_is_invalid(
+    reason: str | None, is_valid: bool, recorder: Any, answer: Any, store: ImageStore, crop_tool: Any
+) -> None:
+    from langchain_openai import ChatOpenAI
+
+    recorder.says(cut_call(answer, reason))
+    client = ChatOpenAI(model="m", base_url=recorder.url, api_key=KEY, streaming=True)
+    model = open_model("langchain:m", ModelSettings(), store, client)
+    reply = await model.chat([user_message(["Which?"])], (crop_tool,), CallKey("q"))
+    await model.close()
+    assert recorder.requests[0][1]["stream"] is True
+    # LangChain completes the arguments of each of them.
+    assert [call.args for call in reply.calls] == ([{"zoom": 3}] if is_valid else [])
+    assert [call.error for call in reply.invalid] == ([] if is_valid else ["the reply ended within the call"])
+
+
+@pytest.mark.parametrize("is_object", [True, False])
+async def test_watching_a_graph_does_not_change_how_a_model_is_asked(
+    is_object: bool, recorder: Any, store: ImageStore
+) -> None:
+    from langchain_openai import ChatOpenAI
+    from langgraph.graph import END, START, StateGraph
+
+    recorder.says(GOOD)
+    client = ChatOpenAI(model="m", base_url=recorder.url, api_key=KEY) if is_object else None
+    settings = ModelSettings() if is_object else ModelSettings(base_url=recorder.url, extra={"n": 1})
+    model = open_model("langchain:m" if is_object else "openai:m", settings, store, client)
+
+    async def ask(_: dict[str, str]) -> dict[str, str]:
+        reply = await model.chat([user_message(["Which?"])], (), CallKey("q"))
+        return {"answer": reply.text}
+
+    graph = StateGraph(dict)
+    graph.add_node("ask", ask)
+    graph.add_edge(START, "ask")
+    graph.add_edge("ask", END)
+    watched = [part async for part in graph.compile().astream({}, stream_mode="messages")]
+    await model.close()
+    assert [bool(request.get("stream")) for _, request in recorder.requests] == [False], watched

@@ -123,6 +123,19 @@ async def test_a_reply_is_what_its_wire_says(
     assert (reply.usage.input_tokens, reply.usage.output_tokens) == (10, 2 if wire == "anthropic" else 7)
 
 
+def litellm(native: str | None) -> dict[str, Any]:
+    """A choice of LiteLLM, which replaces a finish reason that OpenAI does not have by `stop`."""
+    return {"finish_reason": "stop", "provider_specific_fields": {"native_finish_reason": native}}
+
+
+async def test_a_reply_that_was_broken_off_behind_litellm_is_asked_for_again(recorder: Any, store: ImageStore) -> None:
+    broken = completion("stop")
+    broken["choices"][0] |= litellm("abort")
+    recorder.says(broken, completion("stop"))
+    reply = await ask(model("openai:m", recorder, store))
+    assert (reply.attempts, reply.broken_off) == (2, ("abort",))
+
+
 async def test_a_reply_that_was_broken_off_is_asked_for_again_and_noted(recorder: Any, store: ImageStore) -> None:
     recorder.says(completion("abort"), completion("stop"))
     reply = await ask(model("openai:m", recorder, store))
@@ -162,6 +175,9 @@ def test_a_date_to_wait_for_is_read_from_the_header() -> None:
         ({"finish_reason": "", "stop_reason": "max_tokens"}, {}, End.CUT),
         ({"finish_reason": "stop"}, {"stop_reason": "refusal"}, End.REFUSED),
         ({"finish_reason": "stop", "meta_info": {"finish_reason": {"type": "length"}}}, {}, End.CUT),
+        (litellm("MALFORMED_FUNCTION_CALL"), {}, End.MALFORMED_CALL),
+        (litellm("max_tokens"), {}, End.CUT),
+        (litellm(None), {}, End.ENDED),
         # vLLM reports the stop text or token there.
         ({"finish_reason": "stop", "stop_reason": "error"}, {}, End.ENDED),
         ({"finish_reason": "stop", "stop_reason": 151643}, {}, End.ENDED),
