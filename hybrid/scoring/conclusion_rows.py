@@ -186,7 +186,11 @@ class HeadlinePair:
         unanswered = (
             f"{short_name(self.a)} leaves {split.unanswered[0]} unanswered, {short_name(self.b)} {split.unanswered[1]}"
         )
-        return f"; {words}; answering at all makes {_difference(split.answering)}, as {unanswered}"
+        size = _difference(split.answering)
+        # Whoever leaves more unanswered gains nothing by answering: then other questions were answered, not more.
+        if (split.unanswered[0] - split.unanswered[1]) * (split.answering.value or 0.0) > 0:
+            return f"; {words}; answering at all makes {size}, as {unanswered}"
+        return f"; {words}; the questions that only one answered make {size}; {unanswered}"
 
     def _over_all_words(self) -> dict[str, object]:
         row = self.over_all

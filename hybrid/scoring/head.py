@@ -24,10 +24,12 @@ SHOWN_MODELS: Final = 3
 def head_of(solvers: Sequence[Scored]) -> tuple[str, ...]:
     """Return the models, the benchmark with its split (or `GENERATED`), the number of questions, and the run dates.
 
-    There is at least one solver; all are of one benchmark.
+    If some solvers have other questions than others, the number that all of them have follows. There is at least one
+    solver; all are of one benchmark.
     """
     models = list(dict.fromkeys(filter(None, map(model_of, solvers))))
-    questions = len({score.id for solver in solvers for score in solver.scores})
+    asked = [{score.id for score in solver.scores} for solver in solvers]
+    questions = _count(len(set.union(*asked)), len(set.intersection(*asked)))
     folders = {solver.folder.path: solver.folder for solver in solvers if solver.folder is not None}
     splits = {GENERATED if solver.data.generated else solver.data.split for solver in solvers}
     return _parts(models, solvers[0].benchmark, splits, questions, [*folders.values()])
@@ -39,23 +41,30 @@ def head_of_run(folder: RunFolder, questions: int) -> tuple[str, ...]:
     model = identity.get("model")
     generated = (identity.get("data") or {}).get("kind") == "sample"
     split = GENERATED if generated else str(identity["split"])
-    return _parts([str(model["model"])] if model else [], identity["benchmark"], {split}, questions, [folder])
+    models = [str(model["model"])] if model else []
+    return _parts(models, identity["benchmark"], {split}, _count(questions, questions), [folder])
 
 
 def _parts(
-    models: Sequence[str], benchmark: str, splits: set[str], questions: int, folders: Sequence[RunFolder]
+    models: Sequence[str], benchmark: str, splits: set[str], count: str, folders: Sequence[RunFolder]
 ) -> tuple[str, ...]:
     more = [f"and {len(models) - SHOWN_MODELS} more models"] if len(models) > SHOWN_MODELS else []
     card: BenchmarkCard = load("hybrid.benchmarks", benchmark).card
     split_names = ", ".join(sorted(splits - {GENERATED}))
-    count = f"{questions:,} question{'s' * (questions != 1)}"
+    # Beside a split, only a part of the questions was generated.
+    generated = f"and {GENERATED}" if split_names else GENERATED
     return (
         ", ".join([*models[:SHOWN_MODELS], *more]) or "no model",
         f"{card.short_title} {split_names}".rstrip(),
-        *([GENERATED] if GENERATED in splits else []),
+        *([generated] if GENERATED in splits else []),
         count,
         _days(folders) or "date not recorded",
     )
+
+
+def _count(questions: int, shared: int) -> str:
+    text = f"{questions:,} question{'s' * (questions != 1)}"
+    return text if shared == questions else f"{text}, {shared:,} of them asked of every solver"
 
 
 def _days(folders: Sequence[RunFolder]) -> str:

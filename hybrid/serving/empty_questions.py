@@ -2,9 +2,9 @@
 
     ask_empty(load("tools", "depth"), DepthCues())     # `hybrid tools check depth` prints them
 
-The pictures of the tool's first known answer are replaced: by one colour, by a gradient, by noise (fine, of squares, or
-compressed), by one or four pixels, or all by the same picture; or all its points and boxes are moved to one place.
-`Tool.claims` defines what counts as a claim.
+The pictures of the tool's first known answer are replaced: by one colour, by a gradient, by noise (fine, of squares,
+compressed, or of a falling spectrum), by one or four pixels, or all by the same picture; or all its points and boxes
+are moved to one place. `Tool.claims` defines what counts as a claim.
 """
 
 from __future__ import annotations
@@ -33,6 +33,8 @@ SEEDS: Final = (1, 2, 3)
 # Sides of the squares of noise in pixels: coarse noise may look like regions to a tool that searches for them.
 SQUARES_PX: Final = (2, 8, 32)
 JPEG_QUALITY: Final = 10
+# Exponents of noise whose spectrum falls with the frequency: it has parts as a photograph has, but no edges.
+EXPONENTS: Final = (1.0, 2.0)
 TINY: Final = ((1, 1), (2, 2))
 PLAIN_PX: Final = (240, 320)
 # Coordinate keys in arguments, mapped to the picture axis along which they are measured.
@@ -93,6 +95,9 @@ def empty_questions(tool: Tool) -> Iterator[tuple[str, CheckCase]]:
     for side in SQUARES_PX:
         yield f"noise of {side} px squares", pose(_noise(SEEDS[0], side))
     yield "compressed noise", pose(_compressed(SEEDS[0]))
+    for exponent in EXPONENTS:
+        for colour, seed in (("coloured", SEEDS[0]), ("grey", SEEDS[1])):
+            yield f"{colour} 1/f^{exponent:g} noise", pose(_fractal(seed, exponent))
     yield "a gradient", pose(_gradient)
     for height, width in TINY:
         yield f"{width} x {height} px", _shrink(pose(partial(_flat, GREYS["grey"])), height, width)
@@ -158,6 +163,23 @@ def _compressed(seed: int) -> Draw:
         with BytesIO() as file:
             Image.fromarray(fine(height, width)).save(file, "JPEG", quality=JPEG_QUALITY)
             return np.asarray(Image.open(file), np.uint8).copy()
+
+    return draw
+
+
+def _fractal(seed: int, exponent: float) -> Draw:
+    """Return a generator of noise whose spectrum falls with a power of the frequency, in grey for an even seed."""
+    rng = np.random.default_rng(seed)
+    channels = 3 if seed % 2 else 1
+
+    def draw(height: int, width: int) -> Pixels:
+        frequency = np.hypot(np.fft.fftfreq(height)[:, None], np.fft.fftfreq(width)[None])
+        frequency[0, 0] = 1.0
+        spectrum = np.fft.fft2(rng.normal(size=(height, width, channels)), axes=(0, 1))
+        plane = np.fft.ifft2(spectrum / frequency[..., None] ** exponent, axes=(0, 1)).real
+        plane -= plane.mean()
+        values = np.clip(128 + 40 * plane / max(float(plane.std()), 1e-9), 0, 255)
+        return np.broadcast_to(values.astype(np.uint8), (height, width, 3)).copy()
 
     return draw
 

@@ -120,7 +120,7 @@ function sentence(text) {
 /** Models, benchmark and split, number of questions and date; generated questions stand out. */
 function headLine(parts) {
   if (!parts.length) return null;
-  return report.el("p", { class: "head" }, parts.flatMap((part, at) => [at ? " | " : null, report.said(part, "span", part === "generated questions" ? "generated" : "")]));
+  return report.el("p", { class: "head" }, parts.flatMap((part, at) => [at ? " | " : null, report.said(part, "span", /^(and )?generated questions$/.test(part) ? "generated" : "")]));
 }
 
 report.pages.overview = async ({ bench }) => {

@@ -1,5 +1,6 @@
 """The first line of a comparison and of a report names the solvers and the questions."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -62,8 +63,38 @@ def test_a_report_begins_with_it_and_is_titled_by_it(runs: Path, tmp_path: Path)
 
 
 def test_models_are_counted_where_they_are_many(runs: Path, synthetic_runs: Any, tmp_path: Path) -> None:
-    from dataclasses import replace
-
     solvers = [solver for solver in compare_paths([runs]).solvers if solver.solver == "mllm"] * 5
     variants = [replace(item, model=f"m{place}") for place, item in enumerate(solvers)]
     assert head_of(variants)[0] == "m0, m1, m2, and 2 more models"
+
+
+def test_generated_questions_beside_a_split_are_a_part(synthetic_runs: Any, tmp_path: Path) -> None:
+    synthetic_runs.from_letters(tmp_path / "real", {"mllm": {"Jigsaw": "rrw"}})
+    synthetic_runs.from_letters(tmp_path / "made", {"mllm": {"Counting": "rw"}})
+    rewrite(tmp_path / "real", data={"kind": "folder", "sha256": "0"})
+    rewrite(tmp_path / "made", data={"kind": "sample", "seed": 0})
+    real, made = (compare_paths([tmp_path / name]).solvers for name in ("real", "made"))
+    head = head_of([*real, *made])
+    assert head[1:4] == ("BLINK val", "and generated questions", "5 questions, 0 of them asked of every solver")
+    line = " | ".join(head)
+    assert "\x1b[33m\x1b[1mgenerated questions\x1b[0m" in paint_head(f"{line}\n\nrest", "text")
+    assert head_of(made)[1:3] == ("BLINK", "generated questions")
+
+
+def test_two_splits_are_both_named(runs: Path) -> None:
+    first, *_ = compare_paths([runs]).solvers
+    other = replace(first, data=replace(first.data, split="train"))
+    assert head_of([first, other])[1] == "BLINK train, val"
+
+
+def test_a_limit_of_one_of_two_runs_shows_in_the_number_of_questions(synthetic_runs: Any, tmp_path: Path) -> None:
+    synthetic_runs.from_letters(tmp_path / "all", {"mllm": {"Jigsaw": "rrwwr"}})
+    synthetic_runs.from_letters(tmp_path / "limited", {"mllm": {"Jigsaw": "rw"}})
+    solvers = [solver for name in ("all", "limited") for solver in compare_paths([tmp_path / name]).solvers]
+    assert head_of(solvers)[2] == "5 questions, 2 of them asked of every solver"
+    assert head_of(solvers[1:])[2] == "2 questions"
+
+
+def test_questions_that_failed_were_asked(synthetic_runs: Any, tmp_path: Path) -> None:
+    synthetic_runs.from_letters(tmp_path / "run", {"mllm": {"Jigsaw": "rrf"}, "controller": {"Jigsaw": "rrr"}})
+    assert head_of(compare_paths([tmp_path / "run"]).solvers)[2] == "3 questions"

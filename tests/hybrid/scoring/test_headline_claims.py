@@ -319,6 +319,29 @@ def test_a_claim_knows_who_left_what_unanswered(a: str, b: str, claim: str, unan
     assert (back.split and back.split.unanswered) == (unanswered and unanswered[::-1])
 
 
+@pytest.mark.parametrize(
+    ("a", "b", "words"),
+    [
+        # Unanswered counts as a guess of two: b answers 20 questions more, and gains half a point on each.
+        (
+            "a" * 20 + "rw" * 30,
+            "r" * 20 + "rw" * 30,
+            "answering at all makes +12 points (95% CI 8 to 18), as a leaves 20",
+        ),
+        # b answers fewer, and is right on those that only it answers: that is no gain by answering.
+        (
+            "a" * 20 + "w" * 22 + "rw" * 30,
+            "r" * 20 + "a" * 22 + "rw" * 30,
+            "the questions that only one answered make +21 points (95% CI 16 to 26); a leaves 20 unanswered, b 22",
+        ),
+        ("a" * 20 + "w" * 20 + "rw" * 30, "r" * 20 + "a" * 20 + "rw" * 30, "; a leaves 20 unanswered, b 20"),
+    ],
+)
+def test_a_gain_by_answering_is_of_who_answers_more(a: str, b: str, words: str) -> None:
+    there = pair_of({"Jigsaw": a}, {"Jigsaw": b})[2]
+    assert words in str(there.fields()["split"])
+
+
 def test_a_pair_that_was_not_tested_has_no_parts() -> None:
     there = pair_of({"Jigsaw": "w" * 30 + "a" * 9 + "f"}, {"Jigsaw": "r" * 40})[2]
     assert (there.state, there.split, there.failed, there.asked, there.n) == ("failed", None, 1, 40, 39)

@@ -36,6 +36,33 @@ def test_noise_shows_nothing(kind: str, size: tuple[int, int]) -> None:
     assert max(structure(noise(kind, *size, seed)) for seed in range(8)) < SOMETHING
 
 
+def fractal(exponent: float, channels: int, height: int, width: int, seed: int) -> Picture:
+    """Noise whose spectrum falls with a power of the frequency, in grey or in colour."""
+    rng = np.random.default_rng(seed)
+    frequency = np.hypot(np.fft.fftfreq(height)[:, None], np.fft.fftfreq(width)[None])
+    frequency[0, 0] = 1
+    spectrum = np.fft.fft2(rng.normal(size=(height, width, channels)), axes=(0, 1)) / frequency[..., None] ** exponent
+    spectrum[0, 0] = 0
+    plane = np.fft.ifft2(spectrum, axes=(0, 1)).real
+    values = np.clip(plane / plane.std() * 40 + 128, 0, 255)
+    return np.broadcast_to(values, (height, width, 3)).astype(np.uint8)
+
+
+@pytest.mark.parametrize("exponent", [0.5, 1.0, 1.5, 2.0])
+@pytest.mark.parametrize("channels", [1, 3])
+def test_noise_of_a_falling_spectrum_shows_nothing(exponent: float, channels: int) -> None:
+    # Its parts differ as those of a photograph do.
+    assert max(structure(fractal(exponent, channels, 240, 320, seed)) for seed in range(4)) > SOMETHING or exponent < 1
+    for size in SIZES:
+        assert not any(shows_something(fractal(exponent, channels, *size, seed)) for seed in range(4))
+
+
+def test_a_thing_in_front_of_such_noise_shows_something() -> None:
+    for exponent in (0.5, 1.0, 2.0):
+        picture = cv2.circle(fractal(exponent, 3, 240, 320, 1), (160, 120), 40, (230, 30, 30), -1)
+        assert shows_something(np.asarray(picture, np.uint8))
+
+
 @pytest.mark.parametrize("level", [0, 128, 255])
 @pytest.mark.parametrize("size", [*SIZES, (1, 1), (2, 2), (15, 900)])
 def test_one_colour_shows_nothing(level: int, size: tuple[int, int]) -> None:

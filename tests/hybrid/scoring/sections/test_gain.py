@@ -1,9 +1,13 @@
 """The sentence about the parts of a gain depends on which of gain, presence and content are significant after Holm."""
 
+from pathlib import Path
+from typing import Any
+
 import pytest
 
+from hybrid.scoring.reports import compare_paths
 from hybrid.scoring.result import FRACTION, Result
-from hybrid.scoring.sections.gain import CONTENT, said_of
+from hybrid.scoring.sections.gain import CONTENT, SECTION, said_of
 
 MORE, LESS, OPEN, UNADJUSTED = (0.1, 0.3, 0.01), (-0.3, -0.1, 0.01), (-0.1, 0.1, 0.5), (0.1, 0.3, 0.2)
 
@@ -77,3 +81,16 @@ def test_a_part_has_its_sign_in_words(presence: Result, content: Result, words: 
     case, text = said_of(content, row(0.0, OPEN), presence)
     assert case == "content.parts"
     assert text.endswith(words)
+
+
+def test_the_sentence_is_of_all_tasks_and_not_of_the_last(tmp_path: Path, synthetic_runs: Any) -> None:
+    right, wrong = "r" * 30, "w" * 30
+    real = {"controller": {"Counting": right, "Jigsaw": wrong}, "mllm": {"Counting": wrong, "Jigsaw": wrong}}
+    blank = {"controller": {"Counting": wrong, "Jigsaw": wrong}}
+    synthetic_runs.from_letters(tmp_path / "real", real)
+    synthetic_runs.from_letters(tmp_path / "blank", blank, "blank")
+    comparison = compare_paths([tmp_path / "real", tmp_path / "blank"]).comparison
+    rows = SECTION.rows(comparison)
+    assert {row.group for row in rows} == {"", "Counting", "Jigsaw"}
+    # Of one task the interval is -9 to +9.
+    assert "(+0 points, 95% CI -4 to +4)" in SECTION.lead(comparison, rows)

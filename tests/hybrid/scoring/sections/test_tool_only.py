@@ -123,3 +123,13 @@ def test_another_model_is_no_setting_without_tools(tmp_path: Path, synthetic_run
     other.write_manifest({**other.manifest, "identity": identity})
     rows = by_quantity(tuple(SECTION.rows(compare(compare_paths([tmp_path / "run", tmp_path / "other"]).solvers))))
     assert rows["tool-only solved"].value == 10
+
+
+def test_the_sentence_is_of_all_tasks_and_not_of_the_last(tmp_path: Path, synthetic_runs: Any) -> None:
+    letters = {"controller": {"Counting": "rrrr", "Jigsaw": "rrww"}, "mllm": {"Counting": "rrrw", "Jigsaw": "wwww"}}
+    synthetic_runs.from_letters(tmp_path / "run", letters)
+    comparison = compare(compare_paths([tmp_path / "run"]).solvers)
+    rows = tuple(SECTION.rows(comparison))
+    assert {row.group for row in rows} == {"", "Counting", "Jigsaw"}
+    lead = SECTION.lead(comparison, rows)
+    assert "50 % of the 6 questions solved with tools are solved without too, 3 only with tools" in lead
