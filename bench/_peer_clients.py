@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from bench._frame import options
-from bench._peer_network import BATCH, WORK, PeerNetwork, decode, read_requests
+from bench._peer_network import BATCH, WORK, PeerNetwork, decode, read_requests, spread
 
 ROOT = Path(__file__).resolve().parents[1]
 STARTED, ANSWERS = "started", "answers.json"
@@ -104,10 +104,7 @@ def pipeline(job: Job) -> list[float]:
     singles: list[Any] = [image for (image,) in images]
     if job.work == "depth":
         rows = run(singles, batch_size=BATCH)
-        return [
-            float(row["predicted_depth"][image.height // 2, image.width // 2])
-            for row, image in zip(rows, singles, strict=True)
-        ]
+        return [spread(row["predicted_depth"]) for row in rows]
     labels = [f"a photo of a {name}" for name in ("ball", "cube")]
     inputs = [{"image": image, "candidate_labels": labels} for image in singles]
     return [max(box["score"] for box in boxes) for boxes in run(inputs, threshold=0.0, batch_size=BATCH)]
@@ -168,7 +165,7 @@ def inspect(job: Job) -> list[float]:
     """Let Inspect AI call the network as a tool: a model that always calls it once, and its log on disk."""
     from inspect_ai import Task, eval  # noqa: A004
     from inspect_ai.dataset import Sample
-    from inspect_ai.model import ModelOutput, get_model
+    from inspect_ai.model import ModelOutput, ModelUsage, get_model
     from inspect_ai.solver import generate, use_tools
     from inspect_ai.tool import tool
 
@@ -190,9 +187,12 @@ def inspect(job: Job) -> list[float]:
 
     def reply(messages: Any, *_: Any) -> Any:
         if messages[-1].role == "tool":
-            return ModelOutput.from_content("mockllm/model", messages[-1].text)
-        arguments = {"request": int(messages[-1].text)}
-        return ModelOutput.for_tool_call("mockllm/model", "look", arguments)
+            output = ModelOutput.from_content("mockllm/model", messages[-1].text)
+        else:
+            output = ModelOutput.for_tool_call("mockllm/model", "look", {"request": int(messages[-1].text)})
+        # Without a usage, Inspect downloads a tokenizer to count the tokens of its own model.
+        output.usage = ModelUsage(input_tokens=1, output_tokens=1, total_tokens=2)
+        return output
 
     samples = [Sample(str(number), id=number) for number in range(len(job.requests))]
     task = Task(dataset=samples, solver=[use_tools(tool(look)()), generate()])
@@ -210,6 +210,7 @@ def ours(job: Job, *, overlays: bool = False) -> list[float]:
     from bench._throughput import arguments
     from hybrid.config import ServiceOptions
     from hybrid.core.images import ImageStore
+    from hybrid.core.timing import Stopwatch
     from hybrid.core.types import ImageRef
     from hybrid.plugins.registry import load
     from hybrid.serving.cache import FindingCache
@@ -223,7 +224,7 @@ def ours(job: Job, *, overlays: bool = False) -> list[float]:
     args = tool.args.model_validate(arguments(NETWORKS[name], name, 0))
 
     async def ask_all() -> list[float]:
-        await service.executor.load(tool, None)
+        await service.executor.load(tool, Stopwatch(time.monotonic))
         job.started()
         slots = asyncio.Semaphore(IN_FLIGHT)
 

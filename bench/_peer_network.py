@@ -3,8 +3,8 @@
     network = PeerNetwork("owlv2_base", checkpoint)
     values = network.answers([(Path("1.jpg"),), (Path("2.jpg"),)])
 
-An answer is one number per request, so that the programs can be compared: the depth of the centre pixel, the highest
-score of a detection, or the number of matches of a pair of images.
+An answer is one number per request, so that the programs can be compared: the range of a depth map, the highest score
+of a detection, or the number of matches of a pair of images.
 """
 
 from __future__ import annotations
@@ -33,7 +33,13 @@ BATCH = 8
 
 def decode(data: bytes) -> Pixels:
     """Return the pixels (H, W, 3) of an image file."""
-    return np.asarray(Image.open(io.BytesIO(data)).convert("RGB"))
+    # A copy: PyTorch does not share the memory of an array that cannot be written.
+    return np.array(Image.open(io.BytesIO(data)).convert("RGB"))
+
+
+def spread(depth: Any) -> float:
+    """Return the range of a depth map of the image's size."""
+    return float(depth.max() - depth.min())
 
 
 def read_requests(work: str, folder: Path) -> list[tuple[Path, ...]]:
@@ -70,10 +76,7 @@ class PeerNetwork:
         first = [size for (size,) in sizes]
         if "depth" in self.row["reads"]:
             rows = self.processor.post_process_depth_estimation(outputs, target_sizes=first)
-            return [
-                float(row["predicted_depth"][height // 2, width // 2])
-                for row, (height, width) in zip(rows, first, strict=True)
-            ]
+            return [spread(row["predicted_depth"]) for row in rows]
         rows = self.processor.post_process_grounded_object_detection(outputs, threshold=0.0, target_sizes=first)
         return [float(row["scores"].max()) for row in rows]
 
