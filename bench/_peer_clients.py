@@ -34,6 +34,8 @@ STARTED, ANSWERS = "started", "answers.json"
 WORKERS = 2
 # Requests in flight of everything that is asked concurrently.
 IN_FLIGHT = 32
+# Time limits of the tool service in seconds: a busy machine takes minutes to import torch.
+LIMITS: Mapping[str, Any] = dict.fromkeys(("timeout_s", "silence_s", "import_s", "load_s"), 600.0)
 HEALTH_S = 0.05
 HEALTH_TRIES = 4_000
 # The tool of this project and its classes in transformers, by work.
@@ -219,7 +221,9 @@ def ours(job: Job, *, overlays: bool = False) -> list[float]:
     name = WORK[job.work]
     tool = load("tools", TOOLS[job.work])
     store = ImageStore(job.out / "images")
-    options = ServiceOptions("auto", {tool.card.name: str(job.checkpoint)}, "cpu", unchecked=True, isolated=True)
+    options = ServiceOptions(
+        "auto", {tool.card.name: str(job.checkpoint)}, "cpu", unchecked=True, isolated=True, **LIMITS
+    )
     service = CachedTools(store, FindingCache(job.out / "cache", store), options)
     args = tool.args.model_validate(arguments(NETWORKS[name], name, 0))
 

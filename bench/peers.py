@@ -27,6 +27,7 @@ import importlib.util
 import json
 import math
 import statistics
+import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
@@ -94,8 +95,6 @@ class Watch:
 
 def run_program(work: str, program: str, images: Path, checkpoint: Path) -> tuple[PeerRun, list[float]]:
     """Run a program once; return its cost and its answers. Raises `SystemExit` if it fails."""
-    import sys
-
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         out = Path(folder)
         watch = Watch(out)
