@@ -9,6 +9,7 @@ of a detection, or the number of matches of a pair of images.
 
 from __future__ import annotations
 
+import base64
 import io
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -35,6 +36,11 @@ def decode(data: bytes) -> Pixels:
     """Return the pixels (H, W, 3) of an image file."""
     # A copy: PyTorch does not share the memory of an array that cannot be written.
     return np.array(Image.open(io.BytesIO(data)).convert("RGB"))
+
+
+def read_images(request: Mapping[str, Any]) -> list[Pixels]:
+    """Return the images of a server's request, which has them in base64."""
+    return [decode(base64.b64decode(data)) for data in request["images"]]
 
 
 def spread(depth: Any) -> float:

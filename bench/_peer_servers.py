@@ -9,23 +9,12 @@ batches up to eight waiting requests.
 
 from __future__ import annotations
 
-import base64
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from bench._frame import options
-from bench._peer_network import BATCH, WORK, PeerNetwork, decode
-from hybrid.tool import Pixels
+from bench._peer_network import WORK, PeerNetwork, read_images
 
 HOST = "127.0.0.1"
-# Seconds that LitServe waits for a batch to fill up.
-BATCH_TIMEOUT_S = 0.02
-
-
-def read_images(request: Any) -> list[Pixels]:
-    """Return the images of a request's JSON."""
-    return [decode(base64.b64decode(data)) for data in request["images"]]
 
 
 def serve_http(network: PeerNetwork, port: int) -> None:
@@ -47,26 +36,9 @@ def serve_litserve(name: str, checkpoint: Path, port: int) -> None:
     """Serve a network with LitServe; its worker process loads it."""
     import litserve
 
-    class Predictor(litserve.LitAPI):  # type: ignore[misc, unused-ignore]
-        def setup(self, device: str) -> None:
-            self.network = PeerNetwork(name, checkpoint)
+    from bench._litserve_api import Predictor
 
-        def decode_request(self, request: Any, **_: Any) -> Any:
-            return read_images(request)
-
-        def batch(self, inputs: Sequence[Any]) -> Any:
-            return list(inputs)
-
-        def predict(self, x: Any, **_: Any) -> Any:
-            return self.network.run(*self.network.prepare(x))
-
-        def unbatch(self, output: Any) -> Any:
-            return output
-
-        def encode_response(self, output: Any, **_: Any) -> Any:
-            return {"value": output}
-
-    server = litserve.LitServer(Predictor(max_batch_size=BATCH, batch_timeout=BATCH_TIMEOUT_S), accelerator="cpu")
+    server = litserve.LitServer(Predictor(name, checkpoint), accelerator="cpu")
     server.run(host=HOST, port=port, generate_client_file=False, log_level="warning")
 
 

@@ -7,11 +7,10 @@ import pytest
 
 from bench.peers import SAME_NUMBERS, PeerRun, check_answers, main, with_ratios
 
-pytest.importorskip("torch", reason="torch is of the extra local")
-
 
 @pytest.mark.system
 def test_programs_answer_the_same_requests(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("torch", reason="torch is of the extra local")
     # Those whose package is not installed are left out, and the command says so.
     programs = ("loader", "http", "litserve", "inspect", "hybrid")
     words = [word for name in programs for word in ("--program", name)]
