@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import litserve
 
@@ -26,7 +25,8 @@ class Predictor(litserve.LitAPI):
         """Load the network."""
         self.network = PeerNetwork(self.name, self.checkpoint)
 
-    def decode_request(self, request: Mapping[str, Any], **_: Any) -> list[Pixels]:
+    # LitServe takes the annotations of this and of `encode_response` for FastAPI's types of request and response.
+    def decode_request(self, request):  # type: ignore[no-untyped-def]
         """Return the images of a request."""
         return read_images(request)
 
@@ -34,7 +34,7 @@ class Predictor(litserve.LitAPI):
         """Return the requests as they are; the processor makes a tensor of them."""
         return list(inputs)
 
-    def predict(self, x: list[list[Pixels]], **_: Any) -> list[float]:
+    def predict(self, x: list[list[Pixels]]) -> list[float]:
         """Return an answer per request."""
         return self.network.run(*self.network.prepare(x))
 
@@ -42,6 +42,6 @@ class Predictor(litserve.LitAPI):
         """Return the answers."""
         return output
 
-    def encode_response(self, output: float, **_: Any) -> dict[str, float]:
+    def encode_response(self, output):  # type: ignore[no-untyped-def]
         """Return an answer as JSON."""
         return {"value": output}

@@ -38,6 +38,8 @@ def serve_litserve(name: str, checkpoint: Path, port: int) -> None:
 
     from bench._litserve_api import Predictor
 
+    # LitServe 0.2.19 fails where `mcp` is installed and `fastmcp` is not.
+    vars(litserve.server)["_MCP_AVAILABLE"] = False
     server = litserve.LitServer(Predictor(name, checkpoint), accelerator="cpu")
     server.run(host=HOST, port=port, generate_client_file=False, log_level="warning")
 
