@@ -1,6 +1,6 @@
 """The tool service next to what one would use instead: the same images through the same networks, with random weights.
 
-    uv run --with litserve==0.2.19 --with inspect-ai==0.3.285 --with aiohttp python -m bench.peers
+    uv run --with litserve==0.2.19 --with inspect-ai==0.3.285 python -m bench.peers
     uv run python -m bench.peers --program loop --program hybrid --images 32      # needs neither
 
 Each program sends `--images` images (JPEG files, 640x480) through a small network of the architecture of Depth Anything
@@ -18,7 +18,7 @@ V2 (depth), OWLv2 (detection) or EfficientLoFTR (matching, in pairs), all on the
 The programs run in turn, `--repeat` times, each in a separate process. wall_s and cpu_s are from the start of the first
 process to the last answer, of all processes; window_s and window_cpu_s begin when everything is loaded. The table shows
 medians, and each number's ratio to that of `loop` in the same turn. Only `hybrid` writes every output to a cache on
-disk, searches its own reading of the image for the text that a model reads, and survives a tool that hangs or crashes.
+disk, writes the text that a model reads, and survives a tool that hangs or crashes.
 """
 
 from __future__ import annotations
