@@ -17,6 +17,7 @@ import socket
 import subprocess
 import sys
 import time
+import traceback
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -262,7 +263,13 @@ def main() -> None:
     arguments = options(__doc__, {**flags, "--images": ..., "--checkpoint": ..., "--out": ...})
     requests = read_requests(arguments.work, arguments.images)
     job = Job(arguments.work, arguments.checkpoint, requests, arguments.out)
-    answers = PROGRAMS[arguments.program](job)
+    try:
+        answers = PROGRAMS[arguments.program](job)
+    except BaseException:
+        # The servers that this process started would stay.
+        traceback.print_exc()
+        os.killpg(0, signal.SIGKILL)
+        raise
     part = arguments.out / "answers.part"
     part.write_text(json.dumps(answers))
     part.rename(arguments.out / ANSWERS)
