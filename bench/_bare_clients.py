@@ -2,10 +2,10 @@
 
     python -m bench._bare_clients aiohttp --url URL --questions FOLDER --in-flight 64 --out FILE
 
-Clients: aiohttp, aiohttp-crop, openai, langgraph. Each appends one line per answer and stores nothing else. `langgraph`
-enlarges its crop to 768 px and encodes it as PNG, as an engineer would write it; `aiohttp-crop` makes the same crop in
-a thread and sends it like our tool, as a JPEG of quality 95 without subsampled colours. Annotations are evaluated in
-this module, because LangChain reads those of a tool.
+Clients: aiohttp, aiohttp-crop, openai, langgraph, langgraph-graph. Each appends one line per answer and stores nothing
+else. Those that crop enlarge it to 768 px and send it like our tool, as a JPEG of quality 95 without subsampled
+colours. `langgraph` is LangGraph's prebuilt `create_agent`, and `langgraph-graph` a `StateGraph` with a node for the
+model and one for the tool. Annotations are evaluated in this module, because LangChain reads those of a tool.
 """
 
 import asyncio
@@ -92,8 +92,7 @@ async def with_langgraph(url: str, run: Callable[[Ask], Awaitable[None]]) -> Non
     @tool
     def crop(images: list[str], box: dict[str, int], runtime: ToolRuntime[ClientPicture]) -> list[dict[str, Any]]:
         """Enlarge a region of an image."""
-        part = enlarged(base64.b64decode(runtime.context.url.partition(",")[2]), box)
-        return content(f"{images[0]} enlarged", data_url(encoded(part), "png"))
+        return content(f"{images[0]} enlarged", jpeg_of(runtime.context.url, box))
 
     key: Any = KEY
     agent = create_agent(ChatOpenAI(model="mock", base_url=url, api_key=key), [crop], context_schema=ClientPicture)
@@ -101,6 +100,47 @@ async def with_langgraph(url: str, run: Callable[[Ask], Awaitable[None]]) -> Non
     async def ask(prompt: str, picture: str) -> str:
         opening: Any = {"messages": [HumanMessage(content(prompt, picture))]}  # type: ignore[arg-type]
         final: Any = await agent.ainvoke(opening, context=ClientPicture(picture))
+        return str(final["messages"][-1].content)
+
+    await run(ask)
+
+
+async def with_langgraph_graph(url: str, run: Callable[[Ask], Awaitable[None]]) -> None:
+    """Ask with a graph of two nodes: LangChain's client of OpenAI, and a function that crops the image in a thread."""
+    from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+    from langchain_openai import ChatOpenAI
+    from langgraph.graph import END, START, MessagesState, StateGraph
+
+    class State(MessagesState):
+        picture: str
+
+    key: Any = KEY
+    model = ChatOpenAI(model="mock", base_url=url, api_key=key).bind_tools([CROP_SCHEMA])
+
+    async def ask_model(state: State) -> dict[str, Any]:
+        return {"messages": [await model.ainvoke(state["messages"])]}
+
+    async def crop(state: State) -> dict[str, Any]:
+        (call,) = state["messages"][-1].tool_calls
+        part = await asyncio.to_thread(jpeg_of, state["picture"], call["args"]["box"])
+        enlargement: Any = content(f"{call['args']['images'][0]} enlarged", part)
+        return {"messages": [ToolMessage(enlargement, tool_call_id=call["id"])]}
+
+    def route(state: State) -> str:
+        last = state["messages"][-1]
+        return "crop" if isinstance(last, AIMessage) and last.tool_calls else END
+
+    graph = StateGraph(State)
+    graph.add_node("model", ask_model)
+    graph.add_node("crop", crop)
+    graph.add_edge(START, "model")
+    graph.add_conditional_edges("model", route, ["crop", END])
+    graph.add_edge("crop", "model")
+    agent: Any = graph.compile()
+
+    async def ask(prompt: str, picture: str) -> str:
+        opening: Any = HumanMessage(content(prompt, picture))  # type: ignore[arg-type]
+        final = await agent.ainvoke({"messages": [opening], "picture": picture})
         return str(final["messages"][-1].content)
 
     await run(ask)
@@ -115,17 +155,16 @@ def enlarged(data: bytes, box: Mapping[str, int]) -> Any:
     return part.resize((round(part.width * scale), round(part.height * scale)), Image.Resampling.LANCZOS)
 
 
-def encoded(image: Any, kind: str = "PNG", **count: int) -> bytes:
-    """Return an image file in this format."""
+def encoded(image: Any) -> bytes:
+    """Return a JPEG file of an image, in the quality of our tools."""
     buffer = io.BytesIO()
-    image.save(buffer, kind, **count)
+    image.save(buffer, "JPEG", quality=95, subsampling=0)
     return buffer.getvalue()
 
 
 def jpeg_of(picture: str, box: Mapping[str, int]) -> str:
     """Crop and enlarge a box of an image; return it as a data URL."""
-    part = enlarged(base64.b64decode(picture.partition(",")[2]), box)
-    return data_url(encoded(part, "JPEG", quality=95, subsampling=0), "jpeg")
+    return data_url(encoded(enlarged(base64.b64decode(picture.partition(",")[2]), box)), "jpeg")
 
 
 def data_url(data: bytes, kind: str) -> str:
@@ -138,6 +177,7 @@ CLIENTS = {
     "aiohttp-crop": partial(with_aiohttp, tools=[CROP_SCHEMA]),
     "openai": with_openai,
     "langgraph": with_langgraph,
+    "langgraph-graph": with_langgraph_graph,
 }
 
 

@@ -39,7 +39,7 @@ def bare_loop(name: str, folder: Path, device: str, pictures: Sequence[Pixels], 
         model.set_attn_implementation("eager")
     processor = getattr(transformers, row["processor"]).from_pretrained(folder)
     groups = [pictures[start : start + batch] for start in range(0, len(pictures), batch)]
-    batches = tuple(_ready(row, processor, group) for group in groups)
+    batches = tuple(prepare_batch(row, processor, group) for group in groups)
 
     def forward(inputs: Mapping[str, Any]) -> None:
         with torch.inference_mode():
@@ -54,7 +54,7 @@ def bare_loop(name: str, folder: Path, device: str, pictures: Sequence[Pixels], 
 ON_HOST = ("original_sizes", "reshaped_input_sizes")
 
 
-def _ready(row: Mapping[str, Any], processor: Any, group: Sequence[Pixels]) -> Mapping[str, Any]:
+def prepare_batch(row: Mapping[str, Any], processor: Any, group: Sequence[Pixels]) -> Mapping[str, Any]:
     """Return the output of a processor for one batch of images."""
     options = {**row.get("given", {}), **{name: [value] * len(group) for name, value in row.get("each", {}).items()}}
     if "patches" in row:

@@ -34,7 +34,7 @@ def crop() -> Any:
         """
         file = Path(store().get("picture")).read_bytes()
         part = await asyncio.to_thread(lambda: encoded(enlarged(file, box)))
-        return [ContentText(text=f"{images[0]} enlarged"), ContentImage(image=data_url(part, "png"))]
+        return [ContentText(text=f"{images[0]} enlarged"), ContentImage(image=data_url(part, "jpeg"))]
 
     return execute
 

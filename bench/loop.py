@@ -6,11 +6,10 @@
 
 Every client asks the same questions (a JPEG of about 50 kB each) of a server on this machine that answers after 100 ms,
 64 of them in flight. `hybrid-mllm`, `aiohttp` and `openai` make one request per question; `hybrid-controller`,
-`aiohttp-crop`, `langgraph` and `inspect` (Inspect AI, if installed) make two, with a crop between them. All crops are
-768 px long. For `langgraph` and `inspect`, Pillow encodes them as PNG, the usual choice; for `hybrid-controller` and
-`aiohttp-crop`, they are JPEGs of quality 95. `hybrid` and Inspect can resume from what they write to disk. The clients
-run in turn, each in a separate process with an empty home, `--repeat` times; the table shows medians, and below it the
-ratios of two clients in the same turn: median, minimum and maximum.
+`aiohttp-crop`, `langgraph` (`create_agent`), `langgraph-graph` (a `StateGraph`) and `inspect` (Inspect AI, if
+installed) make two, with a crop between them. All crops are JPEGs of quality 95, 768 px long. `hybrid` and Inspect can
+resume from what they write to disk. The clients run in turn, each in a separate process with an empty home, `--repeat`
+times; the table shows medians, and below it the ratios of two clients in the same turn: median, minimum and maximum.
 
 wall_s is the time from the start of the process to its end, start_s the time until its first request, and window_s the
 time from the first request to the last reply (both by the server's log). cpu_ms is the CPU time per question of the
@@ -32,7 +31,7 @@ from bench._chat_server import Served, chat_server
 from bench._frame import Ended, environment, measured, medians, options, resident_mb, table, turns, write_json
 from bench._loop_questions import write_questions
 
-BARE = ("aiohttp", "aiohttp-crop", "openai", "langgraph")
+BARE = ("aiohttp", "aiohttp-crop", "openai", "langgraph", "langgraph-graph")
 INSPECT = "inspect"
 HYBRID = {"hybrid-mllm": ("--solver", "mllm"), "hybrid-controller": ("--solver", "controller", "--tools", "crop")}
 CLIENTS = (*HYBRID, *BARE, INSPECT)
@@ -71,6 +70,7 @@ class Compared:
 
 RATIOS = (
     Compared("cpu_ms", "hybrid-controller", "langgraph", 0.7),
+    Compared("cpu_ms", "hybrid-controller", "langgraph-graph", 0.6),
     Compared("window_s", "hybrid-controller", "aiohttp-crop", 2.0),
     Compared("cpu_ms", "hybrid-controller", INSPECT, 0.25),
     Compared("window_s", "hybrid-mllm", "aiohttp", 1.5),

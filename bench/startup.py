@@ -125,8 +125,6 @@ def main() -> None:
         for case in dict.fromkeys(["replay", *cases]):
             start(case, places)
         rows = turns(cases, arguments.repeat, lambda case: start(case, places))
-    # Children inherit it: without bytecode on disk, each start compiles every module, which takes about 1.5 s.
-    print(f"PYTHONDONTWRITEBYTECODE is {'set' if sys.dont_write_bytecode else 'not set: bytecode is kept'}")
     print(table(medians(rows, "case")))
     write_json(arguments.json, rows)
 

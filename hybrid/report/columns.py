@@ -7,7 +7,7 @@ listed.values(starts)        # the content of data/BENCHMARK/list.js
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Any, Literal
@@ -63,6 +63,9 @@ QUESTION_COLUMNS = (
     ),
     ReportColumn("picture", "Picture", "none", "", lambda page: page.pictures[0].file or "" if page.pictures else ""),
     ReportColumn("sampled", "on the error sheet", "flag", "", attrgetter("sampled")),
+    # Hidden; the list sorts by them.
+    ReportColumn("seconds", "Seconds", "none", "", lambda page: total(entry.wall_s for entry in page.solvers)),
+    ReportColumn("cost", "Cost", "none", "", lambda page: total(cost_usd(entry) for entry in page.solvers)),
 )
 SOLVER_COLUMNS = (
     ReportColumn("verdict", "Verdict", "choice", "sign", state),
@@ -70,6 +73,17 @@ SOLVER_COLUMNS = (
     ReportColumn("tool", "Tool called", "any", "", attrgetter("tools")),
     ReportColumn("outcome", "Outcome", "any", "", attrgetter("outcome")),
 )
+
+
+def total(values: Iterable[float | None]) -> float | None:
+    """Return the sum of the known values with four significant digits, or None if none is known."""
+    known = [value for value in values if value is not None]
+    return float(f"{sum(known):.4g}") if known else None
+
+
+def cost_usd(entry: SolverEntry) -> float | None:
+    """Return what a solver's answer cost in USD, or None if that is unknown."""
+    return total(ask.cost_usd for ask in entry.asks)
 
 
 def words_of(page: QuestionPage) -> str:

@@ -77,6 +77,13 @@ function pairFilter(rows, overview, query, change) {
   return chooser("Helped or harmed", [option("", "any"), ...options], query.get("pair") || "", (value) => change("pair", value));
 }
 
+/** The order of the list: as in the data, or by a column of the head. */
+function orderChooser(rows, query, change) {
+  const orders = [...Object.entries(report.ORDERS), ...rows.solvers.map((name) => [`worst/${name}`, `${name}: worst first`])];
+  const options = orders.filter(([order]) => rows.sortable(order)).map(([order, words]) => option(order, words));
+  return chooser("Order", [option("", "as in the data"), ...options], query.get("sort") || "", (value) => change("sort", value));
+}
+
 /** The form; `go(query, replace)` is called with the filters that were chosen. */
 report.filterForm = ({ rows, overview, query, go }) => {
   const now = () => report.onlyFilters(report.route(location.hash).query);
@@ -103,5 +110,6 @@ report.filterForm = ({ rows, overview, query, go }) => {
     report.el("label", { class: "field wide" }, report.el("span", { class: "label", text: "Search" }), search),
     columnFilters(rows, query, change, changeOfSolver),
     pairFilter(rows, overview, query, change),
+    orderChooser(rows, query, change),
   );
 };

@@ -34,7 +34,20 @@ report.pages.list = async ({ bench, query }) => {
   const body = report.el("div", { class: "rows", role: "rowgroup" });
   const columns = rows.list.columns.filter((one) => one.width);
   const heading = (kind, ...name) => report.el("span", { class: `cell ${kind}`, role: "columnheader" }, name);
-  const head = report.el("div", { class: "row head", role: "row" }, heading("id", "Question"), columns.map((one) => heading(one.name, one.title)), rows.solvers.map((name) => heading("answer", report.solverName(name))));
+  // A press sorts by a solver's verdict, another one takes the order back.
+  const sorting = (name) => {
+    const order = `worst/${name}`;
+    const press = () => {
+      const next = new URLSearchParams(shown);
+      if (next.get("sort") === order) next.delete("sort");
+      else next.set("sort", order);
+      go(report.onlyFilters(next), false);
+    };
+    const made = heading("answer", report.el("button", { type: "button", class: "sort", title: "worst first", on: { click: press } }, report.solverName(name)));
+    made.dataset.order = order;
+    return made;
+  };
+  const head = report.el("div", { class: "row head", role: "row" }, heading("id", "Question"), columns.map((one) => heading(one.name, one.title)), rows.solvers.map(sorting));
   const table = report.el("div", { class: `list ${wide ? "many" : ""}`, role: "table", "aria-label": "Questions" }, report.el("div", { role: "rowgroup", class: "headgroup" }, head), body);
   table.style.setProperty("--solvers", String(rows.solvers.length));
   table.style.setProperty("--columns", columns.map((one) => one.width).join(" "));
@@ -110,13 +123,15 @@ report.pages.list = async ({ bench, query }) => {
     count.textContent = matching.length === rows.n ? report.plural(rows.n, "question") : `${matching.length.toLocaleString("en")} of ${report.plural(rows.n, "question")}`;
     count.dataset.count = String(matching.length);
     count.dataset.all = all;
+    for (const made of head.querySelectorAll("[data-order]")) made.setAttribute("aria-sort", made.dataset.order === shown.get("sort") ? "descending" : "none");
     const name = report.countName(counted);
     const clear = (label, next) => report.el("button", { type: "button", class: "chip", on: { click: () => { go(next, false); } } }, label, report.el("span", { "aria-hidden": "true", text: " ✕" }));
     const without = new URLSearchParams(shown);
     without.delete("cell");
+    const order = new URLSearchParams([...shown].filter(([key]) => key === "sort"));
     chips.replaceChildren(...[
       name ? clear(report.said(name, "bdi"), without) : null,
-      shown.toString() ? clear("Clear all filters", new URLSearchParams()) : null,
+      shown.toString() !== order.toString() ? clear("Clear all filters", order) : null,
     ].filter(Boolean));
     draw();
   }

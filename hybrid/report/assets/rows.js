@@ -4,6 +4,11 @@
 
 const cell = (column, row) => column.values[column.codes[row]];
 
+/** The orders of the list, by their name in an address; `worst` is also followed by a solver: `worst/controller`. */
+report.ORDERS = { worst: "worst first", seconds: "slowest first", cost: "dearest first" };
+// How bad a verdict is; a question that a solver does not have is no worse than a right answer.
+const BADNESS = { failed: 6, none: 5, wrong: 4, partly: 3, unscored: 2, open: 1, right: 0, absent: 0 };
+
 report.Rows = class {
   constructor(list, solvers) {
     this.list = list;
@@ -42,10 +47,29 @@ report.Rows = class {
     return this.haystacks[row];
   }
 
-  /** The rows that all filters of a query keep, in order. `counted` is the count that the query names, with its rows. */
+  /** How far up a row is in an order: larger is first, null is last. */
+  rank(order, row) {
+    if (order === "seconds" || order === "cost") return this.of(order, row);
+    const only = this.solvers.indexOf(order.slice("worst/".length));
+    const states = this.solvers.flatMap((_, solver) => (only < 0 || only === solver ? [this.state(solver, row)] : []));
+    return states.reduce((sum, state) => sum + BADNESS[state], 0);
+  }
+
+  /** Whether an order says anything: not if no row has a value. */
+  sortable(order) { return !["seconds", "cost"].includes(order) || this.list.cells[order].values.some((value) => value !== null); }
+
+  /** Rows in an order; equal ones stay as they are in the data. */
+  sorted(rows, order) {
+    if (!order || !(order.split("/", 1)[0] in report.ORDERS)) return rows;
+    const ranks = new Map(rows.map((row) => [row, this.rank(order, row) ?? -Infinity]));
+    return [...rows].sort((a, b) => (ranks.get(a) === ranks.get(b) ? 0 : ranks.get(b) - ranks.get(a)));
+  }
+
+  /** The rows that all filters of a query keep, in its order. `counted` is the count that the query names, with its rows. */
   matching(query, pairs, counted) {
     const keeps = this.tests(query, pairs);
-    return ((query.get("cell") !== null && counted && counted.questions) || this.all()).filter((row) => keeps.every((keep) => keep(row)));
+    const kept = ((query.get("cell") !== null && counted && counted.questions) || this.all()).filter((row) => keeps.every((keep) => keep(row)));
+    return this.sorted(kept, query.get("sort"));
   }
 
   tests(query, pairs) {

@@ -220,7 +220,9 @@ def entry(solver: SolverCard, verdict: RowVerdict, overlay: tuple[PicturePayload
     rule = "letter in brackets" if verdict.answer else ""
     message = "the server gave no answer after 5 tries" if verdict.outcome == "outage" else ""
     asks = () if verdict.outcome == "outage" else (ask,)
-    return SolverEntry(solver.name, verdict.correct, verdict.outcome, verdict.answer, rule, message, 3.62, asks)
+    return SolverEntry(
+        solver.name, verdict.correct, verdict.outcome, verdict.answer, rule, message, 3.62 + len(verdict.tools), asks
+    )
 
 
 def counts_of(rows: Sequence[QuestionRow]) -> tuple[Result, ...]:

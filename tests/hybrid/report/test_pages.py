@@ -90,6 +90,48 @@ def test_the_form_writes_the_address_and_the_back_button_reads_it(open_page: Any
     expect(page.locator(".count")).to_have_text("60 questions")
 
 
+BADNESS = {"failed": 6, "none": 5, "wrong": 4, "partly": 3, "right": 0}
+ORDERS: Sequence[tuple[str, Callable[[QuestionRow], float]]] = (
+    ("worst first", lambda row: sum(BADNESS[says(verdict)] for verdict in row.verdicts)),
+    ("slowest first", lambda row: sum(len(verdict.tools) for verdict in row.verdicts)),
+    ("dearest first", lambda row: sum(verdict.outcome != "outage" for verdict in row.verdicts)),
+    ("specialist: worst first", lambda row: BADNESS[says(row.verdicts[2])]),
+)
+
+
+@pytest.mark.parametrize(("order", "rank"), ORDERS, ids=[order for order, _ in ORDERS])
+def test_the_list_has_an_order(open_page: Any, five: str, order: str, rank: Callable[[QuestionRow], float]) -> None:
+    page = open_page().open(f"{five}#/blink/list")
+    page.get_by_role("combobox", name="Order").select_option(order)
+    expected = [row.id for row in sorted(rows_of(), key=rank, reverse=True)]
+    assert expected != [row.id for row in rows_of()]
+    expect(page.locator(".rows a").first).to_have_text(expected[0])
+    ids = page.eval_on_selector_all(".rows a", "all => all.map((one) => one.textContent)")
+    assert ids == expected[: len(ids)]
+    assert len(ids) >= 10
+
+
+def test_the_head_sorts_from_the_keyboard(open_page: Any, five: str) -> None:
+    page = open_page().open(f"{five}#/blink/list?task=Jigsaw")
+    heading = page.get_by_role("columnheader", name="mllm")
+    expect(heading).to_have_attribute("aria-sort", "none")
+    heading.get_by_role("button").press("Enter")
+    expect(heading).to_have_attribute("aria-sort", "descending")
+    expect(page.get_by_role("columnheader", name="controller")).to_have_attribute("aria-sort", "none")
+    of_task = [row for row in rows_of() if row.task == "Jigsaw"]
+    expected = [row.id for row in sorted(of_task, key=lambda row: -BADNESS[says(row.verdicts[1])])]
+    assert page.eval_on_selector_all(".rows a", "all => all.map((one) => one.textContent)") == expected
+    assert page.evaluate("location.hash") == "#/blink/list?sort=worst%2Fmllm&task=Jigsaw"
+    # Without its filters, the list keeps its order.
+    page.get_by_role("button", name="Clear all filters").click()
+    expect(page.locator(".count")).to_have_text("60 questions")
+    expect(heading).to_have_attribute("aria-sort", "descending")
+    expect(page.get_by_role("button", name="Clear all filters")).to_have_count(0)
+    heading.get_by_role("button").press("Enter")
+    expect(heading).to_have_attribute("aria-sort", "none")
+    assert page.evaluate("location.hash") == "#/blink/list"
+
+
 def test_a_count_opens_its_questions(open_page: Any, five: str) -> None:
     page = open_page().open(f"{five}#/blink/s/harm")
     count = page.locator(".counts a", has_text="right -> wrong")
