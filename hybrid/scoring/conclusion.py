@@ -382,6 +382,9 @@ class _Conclusion:
             compared = f"both {verb} {own}{unit}" if own == other else f"they {verb} {own}{unit}, {whom} {other}"
             answers = f"The specialists alone answer {pair.n} of {how_many(pair.n + (row.n or 0))}; there {compared}"
             rest = f". The other {row.n}: {whom} {f'{count_of(row)} right' if unit else _value(row.value)}"
+        elif pair.state == "open":
+            # The other cases name the hybrid solver next to the size of its lead.
+            answers += f", {whom} {other}"
         lead = "" if pair.state == "open" else f"{whom} "
         return _of_pair(SPECIALISTS_CASES, pair, answers, whom=whom, lead=lead, rest=rest)
 
