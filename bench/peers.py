@@ -146,9 +146,9 @@ def main(words: Sequence[str] | None = None) -> None:
     arguments = options(__doc__, flags, words)
     if arguments.images % 2:
         raise SystemExit("--images: matching needs an even number")
-    missing = [name for name, package in NEEDED.items() if importlib.util.find_spec(package) is None]
-    programs = [name for name in PROGRAMS if name in (arguments.program or PROGRAMS) and name not in missing]
-    programs = list(dict.fromkeys(["loop", *programs]))
+    requested = [name for name in PROGRAMS if name in (arguments.program or PROGRAMS)]
+    missing = [name for name in requested if name in NEEDED and importlib.util.find_spec(NEEDED[name]) is None]
+    programs = list(dict.fromkeys(["loop", *(name for name in requested if name not in missing)]))
     works = arguments.work or list(WORK)
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)

@@ -82,12 +82,14 @@ class LineScores:
             share = _along((~hidden).astype(np.float32))
             visible = _along(np.where(hidden, 0, excess)) / np.maximum(share, 1e-6)
             mean = np.where(share > MIN_SEEN, visible, -FAR_BELOW)
-        closest = _nearest_level(mean, BESIDE_PX[0], hidden is not None)
+        # In a picture of few rows, some have no neighbour at all.
+        has_gaps = hidden is not None or len(mean) < 2 * max(BESIDE_PX)
+        closest = _nearest_level(mean, BESIDE_PX[0], has_gaps)
         for step in BESIDE_PX[1:]:
-            cv2.min(closest, _nearest_level(mean, step, hidden is not None), dst=closest)
+            cv2.min(closest, _nearest_level(mean, step, has_gaps), dst=closest)
         self.ridge: Map = np.maximum(mean - closest, 0)
-        if hidden is not None:
-            self.hidden = hidden | (mean <= -FAR_BELOW) | (closest >= FAR_BELOW)
+        if has_gaps:
+            self.hidden = self.hidden | (mean <= -FAR_BELOW) | (closest >= FAR_BELOW)
 
     def strongest(self, step: float) -> list[Run]:
         """Return the lines with the strongest long ridges, by row; at most `MAX_LINES`.
@@ -168,8 +170,8 @@ class LineScores:
         return peak
 
 
-def _nearest_level(mean: Map, step: int, has_hidden: bool) -> Map:
-    """Return the higher of the levels `step` rows above and below (H, W), `FAR_BELOW` if both are hidden.
+def _nearest_level(mean: Map, step: int, has_gaps: bool) -> Map:
+    """Return the higher of the levels `step` rows above and below (H, W); with `has_gaps`, `FAR_BELOW` if none exists.
 
     If one is hidden or beyond the picture's border, it is the other one.
     """
@@ -178,7 +180,7 @@ def _nearest_level(mean: Map, step: int, has_hidden: bool) -> Map:
     level = np.full_like(mean, -FAR_BELOW)
     level[step:] = mean[:-step]
     cv2.max(level[:-step], mean[step:], dst=level[:-step])
-    return np.where(level > -FAR_BELOW, level, np.float32(FAR_BELOW)) if has_hidden else level
+    return np.where(level > -FAR_BELOW, level, np.float32(FAR_BELOW)) if has_gaps else level
 
 
 def _along(values: Map) -> Map:

@@ -139,7 +139,8 @@ def from_langchain(reply: AIMessage, *, streamed: bool = False) -> AssistantMess
         for tool_call in reply.tool_calls
         if tool_call not in unread
     ]
-    if streamed and read and not reply.invalid_tool_calls and _may_be_cut(metadata, end):
+    if streamed and read and _may_be_cut(metadata, end):
+        # Even if another call is unreadable: that may be an earlier one, and LangChain does not keep their order.
         last = read.pop()
         invalid.append(InvalidCall(last.id, last.name, as_written(last.args), "the reply ended within the call"))
     is_empty = not (reply.content or reply.tool_calls or reply.invalid_tool_calls)
@@ -168,7 +169,7 @@ def from_langchain(reply: AIMessage, *, streamed: bool = False) -> AssistantMess
 def _may_be_cut(metadata: Mapping[str, Any], end: End) -> bool:
     """Return whether a streamed reply may have ended within its last part; OpenAI reports a reason at each end."""
     is_open = metadata.get("model_provider") == "openai" and not any(map(metadata.get, _REASONS))
-    return is_open or end in (End.CUT, End.CONTEXT_FULL, End.UNFINISHED)
+    return is_open or end in (End.CUT, End.CONTEXT_FULL, End.FILTERED, End.UNFINISHED)
 
 
 def _read_end(metadata: Mapping[str, Any]) -> tuple[str | None, End]:

@@ -153,11 +153,11 @@ async def test_repairs_are_counted_as_those_of_our_own_client(
         await model.close()
 
 
-def cut_call(answer: Any, reason: str | None) -> Any:
-    """A stream whose only call ends within the number 34, which the model began."""
-    function = {"name": "crop", "arguments": '{"zoom": 3'}
-    call = {"index": 0, "id": "c1", "type": "function", "function": function}
-    deltas = [({"role": "assistant", "tool_calls": [call]}, None), ({}, reason)]
+def cut_call(answer: Any, reason: str | None, *earlier: str) -> Any:
+    """A stream whose last call ends within the number 34, which the model began; `earlier` calls have ended."""
+    functions = [{"name": "crop", "arguments": arguments} for arguments in (*earlier, '{"zoom": 3')]
+    calls = [{"index": i, "id": f"c{i}", "type": "function", "function": part} for i, part in enumerate(functions)]
+    deltas = [({"role": "assistant", "tool_calls": calls}, None), ({}, reason)]
     choices = [{"index": 0, "delta": delta, "finish_reason": end} for delta, end in deltas]
     chunks = [
         {"id": "r", "object": "chat.completion.chunk", "created": 1, "model": "m"} | {"choices": [choice]}
@@ -167,7 +167,9 @@ def cut_call(answer: Any, reason: str | None) -> Any:
     return answer(events.encode(), 200, {"content-type": "text/event-stream"})
 
 
-@pytest.mark.parametrize(("reason", "is_valid"), [("length", False), (None, False), ("tool_calls", True)])
+@pytest.mark.parametrize(
+    ("reason", "is_valid"), [("length", False), ("content_filter", False), (None, False), ("tool_calls", True)]
+)
 async def test_the_last_call_of_a_stream_that_was_cut_is_invalid(
     reason: str | None, is_valid: bool, recorder: Any, answer: Any, store: ImageStore, crop_tool: Any
 ) -> None:
@@ -182,6 +184,21 @@ async def test_the_last_call_of_a_stream_that_was_cut_is_invalid(
     # LangChain completes the arguments of each of them.
     assert [call.args for call in reply.calls] == ([{"zoom": 3}] if is_valid else [])
     assert [call.error for call in reply.invalid] == ([] if is_valid else ["the reply ended within the call"])
+
+
+@pytest.mark.parametrize("earlier", ['{"zoom": }', "[1, 2]"])
+async def test_the_last_call_of_a_cut_stream_is_invalid_after_an_unreadable_call(
+    earlier: str, recorder: Any, answer: Any, store: ImageStore, crop_tool: Any
+) -> None:
+    from langchain_openai import ChatOpenAI
+
+    recorder.says(cut_call(answer, "length", earlier))
+    client = ChatOpenAI(model="m", base_url=recorder.url, api_key=KEY, streaming=True)
+    model = open_model("langchain:m", ModelSettings(), store, client)
+    reply = await model.chat([user_message(["Which?"])], (crop_tool,), CallKey("q"))
+    await model.close()
+    assert reply.calls == ()
+    assert {call.id for call in reply.invalid} == {"c0", "c1"}
 
 
 @pytest.mark.parametrize("is_object", [True, False])
