@@ -114,7 +114,14 @@ def step_kurtosis(pixels: Pixels) -> float:
 
 def shows_something(pixels: Pixels) -> bool:
     """Return whether an RGB image (H, W, 3) shows more than one colour, an even gradient, noise or a few pixels."""
-    if structure(pixels) < SOMETHING:
-        return False
+    return structure(pixels) >= SOMETHING and not _has_steps_of_noise(pixels)
+
+
+def is_coarse_noise(pixels: Pixels) -> bool:
+    """Return whether the parts of an RGB image (H, W, 3) differ, but only as those of 1/f noise do."""
+    return structure(pixels) >= SOMETHING and _has_steps_of_noise(pixels)
+
+
+def _has_steps_of_noise(pixels: Pixels) -> bool:
     low, high = NOISE_KURTOSIS
-    return not low <= step_kurtosis(pixels) <= high
+    return low <= step_kurtosis(pixels) <= high

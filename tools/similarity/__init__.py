@@ -26,7 +26,7 @@ from tools._shared.batches import side_by_side
 from tools._shared.finding_text import Lines
 from tools._shared.known_answers import FORMS, coloured, expects, lit, pattern
 from tools._shared.overlay import PALETTE, overlay
-from tools._shared.picture_content import shows_something
+from tools._shared.picture_content import is_coarse_noise, shows_something
 from tools._shared.wording import wording_of
 from tools.similarity import cues, models
 from tools.similarity.models import ImageFeatures, Layers
@@ -83,6 +83,14 @@ def decide(scores: Sequence[float], ceiling: float, tie: float = TIE) -> tuple[i
     return order[0], chance + (ceiling - chance) * (1 - float(np.exp(-gap / SURE_GAP)))
 
 
+def _smallest_gap(images: Sequence[Pixels]) -> float:
+    """Return the gap of similarity below which images are tied."""
+    if any(map(shows_something, images)):
+        return TIE
+    # Images of 1/f noise differ in colour and layout by chance, by any amount.
+    return float("inf") if any(map(is_coarse_noise, images)) else GRAIN_TIE
+
+
 def evidence_of(
     images: Sequence[Pixels], rows: Sequence[Mapping[str, float]], aspect: Aspect, ceiling: float, basis: str
 ) -> Evidence:
@@ -92,7 +100,7 @@ def evidence_of(
         Evidence with `SimilarityData` and an overlay of each other image.
     """
     scores = [row[aspect] for row in rows]
-    best, certainty = decide(scores, ceiling, TIE if any(map(shows_something, images)) else GRAIN_TIE)
+    best, certainty = decide(scores, ceiling, _smallest_gap(images))
     ranked = sorted(scores, reverse=True)
     candidates: list[Json] = [
         {"image": place + 2, **{f"{name}_0_1": round(row[name], 4) for name in ASPECTS}}

@@ -56,7 +56,7 @@ def chat_model_named(word: str, model: str, options: Mapping[str, Any] | None = 
 
 def is_streaming(chat_model: BaseChatModel) -> bool:
     """Return whether the owner of a chat model asked for streaming, as some servers only stream."""
-    return getattr(chat_model, "streaming", None) is True and chat_model.disable_streaming is not True
+    return getattr(chat_model, "streaming", None) is True
 
 
 def without_streaming(chat_model: BaseChatModel) -> BaseChatModel:

@@ -120,6 +120,32 @@ def from_langchain(reply: AIMessage, *, streamed: bool = False) -> AssistantMess
     metadata = reply.response_metadata
     words = _refusal(reply)
     reason, end = _read_end(metadata)
+    read, invalid = _calls(reply, may_be_cut=streamed and _may_be_cut(metadata, end))
+    is_empty = not (reply.content or reply.tool_calls or reply.invalid_tool_calls)
+    # OpenAI's usage object, if LangChain keeps it, has more information than LangChain's own.
+    usage = read_usage("chat_completions", metadata.get("token_usage"), is_empty=is_empty)
+    usage = usage or read_usage("langchain", reply.usage_metadata, is_empty=is_empty)
+    model = metadata.get("model_name") or metadata.get("model")
+    message = AssistantMessage(
+        _text(reply) or words or "",
+        read,
+        invalid,
+        usage,
+        reason,
+        words,
+        reasoning=thoughts_in({**reply.additional_kwargs, "content": reply.content}),
+        native=reply.model_dump(exclude={"usage_metadata"}),
+        end=end,
+        model=model[:MAX_NAME] if isinstance(model, str) and model else None,
+    )
+    finish_message = metadata.get("finish_message")
+    if end is End.MALFORMED_CALL and isinstance(finish_message, str):
+        return malformed(message, finish_message)
+    return mark_end(message)
+
+
+def _calls(reply: AIMessage, *, may_be_cut: bool) -> tuple[tuple[ToolCall, ...], tuple[InvalidCall, ...]]:
+    """Return the calls of a reply, and those with arguments that cannot be read or may be incomplete."""
     unread = [call for call in reply.tool_calls if UNREAD in call["args"]]
     repaired: list[ToolCall] = []
     invalid = [InvalidCall(call["id"] or "", call["name"], *map(str, call["args"][UNREAD])) for call in unread]
@@ -139,31 +165,11 @@ def from_langchain(reply: AIMessage, *, streamed: bool = False) -> AssistantMess
         for tool_call in reply.tool_calls
         if tool_call not in unread
     ]
-    if streamed and read and _may_be_cut(metadata, end):
+    if may_be_cut and read:
         # Even if another call is unreadable: that may be an earlier one, and LangChain does not keep their order.
         last = read.pop()
         invalid.append(InvalidCall(last.id, last.name, as_written(last.args), "the reply ended within the call"))
-    is_empty = not (reply.content or reply.tool_calls or reply.invalid_tool_calls)
-    # OpenAI's usage object, if LangChain keeps it, has more information than LangChain's own.
-    usage = read_usage("chat_completions", metadata.get("token_usage"), is_empty=is_empty)
-    usage = usage or read_usage("langchain", reply.usage_metadata, is_empty=is_empty)
-    model = metadata.get("model_name") or metadata.get("model")
-    message = AssistantMessage(
-        _text(reply) or words or "",
-        (*read, *repaired),
-        tuple(invalid),
-        usage,
-        reason,
-        words,
-        reasoning=thoughts_in({**reply.additional_kwargs, "content": reply.content}),
-        native=reply.model_dump(exclude={"usage_metadata"}),
-        end=end,
-        model=model[:MAX_NAME] if isinstance(model, str) and model else None,
-    )
-    finish_message = metadata.get("finish_message")
-    if end is End.MALFORMED_CALL and isinstance(finish_message, str):
-        return malformed(message, finish_message)
-    return mark_end(message)
+    return (*read, *repaired), tuple(invalid)
 
 
 def _may_be_cut(metadata: Mapping[str, Any], end: End) -> bool:

@@ -167,21 +167,6 @@ def cut_call(answer: Any, reason: str | None, *earlier: str) -> Any:
     return answer(events.encode(), 200, {"content-type": "text/event-stream"})
 
 
-async def test_a_call_at_the_token_limit_is_valid_if_nothing_streams(
-    recorder: Any, store: ImageStore, crop_tool: Any
-) -> None:
-    from langchain_openai import ChatOpenAI
-
-    call = {"id": "c1", "type": "function", "function": {"name": "crop", "arguments": '{"zoom": 3}'}}
-    message = {"role": "assistant", "content": None, "tool_calls": [call]}
-    recorder.says({**GOOD, "choices": [{"index": 0, "finish_reason": "length", "message": message}]})
-    client = ChatOpenAI(model="m", base_url=recorder.url, api_key=KEY, streaming=True, disable_streaming=True)
-    model = open_model("langchain:m", ModelSettings(), store, client)
-    reply = await model.chat([user_message(["Which?"])], (crop_tool,), CallKey("q"))
-    await model.close()
-    assert [call.args for call in reply.calls] == [{"zoom": 3}]
-
-
 @pytest.mark.parametrize(
     ("reason", "is_valid"), [("length", False), ("content_filter", False), (None, False), ("tool_calls", True)]
 )

@@ -45,8 +45,8 @@ def by_tool(unit: str, confidence: float, right: bool, key: Key = KEY) -> Counte
     """Return a case of the seam comparison, with the confidence on its card."""
     card = next(card for card in JIGSAW.card.backends if card.name == "classical")
     curve = Curve(card.reliability)
-    # The card counts 200 puzzles; one right and one wrong answer are added to each rate.
-    claimed = AnswerConfidence(curve.rate, curve.at(confidence), n=202, counted_on=card.counted_on)
+    # The card counts answers to 199 of 200 puzzles; one right and one wrong answer are added to each rate.
+    claimed = AnswerConfidence(curve.rate, curve.at(confidence), n=201, counted_on=card.counted_on)
     return CountedAnswer(unit, unit, key, confidence, float(right), claimed)
 
 
