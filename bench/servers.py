@@ -171,7 +171,7 @@ def llama(cache: Path, folder: Path, *options: str) -> Server:
 
 
 def litellm(cache: Path, folder: Path, upstream: str) -> Server:
-    """Start LiteLLM's proxy in front of the server at `behind`."""
+    """Start LiteLLM's proxy in front of the server at `upstream`."""
     route = {"model": f"openai/{MODEL}", "api_base": upstream, "api_key": "none"}
     config = folder / "litellm.json"
     config.write_text(json.dumps({"model_list": [{"model_name": MODEL, "litellm_params": route}]}))

@@ -203,7 +203,7 @@ class Caller(Generic[Body]):
         return await asyncio.to_thread(self.client.request, arranged, tools, call)
 
     async def _find_logged(self, request: ChatRequest[Body]) -> AssistantMessage | None:
-        """Return the logged reply to a request; None if there is no undamaged one."""
+        """Return the logged reply to a request; None if none is readable."""
         data = self._log.find_reply(request.call, request.sha256) if self._log is not None else None
         if data is None:
             return None

@@ -38,7 +38,7 @@ class ServerKind:
     program: str
     variable: str
     install: str
-    # From the model's name to the words behind the program, without host and port.
+    # Maps the model's name to the program's arguments, without host and port.
     model_words: Callable[[str], list[str]]
     # Argument for the name under which the model is requested.
     name_option: str
