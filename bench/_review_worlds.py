@@ -231,7 +231,7 @@ def other_words_that_change_nothing(folder: Path, rng: np.random.Generator) -> b
 
 
 def words_that_carry_the_gain(folder: Path, rng: np.random.Generator) -> bool:
-    """Return a model that understands only one wording: the sentence reports it, with the difference counted here."""
+    """Simulate a model that understands only one wording; return whether the sentence misses the difference."""
     values, alone = np.ones(120, bool), rng.random(120) < 0.4
     right = np.where(rng.random(120) < 0.6, True, alone)
     real = {"controller": DrawnSolver(right, values), "mllm": DrawnSolver(alone)}

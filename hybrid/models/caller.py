@@ -284,7 +284,7 @@ class Caller(Generic[Body]):
             self._note_failure(tries, permit, failed, error)
             return self._malformed_call(tries) if tries.is_malformed_call() else None
         self._circuit.worked(permit)
-        # A client that sent it more than once reports that.
+        # `attempts` counts requests that the client itself repeated.
         tries.sent += (answer.attempts or 1) - 1
         return replace(answer, broken_off=tuple(tries.broken_off)) if tries.broken_off else answer
 

@@ -152,7 +152,7 @@ def test_a_call_without_a_finding_or_of_a_tool_that_is_gone_answers_nothing() ->
     assert as_asked(traced("no_such_tool", {"a": 1}), {}) is None
     assert as_asked(traced("depth", {"points": "everywhere"}), {}) is None
     assert as_asked(traced("depth", {}), {"points": "everywhere"}) is None
-    # The exact call needs no tool that could read it.
+    # If the arguments are equal, the tool is not needed to compare them.
     gone = traced("no_such_tool", {"a": 1})
     assert as_asked(gone, {"a": 1}) is gone.finding
 
