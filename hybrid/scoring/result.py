@@ -174,7 +174,7 @@ def with_interval(row: Result, metric: Metric) -> Result:
 
 # The note of a row by the reason why nothing was tested.
 UNTESTED: Mapping[str, str] = {
-    "failed": "not tested: more than 1 % of the questions failed (to test anyway: --allow-failed)",
+    "failed": "not tested: more than 1 % of the questions failed (--allow-failed tests all the same)",
     "waiting": "not tested: a mean over tasks with questions that are not finished yet",
     "unanswered": "not tested: one of the solvers answered nothing",
     "units": "not tested: the metric does not count the same units for both",

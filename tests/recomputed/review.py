@@ -63,7 +63,7 @@ def equivalence(runs: Runs) -> list[JsonObject]:
     for (quantity, of, reason, mode, a, b), (*_, other_a, other_b) in zip(effects_of(runs), other, strict=True):
         difference = value(mode, b) - value(mode, a)
         if reason:
-            reasons = {"failed": "more than 1 % of the questions failed (to test anyway: --allow-failed)"}
+            reasons = {"failed": "more than 1 % of the questions failed (--allow-failed tests all the same)"}
             note = f"not shown to be equal within 0.05; not tested: {reasons[reason]}"
             results.append(result("equivalence", quantity, "fraction", difference, **of, note=note))
             continue
