@@ -65,7 +65,7 @@ def read_vlmevalkit(path: Path) -> Reading:
 
     space: dict[str, Any] = {"re": re, "os": __import__("os"), "osp": osp, "string": string, "json": json, "pd": pd}
     space |= {"cp": copy, "Counter": Counter, "np": np, "defaultdict": defaultdict, "MMB_abbrs": {}}
-    # The language of a question only selects the prompt for a judge, and there is no judge here.
+    # The language of a question only selects the judge's prompt; no judge is used here.
     space |= {"cn_string": lambda text: False, "build_option_str": str}
     execute(space, "vlmeval/smp/file.py", "load")
     execute(space, "vlmeval/utils/matching_util.py", "can_infer_option", "can_infer_text", "can_infer")

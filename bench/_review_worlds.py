@@ -231,7 +231,7 @@ def other_words_that_change_nothing(folder: Path, rng: np.random.Generator) -> b
 
 
 def words_that_carry_the_gain(folder: Path, rng: np.random.Generator) -> bool:
-    """Return a model that understands only one wording: the sentence reports it, with the difference counted here."""
+    """Simulate a model that understands only one wording; return whether the sentence misses the difference."""
     values, alone = np.ones(120, bool), rng.random(120) < 0.4
     right = np.where(rng.random(120) < 0.6, True, alone)
     real = {"controller": DrawnSolver(right, values), "mllm": DrawnSolver(alone)}
@@ -253,9 +253,9 @@ REVIEW_WORLDS: Mapping[str, World] = {
     "ignored outputs are counted otherwise": ignored_outputs_are_counted,
     "no room, said otherwise": a_model_without_room_gains_nothing,
     "specialists alike are called weak (5 % expected)": specialists_alike_everywhere_are_not_weak,
-    "looks by chance are said to find the place (5 % expected)": looks_by_chance_find_nothing,
+    "chance looks are reported to find the place (5 % expected)": looks_by_chance_find_nothing,
     "looks at the place are counted otherwise": looks_are_counted,
-    "other words by luck are said to matter (5 % expected)": other_words_that_change_nothing,
-    "words that carry the gain, said otherwise": words_that_carry_the_gain,
+    "chance effects of other words are reported (5 % expected)": other_words_that_change_nothing,
+    "the gain depends on the wording, paraphrased": words_that_carry_the_gain,
     "calls by chance are called misplaced (5 % expected)": calls_by_chance_are_not_misplaced,
 }

@@ -140,7 +140,7 @@ def _result(behaviour: Behaviour, steps: Sequence[Step], message: str) -> Result
     if message or faults:
         kind, message = "fault", message or "; ".join(faults)
     elif ran and behaviour.wants == "nothing":
-        message = "a call ran that is none"
+        message = "text that is not a call was run as one"
     elif len(ran) == behaviour.calls_made:
         kind, message = ("repaired", "; ".join(marks)) if marks else ("call", "")
     elif steps and behaviour.wants == "nothing":
@@ -153,7 +153,7 @@ def page(results: Sequence[Result]) -> str:
     counts = Counter(result.kind for result in results)
     text = ", ".join(f"{name} {counts[kind]}" for kind, name in SAID.items())
     lines = [f"{len(results)} behaviours: {text}; silent {sum(item.silent for item in results)}.", ""]
-    lines += ["| behaviour | reported in | expected | came to | seen |", "|---|---|---|---|---|"]
+    lines += ["| behaviour | reported in | expected | result | details |", "|---|---|---|---|---|"]
     for entry in results:
         link = entry.behaviour.reference
         # A behaviour without a report was observed here.

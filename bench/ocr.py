@@ -174,7 +174,7 @@ def _row(name: str, readings: Sequence[Read]) -> str:
     total = sum(len(value.made.text) for value in readings)
     rate = f"character error rate {errors / total:.4f}" if total else f"{errors} characters read"
     share, aside = exact / len(readings), letters / len(readings)
-    return f"{name:10} exact {exact}/{len(readings)} ({share:.3f}), blanks aside {aside:.3f}, {rate}"
+    return f"{name:10} exact {exact}/{len(readings)} ({share:.3f}), ignoring spaces {aside:.3f}, {rate}"
 
 
 def main() -> None:

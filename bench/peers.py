@@ -111,7 +111,7 @@ def run_program(work: str, program: str, images: Path, checkpoint: Path) -> tupl
 
 
 def check_answers(work: str, program: str, answers: Sequence[float], expected: Sequence[float]) -> None:
-    """Raise `SystemExit` if a program answered another number of requests, or other numbers than the loop."""
+    """Raise `SystemExit` if a program's answers differ from the loop's in number or in value."""
     if len(answers) != len(expected):
         raise SystemExit(f"{work}: {program} answered {len(answers)} of {len(expected)} requests")
     pairs = zip(answers, expected, strict=True)

@@ -29,7 +29,7 @@ SWITCH: Final = ("preserve_thinking", True)
 TAKES: Final = Treatment(thinks=True, inside="taken", thinks_in="reasoning")
 # Title, server, and position of the image.
 CASES: Final[Sequence[tuple[str, Treatment, ToolPictures]]] = (
-    ("in a user message behind the tool message", TAKES, "beside"),
+    ("in a user message after the tool message", TAKES, "beside"),
     ("inside the tool message", TAKES, "auto"),
     (
         "in a user message, with the template's switch",

@@ -66,7 +66,7 @@ MEMORY: Final = Path("/dev/shm")  # noqa: S108 - a folder of the system
 
 @dataclass(frozen=True)
 class Design:
-    """A truth, and the run that is drawn from it.
+    """True effects, and the design of the run that is simulated from them.
 
     `presence` and `content` are the shares of wrong answers that become right (below 0: of right ones that become
     wrong) with blank tools compared with alone, and with tool output compared with blank tools. `kept` is the share of

@@ -171,7 +171,7 @@ def llama(cache: Path, folder: Path, *options: str) -> Server:
 
 
 def litellm(cache: Path, folder: Path, upstream: str) -> Server:
-    """Start LiteLLM's proxy in front of the server at `behind`."""
+    """Start LiteLLM's proxy in front of the server at `upstream`."""
     route = {"model": f"openai/{MODEL}", "api_base": upstream, "api_key": "none"}
     config = folder / "litellm.json"
     config.write_text(json.dumps({"model_list": [{"model_name": MODEL, "litellm_params": route}]}))
@@ -271,30 +271,30 @@ def by_hand(server: Server, dialects: Sequence[str]) -> Iterator[tuple[str, str]
     payload: Said = {"tools": [CROP]}
     for dialect in dialects:
         options = {"chat_template_kwargs": {"dialect": dialect, "enable_thinking": dialect == "hermes"}}
-        yield f"tools, the model writes {dialect}", describe_reply(ask(server, [user(RED)], **payload, **options))
+        yield f"tools, call in the {dialect} dialect", describe_reply(ask(server, [user(RED)], **payload, **options))
     for dialect in ("hermes", "cut"):
         options = {"chat_template_kwargs": {"dialect": dialect}, "stream": True}
-        yield f"the same streamed, {dialect}", describe_reply(ask(server, [user(RED)], **payload, **options))
+        yield f"tools, streamed, {dialect}", describe_reply(ask(server, [user(RED)], **payload, **options))
     for name, choice in (("required", "required"), ("named", {"type": "function", "function": {"name": "crop"}})):
         yield f"tool_choice {name}", describe_reply(ask(server, [user(RED)], **payload, tool_choice=choice))
     for name, parts in (("no picture", ()), ("a green picture", (GREEN,)), ("a blue picture", (BLUE,))):
         yield f"{name}, no tools", describe_reply(ask(server, [user(*parts)]))
     yield (
-        "the same without thinking",
+        "a blue picture, without thinking",
         describe_reply(ask(server, [user(BLUE)], chat_template_kwargs={"enable_thinking": False})),
     )
-    yield "a tool's result", describe_reply(ask(server, after_call(result("done"), user(GREEN)), **payload))
+    yield "after a tool's result", describe_reply(ask(server, after_call(result("done"), user(GREEN)), **payload))
     pictured = {str(count): [user(*[GREEN] * count)] for count in (0, 1, 2, 3)}
     pictured |= {"1 and 1 in the tool's message": after_call(result([WORDS, GREEN]))}
     pictured |= {"1 and none in the tool's message": after_call(result([WORDS]))}
-    yield "input tokens by pictures", _tokens(server, pictured)
+    yield "input tokens by number of pictures", _tokens(server, pictured)
     thoughts = {name: after_call(result("done"), **{name: "I look closer first."}) for name in THOUGHTS}
-    yield "input tokens by thoughts", _tokens(server, {"none": after_call(result("done")), **thoughts})
+    yield "input tokens by field of the reasoning", _tokens(server, {"none": after_call(result("done")), **thoughts})
     extras = {"max_completion_tokens": 5, "seed": 1, "parallel_tool_calls": True, "prompt_cache_key": "k", "no_such": 1}
     for name, value in extras.items():
         reply = ask(server, [user()], **{name: value}, **({} if name != "parallel_tool_calls" else payload))
-        text = describe_reply(reply) if "refused" in reply else f"taken ({reply['choices'][0]['finish_reason']})"
-        yield f"the option {name}", text
+        text = describe_reply(reply) if "refused" in reply else f"accepted ({reply['choices'][0]['finish_reason']})"
+        yield f"option {name}", text
     yield "nine pictures", describe_reply(ask(server, [user(*[RED] * 9)]))
     yield "max_tokens 12", describe_reply(ask(server, [user(RED)], **payload, max_tokens=12))
     yield "an unknown model", describe_reply(ask(server, [user()], model="other"))
@@ -354,7 +354,7 @@ def count_outcomes(out: Path) -> Counter[str]:
                 results[f"{step.kind} calls"] += step.kind != "rule"
                 results[f"fault {step.fault.value}" if step.fault else ""] += bool(step.fault)
                 results[f"read from {step.data.get('read_from')}"] += bool(step.data.get("read_from"))
-                results["replies with thoughts"] += step.kind == "model" and bool(step.data.get("reasoning"))
+                results["replies with reasoning"] += step.kind == "model" and bool(step.data.get("reasoning"))
     return results
 
 
@@ -379,8 +379,10 @@ def interrupted(server: Server, out: Path, limit: int) -> str:
     second = run(server, out, "--limit", str(limit), "--concurrency", "64")
     ids = [attempt.id for attempt in attempts(out)]
     count = len(set(values) - set(ids))
-    killed = f"killed at {len(values)} of {limit} answers, away for {elapsed:.0f} s: the run ended with exit {first}"
-    return f"{killed}; again: {second}; {count} answers lost, {len(ids) - len(set(ids))} answered twice"
+    killed = (
+        f"killed at {len(values)} of {limit} answers, down for {elapsed:.0f} s: the run ended with exit code {first}"
+    )
+    return f"{killed}; resumed: {second}; {count} answers lost, {len(ids) - len(set(ids))} answered twice"
 
 
 FEW = ("--limit", "8")
@@ -410,13 +412,17 @@ def rows(name: str, cache: Path, folder: Path) -> Iterator[tuple[str, str, str]]
     for title, variant in variants.items():
         out = Path(tempfile.mkdtemp(dir=folder))
         with served(name, cache, out, *variant) as server:
-            for tried, came in by_hand(server, tuple(DIALECTS)):
-                yield title, tried, came
+            for request, outcome in by_hand(server, tuple(DIALECTS)):
+                yield title, request, outcome
             first = title == next(iter(variants))
             yield title, "run of the controller", run(server, out / "plain", *FEW)
             for dialect in ("qwen", "mistral", "cut") if first else ("qwen",):
                 text = f'extra_body={{"chat_template_kwargs": {{"dialect": "{dialect}"}}}}'
-                yield title, f"run, calls in {dialect}", run(server, out / dialect, *FEW, "--model-arg", text)
+                yield (
+                    title,
+                    f"run, calls in the {dialect} dialect",
+                    run(server, out / dialect, *FEW, "--model-arg", text),
+                )
             yield title, "models check", checked(server, out / "check")
             if first:
                 yield title, "run, streamed", run(server, out / "streamed", *FEW, "--stream", "on")
@@ -428,10 +434,10 @@ def main(argv: Sequence[str] | None = None) -> None:
     flags = {"server": ("vllm", "llama", "litellm", "transformers"), "--cache": CACHE, "--json": Path, "--keep": False}
     arguments = _frame.options(__doc__, flags, argv)
     folder, results = Path(tempfile.mkdtemp(prefix="servers-")), []
-    print("| server | tried | came |\n|---|---|---|")
+    print("| server | request | outcome |\n|---|---|---|")
     try:
         for row in rows(arguments.server, arguments.cache.resolve(), folder):
-            results.append(dict(zip(("server", "tried", "came"), row, strict=True)))
+            results.append(dict(zip(("server", "request", "outcome"), row, strict=True)))
             cells = (value.replace("|", "\\|").replace("\n", " ") for value in row)
             print(f"| {' | '.join(cells)} |", flush=True)
             _frame.write_json(arguments.json, results)

@@ -135,7 +135,7 @@ def of_checkout(root: Path = ROOT) -> dict[str, Size]:
 
 
 def _count(path: Path) -> Size | None:
-    """Count a file of code, data or web pages; None for any other."""
+    """Count a file of code, data or web pages; return None for any other file."""
     if path.suffix == ".py":
         return size_of(path.read_text(encoding="utf-8"))
     if path.suffix not in DATA | WEB or not path.is_file():

@@ -273,7 +273,7 @@ def address(built: Path) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    pytest.importorskip("playwright", reason="playwright is of the group dev")
+    pytest.importorskip("playwright", reason="playwright is in the dependency group dev")
     if CHROMIUM is None:
         pytest.skip("no chromium: apt install chromium, or name one in CHROMIUM")
     from playwright.sync_api import sync_playwright

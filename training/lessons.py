@@ -63,7 +63,9 @@ def tokenizer_of(conversations: Sequence[Mapping[str, Any]], eyes: Eyes) -> Any:
     values = [row for kind in sorted(kinds) for row in rng.sample(kinds[kind], min(OF_A_KIND, len(kinds[kind])))]
     # The texts without the tokens that are never part of another.
     differences = re.compile("|".join(map(re.escape, (*SPECIAL, *CALLS))))
-    return tokenizer([piece for row in values for piece in differences.split(rendered(eyes.told(row))) if piece])
+    return tokenizer(
+        [piece for row in values for piece in differences.split(rendered(eyes.conversation(row))) if piece]
+    )
 
 
 def rendered(row: Mapping[str, Any]) -> str:
@@ -119,7 +121,7 @@ class Lessons:
             instructed = row["turns"][0]["role"] == "system" and row["form"] == "tools"
             if instructed and self._untold.random() < UNTOLD:
                 row = {**row, "turns": row["turns"][1:]}
-            self._made[place] = lesson(self.eyes.told(row), self.words)
+            self._made[place] = lesson(self.eyes.conversation(row), self.words)
         return self._made[place]
 
     def scenes(self) -> list[tuple[str, View]]:

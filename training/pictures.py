@@ -1,6 +1,6 @@
 """The pictures of conversations: their descriptions, the contents of their parts, and the network's input.
 
-Eyes(folder).told(row)                  a conversation with what is seen before its answer
+Eyes(folder).conversation(row)                  a conversation with what is seen before its answer
 Pictures(folder, processor).batch(names)
 """
 
@@ -31,7 +31,7 @@ class Eyes:
         self._said: dict[tuple[View, str], str] = {}
         self._parts: dict[str, list[Thing | None]] = {}
 
-    def told(self, row: Mapping[str, Any]) -> Mapping[str, Any]:
+    def conversation(self, row: Mapping[str, Any]) -> Mapping[str, Any]:
         """Insert the description before the answer of a conversation if its task has a view and no tool ran.
 
         In a vision lesson the description is the full answer.

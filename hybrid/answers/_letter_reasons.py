@@ -41,7 +41,7 @@ _FINITE: Final = (
 _SUBJECT: Final = re.compile(rf"(?i)[,)–—]\s(?:\w+ly\s|not\s|then\s)?{_FINITE}\b")
 _LINKED: Final = re.compile(rf"(?i)\b(?:that|which|who|it|they|there|because|since|as|while|and|than)\b|{_FINITE}\b")
 _SEEN: Final = re.compile(r"(?i)as\s\w+(?:ed|en|wn)\b")
-# `Option B - it is nearer`, `B (the dog is nearer)`: a sentence about something behind a dash, colon or bracket.
+# `Option B - it is nearer`, `B (the dog is nearer)`: a sentence about something after a dash, colon or bracket.
 _SENTENCE: Final = re.compile(
     rf"(?i)(?:it|its|this|that|they|their|these|those|there|the|he|she|both|all|no)\b[^.;!?\n]*?\b{_FINITE}\b"
 )

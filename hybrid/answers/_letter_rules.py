@@ -16,7 +16,7 @@ from hybrid.answers.base import CUE, bare, is_asked
 Rule = Callable[[LetterReply], str | None]
 Rules = tuple[Rule, ...]
 
-# A whole reply, or the text behind an option letter, counts as short up to here.
+# Longest full reply, or text after an option letter, that counts as short.
 SHORT_REPLY: Final = 60
 SHORT_OPTION: Final = 40
 # Distance after a label within which alternatives are searched, and maximum length of a listed option's text.
@@ -65,7 +65,7 @@ def largest_share(reply: LetterReply) -> str | None:
     # `Brightness: A 40%, B 60%`
     if re.match(r"\W*[^\W\d]{2,}", reply.text) and not _LIKELY.search(reply.text):
         return None
-    # Shares are all in all one, and a label behind them is the answer itself.
+    # The shares must sum to one; a label after them is the answer itself.
     if len(ranked) < 2 or not 0.9 < sum(shares.values()) < 1.05 or reply.find_labels(reply.text[end:]):
         return None
     return ranked[0] if shares[ranked[0]] > shares[ranked[1]] else None

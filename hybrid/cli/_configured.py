@@ -56,7 +56,7 @@ class Variant:
     context: click.Context
 
     @property
-    def told(self) -> str:
+    def label(self) -> str:
         """The choices, such as `model=openai:gpt-4o, tool-output=blank`."""
         return ", ".join(f"{key}={value}" for key, value in self.chosen.items())
 

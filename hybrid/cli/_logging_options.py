@@ -40,7 +40,7 @@ def logging_options_of(command: Callable[..., int]) -> Callable[..., int]:
     """Add the three options to a command, and apply them to logging while it runs."""
 
     @functools.wraps(command)
-    def told(*args: Any, verbose: bool, quiet: bool, debug: bool, **options: Any) -> int:
+    def with_logging(*args: Any, verbose: bool, quiet: bool, debug: bool, **options: Any) -> int:
         with set_up_notes(verbose=verbose, quiet=quiet, debug=debug):
             try:
                 return command(*args, **options)
@@ -50,5 +50,5 @@ def logging_options_of(command: Callable[..., int]) -> Callable[..., int]:
                 raise
 
     for key in reversed(OPTIONS):
-        told = shared_option(key)(told)
-    return told
+        with_logging = shared_option(key)(with_logging)
+    return with_logging

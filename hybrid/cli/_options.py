@@ -42,7 +42,7 @@ margin: Final = click.option(
     default=0.05,
     show_default=True,
     metavar="M",
-    help="Equal is what differs, non-inferior what is behind, by less than this, in the unit of the headline metric.",
+    help="Differences below this count as equal, deficits below it as non-inferior, in units of the headline metric.",
 )
 max_seconds: Final = click.option(
     "--max-seconds", type=types.AMOUNT, default=300.0, show_default=True, help="Running time of one call of a tool."

@@ -226,9 +226,9 @@ class _Planned:
     estimate: CostEstimate | None
 
     @property
-    def told(self) -> str:
+    def label(self) -> str:
         """Its choices, and the folders of solvers asked elsewhere."""
-        return "; ".join((self.variant.told, *(f"{name} is in {folder}" for name, folder in self.elsewhere.items())))
+        return "; ".join((self.variant.label, *(f"{name} is in {folder}" for name, folder in self.elsewhere.items())))
 
     def as_json(self, results: AskedRuns) -> Json:
         """Return the run for the output of `--json`."""
@@ -238,7 +238,7 @@ class _Planned:
             "solvers": list(self.solvers),
             "elsewhere": {name: str(folder) for name, folder in self.elsewhere.items()},
             "options": dict(self.config.options_as_used),
-            "begun": self.variant.told in results.done,
+            "begun": self.variant.label in results.done,
         }
 
 
@@ -258,7 +258,7 @@ def run_matrix(variants: Sequence[Variant]) -> int:
     first: dict[str, Path] = {}
     for variant in variants:
         options = variant.context.params
-        tell(f"checking run {len(plan) + 1} of {len(variants)}: {variant.told}")
+        tell(f"checking run {len(plan) + 1} of {len(variants)}: {variant.label}")
         config = config_of(options, options_of(variant.context))
         if config.out is not None:
             config = replace(config, out=config.out / variant.name)
@@ -266,7 +266,7 @@ def run_matrix(variants: Sequence[Variant]) -> int:
         folder = run.folder.path
         refuse_hidden(run.benchmark, run.mounted.source.split)
         if same := [other for other in plan if other.folder == folder]:
-            pair = f"{same[0].variant.told} and {variant.told}"
+            pair = f"{same[0].variant.label} and {variant.label}"
             raise UsageError(f"{pair} are the same run, {folder}: the option that differs between them has no effect")
         # Solvers asked in an earlier run are not asked again.
         places = {name: first.setdefault(answers_rest_on(run, name), folder) for name in run.solvers}
@@ -283,7 +283,7 @@ def run_matrix(variants: Sequence[Variant]) -> int:
         return show_estimate(ManyEstimate(estimates), "json" if options["json"] else TEXT[options["tables"]])
     if missing := dict.fromkeys(line for planned in plan for line in planned.missing):
         raise UsageError("; ".join(missing))
-    runs = {planned.variant.told: partial(prepared, planned.config) for planned in plan if planned.solvers}
+    runs = {planned.variant.label: partial(prepared, planned.config) for planned in plan if planned.solvers}
     folders = [planned.folder for planned in plan]
     return ask_and_show(runs, plan[0].config.run_limits, folders, partial(_compared, plan, options))
 
@@ -301,7 +301,7 @@ def _compared(plan: Sequence[_Planned], options: Mapping[str, Any], results: Ask
             for planned in plan
             for name in planned.solvers
             if planned.benchmark == benchmark
-            and planned.variant.told in results.done
+            and planned.variant.label in results.done
             and RunFolder(planned.folder).finished(name)
         ]
         reports[benchmark] = compare_paths(answered_paths, **counting) if answered_paths else None
@@ -315,7 +315,7 @@ def _compared(plan: Sequence[_Planned], options: Mapping[str, Any], results: Ask
     elif any(reports.values()):
         click.echo("\n".join(report.render(TEXT[tables]) for report in reports.values() if report), nl=False)
         click.echo(
-            folded("\nruns\n" + "\n".join(f"  {planned.folder}  {planned.told}" for planned in asking) + "\n", tables)
+            folded("\nruns\n" + "\n".join(f"  {planned.folder}  {planned.label}" for planned in asking) + "\n", tables)
         )
         for benchmark in reports:
             places = [str(planned.folder) for planned in asking if planned.benchmark == benchmark]

@@ -190,7 +190,7 @@ def _wait(process: subprocess.Popen[bytes]) -> ServerFacts | None:
     """Return the facts of a starting server when it has loaded its tools, or None if it has ended."""
     from hybrid.serving.tool_server.address import ServerUnusable, connect
 
-    told: set[str] = set()
+    printed: set[str] = set()
     while process.poll() is None:
         try:
             found = connect()
@@ -199,21 +199,21 @@ def _wait(process: subprocess.Popen[bytes]) -> ServerFacts | None:
         if found is not None:
             found[0].close()
             facts = found[1]
-            _tell_progress(facts, told)
+            _tell_progress(facts, printed)
             if facts.process == process.pid and not facts.loading:
                 return facts
         time.sleep(POLL_S)
     return None
 
 
-def _tell_progress(facts: ServerFacts, told: set[str]) -> None:
+def _tell_progress(facts: ServerFacts, printed: set[str]) -> None:
     """Print which networks were loaded or failed since the last call, and which are being loaded."""
     lines = [f"{name}: {reason}" for name, reason in facts.failed.items()]
     lines += [f"loaded {name} ({served.answering.version})" for name, served in facts.tools.items()]
     lines += [f"loading {name} ..." for name in facts.loading[:1]]
     for line in lines:
-        if line not in told:
-            told.add(line)
+        if line not in printed:
+            printed.add(line)
             tell(line)
 
 

@@ -54,8 +54,8 @@ if TYPE_CHECKING:
     "--margin",
     type=types.SHARE,
     metavar="M",
-    help="Equal is what differs, non-inferior what is behind, by less than this, in the unit of the "
-    "headline metric.  [default: 0.05]",
+    help="Differences below this count as equal, deficits below it as non-inferior, in units of the headline metric.  "
+    "[default: 0.05]",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the numbers of the pages as one JSON object.")
 @path_option

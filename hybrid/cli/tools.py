@@ -101,9 +101,9 @@ def list_(tables: Shape, show_all: bool) -> int:
 )
 @shared.device
 @shared.max_seconds
-@click.option("--no-cache", is_flag=True, help="Neither read a finding kept on disk nor keep one.")
+@click.option("--no-cache", is_flag=True, help="Neither read nor write cached tool output.")
 @click.option("--picture", type=types.ANY_PATH, help="Save the tool's picture as PNG; further ones as FILE-2.png, ...")
-@click.option("--json", "as_json", is_flag=True, help="The finding's data as JSON on stdout.")
+@click.option("--json", "as_json", is_flag=True, help="Print the output's data as JSON.")
 @path_option
 @logging_options_of
 def run_(
@@ -159,7 +159,7 @@ def run_(
 def _write_pictures(finding: Finding, cache: FindingCache, path: Path) -> None:
     """Write the first picture to `path`, further ones beside it with a number. Raises `UsageError` if there is none."""
     if not finding.images:
-        raise UsageError("--picture: this finding has no picture")
+        raise UsageError("--picture: this output has no picture")
     for place, ref in enumerate(finding.images, 1):
         target = path if place == 1 else path.with_stem(f"{path.stem}-{place}")
         target.write_bytes(cache.store.read(ref.image))

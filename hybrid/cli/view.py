@@ -55,5 +55,5 @@ def command(runs: tuple[Path, ...], port: int, title: str, open_browser: bool) -
 
             webbrowser.open(server.url)
         server.serve_until_signal()
-        click.echo("ended; the runs are as they were" if len(viewed) > 1 else "ended; the run is as it was", err=True)
+        click.echo("stopped; the runs are unchanged" if len(viewed) > 1 else "stopped; the run is unchanged", err=True)
     return 0

@@ -52,8 +52,8 @@ class CommandOptions:
         Literal["wide", "narrow", "auto"],
         OUTPUT(
             "--tables",
-            "narrow keeps text within 80 columns: long names are folded, and columns stand in blocks below each "
-            "other; auto is narrow in a terminal of fewer than 100 columns.",
+            "narrow keeps text within 80 columns: long names are folded, and columns are printed in blocks below "
+            "each other; auto is narrow in a terminal of fewer than 100 columns.",
             kept=False,
         ),
     ] = "auto"

@@ -205,8 +205,8 @@ class RunConfig:
         AffectsRunId(of="tools"),
         TOOLS("--tool-output", "What tools return. All but real are controls.", common=True),
     ] = "real"
-    show: Annotated[Show, AffectsRunId(of="tools"), TOOLS("--show", "What the model sees of a finding.")] = "both"
-    overlays: Annotated[bool, NOT_IDENTITY, TOOLS("--overlays", "Draw findings that no model sees.")] = False
+    show: Annotated[Show, AffectsRunId(of="tools"), TOOLS("--show", "What the model sees of a tool output.")] = "both"
+    overlays: Annotated[bool, NOT_IDENTITY, TOOLS("--overlays", "Draw tool outputs that no model sees.")] = False
     images: Annotated[
         ImageForm, AffectsRunId(of="model"), ASK("--images", "In which form the model gets the images.")
     ] = "separate"
@@ -314,7 +314,7 @@ class RunConfig:
     cache: Annotated[
         bool,
         NOT_IDENTITY,
-        TOOLS("--no-cache", "Neither read findings kept on disk nor keep any.", form="no", varied=False),
+        TOOLS("--no-cache", "Neither read nor write cached tool outputs.", form="no", varied=False),
     ] = True
     # Whether replies of models are kept across runs.
     cache_replies: Annotated[

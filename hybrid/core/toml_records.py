@@ -123,7 +123,7 @@ class Reader:
             return self.scalar(origin, value, steps)
         if not isinstance(value, str) or value not in self._code:
             names = ", ".join(self._code) or "none"
-            raise ValueMismatch(steps, f"{value!r:.60} names nothing that the code gives; available: {names}")
+            raise ValueMismatch(steps, f"{value!r:.60} is not a name that the code defines; available: {names}")
         return self._code[value]
 
     def entries(self, kind: Any, value: Any, steps: Steps) -> tuple[Any, ...]:

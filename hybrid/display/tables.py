@@ -180,7 +180,7 @@ def tokens(value: int | None) -> str:
     return NONE if value is None else f"{value:,}"
 
 
-MIN_WIDTH = 16  # Width to which long names are folded if there is no room for them
+MIN_WIDTH = 16  # Width to which long names are folded if they do not fit
 NAMED = 44  # Maximum total width of the names at the left of every block
 GAP = 2
 HEAD_LINES = 3  # Maximum number of lines of a folded heading, if its words allow it

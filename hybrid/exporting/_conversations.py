@@ -193,7 +193,9 @@ def _solvers(run: ExportedRun, form: str) -> tuple[str, ...]:
             f"{', '.join(run.solvers) or 'none'}"
         )
     if (output := run.identity.get("tool_output", REAL)) != REAL:
-        raise UsageError(f"{form}: the tools of {run.folder.path} returned a control ({output}) and no findings")
+        raise UsageError(
+            f"{form}: the tools of {run.folder.path} returned a control ({output}) instead of their output"
+        )
     return calling
 
 

@@ -112,7 +112,7 @@ def _refuse_loss(path: Path, rows: Sequence[SingleReply]) -> None:
     for row in rows:
         if back.get(row.question.id) != row.text:
             raise UsageError(
-                f"{path}: the reply to {row.question.id} does not come back as it was (a cell of a workbook holds "
+                f"{path}: the reply to {row.question.id} cannot be read back unchanged (a cell of a workbook holds "
                 "32,767 characters, and not every one); name a .tsv instead of a workbook, or take another format"
             )
 

@@ -124,7 +124,7 @@ def read_image(value: object, folder: Folder | None) -> bytes:
         takes = "a data URL (data:image/png;base64,...), its base64" + (
             "" if folder is None else " or a name in the allowed folder"
         )
-        raise DataError(f"{value!r:.{SHOWN}} is no image that is taken here: give {takes}")
+        raise DataError(f"{value!r:.{SHOWN}} is not an accepted image: give {takes}")
     return folder.read(value)
 
 

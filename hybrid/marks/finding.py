@@ -63,7 +63,7 @@ MIN_TOGETHER = 0.6
 MAX_RING_PX = 46
 # Minimum score at which a box without a readable letter is reported.
 BOX_ALONE = 0.85
-# Score margin of a box over another one for its letter; with less, the lines allow both.
+# Smallest lead in score over the second-best box for a letter; below it, the lines support both boxes.
 MIN_LEAD = 0.03
 # Minimum score at which two named boxes are accepted without a search for rings.
 BOX_SURE = 0.7

@@ -203,7 +203,7 @@ class Caller(Generic[Body]):
         return await asyncio.to_thread(self.client.request, arranged, tools, call)
 
     async def _find_logged(self, request: ChatRequest[Body]) -> AssistantMessage | None:
-        """Return the logged reply to a request; None if there is no undamaged one."""
+        """Return the logged reply to a request; None if none is readable."""
         data = self._log.find_reply(request.call, request.sha256) if self._log is not None else None
         if data is None:
             return None
@@ -250,23 +250,23 @@ class Caller(Generic[Body]):
         """
         tries = _Tries(request, make_plain, UNCONFIRMED.get() & {image.name for image in request.images})
         while True:
-            turn = await self._circuit.turn(request.call.question)
-            is_plain = tries.wants_plain(is_probe=turn.probe)
+            permit = await self._circuit.acquire(request.call.question)
+            is_plain = tries.wants_plain(is_probe=permit.probe)
             try:
-                reply = await (self._try_without_tools(tries, turn) if is_plain else self._try(tries, turn))
+                reply = await (self._try_without_tools(tries, permit) if is_plain else self._try(tries, permit))
             finally:
-                self._circuit.leave(turn)
+                self._circuit.leave(permit)
             if reply is not None:
                 return reply, tries.sent
             if not is_plain or tries.plain_reply is None:
-                await self._wait_to_retry(tries, turn)
+                await self._wait_to_retry(tries, permit)
 
     async def _send(self, request: ChatRequest[Body]) -> AssistantMessage:
         await requests_out.admit()
         with requests_out.sending():
             return await self.client.send(request, partial(self._keep, request))
 
-    async def _try(self, tries: _Tries[Body], turn: Permit) -> AssistantMessage | None:
+    async def _try(self, tries: _Tries[Body], permit: Permit) -> AssistantMessage | None:
         """Send the request once; None if it failed for a reason that may pass. Raises as `chat`."""
         tries.sent += 1
         try:
@@ -279,36 +279,36 @@ class Caller(Generic[Body]):
             if failed.kind is Failure.BUG:
                 raise
             if (reply := _reply_for(failed)) is not None:
-                self._circuit.worked(turn)
+                self._circuit.worked(permit)
                 return reply
-            self._note_failure(tries, turn, failed, error)
+            self._note_failure(tries, permit, failed, error)
             return self._malformed_call(tries) if tries.is_malformed_call() else None
-        self._circuit.worked(turn)
-        # A client that sent it more than once reports that.
+        self._circuit.worked(permit)
+        # `attempts` counts requests that the client itself repeated.
         tries.sent += (answer.attempts or 1) - 1
         return replace(answer, broken_off=tuple(tries.broken_off)) if tries.broken_off else answer
 
-    def _note_failure(self, tries: _Tries[Body], turn: Permit, failed: FailedRequest, error: Exception) -> None:
+    def _note_failure(self, tries: _Tries[Body], permit: Permit, failed: FailedRequest, error: Exception) -> None:
         """Count a failure of the request. Raises what `chat` does if asking again cannot help."""
         tries.failed, tries.error = failed, error
         is_wordless = tries.make_plain is not None and is_wordless_500(failed, error)
         tries.wordless = tries.wordless + 1 if is_wordless else 0
         if tries.new_pictures and (is_sure := blames_picture(failed, error)) is not None:
-            self._note_picture_failure(tries, turn, is_sure=is_sure)
+            self._note_picture_failure(tries, permit, is_sure=is_sure)
             return
         tries.picture_failures = 0
         if failed.kind is not Failure.RETRY:
-            raise self._circuit.refused(turn, failed) from error
+            raise self._circuit.refused(permit, failed) from error
         tries.broken_off += [error.reason] if isinstance(error, BrokenOffError) else []
-        log.info("%s: request %d for %s failed: %s", self.name, tries.sent, turn.question, failed.text)
+        log.info("%s: request %d for %s failed: %s", self.name, tries.sent, permit.question, failed.text)
         last = tries.charged >= self._settings.retries
-        self._circuit.failed(turn, failed, last=last)
-        tries.is_charged = not (failed.status in TOO_MANY_REQUESTS and self._circuit.was_crowded(turn))
+        self._circuit.failed(permit, failed, last=last)
+        tries.is_charged = not (failed.status in TOO_MANY_REQUESTS and self._circuit.was_crowded(permit))
         tries.last = last and tries.is_charged
-        tries.doubtful = self._circuit.in_doubt(turn, failed)
+        tries.doubtful = self._circuit.in_doubt(permit, failed)
         tries.pause_s = self._backoff.seconds(tries.request.call, tries.charged, failed.retry_after_s)
 
-    def _note_picture_failure(self, tries: _Tries[Body], turn: Permit, *, is_sure: bool) -> None:
+    def _note_picture_failure(self, tries: _Tries[Body], permit: Permit, *, is_sure: bool) -> None:
         """Count a failure that new pictures of tools may have caused. Raises `PicturesRefused` if they did.
 
         A 500 without a word about pictures may pass: such a request is sent twice before its pictures are blamed, and
@@ -318,7 +318,7 @@ class Caller(Generic[Body]):
         tries.pause_s = self._backoff.seconds(tries.request.call, 0, None)
         tries.is_charged = tries.last = tries.doubtful = False
         if is_sure or tries.picture_failures > 1:
-            self._circuit.note_picture_refusal(turn)
+            self._circuit.note_picture_refusal(permit)
             if is_sure or not tries.wants_plain():
                 raise self._outage(tries)
 
@@ -335,7 +335,7 @@ class Caller(Generic[Body]):
         outage.__cause__ = tries.error
         return outage
 
-    async def _try_without_tools(self, tries: _Tries[Body], turn: Permit) -> AssistantMessage | None:
+    async def _try_without_tools(self, tries: _Tries[Body], permit: Permit) -> AssistantMessage | None:
         """Send the request without its tools: a malformed call if that is answered, None if it proves nothing."""
         assert tries.make_plain is not None  # noqa: S101 - `wants_plain`
         tries.plain_sent = True
@@ -348,14 +348,14 @@ class Caller(Generic[Body]):
             failed = read_failure(error)
             if failed.kind is Failure.BUG and not isinstance(error, ModelRefused):
                 raise
-            log.info("%s: request for %s without tools failed: %s", self.name, turn.question, failed.text)
+            log.info("%s: request for %s without tools failed: %s", self.name, permit.question, failed.text)
             if tries.picture_failures:
                 raise self._outage(tries) from tries.error
             if failed.kind is Failure.RETRY:
-                self._circuit.failed(turn, failed)
+                self._circuit.failed(permit, failed)
             tries.doubtful = tries.is_charged = False
             return None
-        self._circuit.worked(turn)
+        self._circuit.worked(permit)
         tries.sent += (answer.attempts or 1) - 1
         tries.plain_reply = answer
         return self._malformed_call(tries) if tries.is_malformed_call() else None
@@ -371,17 +371,17 @@ class Caller(Generic[Body]):
         facts = AssistantMessage(usage=answer.usage, model=answer.model, batched=answer.batched)
         return malformed(facts, f"{tries.failed.text} (without tools the server answers)")
 
-    async def _wait_to_retry(self, tries: _Tries[Body], turn: Permit) -> None:
+    async def _wait_to_retry(self, tries: _Tries[Body], permit: Permit) -> None:
         """Wait before the next request. Raises the failure if the retries are used up while the server is there."""
         assert tries.failed is not None  # noqa: S101 - a request has failed
         may_go_on = not tries.last or tries.wants_plain()
-        if not (may_go_on or tries.doubtful or self._circuit.is_away(turn)):
+        if not (may_go_on or tries.doubtful or self._circuit.is_away(permit)):
             raise self._outage(tries)
-        if not self._circuit.is_away(turn):
+        if not self._circuit.is_away(permit):
             pause = min(tries.pause_s, MOMENT_S) if tries.last else tries.pause_s
             self._circuit.note_wait(pause, tries.failed)
             await self._sleep(pause)
-        if self._circuit.is_away(turn):
+        if self._circuit.is_away(permit):
             return
         if not may_go_on:
             raise self._outage(tries)

@@ -1,14 +1,14 @@
 """A circuit breaker: while the model's server is down, only one request at a time is sent, to test whether it is back.
 
-    turn = await circuit.turn(call.question)     # waits while the server is down
+    permit = await circuit.acquire(call.question)  # waits while the server is down
     try:
         reply = await request()
     except SomeError as error:
-        circuit.failed(turn, read_failure(error))    # or: raise circuit.refused(turn, read_failure(error))
+        circuit.failed(permit, read_failure(error))    # or: raise circuit.refused(permit, read_failure(error))
     else:
-        circuit.worked(turn)
+        circuit.worked(permit)
     finally:
-        circuit.leave(turn)                      # for a call that ended in any other way
+        circuit.leave(permit)                      # for a call that ended in any other way
 
 Consecutive failures open it; the first success closes it. It also decides when to stop: if the server stays down, the
 key is wrong, or all requests are rejected. Every later call raises the same error. The number of concurrent requests
@@ -139,7 +139,7 @@ class Circuit:
         self._silent_since: float | None = None
         self._wait_noted = False
 
-    async def turn(self, question: str) -> Permit:
+    async def acquire(self, question: str) -> Permit:
         """Wait until a request may be sent. The wait is not counted as time of the question.
 
         Raises:
@@ -166,15 +166,15 @@ class Circuit:
     async def _wait(self) -> bool:
         """Wait for this call's turn and pause; return True if it may probe, False if the circuit has closed."""
         if self._probing:
-            turn: asyncio.Future[bool | Outage] = asyncio.get_running_loop().create_future()
-            self._line.append(turn)
+            place: asyncio.Future[bool | Outage] = asyncio.get_running_loop().create_future()
+            self._line.append(place)
             try:
-                outcome = await turn
+                outcome = await place
             except BaseException:
-                if not turn.cancelled() and turn.result() is True:
+                if not place.cancelled() and place.result() is True:
                     self._pass_on()
-                elif turn in self._line:
-                    self._line.remove(turn)
+                elif place in self._line:
+                    self._line.remove(place)
                 raise
             if outcome is not True:
                 if isinstance(outcome, Outage):
@@ -197,16 +197,16 @@ class Circuit:
         """Let the next call in line probe, after the pause."""
         self._probing = False
         while self._line:
-            turn = self._line.popleft()
-            if not turn.done():
+            place = self._line.popleft()
+            if not place.done():
                 self._probing = True
-                turn.set_result(True)
+                place.set_result(True)
                 return
 
-    def worked(self, turn: Permit) -> None:
+    def worked(self, permit: Permit) -> None:
         """Record that the server has answered: all waiting calls continue."""
         self._in_flight.faster()
-        self._settle(turn)
+        self._settle(permit)
         self._successes += 1
         self._row = _Row()
         self._silent_since, self._wait_noted = None, False
@@ -215,9 +215,9 @@ class Circuit:
     def _close(self, outcome: bool | Outage) -> None:
         self._open = self._probing = False
         while self._line:
-            turn = self._line.popleft()
-            if not turn.done():
-                turn.set_result(outcome)
+            place = self._line.popleft()
+            if not place.done():
+                place.set_result(outcome)
 
     def note_wait(self, seconds: float, failed: FailedRequest) -> None:
         """Print once why no reply arrives, before a pause that extends the wait beyond `SILENT_S` seconds."""
@@ -234,20 +234,20 @@ class Circuit:
             tries = f"next try in {seconds:.0f} s{limit}"
             tell(f"note: {self._name} has given no reply for {waited:.0f} s ({failed.text}); {tries}")
 
-    def leave(self, turn: Permit) -> None:
+    def leave(self, permit: Permit) -> None:
         """Release the permit of a call that neither worked nor failed nor was rejected, such as a cancelled one."""
-        if turn.settled:
+        if permit.settled:
             return
-        self._settle(turn)
-        if turn.probe and self._is_open_since(turn.openings):
+        self._settle(permit)
+        if permit.probe and self._is_open_since(permit.openings):
             self._pass_on()
 
-    def _settle(self, turn: Permit) -> None:
-        self._in_flight.out -= not turn.settled
-        turn.settled = True
+    def _settle(self, permit: Permit) -> None:
+        self._in_flight.out -= not permit.settled
+        permit.settled = True
         self._in_flight.let_out(all_of_them=self._over is not None or self._open)
 
-    def failed(self, turn: Permit, failed: FailedRequest, *, last: bool = False) -> None:
+    def failed(self, permit: Permit, failed: FailedRequest, *, last: bool = False) -> None:
         """Record a missing reply, for a possibly temporary reason.
 
         A single call at its `last` try opens the circuit if the server reports that it is unavailable: it then waits as
@@ -259,8 +259,8 @@ class Circuit:
             Outage: it has been down for too long, but only few questions failed, which may themselves be the reason.
         """
         if failed.status in TOO_MANY_REQUESTS and not self._limits.in_batches:
-            self._in_flight.slower(turn.cuts)
-        self._settle(turn)
+            self._in_flight.slower(permit.cuts)
+        self._settle(permit)
         self._check()
         if self._limits.in_batches:
             return
@@ -271,15 +271,15 @@ class Circuit:
             what = f"a web page answers, not a model; {CHECK[Failure.ADDRESS]}"
             raise self._give_up(ModelRefused(f"--model {self._name}: {what}: {failed.text}"))
         row.since = self._clock() if row.since is None else row.since
-        row.failed_questions.add(turn.question)
+        row.failed_questions.add(permit.question)
         if self._open:
-            if turn.probe and self._is_open_since(turn.openings):
+            if permit.probe and self._is_open_since(permit.openings):
                 self._probes += 1
                 self._note_failed_probe(failed)
             return
         # A call that cannot connect need not wait for others, but a single failure among many stops nothing.
         enough = min(limits.failures, self._in_flight.out + 1) if not failed.reached else limits.failures
-        alone = last and self._in_flight.out == 0 and self._successes == turn.successes
+        alone = last and self._in_flight.out == 0 and self._successes == permit.successes
         if failed.status is not None and failed.status not in ABOUT_ITSELF:
             # The server responds without reporting a server problem, so the failure may depend on a few questions.
             is_away = len(row.failed_questions) >= limits.failures
@@ -340,13 +340,13 @@ class Circuit:
         self._in_flight.let_out(all_of_them=True)
         return error
 
-    def refused(self, turn: Permit, failed: FailedRequest) -> HybridError:
+    def refused(self, permit: Permit, failed: FailedRequest) -> HybridError:
         """Return the error to raise for a request that the server rejects.
 
         It is `ModelRefused` if no call can succeed: a key or model rejected before anything has worked, or too many
         consecutive rejected questions. Otherwise it is an `Outage` of this question.
         """
-        self._settle(turn)
+        self._settle(permit)
         row, limits, kind, words = self._row, self._limits, failed.kind, failed.text
         if self._over is None:
             # The server responds, whatever the response.
@@ -356,7 +356,7 @@ class Circuit:
             row.wrong_keys += kind is Failure.KEY
             if kind is not Failure.KEY:
                 row.refusals += 1
-                row.refused_questions.add(turn.question)
+                row.refused_questions.add(permit.question)
             check = f"; {CHECK[kind]}" if kind in CHECK else ""
             refusals = len(row.refused_questions) if self._successes else row.refusals
             detail = ""
@@ -372,26 +372,26 @@ class Circuit:
             return type(self._over)(str(self._over))
         return Outage(f"{self._name} does not take this request: {words}")
 
-    def note_picture_refusal(self, turn: Permit) -> None:
+    def note_picture_refusal(self, permit: Permit) -> None:
         """Record a rejection that may be due to a tool's picture: the server is up, and the run may go on."""
-        self._settle(turn)
+        self._settle(permit)
         if self._over is None:
             row = self._row
             row.failures, row.pages, row.since, row.away_from = 0, 0, None, None
             row.failed_questions.clear()
             self._close(False)
 
-    def was_crowded(self, turn: Permit) -> bool:
+    def was_crowded(self, permit: Permit) -> bool:
         """Return whether the limit was lowered since this request was sent: then its failure does not count."""
-        return turn.cuts != self._in_flight.cuts
+        return permit.cuts != self._in_flight.cuts
 
-    def is_away(self, turn: Permit) -> bool:
+    def is_away(self, permit: Permit) -> bool:
         """Return whether the circuit is, or since the request was open: then the request's failure does not count."""
-        return self._open or self._openings != turn.openings
+        return self._open or self._openings != permit.openings
 
-    def in_doubt(self, turn: Permit, failed: FailedRequest) -> bool:
+    def in_doubt(self, permit: Permit, failed: FailedRequest) -> bool:
         """Return whether the server may turn out to be down: other requests are open, and none has succeeded since.
 
         A call that could not even connect may be the first to notice, even if others still got replies.
         """
-        return not failed.reached or (self._in_flight.out > 0 and self._successes == turn.successes)
+        return not failed.reached or (self._in_flight.out > 0 and self._successes == permit.successes)

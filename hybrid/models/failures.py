@@ -39,7 +39,7 @@ class Failure(Enum):
     # would count.
     REDIRECT = "redirect"
     IMAGES = "images"  # The model takes no images.
-    TOOLS = "tools"  # The model, or the server as it was started, takes no tools.
+    TOOLS = "tools"  # The model, or the server with its start options, does not accept tools.
     POLICY = "policy"  # The provider's content filter: the model's answer is a refusal.
     REQUEST = "request"  # Any other 4xx: this request (too long, too large, not allowed) is not taken; others may be.
     BUG = "bug"  # Anything else: not about the provider.
@@ -54,7 +54,7 @@ class FailedRequest:
     status: int | None = None  # HTTP status, if the server answered.
     retry_after_s: float | None = None  # Seconds that the server asks clients to wait.
     reached: bool = True  # False if no connection was made, so that the question cannot be the reason.
-    # Whether an HTML page came without an error status: there may be no model at this address.
+    # Whether the response is an HTML page without an error status: this may not be the address of a model.
     is_page: bool = False
 
 

@@ -369,7 +369,7 @@ def is_word(name: str) -> bool:
 
 
 def _stems(places: Sequence[str], extra: Sequence[str] = (), *, recipes: bool = False) -> set[str]:
-    """Return plug-in names in some folders; `extra` are reserved names to include all the same."""
+    """Return plug-in names in some folders; `extra` are reserved names to include anyway."""
     stems = _modules(places) | ({file.stem for file in _recipes(places)} if recipes else set())
     return {name for name in stems if (name in extra or name not in NOT_THINGS) and name[0] != "_"}
 

@@ -150,7 +150,7 @@ class LiveSite:
             pages = self._make()
         except (HybridError, OSError) as error:
             # The run may have been writing the files just read; the next check tries again.
-            self._tell(f"the pages are as they were: {error}")
+            self._tell(f"the pages were not updated: {error}")
         finally:
             with self._changed:
                 self._not_before = self._clock() + max(self._pause_s, SHARE * (self._clock() - start))

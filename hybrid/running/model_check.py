@@ -462,7 +462,7 @@ class _Check:
             return [CheckRow(title, outcome, "a run sends only the text of tools", ("--show", "text"), refused=True)]
         thoughts = "; its reasoning is accepted back" if has_thoughts_in(conversation) else ""
         seen = "seen" if placement.verdict == "sees" else f"not read: {_quoted(placement.said)}"
-        place = "inside the tool message" if placement.place == "inside" else "in a message of the user behind it"
+        place = "inside the tool message" if placement.place == "inside" else "in a user message after it"
         rows = [CheckRow(title, f"{seen}{thoughts}", f"the loop goes on, with the picture {place}")]
         if placement.thinking == "none":
             return rows

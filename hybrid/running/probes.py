@@ -232,7 +232,7 @@ async def see_order(chat: Chat, store: ImageStore, count: int) -> PictureOrder:
 
 
 def _same_place_is_missing(presented: Sequence[Sequence[str]], orders: Sequence[Sequence[str]]) -> bool:
-    """Return whether the replies lack the same places, each with another number: a server dropped these pictures.
+    """Return whether the replies lack the same positions but not the same number: a server dropped these pictures.
 
     A model that cannot read a number misses that number instead.
     """

@@ -168,7 +168,7 @@ def _reusing(run: ResolvedRun, model: ChatModel, replies: RunReplies) -> Reusing
 
 
 def _tell_reused(log: ReusingLog, reused: int, tell: Tell) -> None:
-    """Say how many replies came from earlier runs, and whether new ones could not be kept."""
+    """Report how many replies came from earlier runs, and whether new ones could not be saved."""
     if reused:
         tell(f"note: {how_many(reused, 'model call')} answered by replies of earlier runs (--cache-replies)")
     if log.failed is not None:

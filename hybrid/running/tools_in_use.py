@@ -118,7 +118,7 @@ class ToolsInUse:
     def _code(self, name: str) -> str:
         """Return the hash of a tool's code; for a foreign tool, of its description."""
         if name in self.objects:
-            # The hash covers what a model reads of a tool and its code, or only the former without a source.
+            # The hash covers the texts that a model reads and the code; without source, only the texts.
             tool = self.objects[name]
             code = object_code(*made_by(tool))
             read = hashlib.sha256(json.dumps([shown_by(tool), code], sort_keys=True).encode()).hexdigest()[:CODE_DIGITS]

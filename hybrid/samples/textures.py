@@ -80,7 +80,7 @@ def fractal_noise(rng: np.random.Generator, side: int, slope: float = 1.0) -> Fl
 
 
 def _noise(rng: np.random.Generator, side: int, slope: float) -> Callable[[], FloatMap]:
-    """Draw `fractal_noise`, and return a function that computes it."""
+    """Draw white noise; return a function that shapes it to `fractal_noise`."""
     white = rng.standard_normal((side, side), dtype=np.float32)
 
     def shaped() -> FloatMap:

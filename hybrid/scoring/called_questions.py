@@ -10,7 +10,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from hybrid.scoring.compare import Comparison
-from hybrid.scoring.findings import heard
+from hybrid.scoring.findings import outputs_by_question
 from hybrid.scoring.score import Scored
 from hybrid.scoring.table import Floats
 
@@ -21,7 +21,7 @@ def call_share(comparison: Comparison, hybrid: Scored, ids: Iterable[str], *, re
     Without `repeated` only the first repetition is read. nan if no repetition has a readable trace.
     """
     repetitions = comparison.repetitions(hybrid) if repeated else (hybrid,)
-    verdicts = [heard(scored) for scored in repetitions]
+    verdicts = [outputs_by_question(scored) for scored in repetitions]
 
     def share(identity: str) -> float:
         traced = [of[identity] for of in verdicts if identity in of and not of[identity].no_trace]

@@ -141,7 +141,7 @@ GAIN_CASES = cases_of_claims(
         "silent": "{answers}: nothing to compare, as {silent} answers nothing{called}.",
         "failed": (
             "Whether tools bring a gain is not tested: {failed} of {n} questions failed, more than 1 % "
-            "(--allow-failed concludes all the same){called}."
+            "(to conclude anyway: --allow-failed){called}."
         ),
         "waiting": "The effect of tools is not known yet, because {left} questions are not finished: {command}",
         "units": "{answers}: not tested, as {metric} does not count the same units for both{called}.",
@@ -181,8 +181,8 @@ SPECIALISTS_CASES = cases_of_claims(
         "few": "{answers}: {few}{rest}.",
         "silent": "The specialists alone answer none of these questions.",
         "failed": (
-            "The specialists alone are not compared: {failed} of {n} questions failed, more than 1 % (--allow-failed "
-            "concludes all the same)."
+            "The specialists alone are not compared: {failed} of {n} questions failed, more than 1 % (to conclude "
+            "anyway: --allow-failed)."
         ),
         "waiting": "The specialists alone are not compared: questions are not finished yet.",
         "units": "{answers}: not tested, as {metric} does not count the same units for both.",
@@ -198,7 +198,7 @@ CONTENT_CASES = cases_of_claims(
         "silent": "With blank tools there is nothing to compare, as {silent} answers nothing.",
         "failed": (
             "The effect of tool output is not tested: {failed} of {n} questions failed, more than 1 % "
-            "(--allow-failed concludes all the same)."
+            "(to conclude anyway: --allow-failed)."
         ),
         "waiting": "The effect of tool output is not known yet: questions are not finished.",
         "units": "The effect of tool output is not tested: {metric} does not count the same units for both.",

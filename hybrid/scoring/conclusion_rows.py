@@ -39,7 +39,7 @@ State = Literal["more", "less", "open", "few", "silent", "failed", "waiting", "u
 WHY_NOT: Mapping[str, State] = {"failed": "failed", "waiting": "waiting", "unanswered": "silent", "units": "units"}
 
 
-# The claim about a tested pair: its state, or why the state of the full difference is no claim.
+# The claim about a tested pair: its state, or why the full difference supports no claim.
 Claim = Literal["rule", "uneven", "answering", "split"] | State
 
 # The condition of each claim (`HeadlinePair.claim`, `HeadlinePair.state`) in words, as the site prints it.
@@ -59,7 +59,7 @@ CONDITIONS: Mapping[Claim, str] = {
     "apart": "the pair shares no question, or --pairs leaves it out",
 }
 
-# Reason why the full difference of a pair is no gain or loss, by its claim.
+# By claim, the reason why the full difference of a pair counts as neither gain nor loss.
 NO_CLAIM: Mapping[str, str] = {
     "rule": "depending on how unanswered questions count for",
     "uneven": "with another result over all questions than over tasks for",

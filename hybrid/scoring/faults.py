@@ -79,7 +79,7 @@ def reply_ends(scored: Scored) -> Mapping[tuple[str, str], int]:
 
 
 def _count(scored: Scored) -> Counts:
-    """Return the counts of a solver's attempts as they are on disk now."""
+    """Return the counts of a solver's attempts, read from disk now."""
     assert scored.folder is not None  # noqa: S101 - both callers have checked it
     path = scored.folder.path / attempts_of(scored.recorded)
     if not path.exists():

@@ -1,6 +1,6 @@
 """The answer that the tool output in a conversation leads to: right, wrong, none, or unknown.
 
-    heard(scored)["val_Jigsaw_1"].finding          # "right"
+    outputs_by_question(scored)["val_Jigsaw_1"].finding          # "right"
 
 For every question that a solver answered, the rule of the specialist alone runs again on the tool output in the
 recorded steps. No tool runs: a call of the rule gets the output of the last recorded call with the same request
@@ -65,7 +65,7 @@ class Called:
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class OutputVerdict:
     """The tool calls of a question's conversation and the verdict on their output."""
 
     calls: tuple[Called, ...]  # Calls of all exchanges, in order
@@ -85,7 +85,7 @@ class Heard:
         return self.unread in (NO_TRACE, DAMAGED)
 
 
-def heard(scored: Scored) -> Mapping[str, Heard]:
+def outputs_by_question(scored: Scored) -> Mapping[str, OutputVerdict]:
     """Return the calls and the verdict of every answered question that did not fail, by id.
 
     The verdict is `unread` for imported predictions, which have no steps. Empty for a solver without a run.
@@ -98,20 +98,20 @@ def heard(scored: Scored) -> Mapping[str, Heard]:
     order = scored.folder.manifest.get("solvers", {}).get(scored.recorded, {}).get("rule_order", ())
     cache = _kept(str(scored.folder.path.resolve()), scored.recorded)
 
-    async def all_of() -> dict[str, Heard]:
+    async def all_of() -> dict[str, OutputVerdict]:
         # Build the table of rules only once, because each question uses it several times.
         with rules_in_order(order), scanned_once():
             return {score.id: await verdict_on(score) for score in scored.scores if not score.outcome.failed}
 
-    async def verdict_on(score: Score) -> Heard:
+    async def verdict_on(score: Score) -> OutputVerdict:
         if recorded is None or score.id not in recorded.by_id:
-            return Heard((), False, "unread", unread=NO_TRACE)
+            return OutputVerdict((), False, "unread", unread=NO_TRACE)
         stamp, entry = hash((recorded.line(score.id), *lost_rules)), cache.get(score.id)
         if entry is None or entry[0] != stamp:
             question = scored.questions[score.id]
             # Questions that were never asked count as failed and were skipped above.
             assert isinstance(question, Question)  # noqa: S101
-            entry = cache[score.id] = (stamp, await _heard(recorded, benchmark, question, lost_rules))
+            entry = cache[score.id] = (stamp, await _judge_recorded(recorded, benchmark, question, lost_rules))
         return entry[1]
 
     # The caller may itself run in an event loop of this thread.
@@ -124,33 +124,37 @@ def heard(scored: Scored) -> Mapping[str, Heard]:
 
 
 @lru_cache(maxsize=64)
-def _kept(run: str, solver: str) -> dict[str, tuple[int, Heard]]:
+def _kept(run: str, solver: str) -> dict[str, tuple[int, OutputVerdict]]:
     """Return the cached verdicts of a solver in a run, by id, each with the hash of its line."""
     del run, solver
     return {}
 
 
-async def _heard(recorded: Recorded, benchmark: Benchmark, question: Question, lost_rules: Mapping[str, str]) -> Heard:
+async def _judge_recorded(
+    recorded: Recorded, benchmark: Benchmark, question: Question, lost_rules: Mapping[str, str]
+) -> OutputVerdict:
     """Return the verdict on a recorded attempt; `lost_rules` says why a tool's or a route's rule is missing."""
     try:
         attempt = recorded.by_id[question.id]
     except DataError:
-        return Heard((), False, "unread", unread=DAMAGED)
+        return OutputVerdict((), False, "unread", unread=DAMAGED)
     # The built-in rule for the same kind of question would not understand the output of a tool whose rule is lost.
     calls = _called(attempt)
     prompts = [exchange.prompt for exchange in attempt.exchanges]
     routes = {route for prompt in prompts for route in (prompt.task_route, prompt.route, prompt.fallback_route)}
     needed = [*(call.tool for call in calls), *(f"{ROUTE}{route}" for route in sorted(routes))]
     if calls and (missing := next((name for name in needed if name in lost_rules), None)):
-        return Heard(calls, False, "unread", unread=lost_rules[missing])
+        return OutputVerdict(calls, False, "unread", unread=lost_rules[missing])
     try:
-        return await hear(benchmark, question, attempt)
+        return await judge_outputs(benchmark, question, attempt)
     # A rule or a scorer that fails on one trace costs only this question.
     except Exception as error:
-        return Heard(_called(attempt), False, "unread", unread=f"the rule cannot be run: {redact(in_one_line(error))}")
+        return OutputVerdict(
+            _called(attempt), False, "unread", unread=f"the rule cannot be run: {redact(in_one_line(error))}"
+        )
 
 
-async def hear(benchmark: Benchmark, question: Question, attempt: Attempt) -> Heard:
+async def judge_outputs(benchmark: Benchmark, question: Question, attempt: Attempt) -> OutputVerdict:
     """Return the calls of one attempt and the verdict on the tool output in its steps.
 
     Prompts of another kind than the question (ActiView's for parts of a picture) keep the reply with which the
@@ -165,11 +169,11 @@ async def hear(benchmark: Benchmark, question: Question, attempt: Attempt) -> He
         for step in exchange.reply.steps
     )
     if not calls:
-        return Heard((), False, "none")
+        return OutputVerdict((), False, "none")
     of_its_kind = [exchange for exchange in attempt.exchanges if exchange.prompt.kind is question.kind]
     if all(not table().rules_for(exchange.prompt) and _specialist_answer(exchange) is None for exchange in of_its_kind):
         routes = ", ".join(dict.fromkeys(repr(exchange.prompt.route) for exchange in of_its_kind))
-        return Heard(calls, False, "unread", unread=f"there is no rule for {routes or 'its asks'}")
+        return OutputVerdict(calls, False, "unread", unread=f"there is no rule for {routes or 'its asks'}")
     answered = list(attempt.exchanges)
     for place, exchange in enumerate(attempt.exchanges):
         if exchange.prompt.kind is question.kind:
@@ -178,10 +182,10 @@ async def hear(benchmark: Benchmark, question: Question, attempt: Attempt) -> He
             answered[place] = replace(exchange, reply=reply)
     score = benchmark.score(question, answered, AS_PAPERS)
     if score.answer is None:
-        return Heard(calls, to_the_point, "none")
+        return OutputVerdict(calls, to_the_point, "none")
     if score.correct is None:
-        return Heard(calls, to_the_point, "unread", score.answer, GRADED)
-    return Heard(calls, to_the_point, "right" if score.correct == 1.0 else "wrong", score.answer)
+        return OutputVerdict(calls, to_the_point, "unread", score.answer, GRADED)
+    return OutputVerdict(calls, to_the_point, "right" if score.correct == 1.0 else "wrong", score.answer)
 
 
 def _called(attempt: Attempt) -> tuple[Called, ...]:

@@ -213,7 +213,11 @@ class _Reader:
         times = [t for path in paths if path.ordered for t in path.points[:, 2].tolist()]
         median = statistics.median(times) if times else MEDIAN_MS[0]
         if not MEDIAN_MS[0] <= median <= MEDIAN_MS[1]:
-            fix = "seconds are to be multiplied by 1000" if median < MEDIAN_MS[0] else "t is no time of the clock"
+            fix = (
+                "seconds are to be multiplied by 1000"
+                if median < MEDIAN_MS[0]
+                else "t must be durations, not clock times"
+            )
             self.found.notes.append(
                 f"{name}: t has the median {median:g}, and durations of fixations in ms have one from {MEDIAN_MS[0]:g} "
                 f"to {MEDIAN_MS[1]:,g} ({fix}): its paths serve saliency only"

@@ -253,7 +253,7 @@ def _tasks(
 
 
 def nothing_answered_by(solvers: Sequence[Scored]) -> str | None:
-    """Return a message if no solver finished a question: what, why, and what to do; None if one did."""
+    """Return a message with cause and remedy if no solver finished a question; None if one did."""
     if not solvers or any(not score.outcome.failed for solver in solvers for score in solver.scores):
         return None
     names = ", ".join(dict.fromkeys(solver.solver for solver in solvers))

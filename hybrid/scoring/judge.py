@@ -201,9 +201,9 @@ def unread_replies(
 
 
 def readable_replies(attempts: Iterable[Attempt], without: Collection[str], count: int) -> tuple[UnreadReply, ...]:
-    """Return up to `count` parsed replies to other questions, spread evenly over the answers; always the same ones.
+    """Return up to `count` parsed replies to other questions, spread evenly over the answers; deterministic.
 
-    A judge that always names the same answer then agrees with few.
+    The even spread gives a judge that always names the same answer a low agreement.
     """
     by_answer = defaultdict[str, list[UnreadReply]](list)
     for attempt in (attempt for attempt in attempts if count and attempt.id not in without):

@@ -341,7 +341,7 @@ class Overlap:
         failed = [view.lost.sum() / max(1, (~view.missing).sum()) for view in (self, self.whole or self)]
         if max(failed) > FAILED_SHARE and not self.allow_failed:
             return "failed"
-        # If one task is not finished, the other tasks are no sample for a mean over all tasks.
+        # If one task is not finished, the other tasks do not represent the mean over all tasks.
         if any(metric.combine == "mean_of_ratios" for metric in metrics or ()) and any(
             solver.open for solver in self.solvers
         ):

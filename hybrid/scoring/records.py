@@ -65,7 +65,7 @@ from hybrid.core.types import COST_FIELDS, Attempt, BrokenQuestion, Question, Sc
 from hybrid.display.html import as_html, joined, paragraph, stored_picture
 from hybrid.display.tables import Column, Table
 from hybrid.log.attempts import Recorded
-from hybrid.scoring.findings import Heard, heard
+from hybrid.scoring.findings import OutputVerdict, outputs_by_question
 from hybrid.scoring.groups import repetition
 from hybrid.scoring.rendering import lines_of, needing
 from hybrid.scoring.score import Scored
@@ -83,9 +83,9 @@ class SolverRows:
     steps: bool = False
 
     @cached_property
-    def heard(self) -> Mapping[str, Heard]:
+    def outputs(self) -> Mapping[str, OutputVerdict]:
         """Verdicts on the tool output, by question."""
-        return heard(self.scored)
+        return outputs_by_question(self.scored)
 
     @cached_property
     def scores(self) -> Mapping[str, Mapping[str, Score]]:
@@ -129,9 +129,9 @@ class Row:
         )
 
     @property
-    def heard(self) -> Heard | None:
+    def output(self) -> OutputVerdict | None:
         """The verdict on the tool output; None if no tool was called."""
-        verdict = self.solver.heard.get(self.question.id)
+        verdict = self.solver.outputs.get(self.question.id)
         return verdict if verdict is not None and (verdict.calls or verdict.no_trace) else None
 
     def score(self, rule: str = "wrong") -> Score:
@@ -184,8 +184,8 @@ MADE: Mapping[str, Callable[[Row], Any]] = {
     "rule": lambda row: row.score().rule,
     "correct": lambda row: row.correct("wrong"),
     "correct_or_chance": lambda row: row.correct("guess"),
-    "tools": lambda row: " + ".join(row.heard.tools) if row.heard and not row.heard.no_trace else None,
-    "finding": lambda row: row.heard.finding if row.heard else None,
+    "tools": lambda row: " + ".join(row.output.tools) if row.output and not row.output.no_trace else None,
+    "finding": lambda row: row.output.finding if row.output else None,
     "tokens": _tokens,
     "seconds": lambda row: row.attempt.seconds if row.attempt and row.usage and row.usage.is_complete else None,
     "started": lambda row: (

@@ -17,7 +17,7 @@ from hybrid.core.errors import DataError
 from hybrid.core.types import Attempt, Exchange, Json
 from hybrid.display.tables import Column, Table
 from hybrid.log.folder import RunFolder
-from hybrid.scoring.findings import heard
+from hybrid.scoring.findings import outputs_by_question
 from hybrid.scoring.score import Scored
 from hybrid.solving.rules import counted_route
 
@@ -48,7 +48,7 @@ def tool_metrics(scored: Scored) -> list[ToolMetrics]:
     """Return the metrics of each tool that a solver called, by tool and route; none for imported predictions."""
     if scored.folder is None:
         return []
-    recorded, verdicts = scored.folder.recorded(scored.recorded), heard(scored)
+    recorded, verdicts = scored.folder.recorded(scored.recorded), outputs_by_question(scored)
     rows: dict[tuple[str, str], ToolMetrics] = {}
     for identity, verdict in verdicts.items():
         try:

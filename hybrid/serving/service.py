@@ -218,7 +218,7 @@ class CachedTools:
         except TimeoutError:
             # Each further lookup would wait as long.
             if not self._slow:
-                silent = f"the cache of findings did not answer within {LOOK_UP_S:g} s"
+                silent = f"the tool cache did not answer within {LOOK_UP_S:g} s"
                 self.notices.append(f"{silent} and is not read again")
             self._slow = True
             return None

@@ -190,12 +190,12 @@ def checked(evidence: Evidence, images: int, *, overlays: bool = True) -> Eviden
     except UnicodeEncodeError as error:
         raise ToolError(f"the tool gave a text that is no Unicode: {error.reason} at {error.start}") from error
     if not isinstance(evidence.data, Mapping) or not _has_plain_keys(evidence.data, MAX_DEPTH):
-        raise ToolError(f"the tool gave data that is no JSON object with names as keys, at most {MAX_DEPTH} deep")
+        raise ToolError(f"the tool gave data that is not a JSON object with string keys, at most {MAX_DEPTH} deep")
     try:
         # A non-finite number would change when read from the cache, and an incomplete character could not be read.
         size = len(json.dumps(evidence.data, allow_nan=False, ensure_ascii=False).encode())
     except (TypeError, ValueError) as error:
-        raise ToolError(f"the tool gave data that is no JSON: {_words(error)[:300]}") from error
+        raise ToolError(f"the tool gave data that is not JSON: {_words(error)[:300]}") from error
     if size > MAX_DATA:
         raise ToolError(f"the tool gave {size:,} bytes of data; {MAX_DATA:,} is the most")
     if not overlays:

@@ -164,13 +164,13 @@ def _file_at(descriptor: int) -> tuple[int, int] | None:
 async def _serve(sock: socket.socket, channel: ThreadChannel, setup: Setup) -> None:
     reports = JobReports(channel, sock)
     cache = FindingCache(setup.findings, ImageStore(setup.images))
-    desk = Desk(channel, ThreadExecutor(cache, setup.options, reports.timed), reports)
+    handler = RequestHandler(channel, ThreadExecutor(cache, setup.options, reports.timed), reports)
 
     def listen() -> None:
         try:
             for message in channel.waiting():
                 if not isinstance(message, Setup):
-                    desk.take(cast("Request", message))
+                    handler.start_answer(cast("Request", message))
         except EOFError:
             os._exit(0)
 
@@ -190,7 +190,7 @@ def _device_bytes() -> int:
         return 0
 
 
-class Desk:
+class RequestHandler:
     """Answers requests, each in a separate task."""
 
     def __init__(self, channel: ThreadChannel, pipeline: ThreadExecutor[int], reports: JobReports) -> None:
@@ -199,7 +199,7 @@ class Desk:
         self._tasks: set[asyncio.Task[None]] = set()
         self._noticed = 0
 
-    def take(self, request: Request) -> None:
+    def start_answer(self, request: Request) -> None:
         """Start answering a request."""
         task = asyncio.create_task(self._answer(request))
         self._tasks.add(task)

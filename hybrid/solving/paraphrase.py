@@ -20,7 +20,7 @@ from hybrid.core.coordinates import Place
 from hybrid.core.types import Finding
 
 Wording = Sequence[tuple[str, str]]
-# Start of the version of an output whose text stayed as it was.
+# Prefix of the version of an output whose text did not change.
 UNCHANGED: Final = "unchanged:"
 
 

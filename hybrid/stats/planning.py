@@ -172,7 +172,7 @@ def detectable_difference(
 
 
 def _least(finds: Callable[[float], bool], step: float, high: float = 1.0) -> float | None:
-    """Return the smallest size that is found; None if even `high` is not."""
+    """Return the smallest size for which `finds` is true, to within `step`; None if it is false even for `high`."""
     low = 0.0
     if not finds(high):
         return None

@@ -48,7 +48,7 @@ class WeightFree(ABC, Generic[A]):
 class Learned(Stages[A, P, R], Generic[A, P, R, M]):
     """A backend in stages around a network that `setup` loads.
 
-    For a tool with a card file, the class defines `load`, and the card sets `told`. Other classes pass all four to
+    For a tool with a card file, the class defines `load`, and the card sets `identity`. Other classes pass all four to
     `__init__`.
 
     Args:
@@ -60,12 +60,12 @@ class Learned(Stages[A, P, R], Generic[A, P, R, M]):
 
     load: Callable[[str, str], M]
     # See `tool`, `code` and `weights`; set by `tool_card`.
-    told: tuple[str, str, str | None]
+    identity: tuple[str, str, str | None]
 
     def __init__(
         self, tool: str = "", code: str = "", load: Callable[[str, str], M] | None = None, weights: str | None = None
     ) -> None:
-        self._tool, self._code, self._weights = (tool, code, weights) if tool else self.told
+        self._tool, self._code, self._weights = (tool, code, weights) if tool else self.identity
         self.load = load or self.load
         self._model: M | None = None
         self._networks: tuple[Network, ...] = ()

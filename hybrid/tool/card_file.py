@@ -33,7 +33,7 @@ def tool_card(module: str, *code: Callable[..., Any]) -> Card:
     card = read_card(card_file(Path(module)), Card, by_name)
     for backend in card.backends:
         if isinstance(backend.make, type) and issubclass(backend.make, Learned):
-            backend.make.told = (card.name, backend.version, backend.weights)
+            backend.make.identity = (card.name, backend.version, backend.weights)
     return card
 
 

@@ -55,5 +55,5 @@ def test_the_page_is_printed_and_written(tmp_path: Path, capsys: pytest.CaptureF
     assert main(["--only", "quarkus", "--out", str(tmp_path / "page.md")]) == 0
     printed = capsys.readouterr().out
     assert printed == (tmp_path / "page.md").read_text() + "\n"
-    assert "1 behaviours: call made right 0, repaired 1" in printed
+    assert "1 behaviours: executed as received 0, repaired 1" in printed
     assert "(https://github.com/quarkiverse/quarkus-langchain4j/issues/2642)" in printed

@@ -43,4 +43,4 @@ def test_a_real_server_thinks_calls_streams_and_sees_and_the_controller_runs_on_
     output = count_outcomes(tmp_path / "run")
     assert (output["questions"], output["answered"]) == (4, 4)
     assert output["tool calls"] >= 4
-    assert output["replies with thoughts"] == output["model calls"]
+    assert output["replies with reasoning"] == output["model calls"]

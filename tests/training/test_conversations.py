@@ -89,7 +89,7 @@ def test_what_is_seen_stands_before_an_answer_that_no_tool_helps_with(tmp_path: 
     from training.lessons import Eyes
 
     by_task = {
-        task: [Eyes(tmp_path).told(row)["turns"] for row in hold(Batch(benchmark, task, 2, 0), tmp_path)]
+        task: [Eyes(tmp_path).conversation(row)["turns"] for row in hold(Batch(benchmark, task, 2, 0), tmp_path)]
         for benchmark, task in (("mm_sap", "BasicVisQA"), ("blink", "Multi-view_Reasoning"))
     }
     pattern = r"1 \w+ (ball|cube) 1 0\.\d 0\.\d0(, .*)?\nAnswer: \([A-E]\)"

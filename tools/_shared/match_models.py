@@ -44,7 +44,7 @@ class LearnedPairs(Learned[A_pair, PreparedPair, Matches, "MatchModel"]):
 
     def __init__(self) -> None:
         # If no weights are named, an installed package takes precedence over those of the card.
-        super().__init__(*self.told[:2], open_matcher)
+        super().__init__(*self.identity[:2], open_matcher)
 
     def prepare(self, request: Request[A_pair]) -> PreparedPair:
         """Return the views of a request. Raises `ToolError` as the tool's `views`, or if an image is too small."""

@@ -85,9 +85,7 @@ class PaddleReader:
         folder = find_weights(weights, download=False)
         for part in ("det", "rec"):
             if not (Path(folder) / part).is_dir():
-                raise WeightsError(
-                    f"weights absent: {weights} has no folder {part}/ (a PP-OCR checkpoint is wanted there)"
-                )
+                raise WeightsError(f"weights absent: {weights} has no folder {part}/ (expected: a PP-OCR checkpoint)")
         self._finder = load_verified(
             "AutoModelForObjectDetection", str(folder / "det"), device=device, model_types=DETECTORS
         )

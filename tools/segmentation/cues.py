@@ -197,7 +197,7 @@ class _View:
         import cv2
 
         if self._on:
-            # The surroundings of the points, and everything connected with them by pixels of their colour.
+            # Start from the area around the points and add all connected pixels of the same colour.
             blurred = cv2.GaussianBlur(self._small, (0, 0), 1.5).astype(np.float32) / 255
             colours = cv2.cvtColor(blurred, cv2.COLOR_RGB2LAB)
             start = np.zeros(self.size, np.uint8)

@@ -40,7 +40,7 @@ def options(text: str) -> tuple[str, ...]:
     """
     choices = tuple(" ".join(segment.split()).strip(" ,;:.—–") for segment in _segments(text, cut_last=True))
     if len(choices) < 2:
-        raise DataError("no options behind labels such as [A] and [B]")
+        raise DataError("no options after labels such as [A] and [B]")
     texts = [option for option in choices if option]
     if len(set(texts)) != len(texts):
         raise DataError(f"two options read the same: {', '.join(choices)!r:.120}")

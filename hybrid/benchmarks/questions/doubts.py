@@ -210,7 +210,7 @@ def _asks_yes_no(question: Question) -> bool:
 def _of_text(question: Question) -> Iterator[str]:
     """Yield doubts about the text of a question and its choices."""
     if mark := _IMAGE_MARK.search(question.text):
-        yield f"its text holds {mark[0]}, which is shown as it stands: images come before the text"
+        yield f"its text holds {mark[0]}, which is shown unchanged: images come before the text"
     inside = _options_inside(question)
     for place, (letter, choice) in enumerate(zip(LETTERS, question.choices, strict=False)):
         if choice.casefold() == "nan":

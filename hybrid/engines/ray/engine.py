@@ -35,7 +35,6 @@ from hybrid.engines.ray.cluster import (
     sizes,
 )
 from hybrid.engines.ray.crew import WorkerPool, WorkerSlot
-from hybrid.engines.ray.desk import QuestionHandler
 from hybrid.engines.ray.images import SharedImages, keep, lacking, of_attempt
 from hybrid.engines.ray.messages import (
     FromWorker,
@@ -48,6 +47,7 @@ from hybrid.engines.ray.messages import (
     ToolSetup,
     WorkerSetup,
 )
+from hybrid.engines.ray.question_handler import QuestionHandler
 from hybrid.engines.ray.tools import MAX_RETRIES, ToolActor
 from hybrid.engines.ray.worker import RayWorker
 from hybrid.running.engine import Engine, Tell
@@ -168,7 +168,7 @@ class RayEngine:
         partner = control.partners.get(question.id)
         request = QuestionRequest(next(self._numbers), visible_question, solver, partner, tuple(logged))
         captions, notices = run.resources.captions or RunCaptions(), run.service.notices
-        desk = QuestionHandler(
+        handler = QuestionHandler(
             self._meter, captions, self.shelf, self._replies, logged, notices, self._tools_when_started
         )
         end: Attempt | QuestionFailure | None = None
@@ -178,11 +178,11 @@ class RayEngine:
                 if not isinstance(message, HandlerCall):
                     end = message
                     continue
-                answer = await message.method(desk, *message.args)
+                answer = await message.method(handler, *message.args)
                 if message.number is not None:
                     hand.actor.answer.remote(request.number, message.number, answer)
         finally:
-            await desk.close()
+            await handler.close()
         if isinstance(end, QuestionFailure):
             raise end.error
         if end is None:

@@ -12,8 +12,8 @@ import itertools
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from hybrid.engines.ray.desk import QuestionHandler
 from hybrid.engines.ray.messages import FromWorker, HandlerCall
+from hybrid.engines.ray.question_handler import QuestionHandler
 
 P = ParamSpec("P")
 R = TypeVar("R")

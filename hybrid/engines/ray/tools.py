@@ -23,11 +23,11 @@ from hybrid.config.memory import memory_to_use
 from hybrid.core.errors import Outage, ServerDown
 from hybrid.core.images import ImageStore, home
 from hybrid.core.timing import ElapsedTime, Stopwatch
-from hybrid.engines.ray.desk import QuestionHandler
 from hybrid.engines.ray.images import SharedImages, bytes_of, keep, lacking, take
 from hybrid.engines.ray.line import MessageChannel
 from hybrid.engines.ray.messages import ImagesLacking, Ready, TimedResponse, ToolAnswer, ToolSetup
 from hybrid.engines.ray.node import here, settle
+from hybrid.engines.ray.question_handler import QuestionHandler
 from hybrid.plugins.registry import load
 from hybrid.plugins.weights import backends_in_use
 from hybrid.serving.cache import FindingCache

@@ -13,7 +13,6 @@ from hybrid.core.errors import HybridError
 from hybrid.core.images import ImageStore, home
 from hybrid.core.repetitions import word_of
 from hybrid.core.types import StoredImage, Usage
-from hybrid.engines.ray.desk import QuestionHandler
 from hybrid.engines.ray.images import SharedImages, bytes_of, lacking, of_question, take
 from hybrid.engines.ray.line import MessageChannel
 from hybrid.engines.ray.messages import (
@@ -26,6 +25,7 @@ from hybrid.engines.ray.messages import (
     WorkerSetup,
 )
 from hybrid.engines.ray.node import here, settle
+from hybrid.engines.ray.question_handler import QuestionHandler
 from hybrid.engines.ray.tools import LINE, ActorExecutor
 from hybrid.models import remembering
 from hybrid.models.base import CallKey

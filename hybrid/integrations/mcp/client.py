@@ -187,7 +187,7 @@ class McpConnection:
             fault = Fault.BAD_ARGUMENTS if error.error.code == protocol.INVALID_PARAMS else Fault.TOOL_ERROR
             raise ToolError(f"{name}: {clean(redact(error.error.message), MAX_TEXT)}", fault) from error
         except ValueError as error:
-            raise ToolError(f"{name}: the answer is no result of a call: {one_line(str(error))}") from error
+            raise ToolError(f"{name}: the answer is not a valid call result: {one_line(str(error))}") from error
         finally:
             answer.cancel()
         raise BrokenConnection(f"{name}: the connection has broken", sent=True)

@@ -87,7 +87,7 @@ def read_server(spec: str) -> ServerAddress:
 
 @dataclass(frozen=True)
 class McpTool(ForeignTool):
-    """A server's tool, `called` so by the server; each argument in `images` takes an image in a form of `SENT_AS`."""
+    """A tool of a server, named `called` there; `images` maps each image argument to its encoding (`SENT_AS`)."""
 
     address: ServerAddress
     called: str

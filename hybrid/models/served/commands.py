@@ -38,7 +38,7 @@ class ServerKind:
     program: str
     variable: str
     install: str
-    # From the model's name to the words behind the program, without host and port.
+    # Maps the model's name to the program's arguments, without host and port.
     model_words: Callable[[str], list[str]]
     # Argument for the name under which the model is requested.
     name_option: str
@@ -143,7 +143,7 @@ def command_of(name: str, server_args: Mapping[str, str]) -> ServerCommand:
     kind = KINDS[word]
     if not model:
         form = "FILE.gguf or OWNER/NAME" if word == "llamacpp" else "a folder or OWNER/NAME"
-        raise UsageError(f"--model {name}: write {word}: with {form} behind it")
+        raise UsageError(f"--model {name}: write {word}: followed by {form}")
     user_args = {key.lstrip("-").replace("_", "-"): value for key, value in server_args.items()}
     for key in user_args:
         _check_argument(kind, key)

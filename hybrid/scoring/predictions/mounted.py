@@ -103,7 +103,7 @@ def _recorded(paths: Sequence[Path], benchmark: Benchmark) -> tuple[tuple[Questi
             return None
         for question, prediction in pairs:
             if by_id.setdefault(question.id, (question, prediction))[1] != prediction:
-                raise DataError(f"{path}: question {question.id} has another reply in {paths[0]}")
+                raise DataError(f"{path}: question {question.id} has a different reply in {paths[0]}")
     return tuple(by_id.values())
 
 

@@ -56,7 +56,7 @@ from hybrid.core.types import Cell, Combine, Metric
 from hybrid.display.tables import signed
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.definitions import statistic
-from hybrid.scoring.findings import Heard, heard
+from hybrid.scoring.findings import OutputVerdict, outputs_by_question
 from hybrid.scoring.groups import ComparisonGroup
 from hybrid.scoring.overlap import Overlap
 from hybrid.scoring.result import FRACTION, Result, gated
@@ -224,7 +224,7 @@ def rows(comparison: Comparison) -> Iterator[Result]:
 
 
 def _of_group(comparison: Comparison, group: ComparisonGroup, alone: str, overlap: Overlap) -> Iterator[Result]:
-    verdicts = [heard(scored) for scored in comparison.repetitions(group.hybrid)]
+    verdicts = [outputs_by_question(scored) for scored in comparison.repetitions(group.hybrid)]
     parts = overlap.by_group(comparison.options.by)
     questions = {name: part_questions for name, part in parts.items() if (part_questions := _questions(part, verdicts))}
     all_questions = [question for part_questions in questions.values() for question in part_questions]
@@ -260,7 +260,7 @@ def _of_group(comparison: Comparison, group: ComparisonGroup, alone: str, overla
         yield from gated(rows_of(replace(row, group=name), part_questions, "ratio"), parts[name].untested())
 
 
-def _questions(shared: Overlap, verdicts: Sequence[Mapping[str, Heard]]) -> list[ToolQuestion]:
+def _questions(shared: Overlap, verdicts: Sequence[Mapping[str, OutputVerdict]]) -> list[ToolQuestion]:
     """Return the questions that both have, in the overlap's order; those without a readable trace are left out."""
     questions = []
     seen = shared.at(np.flatnonzero(shared.kept))

@@ -47,7 +47,7 @@ import numpy as np
 
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.definitions import definition, statistic
-from hybrid.scoring.findings import Heard, heard
+from hybrid.scoring.findings import OutputVerdict, outputs_by_question
 from hybrid.scoring.parts import Part, parts
 from hybrid.scoring.result import QUESTIONS, Result
 
@@ -63,7 +63,7 @@ CLASSES: Final[Mapping[str, str]] = {
 CONDITIONS: Final = {name: frozenset(words.split(", ")) for name, words in CLASSES.items()}
 
 
-def class_of(alone_right: bool, findings: Heard, hybrid_right: bool) -> str:
+def class_of(alone_right: bool, findings: OutputVerdict, hybrid_right: bool) -> str:
     """Return the class of a question."""
     if findings.finding in ("right", "wrong"):
         alone, hybrid = ("right" if right else "wrong" for right in (alone_right, hybrid_right))
@@ -86,7 +86,7 @@ def rows(comparison: Comparison) -> Iterator[Result]:
     """Yield every class with its ids and every rate, over all and by group, for each hybrid with an MLLM alone."""
     for group in comparison.groups:
         if group.alone is not None:
-            solvers, verdicts = (group.hybrid, group.alone), heard(group.hybrid)
+            solvers, verdicts = (group.hybrid, group.alone), outputs_by_question(group.hybrid)
             all_parts = parts(
                 comparison, NAME, *solvers, sides=(group.alone, group.hybrid), repeated=False, notes=False
             )
@@ -109,7 +109,7 @@ def rows(comparison: Comparison) -> Iterator[Result]:
                 yield replace(overall.row, quantity=f"{WHY_UNREAD}{reason}", value=float(len(ids)), ids=ids)
 
 
-def _of_part(part: Part, verdicts: Sequence[Heard]) -> Iterator[Result]:
+def _of_part(part: Part, verdicts: Sequence[OutputVerdict]) -> Iterator[Result]:
     hybrid, alone = (correct == 1 for correct in part.seen.correct())
     finding = np.array([verdict.finding for verdict in verdicts])
     classes = np.array([class_of(*facts) for facts in zip(alone.tolist(), verdicts, hybrid.tolist(), strict=True)])

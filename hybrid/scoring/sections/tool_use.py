@@ -41,7 +41,7 @@ from hybrid.plugins.registry import names
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.definitions import statistic
 from hybrid.scoring.faults import named
-from hybrid.scoring.findings import Called, heard
+from hybrid.scoring.findings import Called, outputs_by_question
 from hybrid.scoring.groups import role
 from hybrid.scoring.result import FRACTION, QUESTIONS, Result
 from hybrid.scoring.score import group_of, grouped
@@ -71,7 +71,7 @@ def rows(comparison: Comparison) -> list[Result]:
     tool_names, by = frozenset(names("tools")), comparison.options.by
     for solver in comparison.solvers:
         if solver.folder is not None and role(solver) in ("hybrid", "specialist"):
-            findings = heard(solver)
+            findings = outputs_by_question(solver)
             questions: list[CallsOfQuestion] = [
                 (
                     score,

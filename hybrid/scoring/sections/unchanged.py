@@ -33,7 +33,7 @@ from hybrid.core.types import Attempt
 from hybrid.display.terminal import how_many
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.definitions import statistic
-from hybrid.scoring.findings import heard
+from hybrid.scoring.findings import outputs_by_question
 from hybrid.scoring.groups import is_imported
 from hybrid.scoring.parts import Part, parts
 from hybrid.scoring.result import Result
@@ -57,7 +57,7 @@ def rows(comparison: Comparison) -> Iterator[Result]:
 
 
 def _of_pair(comparison: Comparison, alone: Scored, hybrid: Scored) -> Iterator[Result]:
-    verdicts = heard(hybrid)
+    verdicts = outputs_by_question(hybrid)
     for part in parts(comparison, NAME, alone, hybrid, repeated=False):
         traced = part.only(np.array([name in verdicts and not verdicts[name].no_trace for name in part.seen.ids], bool))
         of_each = [verdicts[name].calls for name in traced.seen.ids]

@@ -30,7 +30,7 @@ import numpy as np
 
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.definitions import statistic
-from hybrid.scoring.findings import heard
+from hybrid.scoring.findings import outputs_by_question
 from hybrid.scoring.groups import ComparisonGroup
 from hybrid.scoring.parts import Part, parts
 from hybrid.scoring.result import UNTESTED, Family, Result, adjusted, contrasted, unit_of
@@ -65,7 +65,7 @@ def _of_group(comparison: Comparison, group: ComparisonGroup) -> Iterator[Result
 def _needed(comparison: Comparison, solvers: tuple[Scored, ...]) -> tuple[Part, Part]:
     """Return the shared questions, and a mask of those that are wrong alone with a right tool output."""
     part = next(parts(comparison, NAME, *solvers, repeated=False, notes=False))
-    verdicts, right = heard(solvers[0]), part.seen.correct()[1] == 1
+    verdicts, right = outputs_by_question(solvers[0]), part.seen.correct()[1] == 1
     is_right = np.array([name in verdicts and verdicts[name].finding == "right" for name in part.seen.ids], bool)
     return part, part.only(is_right & ~right)
 

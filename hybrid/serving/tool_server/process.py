@@ -147,7 +147,7 @@ class ToolServer:
 
     async def _load(self, tool: Tool) -> ServedTool:
         """Load a tool in the worker. Raises `HybridError` or `OSError`."""
-        # Before it is loaded: what changes meanwhile is then seen as changed.
+        # Hash before loading, so that a change during loading counts as a change.
         code, weights = await asyncio.to_thread(lambda: (code_of(tool), weights_facts(tool, self.options)))
         if weights is None:
             raise WeightsError("it loads no network")

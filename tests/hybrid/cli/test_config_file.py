@@ -250,7 +250,7 @@ def test_lists_make_a_run_for_each_combination(tmp_path: Path) -> None:
         == len({str(options_of(entry.context)) for entry in result})
         == 32
     )
-    assert result[0].told == "images=separate, model=openai:a, setting=hints=off, rotate=on, tools=depth,crop"
+    assert result[0].label == "images=separate, model=openai:a, setting=hints=off, rotate=on, tools=depth,crop"
     assert result[0].name == "separate_openai-a_hints=off_on_depth-crop"
     configs = [config_of(value.context.params) for value in result]
     assert {first_config.solvers for first_config in configs} == {("mllm", "specialist")}

@@ -232,7 +232,9 @@ def test_rows_without_a_subject_have_no_order(tmp_path: Path) -> None:
     assert [path.ordered for path in found.paths] == [False, True]
 
 
-@pytest.mark.parametrize(("t", "reason"), [("0.31", "seconds are to be multiplied by 1000"), ("40000", "no time of")])
+@pytest.mark.parametrize(
+    ("t", "reason"), [("0.31", "seconds are to be multiplied by 1000"), ("40000", "not clock times")]
+)
 def test_times_that_are_no_durations_in_ms(tmp_path: Path, t: str, reason: str) -> None:
     found = table(tmp_path, *[f"a.png,1,1,{t},s"] * 3)
     (tmp_path / "p.json").write_text(json.dumps([{"name": "b.png", "X": [1], "Y": [1], "T": [float(t)]}]))

@@ -19,7 +19,7 @@ from tests.finished_runs import Command
 from tests.tables import cases
 from tools.rules import tools_asked
 
-# A complete plug-in of each kind, by the folder of the kind.
+# A complete plug-in of each kind, keyed by its folder.
 TEXTS: dict[str, str] = {
     "tools": """
 from hybrid.tool import Args, BackendCard, Card, Tool

@@ -71,7 +71,7 @@ def test_view_serves_until_it_is_interrupted(run: Path, tmp_path: Path) -> None:
     assert httpx.get(url[1] + "1/live.json", trust_env=False).json()["answers"] == 3 * COUNT
     process.send_signal(signal.SIGINT)
     _, rest = process.communicate()
-    assert (process.returncode, rest) == (0, "ended; the run is as it was\n")
+    assert (process.returncode, rest) == (0, "stopped; the run is unchanged\n")
     assert not list((tmp_path / "tmp").iterdir())
 
 
@@ -98,7 +98,7 @@ def test_view_waits_for_runs_that_begin(run: Path, tmp_path: Path) -> None:
         assert httpx.get(f"{url}{place}/live.json", trust_env=False, timeout=600).json()["answers"] == 3 * COUNT
     process.send_signal(signal.SIGINT)
     _, rest = process.communicate()
-    assert (process.returncode, rest) == (0, "ended; the runs are as they were\n")
+    assert (process.returncode, rest) == (0, "stopped; the runs are unchanged\n")
 
 
 def test_a_full_disk_is_one_line(command: Command, run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -61,4 +61,4 @@ def test_files_that_contradict_each_other_are_refused(command: Command, data: Pa
     with (folder / "mcq_m.jsonl").open("a") as file:
         file.write("".join(f"{json.dumps(row)}\n" for row in mixed))
     words = (folder / "m.jsonl", folder / "mcq_m.jsonl", "--benchmark", "mvp_bench", "--data", data)
-    assert "has another reply in" in command("score", *words, code=2).err
+    assert "has a different reply in" in command("score", *words, code=2).err

@@ -31,7 +31,6 @@ from hybrid.engines.ray.cluster import (
     sizes,
 )
 from hybrid.engines.ray.crew import MAX_STARTS, WorkerPool, WorkerSlot
-from hybrid.engines.ray.desk import QuestionHandler
 from hybrid.engines.ray.engine import on_ray
 from hybrid.engines.ray.images import SharedImages, bytes_of, keep, lacking, of_attempt, of_question
 from hybrid.engines.ray.line import MessageChannel
@@ -45,6 +44,7 @@ from hybrid.engines.ray.messages import (
     TimedResponse,
     ToolSetup,
 )
+from hybrid.engines.ray.question_handler import QuestionHandler
 from hybrid.engines.ray.tools import LINE, ActorExecutor, options_of, other_tools
 from hybrid.engines.ray.worker import MeterOfRun
 from hybrid.models.base import ModelRefused
@@ -218,12 +218,12 @@ async def test_a_line_says_in_order_and_hears_the_answer() -> None:
 async def test_the_run_allows_each_call_of_a_worker_and_counts_one_whose_end_is_lost(tmp_path: Path) -> None:
     line, run_meter = MessageChannel(), RunMeter(RunLimits(model_calls=2))
     unused: Any = None
-    desk = QuestionHandler(run_meter, RunCaptions(), SharedImages(ImageStore(tmp_path)), unused, [], [], unused)
+    handler = QuestionHandler(run_meter, RunCaptions(), SharedImages(ImageStore(tmp_path)), unused, [], [], unused)
 
     async def run_side() -> None:
         async for message in line:
             assert isinstance(message, HandlerCall)
-            answer = await message.method(desk, *message.args)
+            answer = await message.method(handler, *message.args)
             if message.number is not None:
                 line.answer(message.number, answer)
 
@@ -235,7 +235,7 @@ async def test_the_run_allows_each_call_of_a_worker_and_counts_one_whose_end_is_
         await meter.begin()
     line.close()
     await answers
-    await desk.close()
+    await handler.close()
     assert (run_meter.used.model_calls, run_meter.used.input_tokens, run_meter.pending) == (2, 7, 0)
 
 

@@ -14,7 +14,7 @@ from hybrid.exporting.sharegpt import EXPORTER as SHAREGPT
 from hybrid.exporting.table import EXPORTER as TABLE
 from tests.hybrid.exporting.conversation_runs import write
 
-datasets = pytest.importorskip("datasets", reason="datasets is of the group dev")
+datasets = pytest.importorskip("datasets", reason="datasets is in the dependency group dev")
 # It leaves the arrow files of its cache open.
 pytestmark = [pytest.mark.system, pytest.mark.filterwarnings("ignore::ResourceWarning")]
 

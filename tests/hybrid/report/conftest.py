@@ -21,7 +21,7 @@ CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium")
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is of the group dev")
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is in the dependency group dev")
     if CHROMIUM is None:
         pytest.skip("no chromium: apt install chromium, or name one in CHROMIUM")
     playwright.expect.set_options(timeout=HANGS_MS)

@@ -473,7 +473,7 @@ def hostile_rows() -> list[QuestionRow]:
 
 
 def hostile_question(number: int, row: QuestionRow, other_shown: Shown) -> QuestionPage:
-    """Return the page of a row, on which everything is its text or a million characters."""
+    """Return a page whose fields all contain the row's text or a text of a million characters."""
     text = row.text
     photo = replace(other_shown.photos[0], caption=text, name=text)
     overlay = replace(other_shown.overlays[0], caption=text, over=text)

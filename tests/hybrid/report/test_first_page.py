@@ -13,7 +13,7 @@ from hybrid.report.site import write_site
 from tests.hybrid.report import synthetic_pages as synthetic
 from tests.hybrid.report.synthetic_pages import DESK, PHONE, rows_of, says, unfold
 
-pytest.importorskip("playwright", reason="playwright is of the group dev")
+pytest.importorskip("playwright", reason="playwright is in the dependency group dev")
 
 from PIL import Image
 from playwright.sync_api import Browser, Page, expect

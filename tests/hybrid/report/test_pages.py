@@ -17,8 +17,8 @@ from tests.hybrid.report import synthetic_pages as synthetic
 from tests.hybrid.report.synthetic_pages import DESK, PHONE, QuestionRow, RowVerdict, rows_of, says, unfold
 from tests.servers import LocalServer, listening
 
-pytest.importorskip("playwright", reason="playwright is of the group dev")
-pytest.importorskip("axe_playwright_python", reason="axe-playwright-python is of the group dev")
+pytest.importorskip("playwright", reason="playwright is in the dependency group dev")
+pytest.importorskip("axe_playwright_python", reason="axe-playwright-python is in the dependency group dev")
 
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, expect

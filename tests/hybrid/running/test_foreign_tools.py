@@ -157,7 +157,7 @@ def test_faults_are_read_by_the_model_and_counted(planned: Planned, stranger: st
     assert dies.text == "plain_dies: Connection closed"
     assert web[1].read_text().split() == ["hangs", "cancelled"]
     assert refuses.text == "plain_refuses: the image is  too small"
-    assert "is no result of a call" in odd.text
+    assert "is not a valid call result" in odd.text
     assert hostile.text.startswith("obey me!!")
     assert len(hostile.text) < 4100
     model: Any = run.resources.model

@@ -33,7 +33,7 @@ from hybrid.plugins.registry import load
 from hybrid.running.resolve import prepare
 from hybrid.running.run import ask_run
 from hybrid.scoring import recorded_calls
-from hybrid.scoring.findings import GRADED, NO_TRACE, Heard, hear, heard
+from hybrid.scoring.findings import GRADED, NO_TRACE, OutputVerdict, judge_outputs, outputs_by_question
 from hybrid.scoring.recorded_calls import as_asked, recorded_tools
 from hybrid.scoring.runs import score_run
 from hybrid.scoring.score import Scored
@@ -152,7 +152,7 @@ def test_a_call_without_a_finding_or_of_a_tool_that_is_gone_answers_nothing() ->
     assert as_asked(traced("no_such_tool", {"a": 1}), {}) is None
     assert as_asked(traced("depth", {"points": "everywhere"}), {}) is None
     assert as_asked(traced("depth", {}), {"points": "everywhere"}) is None
-    # The exact call needs no tool that could read it.
+    # If the arguments are equal, the tool is not needed to compare them.
     gone = traced("no_such_tool", {"a": 1})
     assert as_asked(gone, {"a": 1}) is gone.finding
 
@@ -175,7 +175,7 @@ A = call("jigsaw", {"best": 0}, ALL)
 @pytest.mark.parametrize(
     ("steps", "finding", "answer", "to_the_point"),
     [
-        *cases(__file__, "heard", steps=lambda text: [call(*item) for item in text])[1],
+        *cases(__file__, "judged", steps=lambda text: [call(*item) for item in text])[1],
         ((call("jigsaws", None, ALL, fault=Fault.UNKNOWN_TOOL),), "none", None, False),
         ((Step("rule", "keep", "best is 0", data={"best": 0}),), "none", None, False),
         # The solver's own tool output has priority.
@@ -185,7 +185,7 @@ A = call("jigsaw", {"best": 0}, ALL)
 async def test_the_finding_is_what_the_rule_answers(
     steps: Sequence[Step], finding: str, answer: str | None, to_the_point: bool
 ) -> None:
-    result = await hear(BLINK, PUZZLE, attempt(*steps, text="Answer: (B)"))
+    result = await judge_outputs(BLINK, PUZZLE, attempt(*steps, text="Answer: (B)"))
     assert (result.finding, result.answer, result.to_the_point) == (finding, answer, to_the_point)
     assert len(result.calls) == sum(step.kind == "tool" for step in steps)
 
@@ -204,10 +204,10 @@ async def test_in_mm_sap_the_first_ask_decides_and_the_second_is_heard_on_its_ow
     question = Question("m", "BasicVisQA", (stored(1),), "?", Kind.CHOICE, choices, target, "choice", {}, protocol)
     result = call("attributes", {"best": 1, "compares": True}, args={"texts": TEXTS[:2]})
     asks = (Exchange(first, Reply("Answer: (C)", steps=(result,))), Exchange(second, Reply("Answer: (A)")))
-    text = await hear(mm_sap, question, Attempt("m", asks, 0.1))
+    text = await judge_outputs(mm_sap, question, Attempt("m", asks, 0.1))
     assert (text.finding, text.answer) == ("right", "B")
     late = (Exchange(first, Reply("Answer: (C)")), Exchange(second, Reply("Answer: (A)", steps=(result,))))
-    assert (await hear(mm_sap, question, Attempt("m", late, 0.1))).finding == "none"
+    assert (await judge_outputs(mm_sap, question, Attempt("m", late, 0.1))).finding == "none"
 
 
 # From disk.
@@ -240,7 +240,7 @@ def test_odd_steps_and_answers_that_are_gone_cost_their_own_question(tmp_path: P
     )
     path = lines(scored)
     path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:2]))
-    result = heard(scored)
+    result = outputs_by_question(scored)
     assert {name: value.unread for name, value in result.items()} == {"whole": None, "odd": None, "gone": NO_TRACE}
     assert (result["whole"].finding, result["odd"].finding) == ("right", "none")
     assert [name for name, item in result.items() if item.no_trace] == ["gone"]
@@ -258,7 +258,7 @@ def test_a_rule_that_fails_costs_its_question(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setitem(table().rules, ROW.route, fails_at_times)  # type: ignore[arg-type]
     odd = replace(ROW, parts=("An odd one.", *ROW.parts))
     scored = score_attempts(tmp_path, [attempt(A, prompt=odd, identity="x"), attempt(A, identity="y")])
-    result = heard(scored)
+    result = outputs_by_question(scored)
     assert str(result["x"].unread).startswith("the rule cannot be run: LookupError: a defect")
     assert (result["x"].finding, result["y"].finding, len(result["x"].calls)) == ("unread", "right", 1)
 
@@ -273,19 +273,19 @@ def test_a_number_beyond_floating_point_decides_nothing(tmp_path: Path) -> None:
     scored = score_attempts(
         tmp_path, [attempt(steps, prompt=prompt, identity="x"), attempt(good, prompt=prompt, identity="y")]
     )
-    result = heard(scored)
+    result = outputs_by_question(scored)
     assert [(result[name].finding, result[name].unread) for name in "xy"] == [("none", None), ("right", None)]
 
 
 async def test_attempts_are_read_for_a_caller_in_an_event_loop_too(tmp_path: Path) -> None:
-    assert heard(score_attempts(tmp_path, [attempt(A, identity="one")]))["one"].finding == "right"
+    assert outputs_by_question(score_attempts(tmp_path, [attempt(A, identity="one")]))["one"].finding == "right"
 
 
 def test_nothing_is_heard_of_predictions_and_failures(tmp_path: Path) -> None:
     failed = replace(attempt(A, identity="f").exchanges[0], reply=Reply("", Outcome.NOT_RECORDED))
     scored = score_attempts(tmp_path, [attempt(A, identity="one"), Attempt("f", (failed,), 0.1)])
-    assert set(heard(scored)) == {"one"}
-    assert heard(replace(scored, folder=None)) == {}
+    assert set(outputs_by_question(scored)) == {"one"}
+    assert outputs_by_question(replace(scored, folder=None)) == {}
 
 
 # The specialist's own runs: the rule on the recorded outputs gives the same answer as then.
@@ -326,7 +326,7 @@ async def test_on_a_specialists_own_trace_the_rule_gives_its_own_answer(
             question = scored.questions[score.id]
             assert isinstance(question, Question)
             current = plan.folder.recorded(scored.recorded).by_id[score.id]
-            result: Heard = await hear(adapter, question, without_specialist_answer(current))
+            result: OutputVerdict = await judge_outputs(adapter, question, without_specialist_answer(current))
             assert result.answer == score.answer, score.id
             verdict = "none" if score.answer is None else "right" if score.correct == 1.0 else "wrong"
             assert result.finding == ("unread" if score.correct is None and score.answer else verdict)
@@ -344,6 +344,6 @@ def test_plugins_are_scanned_once_for_all_questions(tmp_path: Path, monkeypatch:
     for size in (2, 12):
         scored = score_attempts(tmp_path / str(size), [attempt(A, identity=str(number)) for number in range(size)])
         scans.clear()
-        assert len(heard(scored)) == size
+        assert len(outputs_by_question(scored)) == size
         counts.append(len(scans))
     assert counts[0] == counts[1]

@@ -13,7 +13,7 @@ import hybrid
 from hybrid.core.errors import UsageError
 from hybrid.exporting.base import ExportedRun, ExportOptions
 from hybrid.exporting.table import EXPORTER
-from hybrid.scoring.findings import heard
+from hybrid.scoring.findings import outputs_by_question
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +28,7 @@ def test_a_row_is_a_question_of_a_solver(run: Path) -> None:
     rows = {(row["solver"], row["id"]): row for row in table}
     assert len(table) == len(rows) == sum(len(item.scores) for item in scored)
     for entry in scored:
-        text = heard(entry)
+        text = outputs_by_question(entry)
         for score in entry.counted["wrong"].scores:
             row = rows[entry.solver, score.id]
             assert (row["answer"], row["outcome"], row["task"]) == (score.answer, score.outcome.value, score.task)

@@ -251,7 +251,7 @@ def pointing() -> Any:
 def test_loftr_sees_grey_pictures_in_their_shape_and_its_points_go_back_by_each_size(checkpoint) -> None:
     model = MatchModel(str(checkpoint("kornia")), "cpu")
     model.network.network = pointing()
-    # The first is reduced twice: to a view of 1024 px, and to the input.
+    # The first image is resized twice: to a view of 1024 px, then to the input size.
     pictures = (shades(1600, 800, 1), shades(300, 500, 2))
     result = match(model, *map(view_of, pictures))
     # Corner-based: the middle of a picture of 1600 px is at 800, between its pixels 799 and 800.
