@@ -79,7 +79,7 @@ def test_what_may_not_be_meant_so(table_writer: Any) -> None:
     assert doubts == [
         ": columns that are not used: note",
         ":3: integer by its answer, where 2 of y are yes_no",
-        ":4: its text holds <image>, which is shown as it stands: images come before the text",
+        ":4: its text holds <image>, which is shown unchanged: images come before the text",
         ":5: the choice 'A. one' begins with its letter, which is shown before it again",
         ":5: the choice 'B. two' begins with its letter, which is shown before it again",
         ":6: the choice 'one' is also in the question: options are shown twice",
