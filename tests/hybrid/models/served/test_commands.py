@@ -97,7 +97,7 @@ def test_an_interpreter_runs_the_module(tmp_path: Path, monkeypatch: pytest.Monk
 @pytest.mark.parametrize(
     ("name", "arguments", "message"),
     [
-        ("vllm:", {}, "write vllm: with a folder or OWNER/NAME"),
+        ("vllm:", {}, "write vllm: followed by a folder or OWNER/NAME"),
         ("llamacpp:", {}, "FILE.gguf or OWNER/NAME"),
         ("llamacpp:./away.gguf", {}, "file not found"),
         ("vllm:m", {"port": "1"}, "--server-arg port: hybrid sets this itself"),
