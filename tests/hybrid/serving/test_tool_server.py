@@ -226,8 +226,11 @@ async def test_runs_share_networks_that_were_loaded_once(server: Place, make: Ma
         assert (service.served, service.notices) == ({"net_one", "net_two"}, [])
     assert server.loads() == [process, process]
     facts = status()
-    used = {name: (tool["loads"], tool["hits"], tool["calls"]) for name, tool in facts["tools"].items()}
-    assert used == {"net_one": (1, 2, 6), "net_two": (1, 2, 2)}
+    used = {name: (tool["loads"], tool["calls"]) for name, tool in facts["tools"].items()}
+    assert used == {"net_one": (1, 6), "net_two": (1, 2)}
+    # The three calls of a run may be sent as one batch or as several.
+    assert 2 <= facts["tools"]["net_one"]["hits"] <= 6
+    assert facts["tools"]["net_two"]["hits"] == 2
     assert facts["clients"] == 2
     assert (hybrid("tools", "down").returncode, hybrid("tools", "status").returncode) == (0, 3)
     assert not socket_path().exists()
