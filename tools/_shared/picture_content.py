@@ -39,7 +39,7 @@ SOMETHING: Final = 7.2
 # Short sides, px, to which an image is reduced to measure its colour steps.
 SCALES_PX: Final = (32, 64, 128)
 # Range of the largest kurtosis over scales within which colour steps count as noise. It is 2.3 to 4.3 for 1/f noise
-# of every exponent from 0 to 2.5, above 6.4 in 209 photographs, and below the range for smooth shading.
+# of every exponent from 0 to 2.5, above 6.4 in 209 photographs, and below the range for an even gradient.
 NOISE_KURTOSIS: Final = (2.2, 4.5)
 # Smallest variance of a colour step, in squared grey levels: rounding is not a step.
 STEP_VARIANCE: Final = 0.3
