@@ -199,11 +199,11 @@ def show_estimate(estimate: CostEstimate | ManyEstimate, form: str) -> int:
     return 2 if estimate.missing else 0
 
 
-def estimated(runs: Mapping[str, RunConfig]) -> dict[str, CostEstimate]:
-    """Return the estimate of each run."""
+def estimated(runs: Mapping[str, RunConfig], resolve: Callable[..., ResolvedRun] = prepared) -> dict[str, CostEstimate]:
+    """Return the estimate of each run, resolved by `resolve(config, dry=True)`."""
     from hybrid.running.estimate import estimate
 
-    return {name: asyncio.run(estimate(prepared(config, dry=True))) for name, config in runs.items()}
+    return {name: asyncio.run(estimate(resolve(config, dry=True))) for name, config in runs.items()}
 
 
 # A matrix

@@ -105,7 +105,7 @@ def command(form: str | None, **options: Any) -> int:
         from hybrid.running.cost_estimate import ManyEstimate
 
         runs = {cell.name: cell.config(config, options["out"]) for cell in cells}
-        return show_estimate(ManyEstimate(estimated(runs)), form)
+        return show_estimate(ManyEstimate(estimated(runs, prepared_cell)), form)
     return ask_cells(cells, config, options, partial(_shown, form, options["tables"]))
 
 
@@ -136,7 +136,7 @@ def ask_cells(cells: Sequence[PlannedRun], config: RunConfig, options: Mapping[s
             return None
         if cell.calls and not calls_tools(main.folder(out), main.changes["solvers"][0], cell.calls):
             return None
-        return prepared(cell.config(config, out))
+        return prepared_cell(cell.config(config, out))
 
     def compared(results: AskedRuns) -> Sequence[str]:
         from hybrid.core.types import Outcome
@@ -163,6 +163,17 @@ def ask_cells(cells: Sequence[PlannedRun], config: RunConfig, options: Mapping[s
 
     runs = {f"{cell.name} ({cell.about})": partial(made, cell) for cell in cells}
     return ask_and_show(runs, config.run_limits, [out], compared)
+
+
+def prepared_cell(config: RunConfig, *, dry: bool = False) -> ResolvedRun:
+    """Resolve the run of a cell. Raises also `UsageError` if its answers are hidden, before anything is paid for."""
+    run = prepared(config, dry=dry)
+    split = run.mounted.source.split
+    if split in run.benchmark.card.hidden_splits:
+        raise UsageError(
+            f"the answers of the split {split} are hidden, so a study has nothing to compare: use `hybrid run`"
+        )
+    return run
 
 
 def study_as_json(report: ComparisonReport, folders: Sequence[Path]) -> str:

@@ -95,6 +95,15 @@ def test_recorded_results_are_decomposed_without_asking(command: Command, tmp_pa
     assert {row["quantity"]: row["value"] for row in rows}["gain with a call"] == pytest.approx(1 / 3)
 
 
+@pytest.mark.parametrize("words", [(), ("--dry-run",), ("--depth", "full")])
+def test_a_study_of_hidden_answers_stops_before_it_asks(command: Command, tmp_path: Path, words: Words) -> None:
+    command("data", "template", "-o", tmp_path / "mine.jsonl", code=0)
+    study = ("study", tmp_path / "mine.jsonl", "--split", "hidden", "--model", "embedded", "-o", tmp_path / "study")
+    result = command(*study, *words, code=2)
+    assert "the answers of the split hidden are hidden" in result.err
+    assert not list(tmp_path.glob("study/*/*/attempts.jsonl"))
+
+
 @pytest.mark.parametrize(*cases(__file__, "test_what_cannot_be_studied_is_named"))
 def test_what_cannot_be_studied_is_named(command: Command, words: Words, named: str, tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("id,correct\nq,1\n")
