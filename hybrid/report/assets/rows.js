@@ -60,7 +60,7 @@ report.Rows = class {
 
   /** Rows in an order; equal ones stay as they are in the data. */
   sorted(rows, order) {
-    if (!order || !(order.split("/", 1)[0] in report.ORDERS)) return rows;
+    if (!order || !Object.hasOwn(report.ORDERS, order.split("/", 1)[0])) return rows;
     const ranks = new Map(rows.map((row) => [row, this.rank(order, row) ?? -Infinity]));
     return [...rows].sort((a, b) => (ranks.get(a) === ranks.get(b) ? 0 : ranks.get(b) - ranks.get(a)));
   }
