@@ -14,9 +14,10 @@ Results are kept in memory as long as their line is unchanged, so several sectio
 from __future__ import annotations
 
 import asyncio
+import operator
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Literal
 
@@ -95,8 +96,11 @@ def outputs_by_question(scored: Scored) -> Mapping[str, OutputVerdict]:
     benchmark: Benchmark = load("hybrid.benchmarks", scored.benchmark)
     recorded = None if is_imported(scored) else scored.folder.recorded(scored.recorded)
     lost_rules = find_lost_rules(scored.folder)
+    kept = _kept(str(scored.folder.path.resolve()), scored.recorded)
+    # Many sections of a comparison request the same verdicts; lines that cannot have changed are not read again.
+    if kept.of is not None and all(map(operator.is_, kept.of, (recorded, scored.scores))) and kept.lost == lost_rules:
+        return kept.verdicts
     order = scored.folder.manifest.get("solvers", {}).get(scored.recorded, {}).get("rule_order", ())
-    cache = _kept(str(scored.folder.path.resolve()), scored.recorded)
 
     async def all_of() -> dict[str, OutputVerdict]:
         # Build the table of rules only once, because each question uses it several times.
@@ -106,28 +110,42 @@ def outputs_by_question(scored: Scored) -> Mapping[str, OutputVerdict]:
     async def verdict_on(score: Score) -> OutputVerdict:
         if recorded is None or score.id not in recorded.by_id:
             return OutputVerdict((), False, "unread", unread=NO_TRACE)
-        stamp, entry = hash((recorded.line(score.id), *lost_rules)), cache.get(score.id)
+        stamp, entry = hash((recorded.line(score.id), *lost_rules)), kept.by_line.get(score.id)
         if entry is None or entry[0] != stamp:
             question = scored.questions[score.id]
             # Questions that were never asked count as failed and were skipped above.
             assert isinstance(question, Question)  # noqa: S101
-            entry = cache[score.id] = (stamp, await _judge_recorded(recorded, benchmark, question, lost_rules))
+            entry = kept.by_line[score.id] = (stamp, await _judge_recorded(recorded, benchmark, question, lost_rules))
         return entry[1]
 
     # The caller may itself run in an event loop of this thread.
     try:
         asyncio.get_running_loop()
     except RuntimeError:
-        return asyncio.run(all_of())
-    with ThreadPoolExecutor(1) as pool:
-        return pool.submit(asyncio.run, all_of()).result()
+        verdicts = asyncio.run(all_of())
+    else:
+        with ThreadPoolExecutor(1) as pool:
+            verdicts = pool.submit(asyncio.run, all_of()).result()
+    kept.verdicts, kept.of, kept.lost = verdicts, (recorded, scored.scores), lost_rules
+    return verdicts
+
+
+@dataclass
+class _Kept:
+    """The verdicts of a solver in a run, each with the hash of its line, and those of the latest request."""
+
+    by_line: dict[str, tuple[int, OutputVerdict]] = field(default_factory=dict)
+    verdicts: Mapping[str, OutputVerdict] = field(default_factory=dict)
+    # The attempts, the scores and the missing rules of that request. A file that changed is opened as another object.
+    of: tuple[Recorded | None, tuple[Score, ...]] | None = None
+    lost: Mapping[str, str] = field(default_factory=dict)
 
 
 @lru_cache(maxsize=64)
-def _kept(run: str, solver: str) -> dict[str, tuple[int, OutputVerdict]]:
-    """Return the cached verdicts of a solver in a run, by id, each with the hash of its line."""
+def _kept(run: str, solver: str) -> _Kept:
+    """Return the cache of a solver in a run."""
     del run, solver
-    return {}
+    return _Kept()
 
 
 async def _judge_recorded(
@@ -161,17 +179,17 @@ async def judge_outputs(benchmark: Benchmark, question: Question, attempt: Attem
     conversation continued; the rule answers every prompt of the question's kind from that exchange's tool output,
     because the model did not see any other.
     """
-    calls = _called(attempt)
+    calls, rules = _called(attempt), table()
     to_the_point = any(
         step.kind == "tool" and step.name in tool_names
         for exchange in attempt.exchanges
-        if (tool_names := table().tools_for(exchange.prompt))
+        if (tool_names := rules.tools_for(exchange.prompt))
         for step in exchange.reply.steps
     )
     if not calls:
         return OutputVerdict((), False, "none")
     of_its_kind = [exchange for exchange in attempt.exchanges if exchange.prompt.kind is question.kind]
-    if all(not table().rules_for(exchange.prompt) and _specialist_answer(exchange) is None for exchange in of_its_kind):
+    if all(not rules.rules_for(exchange.prompt) and _specialist_answer(exchange) is None for exchange in of_its_kind):
         routes = ", ".join(dict.fromkeys(repr(exchange.prompt.route) for exchange in of_its_kind))
         return OutputVerdict(calls, False, "unread", unread=f"there is no rule for {routes or 'its asks'}")
     answered = list(attempt.exchanges)

@@ -29,6 +29,8 @@ if the first is unsure, gains little from such a pair.
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Collection
 from dataclasses import replace
 
 from hybrid.core.types import Question
@@ -37,6 +39,7 @@ from hybrid.scoring.definitions import statistic
 from hybrid.scoring.families import ALL_PAIRS
 from hybrid.scoring.parts import parts
 from hybrid.scoring.result import QUESTIONS, Result, adjusted
+from hybrid.scoring.score import AnyQuestions
 from hybrid.scoring.table import answered
 from hybrid.stats import ends_of
 from hybrid.stats.kappa import kappa, shared_mistakes
@@ -48,6 +51,8 @@ RATIO = "both wrong / expected within tasks"
 def rows(comparison: Comparison) -> list[Result]:
     """Return counts, ratio and kappa of each pair on the questions that both have and neither failed."""
     section_rows: list[Result] = []
+    # The solvers of a run share their questions, and a question is read from disk on each access.
+    known: dict[int, dict[str, int]] = defaultdict(dict)
     for pair in comparison.pairs:
         solvers = comparison.named(pair.a), comparison.named(pair.b)
         part = next(parts(comparison, NAME, *solvers, repeated=False, notes=False))
@@ -58,8 +63,8 @@ def rows(comparison: Comparison) -> list[Result]:
         units, tasks = part.seen.unit.tolist(), part.seen.task
         # Stratify by task and number of choices, so that questions that are hard for everybody do not count as shared
         # errors.
-        question_pairs = [[solver.questions.get(identity) for solver in solvers] for identity in part.seen.ids]
-        choices = (max((len(q.choices) for q in pair if isinstance(q, Question)), default=0) for pair in question_pairs)
+        counts = [_count_choices(solver.questions, part.seen.ids, known[id(solver.questions)]) for solver in solvers]
+        choices = map(max, *counts)
         strata = [f"{task}, {count} choices" for task, count in zip(tasks, choices, strict=True)]
         mistakes = shared_mistakes(right_a.tolist(), right_b.tolist(), strata, units)
         both_wrong = ~right_a & ~right_b
@@ -79,6 +84,15 @@ def rows(comparison: Comparison) -> list[Result]:
             part.number("kappa", agreed.value, unit="kappa", low=low, high=high),
         )
     return adjusted(section_rows, lambda row: ALL_PAIRS)
+
+
+def _count_choices(questions: AnyQuestions, ids: Collection[str], known: dict[str, int]) -> list[int]:
+    """Return the number of choices of each question, 0 if it has none or cannot be read; `known` is filled."""
+    for identity in ids:
+        if identity not in known:
+            question = questions.get(identity)
+            known[identity] = len(question.choices) if isinstance(question, Question) else 0
+    return [known[identity] for identity in ids]
 
 
 SECTION = statistic(rows, order=160)

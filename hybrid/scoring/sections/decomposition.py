@@ -47,6 +47,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from statistics import fmean
 from typing import Final
 
@@ -126,7 +127,7 @@ class ToolQuestion:
         """All repetitions with tools."""
         return (self, *self.later)
 
-    @property
+    @cached_property
     def parts(self) -> tuple[float, ...]:
         """Its contribution to each of `ALL_PARTS`, averaged over its repetitions."""
 
@@ -136,7 +137,26 @@ class ToolQuestion:
 
         silent = [repetition.with_tools - repetition.alone for repetition in self.asked if not repetition.answered]
         by_answering = [sum(max(sign * moved, 0.0) for moved in silent) / len(self.asked) for sign in (1, -1)]
+        if not self.later:
+            # The mean of one number is that number.
+            return (*(part(self, term) for term in TERMS), *by_answering)
         return (*(fmean(part(repetition, term) for repetition in self.asked) for term in TERMS), *by_answering)
+
+    @cached_property
+    def answered_share(self) -> float:
+        """The share of its repetitions with a readable answer both alone and with tools."""
+        return fmean(repetition.answered for repetition in self.asked) if self.later else float(self.answered)
+
+    def call_share(self, call: bool) -> float:
+        """Return the share of its repetitions answered on both sides with a called tool, or without one."""
+        if not self.later:
+            return float(self.answered and bool(self.tools) == call)
+        return fmean(repetition.answered and bool(repetition.tools) == call for repetition in self.asked)
+
+    @cached_property
+    def mean_with_tools(self) -> float:
+        """The mean correctness of its repetitions with tools."""
+        return fmean(repetition.with_tools for repetition in self.asked) if self.later else self.with_tools
 
     def only(self, tools: tuple[str, ...]) -> ToolQuestion:
         """Return the question as if tools changed its answer only when exactly these were called."""
@@ -160,7 +180,7 @@ def decompose(questions: Sequence[ToolQuestion], averaging: Combine) -> dict[str
     all others, which are shares, that of a share (`interval`).
     """
     alone = np.array([question.alone for question in questions])
-    with_tools = np.array([fmean(repetition.with_tools for repetition in question.asked) for question in questions])
+    with_tools = np.array([question.mean_with_tools for question in questions])
     parts, ones = np.array([question.parts for question in questions]), np.ones(len(questions))
     alone_metric, hybrid_metric = (_metric(GAIN, questions, value, ones, averaging) for value in (alone, with_tools))
     difference = contrast(alone_metric, hybrid_metric)
@@ -176,18 +196,11 @@ def decompose(questions: Sequence[ToolQuestion], averaging: Combine) -> dict[str
         # These weights turn a mean over questions into a mean over tasks.
         size = Counter(question.task for question in questions)
         weights = np.array([len(questions) / len(size) / size[question.task] for question in questions])
+    answered_share = np.array([question.answered_share for question in questions])
     for place, term in enumerate(TERMS):
-        answered_share = np.array(
-            [fmean(repetition.answered for repetition in question.asked) for question in questions]
-        )
         selected = (alone if term.right else 1 - alone) * answered_share
         estimates[term.mass] = _share(term.mass, questions, selected, ones, averaging)
-        call_share = np.array(
-            [
-                fmean(repetition.answered and bool(repetition.tools) == term.call for repetition in question.asked)
-                for question in questions
-            ]
-        )
+        call_share = np.array([question.call_share(term.call) for question in questions])
         acted = (alone if term.right else 1 - alone) * call_share * weights
         changed = parts[:, place] * weights
         estimates[term.policy] = _share(term.policy, questions, acted, selected * weights, "ratio")

@@ -25,19 +25,18 @@ are those of model and tools, without queues.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import numpy as np
 
-from hybrid.core.types import Attempt
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.definitions import statistic
 from hybrid.scoring.groups import ComparisonGroup, is_imported
 from hybrid.scoring.parts import Part, parts
 from hybrid.scoring.result import FRACTION, Family, Result, adjusted, contrasted
 from hybrid.scoring.score import Scored
-from hybrid.scoring.sections.unchanged import spent
+from hybrid.scoring.sections.unchanged import spent_on
 from hybrid.scoring.table import Floats
 from hybrid.stats import ratio_interval
 
@@ -85,8 +84,7 @@ def _costs(part: Part, unit: str) -> tuple[Floats, Floats] | None:
 def _spent(solver: Scored, ids: Sequence[str], unit: str) -> Floats | None:
     if solver.folder is None or is_imported(solver) or (unit == "seconds" and solver.in_batches):
         return None
-    attempts: Mapping[str, Attempt] = solver.folder.recorded(solver.recorded).without_steps
-    amounts = [spent(attempts.get(name))[unit] for name in ids]
+    amounts = [of[unit] for of in spent_on(solver, ids)]
     return None if None in amounts else np.array(amounts, float)
 
 

@@ -24,13 +24,15 @@ same about single calls; here the answer before each call is unknown, so the ful
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from hybrid.core.types import Attempt
 from hybrid.display.terminal import how_many
+from hybrid.log.lines import OpenFile
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.definitions import statistic
 from hybrid.scoring.findings import outputs_by_question
@@ -47,6 +49,8 @@ UNCHANGED: Final = "same answer as alone"
 CALLS: Final = "calls"
 # Units of the saving, in this order.
 UNITS: Final = (CALLS, "seconds", "tokens", "USD")
+# What each question cost, by the open file of its attempts and by id.
+_SPENT: Final[WeakKeyDictionary[OpenFile, dict[str, Mapping[str, float | None]]]] = WeakKeyDictionary()
 
 
 def rows(comparison: Comparison) -> Iterator[Result]:
@@ -98,14 +102,24 @@ def spent(attempt: Attempt | None) -> dict[str, float | None]:
     return total
 
 
+def spent_on(solver: Scored, ids: Collection[str]) -> list[Mapping[str, float | None]]:
+    """Return `spent` for each of these questions; all None if another program recorded the answers.
+
+    A question is read once for all sections, as long as the file of attempts does not change.
+    """
+    recorded = None if solver.folder is None or is_imported(solver) else solver.folder.recorded(solver.recorded)
+    if recorded is None or recorded.index.file is None:
+        return [spent(None) for _ in ids]
+    known = _SPENT.setdefault(recorded.index.file, {})
+    for name in ids:
+        if name not in known:
+            known[name] = spent(recorded.without_steps.get(name))
+    return [known[name] for name in ids]
+
+
 def _savings(part: Part, pair: tuple[Scored, Scored], calls: Floats, unchanged: Flags) -> Iterator[Result]:
     """Yield for each unit the saving and its share of the tools' cost over all questions; None if unknown."""
-    # Empty if another program recorded the answers.
-    attempts: list[Mapping[str, Attempt]] = [
-        {} if solver.folder is None or is_imported(solver) else solver.folder.recorded(solver.recorded).without_steps
-        for solver in pair
-    ]
-    spent_alone, spent_hybrid = ([spent(by_id.get(name)) for name in part.seen.ids] for by_id in attempts)
+    spent_alone, spent_hybrid = (spent_on(solver, part.seen.ids) for solver in pair)
     for unit in UNITS:
         sides = [[0.0] * len(part), calls.tolist()]
         if unit != CALLS:

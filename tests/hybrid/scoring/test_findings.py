@@ -26,7 +26,7 @@ from hybrid.core.types import (
     Step,
     StoredImage,
 )
-from hybrid.log.attempts import attempt_line
+from hybrid.log.attempts import Recorded, attempt_line
 from hybrid.log.folder import RunFolder
 from hybrid.plugins import registry
 from hybrid.plugins.registry import load
@@ -244,6 +244,28 @@ def test_odd_steps_and_answers_that_are_gone_cost_their_own_question(tmp_path: P
     assert {name: value.unread for name, value in result.items()} == {"whole": None, "odd": None, "gone": NO_TRACE}
     assert (result["whole"].finding, result["odd"].finding) == ("right", "none")
     assert [name for name, item in result.items() if item.no_trace] == ["gone"]
+
+
+def test_unchanged_attempts_are_read_once_and_changed_ones_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[str] = []
+    line = Recorded.line
+
+    def counted(recorded: Recorded, name: str) -> bytes:
+        read.append(name)
+        return line(recorded, name)
+
+    monkeypatch.setattr(Recorded, "line", counted)
+    scored = score_attempts(tmp_path, [attempt(A, identity="one"), attempt(A, identity="gone")])
+    first = outputs_by_question(scored)
+    read.clear()
+    assert outputs_by_question(scored) == first
+    assert not read
+    path = lines(scored)
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:1]))
+    assert [verdict.no_trace for verdict in outputs_by_question(scored).values()] == [False, True]
+    assert read == ["one"]
 
 
 def test_a_rule_that_fails_costs_its_question(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

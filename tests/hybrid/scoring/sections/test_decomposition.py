@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -44,3 +45,11 @@ def test_the_parts_add_up_in_the_sample_and_in_every_resample(
         result = values(current, how)
         total = sum(sign * result[part] for part, sign in zip(PARTS, SIGNS, strict=True))
         assert total == pytest.approx(result[GAIN], abs=1e-12)
+
+
+@settings(max_examples=15)
+@given(QUESTIONS, st.sampled_from(["ratio", "mean_of_ratios"]))
+def test_a_repetition_that_equals_the_first_changes_no_number(questions: Sequence[ToolQuestion], how: Combine) -> None:
+    mixed = [replace(question, answered=place % 3 > 0) for place, question in enumerate(questions)]
+    repeated = [replace(question, later=(question,)) for question in mixed]
+    assert values(repeated, how) == values(mixed, how)

@@ -7,11 +7,13 @@ from typing import Any
 
 import pytest
 
-from hybrid.core.types import Question, Reply, Step, Usage
+from hybrid.core.types import Attempt, Question, Reply, Step, Usage
+from hybrid.log import attempts
 from hybrid.log.folder import RunFolder
 from hybrid.scoring.compare import compare
 from hybrid.scoring.reports import compare_paths
 from hybrid.scoring.result import Result
+from hybrid.scoring.sections import price
 from hybrid.scoring.sections.unchanged import SECTION
 from tests.hybrid.scoring.sections.rows import by_quantity
 
@@ -78,3 +80,27 @@ def test_answers_of_another_program_have_no_recorded_cost(tmp_path: Path, synthe
     assert (rows["same answer as alone"].value, rows["calls that could have been skipped"].value) == (0.5, 1.0)
     assert rows["seconds that could have been skipped"].value is None
     assert rows["seconds that could have been skipped"].note == "seconds of mllm not recorded for 2 of 2 questions"
+
+
+def test_the_cost_of_a_question_is_read_once_for_all_sections(
+    tmp_path: Path, synthetic_runs: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    messages = {"controller": {"Jigsaw": "rr"}, "mllm": {"Jigsaw": "rw"}}
+    synthetic_runs.from_letters(tmp_path / "run", messages, costing=costing("11"))
+    comparison = compare(compare_paths([tmp_path / "run"]).solvers)
+    expected = tuple(price.SECTION.rows(comparison))
+    assert expected
+    reads: list[bytes] = []
+    without_steps = attempts.without_steps
+
+    def counted(line: bytes) -> Attempt:
+        reads.append(line)
+        return without_steps(line)
+
+    monkeypatch.setattr(attempts, "without_steps", counted)
+    fresh = compare(compare_paths([tmp_path / "run"]).solvers)
+    reads.clear()
+    assert tuple(price.SECTION.rows(fresh)) == expected
+    assert len(reads) == 4
+    tuple(SECTION.rows(fresh))
+    assert len(reads) == 4
