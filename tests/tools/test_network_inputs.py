@@ -114,6 +114,10 @@ def test_owlv2_enlarges_as_its_processor_does(side: int):
     enlarged = enlarge(processor, square)
     assert (enlarged.shape, enlarged.dtype) == (expected.shape, expected.dtype)
     assert float((enlarged - expected).abs().max()) <= 1e-3
+    if side == 960:
+        mean, std = (np.asarray(values, np.float32) for values in (processor.image_mean, processor.image_std))
+        normalised = (square * np.float32(processor.rescale_factor) - mean) / std
+        assert np.array_equal(enlarged[0].numpy(), normalised.transpose(2, 0, 1))
     # Reduced pictures are smoothed first, and another processor does it differently.
     assert not enlarges(processor, np.zeros((961, 961, 3), np.uint8))
     assert not enlarges(Owlv2ImageProcessor(do_normalize=False), square)

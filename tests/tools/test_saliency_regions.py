@@ -5,10 +5,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import dijkstra
 
 from hybrid.core.types import Box
 from hybrid.tool import Pixels
-from tools.saliency.background import MAX_LENGTH, foreground, over, superpixels
+from tools.saliency.background import MAX_LENGTH, _distances, foreground, over, superpixels, without_detours
 from tools.saliency.objects import salient_objects
 
 GREY, RED = (120, 120, 120), (200, 40, 40)
@@ -36,6 +38,27 @@ def test_superpixels_cover_any_image_and_their_map_lies_in_0_1(height: int, widt
     assert values.shape == parts.labels.shape
     assert np.isfinite(values).all()
     assert 0 <= values.min() <= values.max() <= 1
+
+
+@settings(max_examples=20)
+@given(st.integers(2, 30), st.integers(0, 99))
+def test_edges_longer_than_a_detour_are_left_out_and_no_shortest_path_changes(count: int, seed: int):
+    rng = np.random.default_rng(seed)
+    weights = np.triu(rng.random((count, count)) * (rng.random((count, count)) < 0.7), 1)
+    weights += weights.T
+    fewer = without_detours(weights)
+    assert np.array_equal(dijkstra(csr_array(fewer)), dijkstra(csr_array(weights)))
+    assert np.array_equal(fewer[fewer > 0], weights[fewer > 0])
+    two, longer = np.array([[0, 1, 2], [1, 0, 1], [2, 1, 0.0]]), np.array([[0, 1, 3], [1, 0, 1], [3, 1, 0.0]])
+    # A detour of equal length could be rounded either way.
+    assert np.array_equal(without_detours(two), two)
+    assert np.array_equal(without_detours(longer) > 0, [[0, 1, 0], [1, 0, 1], [0, 1, 0]])
+
+
+def test_distances_are_rounded_as_those_of_a_norm():
+    points = np.random.default_rng(0).normal(0, 40, (90, 3))
+    difference = points[:, None] - points[None]
+    assert np.array_equal(_distances(points), np.sqrt((difference**2).sum(axis=2)))
 
 
 def test_superpixels_follow_the_outline_of_a_thing():
