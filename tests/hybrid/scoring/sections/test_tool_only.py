@@ -133,3 +133,19 @@ def test_the_sentence_is_of_all_tasks_and_not_of_the_last(tmp_path: Path, synthe
     assert {row.group for row in rows} == {"", "Counting", "Jigsaw"}
     lead = SECTION.lead(comparison, rows)
     assert "50 % of the 6 questions solved with tools are solved without too, 3 only with tools" in lead
+
+
+def test_luck_is_of_repetitions_of_the_plain_setting_wherever_it_stands(tmp_path: Path, synthetic_runs: Any) -> None:
+    messages = {"controller": "rwrwrw", "text_only": "wwwrrr", "mllm": "rwwwrw", "mllm@2": "wrwwrw"}
+    rows, _ = compute_section(tmp_path / "run", synthetic_runs, messages)
+    assert {(row.a, row.b) for row in rows.values()} == {("mllm", "controller")}
+    assert rows["tool-only solved"].ids == ("val_Jigsaw_3",)
+    assert rows["tool-only lost"].ids == ("val_Jigsaw_2", "val_Jigsaw_4", "val_Jigsaw_6")
+    # Each repetition solves one question that no other setting solves; from text two are solved.
+    assert (rows["by luck"].value, rows["lost by luck"].value) == (1, 3)
+    assert "repeats=3" not in rows["tool-only solved"].note, "repetitions measure it"
+
+
+def test_without_a_question_that_nobody_failed_there_is_no_row(tmp_path: Path, synthetic_runs: Any) -> None:
+    rows, lead = compute_section(tmp_path / "run", synthetic_runs, {"controller": "rf", "mllm": "fr"})
+    assert (rows, lead) == ({}, "")
