@@ -1,0 +1,110 @@
+"""How right specialists are where a model calls a tool, recomputed from random letters."""
+
+import random
+from dataclasses import replace
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+import pytest
+
+from hybrid.core.types import Fault, Question, Reply, Step
+from hybrid.scoring.compare import Comparison, ComparisonOptions, compare
+from hybrid.scoring.reports import compare_paths
+from hybrid.scoring.sections.called import DIFFERENCE, SECTION, WHERE_CALLED, WHERE_NOT, confidences
+from tests.hybrid.scoring.sections.rows import by_quantity
+
+OVER, BRIER = "overconfidence", "Brier score"
+
+
+def claim(value: object) -> Step:
+    return Step("rule", "answer", "", 0.0, data={"specialist_answer": {"answer": "(A)", "confidence": value}})
+
+
+def compare_letters(folder: Path, synthetic_runs: Any, letters: dict[str, str], calls: str, claims: Any) -> Comparison:
+    """Return a comparison of Jigsaw; calls: `c` one, `x` a fault; `claims` has the specialist's confidences."""
+
+    def cost(solver: str, question: Question, reply: Reply) -> Reply:
+        place = int(question.id.rsplit("_", 1)[1]) - 1
+        if solver == "specialist":
+            return replace(reply, steps=tuple(map(claim, claims[place])))
+        called: Reply = synthetic_runs.calling(solver, question, reply)
+        fault = {"c": None, "x": Fault.TOOL_ERROR}
+        return (
+            replace(called, steps=tuple(replace(step, fault=fault[calls[place]]) for step in called.steps))
+            if calls[place] in fault
+            else reply
+        )
+
+    answers = {name: {"Jigsaw": word} for name, word in letters.items()}
+    run = synthetic_runs.from_letters(folder, answers, costing=cost, puzzles=True)
+    solvers = [scored.under("guess") for scored in compare_paths([run.path]).solvers]
+    return compare(solvers, ComparisonOptions(allow_failed=True))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_shares_where_called_are_those_of_the_letters(seed: int, tmp_path: Path, synthetic_runs: Any) -> None:
+    rng = random.Random(seed)
+    letters = {name: "".join(rng.choices("rwaf", (5, 3, 2, 1), k=40)) for name in ("controller", "specialist")}
+    calls = "".join(rng.choices("cx-", k=40))
+    # A later step of a question replaces an earlier one; None is no confidence.
+    claims = [[rng.random(), rng.choice([None, 0.0, 0.25, 1.0])] for _ in range(40)]
+    comparison = compare_letters(tmp_path / "run", synthetic_runs, letters, calls, claims)
+    section = SECTION.rows(comparison)
+    found = by_quantity(section)
+    both = zip(letters["specialist"], letters["controller"], calls, claims, strict=True)
+    seen = [(own == "r", call == "c", last) for own, other, call, (_, last) in both if own in "rw" and other != "f"]
+    where = {name: [right for right, is_called, _ in seen if is_called is flag] for name, flag in SIDES.items()}
+    assert all(where.values())
+    for name, right in where.items():
+        assert (found[name].value, found[name].n) == (pytest.approx(fmean(right)), len(right))
+    assert found[DIFFERENCE].value == pytest.approx(fmean(where[WHERE_CALLED]) - fmean(where[WHERE_NOT]))
+    low, high = found[DIFFERENCE].low, found[DIFFERENCE].high
+    assert low is not None
+    assert high is not None
+    assert low < (found[DIFFERENCE].value or 0.0) < high
+    assert found[DIFFERENCE].n == len(seen)
+    for words, flag in (("where called", True), ("where not called", False)):
+        excess = [last - right for right, is_called, last in seen if is_called is flag and last is not None]
+        over, brier = found[f"{OVER} {words}"], found[f"{BRIER} {words}"]
+        assert (over.value, over.n) == (pytest.approx(fmean(excess)), len(excess))
+        assert (brier.value, brier.n) == (pytest.approx(fmean(value**2 for value in excess)), len(excess))
+        assert (over.low or 0.0) < (over.value or 0.0) < (over.high or 0.0)
+    assert {(row.a, row.b, row.none) for row in section} == {("specialist", "controller", "")}
+    assert {row.quantity for row in section if row.group} == {WHERE_CALLED, WHERE_NOT, DIFFERENCE}
+    lead = SECTION.lead(comparison, section)
+    shares = [f"{100 * fmean(right):.0f} % of {len(right)}" for right in where.values()]
+    assert f"right on {shares[0]} where controller calls a tool and on {shares[1]} elsewhere" in lead
+
+
+SIDES = {WHERE_CALLED: True, WHERE_NOT: False}
+
+
+@pytest.mark.parametrize(
+    ("specialist", "calls"), [("aaaa", "cc--"), ("rwrw", "----"), ("rwrw", "xxxx"), ("aarw", "cc--")]
+)
+def test_without_an_answer_where_called_nothing_is_compared(
+    specialist: str, calls: str, tmp_path: Path, synthetic_runs: Any
+) -> None:
+    letters = {"controller": "rwrw", "specialist": specialist}
+    assert SECTION.rows(compare_letters(tmp_path / "run", synthetic_runs, letters, calls, [[0.5]] * 4)) == []
+
+
+def test_calls_everywhere_have_no_other_side(tmp_path: Path, synthetic_runs: Any) -> None:
+    letters = {"controller": "rwrw", "specialist": "rrrw"}
+    comparison = compare_letters(tmp_path / "run", synthetic_runs, letters, "cccc", [[0.5]] * 4)
+    section = SECTION.rows(comparison)
+    assert {row.quantity for row in section} == {WHERE_CALLED, f"{OVER} where called", f"{BRIER} where called"}
+    assert SECTION.lead(comparison, section) == ""
+
+
+def test_only_a_number_from_0_to_1_is_a_confidence(tmp_path: Path, synthetic_runs: Any) -> None:
+    claims = [[0], [1], [1.01], [-0.01], ["0.5"], [0.2, 0.3], [0.2, None], [], [0.5]]
+    letters = {"controller": "r" * 9, "specialist": "r" * 8 + "f"}
+    comparison = compare_letters(tmp_path / "run", synthetic_runs, letters, "c" * 9, claims)
+    # A question without a usable confidence in its last answer has none, nor has a failed one.
+    assert confidences(comparison.named("specialist")) == {
+        "val_Jigsaw_1": 0.0,
+        "val_Jigsaw_2": 1.0,
+        "val_Jigsaw_6": 0.3,
+    }
