@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from hybrid.core.types import Question, Reply
-from hybrid.scoring.compare import Comparison, ComparisonOptions, compare
+from hybrid.scoring.compare import Comparison, ComparisonOptions, SolverPair, compare
 from hybrid.scoring.conclusion_rows import ConclusionRows, HeadlinePair
 from hybrid.scoring.reports import compare_paths
 from hybrid.scoring.sections.gain import CONTENT, GAIN, PRESENCE
@@ -51,11 +51,20 @@ def test_a_specialist_is_judged_on_what_it_answers(compared: Any) -> None:
     assert (whole.n, whole.right, whole.none, whole.claim) == (40, (20, 21), (16, 0), "rule")
     assert (part.n, part.right, part.count, part.none, part.claim) == (24, (20, 9), (20, 9), (0, 0), "less")
     assert part.rows[0].value == pytest.approx(-11 / 24)
-    assert part.values == (pytest.approx(20 / 24), pytest.approx(9 / 24))
+    assert part.values == pytest.approx((20 / 24, 9 / 24))
     assert part.metrics is not None
-    assert [metric.value for metric in part.metrics] == [pytest.approx(20 / 24), pytest.approx(9 / 24)]
+    assert [metric.value for metric in part.metrics] == pytest.approx([20 / 24, 9 / 24])
     assert (part.split, part.other_rule, part.over_all) == (None, None, None)
-    assert silent == {"value b": pytest.approx(12 / 16), "right a": 0, "right b": 12}
+    assert silent == pytest.approx({"value b": 12 / 16, "right a": 0, "right b": 12})
+
+
+def test_the_part_of_another_pair_is_not_taken(compared: Any) -> None:
+    letters = jigsaw(specialist="r" * 24 + "a" * 16, controller="w" * 20 + "r" * 20, mllm="r" * 30 + "w" * 10)
+    pairs = (SolverPair("specialist", "controller"), SolverPair("specialist", "mllm"))
+    comparison = compare(compared(letters).solvers, ComparisonOptions(pairs=pairs))
+    _, part, silent = where_answered(comparison)
+    assert part.rows[0].value == pytest.approx(-20 / 24)
+    assert (part.count, silent["right b"]) == ((24, 4), 16)
 
 
 @pytest.mark.parametrize("specialist", ["r" * 40, "a" * 40])
@@ -109,12 +118,9 @@ def test_the_parts_of_a_gain_are_of_all_its_solvers(compared: Any) -> None:
     sides[CONTENT] = (group.blank, group.hybrid)
     parts = {quantity: rows.part(group, *pair, quantity) for quantity, pair in sides.items()}
     # The failed question is wrong for the other two.
-    values = {quantity: [row.value for row in part.rows] for quantity, part in parts.items()}
-    assert values == {
-        GAIN: [pytest.approx(20 / 39)],
-        PRESENCE: [pytest.approx(5 / 39)],
-        CONTENT: [pytest.approx(15 / 39)],
-    }
+    values = {quantity: sum(row.value or 0.0 for row in part.rows) for quantity, part in parts.items()}
+    assert values == pytest.approx({GAIN: 20 / 39, PRESENCE: 5 / 39, CONTENT: 15 / 39})
+    assert [len(part.rows) for part in parts.values()] == [1, 1, 1]
     assert {part.failed for part in parts.values()} == {1}
     assert {part.asked for part in parts.values()} == {40}
     assert (parts[GAIN].n, parts[CONTENT].n) == (40, 39)
@@ -124,7 +130,7 @@ def test_the_parts_of_a_gain_are_of_all_its_solvers(compared: Any) -> None:
 def test_questions_with_a_call_are_counted_among_those_answered(compared: Any, synthetic_runs: Any) -> None:
     def cost(solver: str, question: Question, reply: Reply) -> Reply:
         number = int(question.id.rsplit("_", 1)[1])
-        return synthetic_runs.calling(solver, question, reply) if number <= 3 else reply  # type: ignore[no-any-return]
+        return synthetic_runs.calling(solver, question, reply) if number <= 3 else reply
 
     comparison = compared(jigsaw(controller="frwaaw", mllm="r" * 6), costing=cost)
     rows = ConclusionRows(comparison, ())

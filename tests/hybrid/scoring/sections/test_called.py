@@ -17,7 +17,7 @@ from tests.hybrid.scoring.sections.rows import by_quantity
 OVER, BRIER = "overconfidence", "Brier score"
 
 
-def claim(value: object) -> Step:
+def claim(value: Any) -> Step:
     return Step("rule", "answer", "", 0.0, data={"specialist_answer": {"answer": "(A)", "confidence": value}})
 
 
@@ -50,14 +50,15 @@ def test_shares_where_called_are_those_of_the_letters(seed: int, tmp_path: Path,
     # A later step of a question replaces an earlier one; None is no confidence.
     claims = [[rng.random(), rng.choice([None, 0.0, 0.25, 1.0])] for _ in range(40)]
     comparison = compare_letters(tmp_path / "run", synthetic_runs, letters, calls, claims)
-    section = SECTION.rows(comparison)
+    section = tuple(SECTION.rows(comparison))
     found = by_quantity(section)
     both = zip(letters["specialist"], letters["controller"], calls, claims, strict=True)
     seen = [(own == "r", call == "c", last) for own, other, call, (_, last) in both if own in "rw" and other != "f"]
     where = {name: [right for right, is_called, _ in seen if is_called is flag] for name, flag in SIDES.items()}
     assert all(where.values())
     for name, right in where.items():
-        assert (found[name].value, found[name].n) == (pytest.approx(fmean(right)), len(right))
+        assert found[name].value == pytest.approx(fmean(right))
+        assert found[name].n == len(right)
     assert found[DIFFERENCE].value == pytest.approx(fmean(where[WHERE_CALLED]) - fmean(where[WHERE_NOT]))
     low, high = found[DIFFERENCE].low, found[DIFFERENCE].high
     assert low is not None
@@ -67,8 +68,9 @@ def test_shares_where_called_are_those_of_the_letters(seed: int, tmp_path: Path,
     for words, flag in (("where called", True), ("where not called", False)):
         excess = [last - right for right, is_called, last in seen if is_called is flag and last is not None]
         over, brier = found[f"{OVER} {words}"], found[f"{BRIER} {words}"]
-        assert (over.value, over.n) == (pytest.approx(fmean(excess)), len(excess))
-        assert (brier.value, brier.n) == (pytest.approx(fmean(value**2 for value in excess)), len(excess))
+        assert over.value == pytest.approx(fmean(excess))
+        assert brier.value == pytest.approx(fmean(value**2 for value in excess))
+        assert over.n == brier.n == len(excess)
         assert (over.low or 0.0) < (over.value or 0.0) < (over.high or 0.0)
     assert {(row.a, row.b, row.none) for row in section} == {("specialist", "controller", "")}
     assert {row.quantity for row in section if row.group} == {WHERE_CALLED, WHERE_NOT, DIFFERENCE}
@@ -87,13 +89,14 @@ def test_without_an_answer_where_called_nothing_is_compared(
     specialist: str, calls: str, tmp_path: Path, synthetic_runs: Any
 ) -> None:
     letters = {"controller": "rwrw", "specialist": specialist}
-    assert SECTION.rows(compare_letters(tmp_path / "run", synthetic_runs, letters, calls, [[0.5]] * 4)) == []
+    comparison = compare_letters(tmp_path / "run", synthetic_runs, letters, calls, [[0.5]] * 4)
+    assert not tuple(SECTION.rows(comparison))
 
 
 def test_calls_everywhere_have_no_other_side(tmp_path: Path, synthetic_runs: Any) -> None:
     letters = {"controller": "rwrw", "specialist": "rrrw"}
     comparison = compare_letters(tmp_path / "run", synthetic_runs, letters, "cccc", [[0.5]] * 4)
-    section = SECTION.rows(comparison)
+    section = tuple(SECTION.rows(comparison))
     assert {row.quantity for row in section} == {WHERE_CALLED, f"{OVER} where called", f"{BRIER} where called"}
     assert SECTION.lead(comparison, section) == ""
 

@@ -94,7 +94,7 @@ def test_the_sentence_is_of_all_tasks_and_not_of_the_last(tmp_path: Path, synthe
     synthetic_runs.from_letters(tmp_path / "real", real)
     synthetic_runs.from_letters(tmp_path / "blank", blank, "blank")
     comparison = compare_paths([tmp_path / "real", tmp_path / "blank"]).comparison
-    rows = SECTION.rows(comparison)
+    rows = tuple(SECTION.rows(comparison))
     assert {row.group for row in rows} == {"", "Counting", "Jigsaw"}
     # Of one task the interval is -9 to +9.
     assert "(+0 points, 95% CI -4 to +4)" in SECTION.lead(comparison, rows)
@@ -125,7 +125,7 @@ def test_the_parts_are_differences_of_these_solvers_over_all_and_by_task(tmp_pat
     assert group.blank is not None
     assert group.shuffled is not None
     alone, blank, hybrid = group.alone.solver, group.blank.solver, group.hybrid.solver
-    rows = SECTION.rows(comparison)
+    rows = tuple(SECTION.rows(comparison))
     found = {(item.quantity, item.a, item.b, item.group): round(20 * (item.value or 0.0), 6) for item in rows}
     right = {alone: (4, 8), blank: (5, 11), hybrid: (9, 19), group.shuffled.solver: (2, 9)}
     pairs = {GAIN: (alone, hybrid), PRESENCE: (alone, blank), CONTENT: (blank, hybrid)}
@@ -148,9 +148,9 @@ def test_the_parts_are_differences_of_these_solvers_over_all_and_by_task(tmp_pat
 
 def test_without_the_model_alone_there_is_only_the_output(tmp_path: Path, synthetic_runs: Any) -> None:
     real = {"controller": SOLVED["controller"]}
-    rows = SECTION.rows(compare_controls(tmp_path, synthetic_runs, real=real))
+    rows = tuple(SECTION.rows(compare_controls(tmp_path, synthetic_runs, real=real)))
     assert {item.quantity for item in rows} == {CONTENT, SHUFFLED}
-    assert [item.value for item in rows if (item.quantity, item.group) == (CONTENT, "")] == [pytest.approx(0.3)]
+    assert [item.value for item in rows if (item.quantity, item.group) == (CONTENT, "")] == pytest.approx([0.3])
 
 
 @pytest.mark.parametrize(("first_fault", "is_none"), [(99, False), (1, True), (2, False)])
@@ -165,7 +165,7 @@ def test_faults_of_all_calls_are_no_output(
     comparison = compare_controls(tmp_path, synthetic_runs, cost=cost)
     (group,) = comparison.groups
     assert none_said(comparison, group) is is_none
-    lead = SECTION.lead(comparison, SECTION.rows(comparison))
+    lead = SECTION.lead(comparison, tuple(SECTION.rows(comparison)))
     assert ("no tool answered a call" in lead) is is_none
 
 
@@ -179,7 +179,14 @@ def test_a_part_that_comes_from_answering_is_unclear(tmp_path: Path, synthetic_r
         PRESENCE: "depending on how unanswered questions count",
         CONTENT: "from answering more or fewer questions",
     }
-    lead = SECTION.lead(comparison, SECTION.rows(comparison))
+    lead = SECTION.lead(comparison, tuple(SECTION.rows(comparison)))
     assert "changes the score by +5 points" in lead
     assert "with tool output it changes by +52 points" in lead
     assert lead.endswith(f"{unclear[CONTENT]}.")
+
+
+def test_without_blank_tools_there_are_no_parts(tmp_path: Path, synthetic_runs: Any) -> None:
+    synthetic_runs.from_letters(tmp_path / "real", SOLVED)
+    comparison = compare_paths([tmp_path / "real"]).comparison
+    rows = tuple(SECTION.rows(comparison))
+    assert (rows, SECTION.lead(comparison, rows)) == ((), "")
