@@ -111,3 +111,59 @@ def test_only_a_number_from_0_to_1_is_a_confidence(tmp_path: Path, synthetic_run
         "val_Jigsaw_2": 1.0,
         "val_Jigsaw_6": 0.3,
     }
+
+
+def compare_tasks(folder: Path, synthetic_runs: Any, letters: dict[str, dict[str, str]], called: str) -> Comparison:
+    """Return a comparison of several tasks, where the first repetition calls a tool at the `c` of each task."""
+
+    def cost(solver: str, question: Question, reply: Reply) -> Reply:
+        is_called = solver == "controller" and called[int(question.id.rsplit("_", 1)[1]) - 1] == "c"
+        result: Reply = synthetic_runs.calling(solver, question, reply) if is_called else reply
+        return result
+
+    synthetic_runs.from_letters(folder, letters, costing=cost, puzzles=True)
+    return compare(compare_paths([folder]).solvers)
+
+
+def test_a_task_without_a_call_or_an_answer_does_not_end_the_rows(tmp_path: Path, synthetic_runs: Any) -> None:
+    letters = {
+        "specialist": {"Art_Style": "aa", "Counting": "rrwr", "Jigsaw": "-" * 4 + "rrwwrrww", "Spatial_Relation": "aa"},
+        "controller": {"Art_Style": "rw", "Counting": "rwrw", "Jigsaw": "-" * 4 + "rwrwrwrw", "Spatial_Relation": "rw"},
+    }
+    letters = {
+        name: {task: word.replace("-", "a") for task, word in of_task.items()} for name, of_task in letters.items()
+    }
+    section = tuple(SECTION.rows(compare_tasks(tmp_path / "run", synthetic_runs, letters, "----cccc----")))
+    groups = {(row.group, row.quantity): (row.value, row.n) for row in section if row.group}
+    assert groups == {
+        ("Counting", WHERE_NOT): (0.75, 4),
+        ("Jigsaw", WHERE_CALLED): (0.5, 4),
+        ("Jigsaw", WHERE_NOT): (0.5, 4),
+        ("Jigsaw", DIFFERENCE): (0.0, 8),
+    }
+    assert by_quantity(section)[WHERE_NOT].n == 8
+
+
+def test_repetitions_neither_call_nor_answer_for_the_first(tmp_path: Path, synthetic_runs: Any) -> None:
+    letters = {"specialist": "rrww", "specialist@2": "wwww", "controller": "rrrr", "controller@2": "rrrr"}
+    comparison = compare_tasks(
+        tmp_path / "run", synthetic_runs, {name: {"Jigsaw": word} for name, word in letters.items()}, "cc--"
+    )
+    rows = by_quantity(tuple(SECTION.rows(comparison)))
+    assert (rows[WHERE_CALLED].value, rows[WHERE_NOT].value) == (1.0, 0.0)
+
+
+def test_the_difference_over_all_is_not_adjusted_with_those_of_tasks(tmp_path: Path, synthetic_runs: Any) -> None:
+    of_task = {"specialist": "r" * 12 + "w" * 12, "controller": "rw" * 12}
+    letters = {name: {"Counting": word, "Jigsaw": word} for name, word in of_task.items()}
+    section = SECTION.rows(compare_tasks(tmp_path / "run", synthetic_runs, letters, "c" * 9 + "-" * 12 + "c" * 3))
+    differences = {row.group: row for row in section if row.quantity == DIFFERENCE}
+    assert differences[""].p is not None
+    assert differences[""].p_holm == differences[""].p
+    assert differences["Jigsaw"].p is not None
+    assert differences["Jigsaw"].p_holm == min(1.0, 2 * differences["Jigsaw"].p)
+
+
+def test_without_specialists_there_is_nothing_to_be_right(tmp_path: Path, synthetic_runs: Any) -> None:
+    letters = {"controller": {"Jigsaw": "rw"}, "mllm": {"Jigsaw": "rw"}}
+    assert not tuple(SECTION.rows(compare_tasks(tmp_path / "run", synthetic_runs, letters, "cc")))

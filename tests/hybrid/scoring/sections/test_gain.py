@@ -148,7 +148,11 @@ def test_the_parts_are_differences_of_these_solvers_over_all_and_by_task(tmp_pat
 
 def test_without_the_model_alone_there_is_only_the_output(tmp_path: Path, synthetic_runs: Any) -> None:
     real = {"controller": SOLVED["controller"]}
-    rows = tuple(SECTION.rows(compare_controls(tmp_path, synthetic_runs, real=real)))
+    comparison = compare_controls(tmp_path, synthetic_runs, real=real, cost=synthetic_runs.calling)
+    rows = tuple(SECTION.rows(comparison))
+    assert SECTION.lead(comparison, rows).startswith(
+        "controller: Next to tools that return nothing, tool output adds 30"
+    )
     assert {item.quantity for item in rows} == {CONTENT, SHUFFLED}
     assert [item.value for item in rows if (item.quantity, item.group) == (CONTENT, "")] == pytest.approx([0.3])
 
@@ -190,3 +194,12 @@ def test_without_blank_tools_there_are_no_parts(tmp_path: Path, synthetic_runs: 
     comparison = compare_paths([tmp_path / "real"]).comparison
     rows = tuple(SECTION.rows(comparison))
     assert (rows, SECTION.lead(comparison, rows)) == ((), "")
+
+
+def test_parts_without_a_test_have_no_sentence(tmp_path: Path, synthetic_runs: Any) -> None:
+    blank = {"controller": {"Counting": "f" * 2 + "w" * 18, "Jigsaw": "w" * 20}}
+    comparison = compare_controls(tmp_path, synthetic_runs, blank=blank)
+    rows = tuple(SECTION.rows(comparison))
+    assert {row.low for row in rows if row.quantity in (GAIN, PRESENCE, CONTENT)} == {None}
+    assert SECTION.lead(comparison, rows) == ""
+    assert SECTION.lead(comparison, ()) == ""
