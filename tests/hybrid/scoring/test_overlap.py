@@ -7,6 +7,7 @@ from statistics import fmean
 import numpy as np
 import pytest
 
+from hybrid.core.types import Cell
 from hybrid.scoring.compare import Comparison, ComparisonOptions, compare
 from hybrid.scoring.conclusion_rows import ConclusionRows
 from hybrid.scoring.overlap import Overlap
@@ -160,6 +161,18 @@ def test_other_units_are_not_tested() -> None:
     assert shared.untested((a, replace(b, cells=b.cells[1:]))) == "units"
     of_task = tuple(replace(cell, stratum="Jigsaw") for cell in b.cells)
     assert shared.untested((a, replace(b, cells=of_task))) == "units"
+
+
+def test_answers_count_only_in_the_units_of_the_metric_and_where_both_have_the_question() -> None:
+    shared = shared_of(compared("a" * 10 + "w" * 10, "r" * 20), "a", "b")
+    metrics = shared.accuracy("guess")
+    assert shared.untested(metrics) is None
+    assert shared.untested([replace(metric, cells=metric.cells[:10]) for metric in metrics]) == "unanswered"
+    # A unit with an answer to a question that the other failed.
+    shared = shared_of(compared("a" * 19 + "w", "r" * 19 + "f"), "a", "b")
+    metrics = shared.accuracy("guess")
+    more = Cell("", "Jigsaw_20", 0.0, 1.0)
+    assert shared.untested([replace(metric, cells=(*metric.cells, more)) for metric in metrics]) == "unanswered"
 
 
 def test_the_parts_by_answering_are_shifted_equally() -> None:

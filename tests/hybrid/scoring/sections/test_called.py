@@ -133,7 +133,9 @@ def test_a_task_without_a_call_or_an_answer_does_not_end_the_rows(tmp_path: Path
     letters = {
         name: {task: word.replace("-", "a") for task, word in of_task.items()} for name, of_task in letters.items()
     }
-    section = tuple(SECTION.rows(compare_tasks(tmp_path / "run", synthetic_runs, letters, "----cccc----")))
+    comparison = compare_tasks(tmp_path / "run", synthetic_runs, letters, "----cccc----")
+    section = tuple(SECTION.rows(comparison))
+    assert "on 50 % of 4 where controller calls a tool and on 62 % of 8 elsewhere" in SECTION.lead(comparison, section)
     groups = {(row.group, row.quantity): (row.value, row.n) for row in section if row.group}
     assert groups == {
         ("Counting", WHERE_NOT): (0.75, 4),

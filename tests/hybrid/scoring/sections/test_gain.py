@@ -203,3 +203,13 @@ def test_parts_without_a_test_have_no_sentence(tmp_path: Path, synthetic_runs: A
     assert {row.low for row in rows if row.quantity in (GAIN, PRESENCE, CONTENT)} == {None}
     assert SECTION.lead(comparison, rows) == ""
     assert SECTION.lead(comparison, ()) == ""
+
+
+def test_one_tool_that_answers_is_output(tmp_path: Path, synthetic_runs: Any) -> None:
+    def cost(solver: str, question: Question, reply: Reply) -> Reply:
+        called: Reply = synthetic_runs.calling(solver, question, reply)
+        failed = (replace(step, name="depth", fault=Fault.TOOL_ERROR) for step in called.steps)
+        return replace(called, steps=(*called.steps, *failed))
+
+    comparison = compare_controls(tmp_path, synthetic_runs, cost=cost)
+    assert not none_said(comparison, comparison.groups[0])
