@@ -199,3 +199,10 @@ def test_a_repeated_solver_has_the_mean_over_its_repetitions_in_both_parts() -> 
     # The four questions count as unanswered for all.
     assert [metric.value for metric in parts[0]] == pytest.approx([6 / 20, 8 / 20])
     assert [metric.value for metric in parts[1]] == pytest.approx([4 / 20, 2 / 20])
+
+
+def test_one_of_a_hundred_that_failed_is_not_too_many() -> None:
+    assert shared_of(compared("r" * 99 + "f", "w" * 100, allow_failed=False), "a", "b").untested() is None
+    # Questions that one was not asked are not among those that could fail.
+    unasked = shared_of(compared("r" * 89 + "." * 10 + "f", "w" * 100, allow_failed=False), "a", "b")
+    assert unasked.untested() == "failed"

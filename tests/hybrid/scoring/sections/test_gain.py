@@ -213,3 +213,10 @@ def test_one_tool_that_answers_is_output(tmp_path: Path, synthetic_runs: Any) ->
 
     comparison = compare_controls(tmp_path, synthetic_runs, cost=cost)
     assert not none_said(comparison, comparison.groups[0])
+
+
+def test_each_part_has_its_own_number_in_the_sentence() -> None:
+    case, words = said_of(row(0.2, MORE), row(0.3, MORE), row(0.1, MORE))
+    assert case == "content.shared"
+    assert words.startswith("Of the 30 points, 10 (95% CI 10 to 30) come from offering tools that return nothing;")
+    assert "tool output adds 20 (95% CI 10 to 30)" in words
