@@ -189,21 +189,12 @@ def tool_only(runs: Runs) -> Iterator[JsonObject]:
         ]
         if cells:
             row = measured(result("tool_only", "solved without tools too", "fraction", None, **of), ("ratio", cells))
-            if all(cell.above in (0, 1) and cell.below == 1 for cell in cells):
-                row |= _wilson(round(sum(cell.above for cell in cells)), len(cells))
             yield gated(row, withheld(aligned_rows, rows))
 
 
 def _none(others: Sequence[float]) -> float:
     """Return the probability that none of these is right."""
     return math.prod(1 - other for other in others)
-
-
-def _wilson(k: int, n: int) -> JsonObject:
-    z = statistics.NormalDist().inv_cdf(0.975)
-    centre, half = k + z * z / 2, z * (k * (n - k) / n + z * z / 4) ** 0.5
-    low, high = (centre - half) / (n + z * z) if k else 0.0, (centre + half) / (n + z * z)
-    return {"low": low, "high": 1.0 if k == n else high}
 
 
 # By unit, the cost of an ask; no synthetic run has a price.

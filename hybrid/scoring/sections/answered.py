@@ -53,7 +53,7 @@ def rows(comparison: Comparison) -> list[Result]:
         section_rows += _specialist_rows(comparison, pair)
         overlap = comparison.overlap(*map(comparison.named, pair))
         split_rows = list(_split_rows(overlap))
-        if split_rows and overlap.answered_by_all.any():
+        if split_rows:
             section_rows += _rows_of(overlap, overlap.answered_by_all, BOTH, tested=True)
         section_rows += split_rows
 

@@ -49,7 +49,7 @@ def rows(comparison: Comparison) -> list[Result]:
     """Yield rows for each hybrid solver with a trace whose specialists were also run alone, over all and by group."""
     results: list[Result] = []
     for group in comparison.groups:
-        if group.specialist is not None and group.hybrid.folder is not None:
+        if group.specialist is not None:
             results += _of_pair(comparison, group.specialist, group.hybrid)
     return adjusted(results, lambda row: Family(row.quantity, ("task",) if row.group else ()))
 
@@ -60,10 +60,8 @@ def _of_pair(comparison: Comparison, specialist: Scored, hybrid: Scored) -> Iter
         calls = call_share(comparison, hybrid, part.seen.ids, repeated=False)
         flags = answered(part.seen.answer[0]) & ~np.isnan(calls)
         with_calls, calls = part.only(flags), calls[flags]
-        if not len(with_calls) or not (part.row.group or calls.any()):
-            if not part.row.group:
-                return
-            continue
+        if not part.row.group and not calls.any():
+            return
         yield from part.gated(*_accuracy(with_calls, calls))
         if not part.row.group:
             yield from part.gated(*_calibration(with_calls, calls, claimed))

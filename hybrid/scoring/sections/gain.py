@@ -29,7 +29,7 @@ from hybrid.scoring.conclusion_rows import CI, NO_CLAIM, ConclusionRows, State, 
 from hybrid.scoring.definitions import statistic
 from hybrid.scoring.families import adjusted_by_claim, family_of_pair, family_of_tasks
 from hybrid.scoring.faults import tool_faults
-from hybrid.scoring.groups import ComparisonGroup, is_imported
+from hybrid.scoring.groups import ComparisonGroup
 from hybrid.scoring.parts import contrasts
 from hybrid.scoring.result import Family, Result
 
@@ -81,8 +81,7 @@ def lead(comparison: Comparison, section_rows: Sequence[Result]) -> str:
 def none_said(comparison: Comparison, group: ComparisonGroup) -> bool:
     """Return whether no tool call succeeded, so that a difference from blank tools cannot come from tool output."""
     repetitions = comparison.repetitions(group.hybrid)
-    are_recorded = all(scored.folder is not None and not is_imported(scored) for scored in repetitions)
-    return are_recorded and all(tool.faults == tool.calls for scored in repetitions for tool in tool_faults(scored))
+    return all(tool.faults == tool.calls for scored in repetitions for tool in tool_faults(scored))
 
 
 def unclear_parts(rows: ConclusionRows, group: ComparisonGroup) -> Mapping[str, str]:

@@ -16,7 +16,8 @@ values: 0 to n, in questions
   repetitions. Compare with tool-only lost: that many may be luck.
 - lost by luck at most = n a(1 - a), for accuracy a
 - solved without tools too (0 to 1) = questions solved with tools and in a setting without / questions solved with
-  tools. Interval: Wilson. [n: questions solved with tools; source: arXiv 2606.02357; docs/study.md]
+  tools. Interval: Wilson; by cluster where questions share a picture. [n: questions solved with tools; source: arXiv
+  2606.02357; docs/study.md]
 
 The settings without tools are all forms of the MLLM alone (images, captions, text only) and all of their repetitions.
 This follows "Do Multimodal Agents Really Benefit from Tool Use?" (arXiv 2606.02357), which counts what is solved with
@@ -26,7 +27,6 @@ tools and in at least one setting without; the correction for luck is an additio
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -35,10 +35,9 @@ from hybrid.scoring.compare import Comparison
 from hybrid.scoring.definitions import statistic
 from hybrid.scoring.groups import repeated_as, role
 from hybrid.scoring.model_settings import draws_answers
-from hybrid.scoring.parts import Part, parts, total
+from hybrid.scoring.parts import Part, parts
 from hybrid.scoring.result import QUESTIONS, Result
 from hybrid.scoring.table import Floats
-from hybrid.stats import ends_of, wilson
 
 NAME: Final = "tool_only"
 SOLVED: Final = "tool-only solved"
@@ -80,14 +79,8 @@ def _of_part(part: Part, repeats: Sequence[int], *, drawn_once: bool) -> Iterato
         yield part.count(quantity, _only(tools, others, solved=solved))
         if (by_chance := _luck(others, repeats, drawn_once=drawn_once, solved=solved)) is not None:
             yield part.number(luck, by_chance, unit=QUESTIONS)
-    right_with_tools = tools > 0
-    if right_with_tools.any():
-        too = tools - _only(tools, others, solved=True)
-        row = part.share(WITHOUT_TOO, too, tools)
-        if np.isin(too[right_with_tools], (0, 1)).all() and (tools[right_with_tools] == 1).all():
-            low, high = ends_of(wilson(round(total(too)), int(right_with_tools.sum())))
-            row = replace(row, low=low, high=high)
-        yield from part.gated(row)
+    if tools.any():
+        yield from part.gated(part.share(WITHOUT_TOO, tools - _only(tools, others, solved=True), tools))
 
 
 def _only(column: Floats, others: Sequence[Floats], *, solved: bool) -> Floats:

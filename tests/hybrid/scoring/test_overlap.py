@@ -1,11 +1,13 @@
 """The shared questions of solvers, recomputed question by question from random letters."""
 
 import random
+from dataclasses import replace
 from statistics import fmean
 
 import numpy as np
 import pytest
 
+from hybrid.core.types import Cell
 from hybrid.scoring.compare import Comparison, ComparisonOptions, compare
 from hybrid.scoring.conclusion_rows import ConclusionRows
 from hybrid.scoring.overlap import Overlap
@@ -122,3 +124,85 @@ def test_the_verdict_by_the_other_rule(a: str, b: str, sentence: str | None) -> 
     comparison = compared(a, b)
     rows = ConclusionRows(comparison, ())
     assert rows.otherwise(comparison.named("a"), comparison.named("b")) == sentence
+
+
+def test_a_mean_over_tasks_waits_for_open_questions_and_a_count_does_not() -> None:
+    letters = {"Counting": "rw" * 10, "Jigsaw": "rw" * 10}
+    for open_a, open_b in ((1, 0), (0, 1), (0, 0)):
+        comparison = compare([solver("a", letters, open=open_a), solver("b", letters, open=open_b)])
+        shared = shared_of(comparison, "a", "b")
+        metrics = shared.headline("guess")
+        assert metrics is not None
+        assert metrics[0].combine == "mean_of_ratios"
+        assert shared.untested(metrics) == ("waiting" if open_a or open_b else None)
+        assert shared.untested() is shared.untested(shared.accuracy("guess")) is None
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "reason"),
+    [
+        ("a" * 20, "r" * 20, "unanswered"),
+        ("r" * 20, "u" * 20, "unanswered"),
+        ("a" * 19 + "w", "r" * 20, None),
+        # The only answer is to a question that the other failed or was not asked.
+        ("a" * 19 + "w", "r" * 19 + "f", "unanswered"),
+        ("a" * 19 + "w", "r" * 19 + ".", "unanswered"),
+    ],
+)
+def test_who_answers_nothing_of_what_both_have_is_not_tested(a: str, b: str, reason: str | None) -> None:
+    shared = shared_of(compared(a, b), "a", "b")
+    assert shared.untested() == shared.untested(shared.headline("guess")) == reason
+
+
+def test_other_units_are_not_tested() -> None:
+    shared = shared_of(compared("rw" * 10, "wr" * 10), "a", "b")
+    a, b = shared.accuracy("guess")
+    assert shared.untested((a, b)) is None
+    assert shared.untested((a, replace(b, cells=b.cells[1:]))) == "units"
+    of_task = tuple(replace(cell, stratum="Jigsaw") for cell in b.cells)
+    assert shared.untested((a, replace(b, cells=of_task))) == "units"
+
+
+def test_answers_count_only_in_the_units_of_the_metric_and_where_both_have_the_question() -> None:
+    shared = shared_of(compared("a" * 10 + "w" * 10, "r" * 20), "a", "b")
+    metrics = shared.accuracy("guess")
+    assert shared.untested(metrics) is None
+    assert shared.untested([replace(metric, cells=metric.cells[:10]) for metric in metrics]) == "unanswered"
+    # A unit with an answer to a question that the other failed.
+    shared = shared_of(compared("a" * 19 + "w", "r" * 19 + "f"), "a", "b")
+    metrics = shared.accuracy("guess")
+    more = Cell("", "Jigsaw_20", 0.0, 1.0)
+    assert shared.untested([replace(metric, cells=(*metric.cells, more)) for metric in metrics]) == "unanswered"
+
+
+def test_the_parts_by_answering_are_shifted_equally() -> None:
+    # As a guess, no answer is worth a half: for the wrong answers of b the rest of the metric is below 0.
+    shared = shared_of(compared("a" * 10 + "r" * 10, "w" * 10 + "r" * 5 + "a" * 5), "a", "b")
+    parts = shared.split_by_answering("guess")
+    assert parts is not None
+    (better_a, better_b), (rest_a, rest_b) = parts
+    assert (better_a.value, better_b.value) == (0.5 * 15 / 20 + 5 / 20, 0.5 * 15 / 20 + 5 / 20)
+    assert rest_a.value is not None
+    assert rest_b.value is not None
+    # b is wrong on ten that a leaves out, and leaves five out on which a is right.
+    assert rest_b.value - rest_a.value == pytest.approx(-(10 + 5) * 0.5 / 20)
+    assert min(cell.numerator for cell in (*rest_a.cells, *rest_b.cells)) == 0
+
+
+def test_a_repeated_solver_has_the_mean_over_its_repetitions_in_both_parts() -> None:
+    shared = shared_of(compared("r" * 10 + "w" * 10, b="r" * 20, b_2="a" * 4 + "w" * 16), "a", "b")
+    metrics, parts = shared.headline("wrong"), shared.split_by_answering("wrong")
+    assert metrics is not None
+    assert parts is not None
+    assert shared.unanswered[1].tolist() == [True] * 4 + [False] * 16
+    assert [metric.value for metric in metrics] == pytest.approx([0.5, 0.5])
+    # The four questions count as unanswered for all.
+    assert [metric.value for metric in parts[0]] == pytest.approx([6 / 20, 8 / 20])
+    assert [metric.value for metric in parts[1]] == pytest.approx([4 / 20, 2 / 20])
+
+
+def test_one_of_a_hundred_that_failed_is_not_too_many() -> None:
+    assert shared_of(compared("r" * 99 + "f", "w" * 100, allow_failed=False), "a", "b").untested() is None
+    # Questions that one was not asked are not among those that could fail.
+    unasked = shared_of(compared("r" * 89 + "." * 10 + "f", "w" * 100, allow_failed=False), "a", "b")
+    assert unasked.untested() == "failed"

@@ -234,3 +234,46 @@ def test_calibrate_reads_the_scores_of_the_model(folder: RunFolder, calls: Calls
     number = calls.number
     assert [(case.unit, case.score) for case in cases(folder)] == [("val_Jigsaw_4", 1.0), ("val_Jigsaw_9", 0.0)]
     assert calls.number == number
+
+
+@pytest.mark.parametrize(("rule", "worth", "other"), [("guess", 0.5, 0.0), ("wrong", 0.0, 0.5)])
+def test_only_what_has_no_answer_is_scored_by_the_other_rule_too(
+    rule: Any, worth: float, other: float, fakes: Any
+) -> None:
+    facts = {"task": "Jigsaw", "route": "Jigsaw", "target": "(A)", "choices": ("x", "y")}
+    questions = [fakes.question(f"val_Jigsaw_{n}", **facts) for n in range(1, 5)]
+    attempts = {question.id: attempt(question, text) for question, text in zip(questions, SAID, strict=False)}
+    # The last reply counts as failed, so no rule gives it a value.
+    failed = attempt(questions[3], "")
+    (exchange,) = failed.exchanges
+    exchange = replace(exchange, reply=replace(exchange.reply, outcome=Outcome.OUTAGE))
+    attempts[questions[3].id] = replace(failed, exchanges=(exchange,))
+    result = tally_replies(BENCHMARK, Replies(questions, attempts), ScoreOptions(unanswered=rule))
+    assert [(score.id[-1], score.correct) for score in result.scores] == [
+        ("1", 1.0),
+        ("2", worth),
+        ("3", 0.0),
+        ("4", 0.0),
+    ]
+    assert [(score.id[-1], score.correct, score.answer) for score in result.by_other_rule] == [("2", other, None)]
+    assert (result.open, result.usage.model_calls) == (0, 4)
+
+
+def test_a_stored_answer_is_compared_without_parsing(fakes: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    stored: list[str] = []
+
+    def compare_stored(blink: Blink, question: Question, text: str, options: ScoreOptions) -> Score:
+        stored.append(text)
+        return Score(question.id, question.task, 1.0, Outcome.ANSWERED, text)
+
+    monkeypatch.setattr(Blink, "score_stored", compare_stored)
+    asked = fakes.question("val_Jigsaw_1", task="Jigsaw", route="Jigsaw", target="(A)", choices=("x", "y"))
+    first = attempt(asked, "B")
+    # Of a dialogue, the last reply has the answer.
+    last = replace(first.exchanges[0], reply=replace(first.exchanges[0].reply, text="(A)"))
+    attempts = {asked.id: replace(first, exchanges=(*first.exchanges, last))}
+    scores = tally_replies(BENCHMARK, Replies([asked], attempts, stored=True), OPTIONS).scores
+    assert (stored, [score.correct for score in scores]) == (["(A)"], [1.0])
+    stored.clear()
+    assert tally_replies(BENCHMARK, Replies([asked], attempts), OPTIONS).scores[0].answer == "A"
+    assert stored == []

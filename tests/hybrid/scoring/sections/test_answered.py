@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from hybrid.scoring import families
 from hybrid.scoring.compare import compare
 from hybrid.scoring.reports import compare_paths
 from hybrid.scoring.sections.answered import ANSWERING, BETTER, BOTH, SILENT, SPOKEN, rows
@@ -59,7 +60,8 @@ def test_a_specialist_is_compared_where_it_answers(order: tuple[str, str], synth
     section = rows(compare(compare_paths([tmp_path / "run"]).solvers))
     spoken, silent = by_quantity(section, SPOKEN), by_quantity(section, SILENT)
     assert {(row.a, row.b) for row in (*spoken.values(), *silent.values())} == {("specialist", "mllm")}
-    assert (spoken["value a"].value, spoken["value b"].value) == (pytest.approx(20 / 24), pytest.approx(9 / 24))
+    assert spoken["value a"].value == pytest.approx(20 / 24)
+    assert spoken["value b"].value == pytest.approx(9 / 24)
     assert spoken["difference"].value == pytest.approx(-11 / 24)
     assert silent["value b"].value == pytest.approx(4 / 16)
     assert (silent["right b"].value, "difference" in silent, "value a" in silent) == (4.0, False, False)
@@ -98,3 +100,33 @@ def test_right_by_one_of_two_repetitions_is_no_right_answer() -> None:
     letters = {"a": "a" * 10 + "w" * 30, "b": "w" * 20 + "r" * 20, "b@2": "r" * 30 + "w" * 10}
     section = rows(compare([solver(name, {"Jigsaw": word}) for name, word in letters.items()]))
     assert by_quantity(section, BOTH, a="a", b="b")["right b"].value == 10
+
+
+def test_where_a_specialist_answers_the_other_may_not(synthetic_runs: Any, tmp_path: Path) -> None:
+    letters = {"specialist": "r" * 10 + "w" * 14 + "a" * 16, "mllm": "r" * 14 + "u" * 10 + "r" * 8 + "u" * 8}
+    synthetic_runs.from_letters(tmp_path / "run", {name: {"Jigsaw": word} for name, word in letters.items()})
+    section = rows(compare([scored.under("guess") for scored in compare_paths([tmp_path / "run"]).solvers]))
+    spoken = by_quantity(section, SPOKEN)
+    # Of 24 questions, 14 are answered by both: 10 right for the specialist, 14 for the model. A guess is half right.
+    assert spoken["difference"].value == pytest.approx((14 + 5 - 10) / 24)
+    assert spoken[BETTER].value == pytest.approx(4 / 24)
+    assert spoken[ANSWERING].value == pytest.approx(5 / 24)
+    assert (spoken["unanswered a"].value, spoken["unanswered b"].value, spoken["unanswered b"].n) == (0, 10, 24)
+    assert (spoken["right a"].value, spoken["right b"].value, spoken["right b"].n) == (10, 14, 24)
+    assert {row.none for name, row in spoken.items() if "right" in name or "unanswered" in name} == {""}
+    assert {row.none for name, row in spoken.items() if name.startswith(("difference", "value"))} == {"guess"}
+
+
+def test_parts_are_adjusted_with_those_of_the_same_claim(synthetic_runs: Any, tmp_path: Path) -> None:
+    letters = {"controller": "r" * 40, "mllm": "r" * 10 + "w" * 20 + "u" * 10, "chance": "u" * 10 + "w" * 30}
+    synthetic_runs.from_letters(tmp_path / "run", {name: {"Jigsaw": word} for name, word in letters.items()})
+    section = rows(compare(compare_paths([tmp_path / "run"]).solvers))
+    tested = {frozenset((row.a, row.b)): row for row in section if row.quantity == ANSWERING}
+    gain = tested.pop(frozenset(("mllm", "controller")))
+    assert gain.p is not None
+    assert (gain.family, gain.p_holm) == (families.GAIN.name, gain.p)
+    first, second = tested.values()
+    assert (first.family, second.family) == (families.OTHERS.name,) * 2
+    assert first.p is not None
+    assert first.p == second.p, "the same ten questions in a row, answered or not"
+    assert (first.p_holm, second.p_holm) == (2 * first.p, 2 * first.p)

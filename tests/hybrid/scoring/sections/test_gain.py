@@ -1,13 +1,17 @@
 """The sentence about the parts of a gain depends on which of gain, presence and content are significant after Holm."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from hybrid.core.types import Fault, Question, Reply
+from hybrid.scoring.compare import Comparison
+from hybrid.scoring.conclusion_rows import ConclusionRows
 from hybrid.scoring.reports import compare_paths
 from hybrid.scoring.result import FRACTION, Result
-from hybrid.scoring.sections.gain import CONTENT, SECTION, said_of
+from hybrid.scoring.sections.gain import CONTENT, GAIN, PRESENCE, SECTION, SHUFFLED, none_said, said_of, unclear_parts
 
 MORE, LESS, OPEN, UNADJUSTED = (0.1, 0.3, 0.01), (-0.3, -0.1, 0.01), (-0.1, 0.1, 0.5), (0.1, 0.3, 0.2)
 
@@ -90,7 +94,129 @@ def test_the_sentence_is_of_all_tasks_and_not_of_the_last(tmp_path: Path, synthe
     synthetic_runs.from_letters(tmp_path / "real", real)
     synthetic_runs.from_letters(tmp_path / "blank", blank, "blank")
     comparison = compare_paths([tmp_path / "real", tmp_path / "blank"]).comparison
-    rows = SECTION.rows(comparison)
+    rows = tuple(SECTION.rows(comparison))
     assert {row.group for row in rows} == {"", "Counting", "Jigsaw"}
     # Of one task the interval is -9 to +9.
     assert "(+0 points, 95% CI -4 to +4)" in SECTION.lead(comparison, rows)
+
+
+SOLVED = {
+    "mllm": {"Counting": "r" * 4 + "w" * 16, "Jigsaw": "r" * 8 + "w" * 12},
+    "controller": {"Counting": "r" * 9 + "w" * 11, "Jigsaw": "r" * 19 + "w"},
+}
+SHOWN_BLANK = {"controller": {"Counting": "r" * 5 + "w" * 15, "Jigsaw": "r" * 11 + "w" * 9}}
+SHOWN_SHUFFLED = {"controller": {"Counting": "r" * 2 + "w" * 18, "Jigsaw": "r" * 9 + "w" * 11}}
+
+
+def compare_controls(folder: Path, synthetic_runs: Any, **facts: Any) -> Comparison:
+    """Return the comparison of a run, one with blank tools and one with shuffled tools."""
+    real = facts.get("real", SOLVED)
+    synthetic_runs.from_letters(folder / "real", real, **({"costing": facts["cost"]} if "cost" in facts else {}))
+    synthetic_runs.from_letters(folder / "blank", facts.get("blank", SHOWN_BLANK), "blank")
+    synthetic_runs.from_letters(folder / "shuffled", SHOWN_SHUFFLED, "shuffled")
+    comparison: Comparison = compare_paths([folder / "real", folder / "blank", folder / "shuffled"]).comparison
+    return comparison
+
+
+def test_the_parts_are_differences_of_these_solvers_over_all_and_by_task(tmp_path: Path, synthetic_runs: Any) -> None:
+    comparison = compare_controls(tmp_path, synthetic_runs)
+    (group,) = comparison.groups
+    assert group.alone is not None
+    assert group.blank is not None
+    assert group.shuffled is not None
+    alone, blank, hybrid = group.alone.solver, group.blank.solver, group.hybrid.solver
+    rows = tuple(SECTION.rows(comparison))
+    found = {(item.quantity, item.a, item.b, item.group): round(20 * (item.value or 0.0), 6) for item in rows}
+    right = {alone: (4, 8), blank: (5, 11), hybrid: (9, 19), group.shuffled.solver: (2, 9)}
+    pairs = {GAIN: (alone, hybrid), PRESENCE: (alone, blank), CONTENT: (blank, hybrid)}
+    pairs[SHUFFLED] = (blank, group.shuffled.solver)
+    differences = {name: [y - x for x, y in zip(right[a], right[b], strict=True)] for name, (a, b) in pairs.items()}
+    assert found == {
+        (name, *pairs[name], task): value
+        for name, of_task in differences.items()
+        for task, value in (("Counting", of_task[0]), ("Jigsaw", of_task[1]), ("", sum(of_task) / 2))
+    }
+    families = {(item.quantity, item.family) for item in rows if not item.group}
+    assert families == {
+        (GAIN, "gain over the model alone"),
+        (PRESENCE, "parts of the gain"),
+        (CONTENT, "parts of the gain"),
+        (SHUFFLED, "other questions' findings"),
+    }
+    assert {item.family for item in rows if item.group and item.p is not None} == {"tasks of the pair"}
+
+
+def test_without_the_model_alone_there_is_only_the_output(tmp_path: Path, synthetic_runs: Any) -> None:
+    real = {"controller": SOLVED["controller"]}
+    comparison = compare_controls(tmp_path, synthetic_runs, real=real, cost=synthetic_runs.calling)
+    rows = tuple(SECTION.rows(comparison))
+    assert SECTION.lead(comparison, rows).startswith(
+        "controller: Next to tools that return nothing, tool output adds 30"
+    )
+    assert {item.quantity for item in rows} == {CONTENT, SHUFFLED}
+    assert [item.value for item in rows if (item.quantity, item.group) == (CONTENT, "")] == pytest.approx([0.3])
+
+
+@pytest.mark.parametrize(("first_fault", "is_none"), [(99, False), (1, True), (2, False)])
+def test_faults_of_all_calls_are_no_output(
+    first_fault: int, is_none: bool, tmp_path: Path, synthetic_runs: Any
+) -> None:
+    def cost(solver: str, question: Question, reply: Reply) -> Reply:
+        called: Reply = synthetic_runs.calling(solver, question, reply)
+        fault = Fault.TOOL_ERROR if int(question.id.rsplit("_", 1)[1]) >= first_fault else None
+        return replace(called, steps=tuple(replace(step, fault=fault) for step in called.steps))
+
+    comparison = compare_controls(tmp_path, synthetic_runs, cost=cost)
+    (group,) = comparison.groups
+    assert none_said(comparison, group) is is_none
+    lead = SECTION.lead(comparison, tuple(SECTION.rows(comparison)))
+    assert ("no tool answered a call" in lead) is is_none
+
+
+def test_a_part_that_comes_from_answering_is_unclear(tmp_path: Path, synthetic_runs: Any) -> None:
+    silent = {"controller": {"Counting": "r" * 5 + "w" * 5 + "u" * 10, "Jigsaw": "r" * 9 + "u" * 11}}
+    real = {**SOLVED, "controller": {"Counting": "r" * 15 + "w" * 5, "Jigsaw": "r" * 20}}
+    comparison = compare_controls(tmp_path, synthetic_runs, real=real, blank=silent, cost=synthetic_runs.calling)
+    (group,) = comparison.groups
+    unclear = unclear_parts(ConclusionRows(comparison, ("differences", "helped", "answered")), group)
+    assert unclear == {
+        PRESENCE: "depending on how unanswered questions count",
+        CONTENT: "from answering more or fewer questions",
+    }
+    lead = SECTION.lead(comparison, tuple(SECTION.rows(comparison)))
+    assert "changes the score by +5 points" in lead
+    assert "with tool output it changes by +52 points" in lead
+    assert lead.endswith(f"{unclear[CONTENT]}.")
+
+
+def test_without_blank_tools_there_are_no_parts(tmp_path: Path, synthetic_runs: Any) -> None:
+    synthetic_runs.from_letters(tmp_path / "real", SOLVED)
+    comparison = compare_paths([tmp_path / "real"]).comparison
+    rows = tuple(SECTION.rows(comparison))
+    assert (rows, SECTION.lead(comparison, rows)) == ((), "")
+
+
+def test_parts_without_a_test_have_no_sentence(tmp_path: Path, synthetic_runs: Any) -> None:
+    blank = {"controller": {"Counting": "f" * 2 + "w" * 18, "Jigsaw": "w" * 20}}
+    comparison = compare_controls(tmp_path, synthetic_runs, blank=blank)
+    rows = tuple(SECTION.rows(comparison))
+    assert {row.low for row in rows if row.quantity in (GAIN, PRESENCE, CONTENT)} == {None}
+    assert SECTION.lead(comparison, rows) == ""
+    assert SECTION.lead(comparison, ()) == ""
+
+
+def test_one_tool_that_answers_is_output(tmp_path: Path, synthetic_runs: Any) -> None:
+    def cost(solver: str, question: Question, reply: Reply) -> Reply:
+        called: Reply = synthetic_runs.calling(solver, question, reply)
+        failed = (replace(step, name="depth", fault=Fault.TOOL_ERROR) for step in called.steps)
+        return replace(called, steps=(*called.steps, *failed))
+
+    comparison = compare_controls(tmp_path, synthetic_runs, cost=cost)
+    assert not none_said(comparison, comparison.groups[0])
+
+
+def test_each_part_has_its_own_number_in_the_sentence() -> None:
+    case, words = said_of(row(0.2, MORE), row(0.3, MORE), row(0.1, MORE))
+    assert case == "content.shared"
+    assert words.startswith("Of the 30 points, 10 (95% CI 10 to 30) come from offering tools that return nothing;")
+    assert "tool output adds 20 (95% CI 10 to 30)" in words

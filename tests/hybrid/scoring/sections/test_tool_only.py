@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from hybrid.core.types import Question, Reply
 from hybrid.log.folder import RunFolder
 from hybrid.scoring.compare import compare
 from hybrid.scoring.reports import compare_paths
@@ -52,13 +53,12 @@ def test_what_only_tools_solve_is_counted_question_by_question(runs: int, tmp_pa
     alone = list(zip(*without, strict=True))
     new = [sum(a[k] == "r" and "r" not in a[:k] + a[k + 1 :] for a in alone) for k in range(runs)]
     missed = [sum(a[k] == "w" and "r" in a[:k] + a[k + 1 :] for a in alone) for k in range(runs)]
-    assert (rows["by luck"].value, rows["lost by luck"].value) == (
-        pytest.approx(fmean(new)),
-        pytest.approx(fmean(missed)),
-    )
+    assert rows["by luck"].value == pytest.approx(fmean(new))
+    assert rows["lost by luck"].value == pytest.approx(fmean(missed))
     right, too = tools.count("r"), tools.count("r") - len(solved)
     share = rows["solved without tools too"]
-    assert (share.value, share.n) == (pytest.approx(too / right), right)
+    assert share.value == pytest.approx(too / right)
+    assert share.n == right
     assert (share.low, share.high) == ends_of(wilson(too, right))
     assert f"{100 * too / right:.0f} % of the {right} questions solved with tools are solved without too" in lead
     assert f"{len(solved)} only with tools, by luck {fmean(new):.1f}." in lead
@@ -72,11 +72,15 @@ def test_one_run_has_a_bound_of_luck_if_its_answers_are_drawn(
     folder: RunFolder = synthetic_runs.from_letters(tmp_path / "run", letters)
     model = {**folder.manifest["identity"]["model"], "options": {"temperature": temperature}}
     folder.write_manifest({**folder.manifest, "identity": {**folder.manifest["identity"], "model": model}})
-    rows = by_quantity(tuple(SECTION.rows(compare(compare_paths([tmp_path / "run"]).solvers))))
+    comparison = compare(compare_paths([tmp_path / "run"]).solvers)
+    section = tuple(SECTION.rows(comparison))
+    rows = by_quantity(section)
     at_most = {name: row.value for name, row in rows.items() if "at most" in name}
     bound = pytest.approx(10 * 0.3 * 0.7)
     assert at_most == ({"by luck at most": bound, "lost by luck at most": bound} if is_drawn else {})
     assert ("repeats=3" in rows["tool-only solved"].note) is is_drawn
+    lead = SECTION.lead(comparison, section)
+    assert lead.endswith("only with tools, by luck at most 2.1." if is_drawn else "7 only with tools.")
     assert not {"by luck", "lost by luck"} & set(rows)
 
 
@@ -133,3 +137,56 @@ def test_the_sentence_is_of_all_tasks_and_not_of_the_last(tmp_path: Path, synthe
     assert {row.group for row in rows} == {"", "Counting", "Jigsaw"}
     lead = SECTION.lead(comparison, rows)
     assert "50 % of the 6 questions solved with tools are solved without too, 3 only with tools" in lead
+
+
+def test_luck_is_of_repetitions_of_the_plain_setting_wherever_it_stands(tmp_path: Path, synthetic_runs: Any) -> None:
+    messages = {"controller": "rwrwrw", "text_only": "wwwrrr", "mllm": "rwwwrw", "mllm@2": "wrwwrw"}
+    rows, _ = compute_section(tmp_path / "run", synthetic_runs, messages)
+    assert {(row.a, row.b) for row in rows.values()} == {("mllm", "controller")}
+    assert rows["tool-only solved"].ids == ("val_Jigsaw_3",)
+    assert rows["tool-only lost"].ids == ("val_Jigsaw_2", "val_Jigsaw_4", "val_Jigsaw_6")
+    # Each repetition solves one question that no other setting solves; from text two are solved.
+    assert (rows["by luck"].value, rows["lost by luck"].value) == (1, 3)
+    assert "repeats=3" not in rows["tool-only solved"].note, "repetitions measure it"
+
+
+def test_without_a_question_that_nobody_failed_there_is_no_row(tmp_path: Path, synthetic_runs: Any) -> None:
+    rows, lead = compute_section(tmp_path / "run", synthetic_runs, {"controller": "rf", "mllm": "fr"})
+    assert (rows, lead) == ({}, "")
+
+
+def test_questions_of_one_picture_are_not_independent(tmp_path: Path, synthetic_runs: Any) -> None:
+    questions = list(synthetic_runs.QUESTIONS_OF["mvp_bench"](10))
+    # Without tools, all four questions of a pair are right, or none.
+    wrong = {question.id for question in questions if int(question.groups["pair"]) % 2}
+
+    def ask(question: Question) -> Reply:
+        return Reply(f"Answer: {question.target}")
+
+    def ask_alone(question: Question) -> Reply:
+        other = {"yes": "no", "no": "yes"}[str(question.target)]
+        return Reply(f"Answer: {other if question.id in wrong else question.target}")
+
+    synthetic_runs.write_run(tmp_path / "run", "mvp_bench", questions, {"controller": ask, "mllm": ask_alone})
+    comparison = compare(compare_paths([tmp_path / "run"]).solvers)
+    share = by_quantity(tuple(SECTION.rows(comparison)))["solved without tools too"]
+    narrow_low, narrow_high = ends_of(wilson(20, 40))
+    assert narrow_low is not None
+    assert narrow_high is not None
+    assert (share.value, share.n) == (0.5, 40)
+    assert share.low is not None
+    assert share.high is not None
+    assert share.low < narrow_low - 0.05, "ten pairs say less than forty questions"
+    assert share.high > narrow_high + 0.05
+
+
+def test_each_model_has_its_own_counts_in_the_sentence(tmp_path: Path, synthetic_runs: Any) -> None:
+    for name, alone in (("one", "rrww"), ("other", "rwww")):
+        letters = {"controller": {"Jigsaw": "rrrr"}, "mllm": {"Jigsaw": alone}}
+        run: RunFolder = synthetic_runs.from_letters(tmp_path / name, letters)
+        run.write_manifest(
+            {**run.manifest, "identity": {**run.manifest["identity"], "model": {"model": f"made:{name}"}}}
+        )
+    comparison = compare(compare_paths([tmp_path / "one", tmp_path / "other"]).solvers)
+    lead = SECTION.lead(comparison, tuple(SECTION.rows(comparison)))
+    assert lead.index("50 % of the 4 questions") < lead.index("25 % of the 4 questions")
