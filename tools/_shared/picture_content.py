@@ -42,12 +42,14 @@ SOMETHING: Final = 7.2
 # Short sides, px, to which an image is reduced to measure its colour steps.
 SCALES_PX: Final = (32, 64, 128)
 # Range of the largest kurtosis over scales within which colour steps count as noise. It is 2.3 to 4.3 for 1/f noise
-# of every exponent from 0 to 2.5, up to 5.4 for blurred noise, and above 6.4 in 209 photographs. It is below the range
-# for gradients, and for stripes.
-NOISE_KURTOSIS: Final = (2.2, 5.5)
+# of every exponent from 0 to 2.5, up to 5.4 for widely blurred noise, and above 6.4 in 209 photographs. It is below the
+# range for gradients, and for stripes.
+NOISE_KURTOSIS: Final = (2.2, 4.5)
 # Largest step between neighbouring pixels, as a share of the range of values, at the finest scale: below it there is no
 # edge. It is 1 for stripes, 0.02 for a gradient, and 0.15 for a sine with a period of a sixth of the short side.
 NO_EDGE: Final = 0.17
+# Largest kurtosis of a picture without an edge.
+NO_EDGE_KURTOSIS: Final = 5.5
 # Smallest variance of a colour step, in squared grey levels: rounding is not a step.
 STEP_VARIANCE: Final = 0.3
 # Patches: short side, px, to which the image is reduced; blur before gradients; gradient, grey levels per px, of an
@@ -146,7 +148,7 @@ def is_coarse_noise(pixels: Pixels) -> bool:
 def _has_steps_of_noise(pixels: Pixels) -> bool:
     low, high = NOISE_KURTOSIS
     kurtosis = step_kurtosis(pixels)
-    return kurtosis <= high and (kurtosis >= low or largest_step(pixels) <= NO_EDGE)
+    return low <= kurtosis <= high or (kurtosis <= NO_EDGE_KURTOSIS and largest_step(pixels) <= NO_EDGE)
 
 
 def largest_step(pixels: Pixels) -> float:
