@@ -32,6 +32,7 @@ from tools._shared.boxes import corners, overlap, shared_area
 from tools._shared.grabcut import cut, distinctness
 from tools._shared.known_answers import box_arg
 from tools._shared.overlay import PALETTE, overlay
+from tools._shared.picture_content import is_patchwork, shows_something
 from tools._shared.wording import wording_of
 from tools.detection.rules import ThingName, seen_from
 
@@ -154,13 +155,13 @@ def cut_shared(pixels: Pixels, boxes: Sequence[Box]) -> Box | None:
     """Return the tight box (pixels) of the object in the common area of all boxes.
 
     Colours outside all boxes are the background. GrabCut segments the rest, and only the part of its mask connected to
-    the common area is used. Returns None without a common area, or if the mask stands out less than `MIN_DISTINCT`:
-    GrabCut finds a mask in noise, too.
+    the common area is used. Returns None without a common area, in a picture that shows nothing, or if the mask
+    stands out less than `MIN_DISTINCT`: GrabCut finds a mask in noise, too.
     """
     import cv2
 
     height, width = pixels.shape[:2]
-    if min(height, width) < MIN_SIDE_PX:
+    if min(height, width) < MIN_SIDE_PX or not shows_something(pixels) or is_patchwork(pixels):
         return None
     x0, y0, x1, y1 = zip(*((box.x0, box.y0, box.x1, box.y1) for box in boxes), strict=True)
     inner, outer = Box(max(x0), max(y0), min(x1), min(y1)), Box(min(x0), min(y0), max(x1), max(y1))

@@ -136,6 +136,10 @@ GAIN_CASES = cases_of_claims(
         "answering": (
             "{answers}: {whole}{counts}. The difference comes from answering, not from better answers{split}{called}."
         ),
+        "others": (
+            "{answers}: {whole}{counts}. The difference comes from questions that only one of them answered, not from "
+            "those that both did{split}{called}."
+        ),
         "split": "{answers}: {whole}{counts}{split}{called}.",
         "few": "{answers}: {few}{called}.",
         "silent": "{answers}: nothing to compare, as {silent} answers nothing{called}.",
@@ -176,6 +180,10 @@ SPECIALISTS_CASES = cases_of_claims(
         ),
         "answering": (
             "{answers}: {lead}{whole}. The difference comes from answering, not from better answers{split}{rest}."
+        ),
+        "others": (
+            "{answers}: {lead}{whole}. The difference comes from questions that only one of them answered, not from "
+            "those that both did{split}{rest}."
         ),
         "split": "{answers}: {lead}{whole}{split}{rest}.",
         "few": "{answers}: {few}{rest}.",
@@ -447,7 +455,7 @@ class _Conclusion:
         others = [row for row in significant if row not in answers]
         if others:
             names = [_named(row, total) for row in others]
-            parts.append(f"different from answering more or fewer questions on {listed(names)}")
+            parts.append(f"different because of unanswered questions on {listed(names)}")
         # A loss from answering fewer questions is named above, so it is not the largest insignificant one.
         others_left = [row for row in tested if row not in others]
         rest = self._rest_of_tasks(others_left, total, named=bool(untested or others)) if others_left else ""

@@ -40,7 +40,7 @@ WHY_NOT: Mapping[str, State] = {"failed": "failed", "waiting": "waiting", "unans
 
 
 # The claim about a tested pair: its state, or why the full difference supports no claim.
-Claim = Literal["rule", "uneven", "answering", "split"] | State
+Claim = Literal["rule", "uneven", "answering", "others", "split"] | State
 
 # The condition of each claim (`HeadlinePair.claim`, `HeadlinePair.state`) in words, as the site prints it.
 CONDITIONS: Mapping[Claim, str] = {
@@ -50,6 +50,7 @@ CONDITIONS: Mapping[Claim, str] = {
     "rule": "by the other rule for unanswered questions, the sign or the verdict differs",
     "uneven": "a mean over tasks; over all questions the sign differs, or only there the interval excludes 0",
     "answering": "interval excludes 0, but not on the questions that both answered: one of them answered more",
+    "others": "as `answering`, but mainly because each answered other questions, not because one of them answered more",
     "split": "another verdict on the questions that both answered",
     "few": "no interval: questions of one picture, or too few questions",
     "silent": "one of the two answers nothing",
@@ -64,6 +65,7 @@ NO_CLAIM: Mapping[str, str] = {
     "rule": "depending on how unanswered questions count for",
     "uneven": "with another result over all questions than over tasks for",
     "answering": "from answering more or fewer questions for",
+    "others": "from questions that only one of them answered for",
     "split": "with another result on the questions that both answered for",
 }
 
@@ -74,12 +76,15 @@ class AnswerSplit:
 
     `both` is the difference on the `n_both` questions that both answered (None for no such question), `better` its part
     in the whole difference, `answering` the rest; `unanswered` counts the questions that a and b left unanswered.
+    `more_answered` says whether at least half of the rest exists because one of them answered more questions; else it
+    is mainly due to how well each did on the questions that only it answered.
     """
 
     answering: Result
     better: Result
     both: Result | None
     unanswered: tuple[int, int]
+    more_answered: bool = True
 
     def matters(self, state: State) -> bool:
         """Return whether the parts lead to another conclusion than the full difference, whose state is given.
@@ -133,8 +138,9 @@ class HeadlinePair:
         if of_both == self.state:
             # Both results agree; the part from answering adds to the difference, reduces it, or is 0.
             return self.state
-        of_answering = shown(self.split.answering)
-        return "answering" if self.state == of_answering and self.state != "open" else "split"
+        if self.state == "open" or self.state != shown(self.split.answering):
+            return "split"
+        return "answering" if self.split.more_answered else "others"
 
     @property
     def state(self) -> State:
@@ -187,8 +193,7 @@ class HeadlinePair:
             f"{short_name(self.a)} leaves {split.unanswered[0]} unanswered, {short_name(self.b)} {split.unanswered[1]}"
         )
         size = _difference(split.answering)
-        # Whoever leaves more unanswered gains nothing by answering: then other questions were answered, not more.
-        if (split.unanswered[0] - split.unanswered[1]) * (split.answering.value or 0.0) > 0:
+        if split.more_answered:
             return f"; {words}; answering at all makes {size}, as {unanswered}"
         return f"; {words}; the questions that only one answered make {size}; {unanswered}"
 
@@ -253,7 +258,8 @@ def number(value: float, unit: str) -> str:
     """Format a share in whole points (decimals only if it would read as 0), any other number with three digits."""
     if unit != FRACTION:
         return f"{value:.3g}"
-    points = 100 * value
+    # Without rounding error, so that two sums of the same value print alike.
+    points = round(100 * value, 9)
     return f"{points:z.0f}" if abs(points) >= 0.5 or abs(points) < 1e-9 else f"{points:.1g}"
 
 
@@ -331,7 +337,25 @@ class ConclusionRows:
         if answering is None or better is None or answering.low is None:
             return None
         unanswered = (count_of(rows.get(("unanswered a", group))), count_of(rows.get(("unanswered b", group))))
-        return AnswerSplit(answering, better, rows.get(("difference", BOTH)), unanswered)
+        more = self._is_of_more_answers(names, rows, group)
+        return AnswerSplit(answering, better, rows.get(("difference", BOTH)), unanswered, more)
+
+    def _is_of_more_answers(self, names: tuple[str, str], rows: Mapping[tuple[str, str], Result], group: str) -> bool:
+        """Return whether at least half of the part from answering exists because one solver answered more questions.
+
+        That share is what would be left if both had gained equally on each question that only one of them answered.
+        """
+        overlap = self.found.overlap(*map(self.found.named, names))
+        left_a, left_b = (
+            np.isin(overlap.ids, rows[key].ids) if (key := (f"unanswered {side}", group)) in rows else overlap.missing
+            for side in "ab"
+        )
+        moved = overlap.right[1] - overlap.right[0]
+        only_a, only_b = left_b & ~left_a, left_a & ~left_b
+        gain, loss = float(moved[only_b].sum()), -float(moved[only_a].sum())
+        share = (int(only_b.sum()) - int(only_a.sum())) / max(1, int((only_a | only_b).sum()))
+        of_number = share * (gain + loss)
+        return of_number * (rows[ANSWERING, group].value or 0.0) > 0 and 2 * abs(of_number) >= abs(gain - loss)
 
     def _other_rule(self, pair: HeadlinePair, shared: Overlap) -> Result | None:
         """Return the difference by the other rule for unanswered questions, if its sign or state differs from this."""

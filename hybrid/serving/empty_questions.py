@@ -2,9 +2,9 @@
 
     ask_empty(load("tools", "depth"), DepthCues())     # `hybrid tools check depth` prints them
 
-The pictures of the tool's first known answer are replaced: by one colour, by a gradient, by noise (fine, of squares,
-compressed, or of a falling spectrum), by one or four pixels, or all by the same picture; or all its points and boxes
-are moved to one place. `Tool.claims` defines what counts as a claim.
+The pictures of the tool's first known answer are replaced: by one colour, by a gradient (even or radial), by noise
+(fine, blurred, of squares, compressed, or of a falling spectrum), by a chessboard, by one or four pixels, or all by the
+same picture; or all its points and boxes are moved to one place. `Tool.claims` defines what counts as a claim.
 """
 
 from __future__ import annotations
@@ -31,7 +31,10 @@ UNDECIDED: Final = 0.5
 GREYS: Final[Mapping[str, int]] = {"grey": 128, "black": 0, "white": 255}
 SEEDS: Final = (1, 2, 3)
 # Sides of the squares of noise in pixels: coarse noise may look like regions to a tool that searches for them.
-SQUARES_PX: Final = (2, 8, 32)
+SQUARES_PX: Final = (2, 8, 20, 32, 48)
+# Radius of a blur, as a share of the short side: the noise then has soft blobs, and no edge.
+BLUR: Final = 0.08
+CHESS_PX: Final = 24
 JPEG_QUALITY: Final = 10
 # Exponents of noise whose spectrum falls with the frequency: it has parts as a photograph has, but no edges.
 EXPONENTS: Final = (1.0, 2.0)
@@ -93,12 +96,16 @@ def empty_questions(tool: Tool) -> Iterator[tuple[str, CheckCase]]:
     for seed in SEEDS:
         yield f"noise {seed}", pose(_noise(seed))
     for side in SQUARES_PX:
-        yield f"noise of {side} px squares", pose(_noise(SEEDS[0], side))
+        for colour, seed in (("coloured", SEEDS[0]), ("grey", SEEDS[1])):
+            yield f"{colour} noise of {side} px squares", pose(_noise(seed, side))
+    yield "blurred noise", pose(_blurred(SEEDS[0]))
+    yield "a chessboard", pose(_chessboard)
     yield "compressed noise", pose(_compressed(SEEDS[0]))
     for exponent in EXPONENTS:
         for colour, seed in (("coloured", SEEDS[0]), ("grey", SEEDS[1])):
             yield f"{colour} 1/f^{exponent:g} noise", pose(_fractal(seed, exponent))
     yield "a gradient", pose(_gradient)
+    yield "a radial gradient", pose(_radial)
     for height, width in TINY:
         yield f"{width} x {height} px", _shrink(pose(partial(_flat, GREYS["grey"])), height, width)
     claims = tool.claims or Claims(())
@@ -140,6 +147,35 @@ def _flat(level: int, height: int, width: int) -> Pixels:
 def _gradient(height: int, width: int) -> Pixels:
     """Return a picture that brightens evenly from left to right."""
     return np.broadcast_to(np.linspace(0, 255, width).astype(np.uint8)[None, :, None], (height, width, 3)).copy()
+
+
+def _radial(height: int, width: int) -> Pixels:
+    """Return a picture that darkens evenly from the middle to the corners."""
+    down, across = (np.abs(np.arange(side) - (side - 1) / 2) for side in (height, width))
+    away = np.hypot(down[:, None], across[None])
+    level = 255 * (1 - away / max(float(away.max()), 1.0))
+    return np.broadcast_to(level.astype(np.uint8)[..., None], (height, width, 3)).copy()
+
+
+def _chessboard(height: int, width: int) -> Pixels:
+    """Return black and white squares."""
+    dark = (np.arange(height)[:, None] // CHESS_PX + np.arange(width)[None] // CHESS_PX) % 2
+    return np.broadcast_to((dark * 255).astype(np.uint8)[..., None], (height, width, 3)).copy()
+
+
+def _blurred(seed: int) -> Draw:
+    """Return a generator of coloured noise that is blurred by `BLUR` of the short side."""
+    rng = np.random.default_rng(seed)
+
+    def draw(height: int, width: int) -> Pixels:
+        import cv2
+
+        radius = max(0.5, BLUR * min(height, width))
+        soft = np.asarray(cv2.GaussianBlur(rng.normal(size=(height, width, 3)), (0, 0), radius), np.float64)
+        scaled = 128 + 40 * (soft - soft.mean()) / max(float(soft.std()), 1e-9)
+        return np.asarray(np.clip(scaled, 0, 255), np.uint8)
+
+    return draw
 
 
 def _noise(seed: int, side: int = 1) -> Draw:

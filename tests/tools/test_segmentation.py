@@ -13,6 +13,7 @@ from hybrid.core.errors import NoBackend, ToolError
 from hybrid.core.types import Box
 from hybrid.tool import Evidence, Pixels, Request
 from tests.tools.tiny_checkpoints import Checkpoints, started
+from tools._shared.args import PointArg, RegionArg
 from tools.segmentation import OUTLINE_POINTS, TOOL, GrabCut, LearnedSegmentation, SegmentationArgs, bounds, outline
 from tools.segmentation.models import MaskOutput, SegmentationPrompt, segmenter
 
@@ -177,3 +178,14 @@ def test_a_mask_by_colour_of_a_large_picture_is_centred_on_the_thing():
     x0, y0, x1, y1 = output.data["box_px"]
     assert abs((x0 + x1) / 2 - 800) <= 1.5
     assert abs((y0 + y1) / 2 - 601) <= 1.5
+
+
+def test_in_patches_without_a_ground_a_point_names_one_and_a_box_nothing() -> None:
+    colours = np.random.default_rng(3).integers(0, 256, (5, 7, 3), dtype=np.uint8)
+    picture = colours.repeat(64, axis=0).repeat(64, axis=1)
+    args = SegmentationArgs(points=(PointArg(x=224, y=160),))
+    (patch,) = GrabCut().run([Request((picture,), args)])
+    assert patch.data["found"]
+    box = RegionArg(x0=100, y0=90, x1=300, y1=230)
+    (nothing,) = GrabCut().run([Request((picture,), SegmentationArgs(box=box))])
+    assert (nothing.data["found"], nothing.confidence) == (False, 0.0)

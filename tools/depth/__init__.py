@@ -20,7 +20,7 @@ from typing_extensions import TypedDict
 from hybrid.core.coordinates import at, spot_px
 from hybrid.core.types import Json
 from hybrid.marks.marks_json import Label
-from hybrid.tool import Args, Claims, Evidence, Picture, Pixels, Request, Tool
+from hybrid.tool import Args, CheckCase, Claims, Evidence, Picture, Pixels, Request, Tool
 from hybrid.tool.args import UNTOLD
 from hybrid.tool.backends import Learned, WeightFree
 from hybrid.tool.card_file import tool_card
@@ -29,7 +29,7 @@ from hybrid.tool.rules import OneCall, drawn_labels, letter
 from tools._shared.args import PointArg, Spot, point_markers, read_points
 from tools._shared.batches import shape
 from tools._shared.finding_text import Lines
-from tools._shared.picture_content import shows_something
+from tools._shared.picture_content import is_patchwork, shows_something
 from tools._shared.reading import unmarked
 from tools._shared.wording import wording_of
 from tools.depth.checks import CHECKS
@@ -102,7 +102,7 @@ class Ranking(NamedTuple):
 
 # Ranking for an image that shows nothing: positions tell nothing without a visible ground.
 UNSEEN = Ranking(None, None, 0.5)
-SHOWS_NOTHING = "Basis: the picture shows nothing but one colour or noise."
+SHOWS_NOTHING = "Basis: the picture shows nothing but flat colours or noise."
 
 
 def spots_of(request: Request[DepthArgs]) -> list[Spot]:
@@ -160,7 +160,8 @@ class DepthCues(WeightFree[DepthArgs]):
         maps = measure(image)
         cues = [maps.at(spot.x, spot.y, size) for spot in spots]
         scores = [score_of(values) for values in cues]
-        ranking = rank_by_cues(scores, spots, size[0]) if shows_something(image) else UNSEEN
+        seen = shows_something(image) and not is_patchwork(image)
+        ranking = rank_by_cues(scores, spots, size[0]) if seen else UNSEEN
         # The cue that favours the nearest point over the runner-up most.
         decisive = None
         if ranking.nearest is not None and ranking.runner_up is not None:
@@ -290,11 +291,17 @@ def _order(
     return (line,)
 
 
+def points_apart(draw: Callable[[int, int], Pixels]) -> CheckCase:
+    """Make a question about a high and a low point, whose height alone would answer it."""
+    points: list[Json] = [{"x": 60, "y": 40, "label": "A"}, {"x": 220, "y": 200, "label": "B"}]
+    return CheckCase((draw(240, 320),), {"points": points}, lambda _: None)
+
+
 TOOL = Tool(
     card=tool_card(__file__, LearnedDepth, DepthCues, point_markers),
     args=DepthArgs,
     checks=CHECKS,
-    claims=Claims(("nearer_index",), compares="points"),
+    claims=Claims(("nearer_index",), compares="points", pose=points_apart),
     # Without a model, it answers with the nearest of the drawn points.
     rules={"Relative_Depth": OneCall("depth", letter("nearer"), drawn_labels)},
     wording=wording_of(__file__),

@@ -36,7 +36,7 @@ from tools._shared.diffusers_parts import load_parts
 from tools._shared.finding_text import Lines
 from tools._shared.known_answers import expects, point_args
 from tools._shared.overlay import PALETTE, overlay
-from tools._shared.picture_content import shows_something
+from tools._shared.picture_content import is_patchwork, shows_something
 from tools._shared.reading import check_size, shrink, unmarked, window_median
 from tools._shared.wording import wording_of
 from tools.reflectance.cues import (
@@ -275,7 +275,7 @@ def describe(spots: Sequence[Spot], verdict: ReflectanceVerdict | None, certaint
     if verdict is None and len(spots) < 2:
         return f"Image 1: {len(spots)} point(s) given or marked; two are needed, so nothing is compared."
     if verdict is None:
-        return "Image 1: undecided: the points lie at one place, or the picture shows nothing but one hue or noise."
+        return "Image 1: undecided: the points lie at one place, or the picture shows one hue, flat patches or noise."
     if verdict.choice == "same":
         head = f"Image 1: the surfaces at {names[0]} and {names[1]} are about equally dark, confidence {certainty:.2f}."
     else:
@@ -300,7 +300,8 @@ class PaintCues(WeightFree[ReflectanceArgs]):
         parts = segment(cleaned)
         verdict = None
         # In one hue every two places seem to be of one paint, whatever their paints are.
-        if can_compare(spots, cleaned) and colour_spread(parts) >= COLOURFUL:
+        # In flat patches no light is to be seen, so brightness may be of the paint or of the light.
+        if can_compare(spots, cleaned) and colour_spread(parts) >= COLOURFUL and not is_patchwork(cleaned):
             scale = cleaned.shape[1] / request.images[0].shape[1], cleaned.shape[0] / request.images[0].shape[0]
             first, second = (parts.at(spot.x * scale[0], spot.y * scale[1]) for spot in spots)
             levels = log_reflectance(parts, np.array([first, second]), DARKER_WEIGHTS)

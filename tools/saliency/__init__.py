@@ -33,7 +33,7 @@ from tools._shared.dense_features import FeatureInput
 from tools._shared.finding_text import Lines
 from tools._shared.known_answers import box_arg, coloured, expects, pattern
 from tools._shared.overlay import PALETTE, WHITE, overlay
-from tools._shared.picture_content import shows_something
+from tools._shared.picture_content import is_patchwork, shows_something
 from tools._shared.wording import wording_of
 from tools.saliency.background import over, superpixels
 from tools.saliency.cues import SaliencyMap, stretch, without_lines
@@ -173,7 +173,7 @@ def evidence_of(original: Pixels, seen: Pixels, saliency: SaliencyMap, args: Sal
     """
     size = (seen.shape[0], seen.shape[1])
     argument_boxes = read_boxes("saliency", args.boxes, size)
-    if not shows_something(seen):
+    if not has_ground(seen):
         saliency = np.zeros_like(saliency)
     if argument_boxes:
         names = [box.label or str(number) for number, box in enumerate(args.boxes, 1)]
@@ -197,6 +197,11 @@ def evidence_of(original: Pixels, seen: Pixels, saliency: SaliencyMap, args: Sal
         for item in reversed(ranked)
     ]
     return Evidence(text, data, certainty, (overlay(original, LEGEND, boxes=labelled_boxes, values=saliency),))
+
+
+def has_ground(pixels: Pixels) -> bool:
+    """Return whether an image (H, W, 3) shows something, and not only patches of which none stands out."""
+    return shows_something(pixels) and not is_patchwork(pixels)
 
 
 def _data(ranked: Sequence[Ranked], saliency: SaliencyMap, size: tuple[int, int], count: int | None) -> dict[str, Json]:
@@ -275,7 +280,7 @@ class SaliencyCues(WeightFree[SaliencyArgs]):
         """Return the map (h, w) in 0..1 behind the answer; 0 for a picture that shows nothing."""
         seen = without_lines(request.images[0], request.args.columns, request.args.rows)
         values = object_map(seen)
-        return values if shows_something(seen) else np.zeros_like(values)
+        return values if has_ground(seen) else np.zeros_like(values)
 
 
 # The image without drawn lines, and the network's input.

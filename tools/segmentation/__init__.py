@@ -28,9 +28,9 @@ from tools._shared.args import PointArg, RegionArg, Spot, marker_labels, read_bo
 from tools._shared.boxes import corners
 from tools._shared.known_answers import BALL, CUBE, ball_and_cube, box_arg, number, point_args, pop_out_scene
 from tools._shared.overlay import overlay
-from tools._shared.picture_content import shows_something
+from tools._shared.picture_content import is_patchwork, shows_something
 from tools._shared.wording import wording_of
-from tools.segmentation.cues import contrast, cut_out
+from tools.segmentation.cues import contrast, cut_out, is_one_colour
 from tools.segmentation.models import MaskOutput, SegmentationPrompt, Segmenter, segmenter
 
 if TYPE_CHECKING:
@@ -102,7 +102,9 @@ class GrabCut(WeightFree[SegmentationArgs]):
         on, off, box = read_prompt(request)
         pixels = request.images[0]
         mask, cut_off = cut_out(pixels, box, on, off)
-        if not shows_something(pixels):
+        # In patches without a ground a point may name one of them; a box is around several.
+        single = bool(on) and is_one_colour(pixels, mask)
+        if not shows_something(pixels) or (is_patchwork(pixels) and not single):
             mask = np.zeros_like(mask)
         clear = 1 - float(np.exp(-contrast(pixels, mask) / CLEAR_CONTRAST))
         certainty = WEIGHT_FREE_CERTAIN * clear * (CUT_OFF if cut_off else 1.0)

@@ -48,6 +48,8 @@ GOES_ON = 0.75
 MIN_SHARE = 0.1
 # Radius around a point, as a share of the long side, that is certainly object; alone it is not an object.
 DOT = 0.006
+# Largest L*a*b* distance from the median colour within one colour.
+ONE_COLOUR = 8.0
 
 Seeds = npt.NDArray[np.uint8]
 # Left, top, right and bottom in pixels of the window, right and bottom exclusive.
@@ -245,6 +247,17 @@ def _grown(edges: Edges, by: float, limits: Edges) -> Edges:
         min(limits[2], x1 + across),
         min(limits[3], y1 + down),
     )
+
+
+def is_one_colour(pixels: Pixels, mask: Mask) -> bool:
+    """Return whether nine tenths of a mask (H, W) of an image (H, W, 3) have one colour."""
+    import cv2
+
+    if not mask.any():
+        return False
+    lab = cv2.cvtColor(pixels.astype(np.float32) / 255, cv2.COLOR_RGB2LAB)[mask]
+    off = np.linalg.norm(lab - np.median(lab, axis=0), axis=1)
+    return float(np.quantile(off, 0.9)) <= ONE_COLOUR
 
 
 def contrast(pixels: Pixels, mask: Mask) -> float:

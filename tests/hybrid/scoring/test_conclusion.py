@@ -122,7 +122,7 @@ REVIEW = {"equal", "used", "room", "selection", "calls", "price", "places", "wor
 # `trained` in test_as_trained.py.
 BY_HAND = {
     *["gain.units", "gain.waiting", "gain.not_begun", "specialists.units", "specialists.waiting", "solvers.waiting"],
-    *["gain.uneven", "specialists.uneven", "solvers.no_interval"],
+    *["gain.uneven", "specialists.uneven", "specialists.others", "solvers.no_interval"],
     *["content.units", "content.apart", "content.waiting", "tasks.shown", "tasks.none", "tasks.rest", "tasks.untested"],
     *(
         f"limits.{reason}"
@@ -254,7 +254,7 @@ def test_a_task_that_differs_by_answering_is_not_better(synthetic_runs: Any, tmp
     }
     run = synthetic_runs.from_letters(tmp_path / "real", answers, costing=synthetic_runs.calling)
     by_id = {sentence.id: sentence.text for sentence in conclusion(compare(compare_paths([run.path]).solvers))}
-    assert "better on Jigsaw (+40 points, 23 to 56); different from answering" in by_id["tasks.shown"]
+    assert "better on Jigsaw (+40 points, 23 to 56); different because of" in by_id["tasks.shown"]
     assert "on Counting (+25 points, 16 to 35; 100 of 150 questions)" in by_id["tasks.shown"]
 
 
@@ -313,6 +313,20 @@ def test_repetitions_have_no_number_of_right_answers(synthetic_runs: Any, tmp_pa
     run = synthetic_runs.from_letters(tmp_path / "real", answers, costing=synthetic_runs.calling)
     gain = conclusion(compare(compare_paths([run.path]).solvers))[0]
     assert (gain.id, " right" in gain.text) == ("gain.open", False)
+
+
+def test_a_lead_over_specialists_on_other_questions_than_theirs_is_none(synthetic_runs: Any, tmp_path: Path) -> None:
+    # The specialist answers the first 40 questions in one of two repetitions, and the last 20 in none.
+    rest = "rw" * 60
+    answers = {
+        "controller": "r" * 40 + "a" * 40 + rest + "w" * 20,
+        "specialist": "a" * 40 + "r" * 10 + "w" * 30 + rest + "a" * 20,
+        "specialist@2": "w" * 40 + "r" * 10 + "w" * 30 + rest + "a" * 20,
+    }
+    by_solver = {name: {"Jigsaw": letters} for name, letters in answers.items()}
+    run = synthetic_runs.from_letters(tmp_path / "real", by_solver, costing=synthetic_runs.calling)
+    by_id = {sentence.id: sentence.text for sentence in conclusion(compare(compare_paths([run.path]).solvers))}
+    assert "from questions that only one of them answered, not from those that both did" in by_id["specialists.others"]
 
 
 def test_questions_of_one_picture_have_no_interval_and_say_so() -> None:

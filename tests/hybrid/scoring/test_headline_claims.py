@@ -93,6 +93,12 @@ def test_a_difference_is_claimed_where_the_answers_to_the_same_questions_show_it
     assert pair(state, split(both, answering)).claim == claim
 
 
+@pytest.mark.parametrize(("state", "claim"), [("more", "others"), ("less", "others"), ("open", "split")])
+def test_a_difference_on_other_questions_is_none_from_more_answers(state: str, claim: str) -> None:
+    both = "more" if state == "open" else "open"
+    assert pair(state, replace(split(both, state), more_answered=False)).claim == claim
+
+
 @pytest.mark.parametrize(
     ("state", "both", "answering", "matters"),
     [

@@ -5,7 +5,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from tools._shared.picture_content import SOMETHING, shows_something, structure
+from tools._shared.picture_content import SOMETHING, is_patchwork, shows_something, structure
 
 Picture = npt.NDArray[np.uint8]
 SIZES = ((240, 320), (64, 64), (60, 700))
@@ -69,14 +69,50 @@ def test_one_colour_shows_nothing(level: int, size: tuple[int, int]) -> None:
     assert not shows_something(np.full((*size, 3), level, np.uint8))
 
 
-def test_a_small_thing_a_curve_and_a_change_of_texture_show_something_and_a_ramp_does_not() -> None:
+@pytest.mark.parametrize("side", [20, 32, 48, 80])
+@pytest.mark.parametrize("channels", [1, 3])
+@pytest.mark.parametrize("size", [(240, 320), (480, 640), (120, 700)])
+def test_random_squares_are_a_patchwork(side: int, channels: int, size: tuple[int, int]) -> None:
+    height, width = size
+    rng = np.random.default_rng(side)
+    for _ in range(2):
+        levels = rng.integers(0, 256, (height // side + 1, width // side + 1, channels), dtype=np.uint8)
+        picture = np.broadcast_to(levels.repeat(side, 0).repeat(side, 1)[:height, :width], (height, width, 3))
+        # Squares that are small next to the picture are noise already.
+        assert is_patchwork(picture) or not shows_something(picture)
+
+
+def test_things_on_a_ground_and_shaded_patches_are_no_patchwork() -> None:
+    ground = np.full((240, 320, 3), 120, np.uint8)
+    assert not is_patchwork(ground)
+    for place, level in enumerate((10, 60, 180, 250)):
+        cv2.circle(ground, (50 + 70 * place, 120), 30, (level, 90, 255 - level), -1)
+    assert not is_patchwork(ground)
+    board = np.asarray((np.arange(240)[:, None] // 40 + np.arange(320)[None] // 40) % 2, np.float64)
+    assert is_patchwork(np.broadcast_to((60 + 120 * board)[..., None], (240, 320, 3)).astype(np.uint8))
+    light = np.linspace(0.5, 1, 320)[None]
+    assert not is_patchwork(np.broadcast_to(((60 + 120 * board) * light)[..., None], (240, 320, 3)).astype(np.uint8))
+
+
+@pytest.mark.parametrize("radius", [8, 20, 50])
+@pytest.mark.parametrize("channels", [1, 3])
+def test_blurred_noise_shows_nothing(radius: int, channels: int) -> None:
+    for seed in range(4):
+        soft = cv2.GaussianBlur(np.random.default_rng(seed).normal(size=(240, 320, channels)), (0, 0), radius)
+        soft = soft.reshape(240, 320, channels)
+        scaled = np.clip(128 + 40 * (soft - soft.mean()) / soft.std(), 0, 255)
+        assert not shows_something(np.broadcast_to(scaled, (240, 320, 3)).astype(np.uint8))
+
+
+def test_a_small_thing_and_a_change_of_texture_show_something_and_gradients_do_not() -> None:
     disc = cv2.circle(np.full((480, 640, 3), 128, np.uint8), (400, 200), 8, (190, 190, 190), -1)
     assert shows_something(disc)
     ramp = np.broadcast_to(np.linspace(100, 140, 320)[None, :, None], (240, 320, 3)).astype(np.uint8)
     assert not shows_something(ramp)
     assert not shows_something(ramp.transpose(1, 0, 2) // 2 + ramp[:, :240].repeat(2, axis=0)[:320] // 2)
     curve = np.broadcast_to((np.linspace(-1, 1, 320) ** 2 * 60 + 80)[None, :, None], (240, 320, 3)).astype(np.uint8)
-    assert shows_something(curve)
+    # It has no edge, as a gradient.
+    assert not shows_something(curve)
     step = np.where(np.arange(320)[None, :, None] < 160, np.uint8(90), np.uint8(110))
     assert shows_something(np.broadcast_to(step, (240, 320, 3)).copy())
     # A picture of one mean, with stripes outside of a disc.
