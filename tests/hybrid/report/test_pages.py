@@ -432,7 +432,7 @@ def test_the_policy_lets_no_script_and_no_markup_in(browser: Browser, five: str)
     context.close()
 
 
-# --- a run that goes on --------------------------------------------------------------------------------------------
+# --- a run in progress --------------------------------------------------------------------------------------------
 
 
 class Quiet(SimpleHTTPRequestHandler):
