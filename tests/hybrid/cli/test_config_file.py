@@ -56,7 +56,7 @@ def test_weights_of_the_only_tool_that_loads_some_need_no_name(tmp_path: Path) -
 
 
 @pytest.mark.parametrize(
-    ("text", "message"), [*cases(__file__, "misfits")[1], ("[" * 5000, "line 1: more than 20 values in each other")]
+    ("text", "message"), [*cases(__file__, "misfits")[1], ("[" * 5000, "line 1: values are nested more than 20 deep")]
 )
 def test_what_does_not_fit_is_one_line_with_its_place(
     command: Command, tmp_path: Path, text: str, message: str

@@ -80,7 +80,10 @@ def test_the_cell_of_other_words_is_left_out_if_a_tool_has_no_second_wording(com
     runs = json.loads(result.out)["runs"]
     assert len(runs) == 7
     assert "other-words" not in runs
-    assert "note: other-words is not asked: without a second wording (Tool.wording): redness" in result.err
+    assert (
+        "note: other-words is not asked, because these tools have no second wording (Tool.wording): redness"
+        in result.err
+    )
 
 
 def test_recorded_results_are_decomposed_without_asking(command: Command, tmp_path: Path) -> None:
