@@ -179,7 +179,7 @@ def test_a_run_and_its_manifest_share_their_folder(
 
 def test_a_manifest_without_options_or_with_a_secret_says_so(tmp_path: Path) -> None:
     file = manifest(tmp_path / "manifest.json", {"base-url": "http://u:[redacted]@host/v1"})
-    with pytest.raises(UsageError, match="base-url held a secret"):
+    with pytest.raises(UsageError, match="base-url contained a secret"):
         context("--config", file)
     content = json.loads(file.read_text())
     del content["options"]

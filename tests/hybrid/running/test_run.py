@@ -66,7 +66,7 @@ async def test_changed_data_or_recordings_are_another_configuration(
         await ran(prepare(config))
     fakes.recordings(tmp_path / "model", fakes.blink_replies())
     fakes.write_task(blink, "Jigsaw", [fakes.jigsaw_row(1)])
-    with pytest.raises(UsageError, match=r"2 of its questions have changed .*no longer there"):
+    with pytest.raises(UsageError, match=r"2 of its questions have changed .*no longer in the data"):
         await ran(prepare(config))
 
 
