@@ -22,7 +22,7 @@ class ImageSource:
     name: str
     # Section of the paper that names it.
     where: str
-    # The tasks that take images from it; empty for all.
+    # The tasks that take images from this collection; empty if all do.
     tasks: tuple[str, ...] = ()
 
 

@@ -74,16 +74,14 @@ weights: Final = click.option(
     "--weights",
     multiple=True,
     metavar="[TOOL=]DIR_OR_ID",
-    help="Directory or hub id of learned weights; TOOL= for those of another tool that this one calls.",
+    help="Directory or hub id of learned weights; TOOL= names a needed tool.",
 )
 tables_option: Final = shared_option("tables", callback=lambda _context, _parameter, value: shape_of(value))
 
 # Output forms of tables, except text.
 FORMS: Final = ("json", "csv", "latex", "markdown")
 _FORM_OPTIONS: Final = (
-    click.option(
-        "--json", "form_json", is_flag=True, help="Print one JSON object on stdout, and everything else on stderr."
-    ),
+    click.option("--json", "form_json", is_flag=True, help="One JSON object on stdout, everything else on stderr."),
     click.option(
         "--csv",
         "form_csv",

@@ -48,7 +48,7 @@ BENCHMARK_ARGUMENT = click.Argument([BENCHMARK], shell_complete=_complete.benchm
 def command(**options: Any) -> int:
     """Ask the questions of BENCHMARK, a name or a file; repeat it to resume.
 
-    Answers and traces are saved in a run folder, for `hybrid compare` and `report`. \f --config reads every option
+    Answers and traces are saved in a folder, for `hybrid compare` and `report`. \f --config reads every option
     under its long name without dashes: lists for options that may be given several times, mappings for setting, weights
     and model-arg. The command line wins over the file, and the file over the environment. Paths are relative to the
     working directory. A list for an option that takes one value, several benchmarks (blink,hvsbench), or options with

@@ -47,7 +47,7 @@ class CommandOptions:
     ] = False
     dry_run: Annotated[
         bool,
-        OUTPUT("--dry-run", "Only print what would be asked, its estimated cost, and what is missing.", kept=False),
+        OUTPUT("--dry-run", "Only print the planned questions, cost and problems.", kept=False),
     ] = False
     tables: Annotated[
         Literal["wide", "narrow", "auto"],

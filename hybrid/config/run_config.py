@@ -86,7 +86,7 @@ class RunConfig:
         NOT_IDENTITY,
         ASK(
             "--limit N",
-            "Maximum number of base questions, taken from each task in turn.",
+            "Number of base questions, from each task in turn.",
             common=True,
             at_least=1,
             varied=False,

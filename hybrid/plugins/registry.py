@@ -312,7 +312,7 @@ def looked_up(package: str) -> tuple[Mapping[str, PluginOrigin], Mapping[str, st
 
 
 def _catalogue(word: str) -> tuple[dict[str, dict[str, PluginOrigin]], dict[str, dict[str, str]]]:
-    """Return, for the kinds with this word, by package: the plug-ins found, and the reasons for leaving out others."""
+    """Return the plug-ins found by package for the kinds with this word, and why others are left out."""
     _add_env_search_path()
     all_origins: list[PluginOrigin] = []
     for kind in (kind for kind in KINDS if kind.word == word):

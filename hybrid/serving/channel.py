@@ -58,7 +58,7 @@ class ThreadChannel:
 
 
 class LoopChannel:
-    """One end, used in one event loop.
+    """One end of a channel, used in one event loop.
 
     Args:
         sock: the socket, which becomes non-blocking.

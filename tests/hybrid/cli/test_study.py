@@ -91,7 +91,7 @@ def test_recorded_results_are_decomposed_without_asking(command: Command, tmp_pa
     (tmp_path / "tools.csv").write_text("id,correct,calls\na,1,1\nb,1,0\nc,0,2\n")
     result = command("study", "--recorded", "alone.csv", "--recorded", "tools.csv", code=0)
     assert "gain of tools over alone, 3 questions" in result.out
-    assert "no presence, result or loop" in result.err
+    assert "so presence, result, loop and luck are not computed" in result.err
     latex = command("study", "--recorded", "alone.csv", "--recorded", "tools.csv", "--latex").out
     assert r"part & value & 95 \%" in latex
     rows = json.loads(command("study", "--recorded", "alone.csv", "--recorded", "tools.csv", "--json").out)["results"]
