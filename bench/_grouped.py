@@ -166,7 +166,7 @@ def kinds() -> Iterator[Kind]:
     unequally = partial(of_shuffles, answered=ANSWERED)
     of_answered = {"answer_accuracy.BasicVisQA": (1,)}
     yield Kind("equal, answer unequally often", "MM-SAP", of_answered, MM_SAP.summarise, unequally, 0.0)
-    yield Kind("equal in the mean, tasks not", "BLINK", macro, mean_of_tasks, of_tasks, 0.0, unlike=True)
+    yield Kind("equal means, unequal tasks", "BLINK", macro, mean_of_tasks, of_tasks, 0.0, unlike=True)
 
 
 def grouped(simulations: int, seed: int) -> Iterator[Grouped]:

@@ -138,7 +138,7 @@ KINDS: Final[Mapping[str, Callable[[float, random.Random], float]]] = {
     "honest": lambda true, draw: true,
     "overstates": lambda true, draw: 2 * true,
     "understates": lambda true, draw: true / 2,
-    "says nothing": lambda true, draw: 1.0,
+    "states none": lambda true, draw: 1.0,
     "noise": lambda true, draw: draw.gauss(1.0, 1.2),
 }
 # Approximate accuracies of tool and MLLM on three tasks.
@@ -205,7 +205,7 @@ def designs(repeats: int) -> Iterator[tuple[str, list[dict[str, float]]]]:
 
     for size, kind, shared in product(SIZES, KINDS, SHARED):
         values = [simulated(skills, kind, size, shared, seed) for skills in SKILLS for seed in range(repeats)]
-        yield f"{size} a task, {kind}{', hard for both' if shared else ''}", [reached(duels) for duels in values]
+        yield f"{size} per task, {kind}{', hard for both' if shared else ''}", [reached(duels) for duels in values]
 
 
 def table(title: str, groups: Mapping[str, Sequence[Mapping[str, float]]]) -> Table:
@@ -221,10 +221,10 @@ def table(title: str, groups: Mapping[str, Sequence[Mapping[str, float]]]) -> Ta
         results.append((of["arbiter"] - of[best], of["arbiter"] - of["better part"]))
         less, neighbour = (f"{value:+.4f}" for value in results[-1])
         rows.append((name, *(f"{of[rule]:.3f}" for rule in RULES), less, f"{error:.4f}", neighbour))
-    for word, of_all in (("mean", mean), ("least", min)):
+    for word, of_all in (("mean", mean), ("minimum", min)):
         less, neighbour = (f"{of_all(first_item):+.4f}" for first_item in zip(*results, strict=True))
         rows.append((word, *[""] * len(RULES), less, "", neighbour))
-    heads = (*RULES, "less the best rival", "standard error", "less the better part")
+    heads = (*RULES, "minus the best rival", "standard error", "minus the better part")
     return Table(title, (Column("", "left"), *map(Column, heads)), tuple(rows))
 
 
@@ -324,7 +324,7 @@ def overcounted(draws: int) -> Table:
         shares = [float(np.mean(np.array(leads) > least)) for least in LEADS]
         cells = (f"{share * ELSEWHERE_RIGHT + (1 - share) * accuracy:.3f}" for share in shares)
         rows.append((f"{accuracy:.2f}", *cells))
-    return Table("counted too high", (Column("MLLM"), *(Column(f"lead {least:g}") for least in LEADS)), tuple(rows))
+    return Table("overestimated", (Column("MLLM"), *(Column(f"lead {least:g}") for least in LEADS)), tuple(rows))
 
 
 def main() -> None:

@@ -31,7 +31,7 @@ from hybrid.log.attempts import read_attempts
 Kind = Literal["call", "repaired", "fault", "nothing", "facts", "failed"]
 _DATA: Final = tomllib.loads(DATA.read_text())
 HEAD: Final[str] = _DATA["head"]
-SAID: Final[Mapping[Kind, str]] = _DATA["said"]
+OUTCOMES: Final[Mapping[Kind, str]] = _DATA["outcomes"]
 # For each API, the model and the options with which it is asked; keys are read from the environment.
 WIRES: Final[Mapping[str, tuple[str, Mapping[str, Any]]]] = {
     "openai": ("openai:k", {}),
@@ -50,12 +50,12 @@ class Result:
 
     behaviour: Behaviour
     kind: Kind
-    said: str
+    details: str
 
     @property
     def silent(self) -> bool:
         """Whether it failed without a message."""
-        return self.kind == "failed" and not self.said
+        return self.kind == "failed" and not self.details
 
 
 def measured(behaviour: Behaviour, folder: Path) -> Result:
@@ -151,16 +151,16 @@ def _result(behaviour: Behaviour, steps: Sequence[Step], message: str) -> Result
 def page(results: Sequence[Result]) -> str:
     """Return the page of results, in Markdown."""
     counts = Counter(result.kind for result in results)
-    text = ", ".join(f"{name} {counts[kind]}" for kind, name in SAID.items())
+    text = ", ".join(f"{name} {counts[kind]}" for kind, name in OUTCOMES.items())
     lines = [f"{len(results)} behaviours: {text}; silent {sum(item.silent for item in results)}.", ""]
     lines += ["| behaviour | reported in | expected | result | details |", "|---|---|---|---|---|"]
     for entry in results:
         link = entry.behaviour.reference
         # A behaviour without a report was observed here.
         link = f"[{link}](https://github.com/{link.replace('#', '/issues/')})" if "/" in link else link
-        expect = entry.behaviour.expect or {"least": SAID[entry.behaviour.wants]}
+        expect = entry.behaviour.expect or {"at least": OUTCOMES[entry.behaviour.wants]}
         expected = _cell(", ".join(f"{name} {value}" for name, value in expect.items()))
-        cells = (_cell(entry.behaviour.name), link, expected, SAID[entry.kind], _cell(entry.said[:160]))
+        cells = (_cell(entry.behaviour.name), link, expected, OUTCOMES[entry.kind], _cell(entry.details[:160]))
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join([HEAD, *lines, ""])
 

@@ -298,7 +298,7 @@ def sentences(
                 least[name] = min(least[name], 1 - wrong / draws)
     total = draws * len(designs)
     yield f"| true, all designs | {' | '.join(f'{1 - false[name] / total:.3f}' for name in CLAIMS)} |"
-    yield f"| true, the worst design | {' | '.join(f'{least[name]:.2f}' for name in CLAIMS)} |"
+    yield f"| true, in the worst design | {' | '.join(f'{least[name]:.2f}' for name in CLAIMS)} |"
 
 
 def pair(

@@ -3,7 +3,7 @@
     python -m bench.words                    # every package, and the sums of product, bench and tests
     python -m bench.words hybrid/cli tools --list
 
-A name is odd if it says what was done to a thing, or nothing, instead of what the thing is (`found`, `told`, `one`).
+A name is odd if it does not say what the value is (`found`, `told`, `one`).
 Names count where they are bound: assignments, loops and parameters. `--list` prints each place. No test depends on
 these numbers.
 """

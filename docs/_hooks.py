@@ -1,4 +1,4 @@
-"""Hooks of mkdocs: add the reference made from code and the measurements, and lead links of the repository to pages.
+"""Hooks of mkdocs: add the generated reference and the measurements, and point links at pages instead of files.
 
 `uv run --group docs mkdocs build --strict`
 """
@@ -50,16 +50,16 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Links as the site has them, and blocks whose first line only Markdown of other kinds understands."""
+    """Rewrite links for the site, and blocks whose first line only other kinds of Markdown understand."""
     text = FENCE.sub(r"\g<fence>\g<language>", markdown)
     parts = CODE.split(text)
     return "".join(part if place % 2 else _linked(part, page, files) for place, part in enumerate(parts))
 
 
 def _linked(text: str, page: Page, files: Files) -> str:
-    """Links as the site has them; of a page that is named as code a link to it.
+    """Rewrite links for the site; the name of a page in code font becomes a link to the page.
 
-    A file at the root of the repository is a page of the site, or has none: then only the text of the link remains.
+    If a file at the root of the repository has no page on the site, only the text of its link remains.
     """
     here = page.file.src_uri
     sources = {path: source for source, path in ELSEWHERE.items()}

@@ -123,7 +123,7 @@ class ModelAndSpecialist(Solver):
         try:
             final = await (await self.graph.get()).ainvoke({}, context=DecisionInput(prompt, ctx, proposal))
         finally:
-            # If the ask ended without the proposal, it is not needed any more.
+            # If the ask ended without the proposal, the proposal is no longer needed.
             proposal.cancel()
             await asyncio.gather(proposal, return_exceptions=True)
         answer = final["answer"]

@@ -111,7 +111,7 @@ async def model(state: State, runtime: Runtime[ControllerInput]) -> State:
     except BudgetSpent as error:
         # Earlier text of the model is scored, and the budget is logged with it.
         ctx.rule("budget", str(error), fault=Fault.BUDGET)
-        # The last text of the model without a tool call; empty if there is none.
+        # The last text of the model without a tool call; empty if there is no such text.
         messages = state["messages"]
         texts = (
             m.text.strip()

@@ -1,4 +1,4 @@
-"""`hybrid`: does a multimodal LLM gain from vision specialists? In a shell `hybrid --help`, in Python seven functions.
+"""`hybrid`: does a multimodal LLM gain from vision specialists? See `hybrid --help`, or these Python functions.
 
     import hybrid
 
@@ -10,9 +10,9 @@
     hybrid.table("runs/blink-1a2b3c4d5e").to_pandas()
     hybrid.runs("runs", sort="score")
 
-Each function except `table` and `runs` does what the command of its name does, takes its options by name
-(`tool_output="blank"` is `--tool-output blank`) and returns what the command prints. `docs/python.md` shows them at
-work. Nothing is imported before it is needed, and each also works where an event loop already runs, as in a notebook.
+Each function except `table` and `runs` does the same as the command of its name, takes its options by name
+(`tool_output="blank"` is `--tool-output blank`) and returns what the command prints. `docs/python.md` has examples.
+Nothing is imported before it is needed, and each also works where an event loop already runs, as in a notebook.
 """
 
 from __future__ import annotations

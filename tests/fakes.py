@@ -49,7 +49,7 @@ class Scripted:
         return {}
 
     async def close(self) -> None:
-        """Do nothing: no resource is open."""
+        """Do nothing, because no resource is open."""
 
 
 @dataclass

@@ -60,7 +60,7 @@ class Block:
     # Table of that file whose first lines it becomes.
     table: str | None = None
     exit_code: int = 0
-    # Module that it needs.
+    # Module that the block needs.
     needs: str | None = None
     # Output of its commands as the page shows it.
     shown: str | None = None

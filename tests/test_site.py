@@ -80,7 +80,7 @@ class Parsed(HTMLParser):
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of the site."""
+    """The folder of the built site."""
     pytest.importorskip("mkdocs", reason="mkdocs is of the group docs")
     pytest.importorskip("material", reason="mkdocs-material is of the group docs")
     folder = tmp_path_factory.mktemp("site")

@@ -38,7 +38,7 @@ class ForkedWorker:
             return None
 
     def wait(self, timeout: float | None = None) -> int:
-        """Wait for its end, in any thread; raises `TimeoutExpired`."""
+        """Wait for the end of the process, in any thread; raises `TimeoutExpired`."""
         if not select.select([self._ends], [], [], timeout)[0]:
             raise subprocess.TimeoutExpired("worker", timeout or 0)
         with self._lock:

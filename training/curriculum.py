@@ -51,7 +51,7 @@ def draw_batches(lessons: Lessons, steps: int, tokens: int, seed: int) -> Iterat
                 continue
             form = "scene" if chance < share("scene", spent) and "scene" in forms else rng.choices(names, weights)[0]
             tasks = forms[form]
-            # A task with many questions has more to teach, though not in proportion to their number.
+            # A task with many questions teaches more, but not in proportion to their number.
             task = rng.choices(list(tasks), [math.sqrt(len(entry)) for entry in tasks.values()])[0]
             selected = lessons[rng.choice(tasks[task])]
             if len(selected.ids) <= MAX_LENGTH:

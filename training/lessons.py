@@ -1,6 +1,6 @@
 """Conversations as lessons: token ids, the weight of each as a target, pictures, and the labels of their tokens.
 
-Lessons(conversations, words, eyes, seed=0)[5] is the sixth of them.
+Lessons(conversations, words, eyes, seed=0)[5] is the sixth lesson.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Lesson:
     ids: npt.NDArray[np.int32]
     weights: npt.NDArray[np.float32]
     pictures: tuple[str, ...]
-    # How its one picture is described; None if it is not described.
+    # The description of its only picture; None if there is no description.
     view: View | None = None
 
 

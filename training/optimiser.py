@@ -28,7 +28,8 @@ MOMENTUM: Final = 0.95
 class Muon(torch.optim.Optimizer):
     """Muon for matrices: orthogonalised momentum, scaled so that AdamW's rates apply (Liu et al. 2025, Moonlight).
 
-    It computes in single precision: torch's and timm's versions use bfloat16, which is slow on processors without it.
+    It computes in single precision, because torch's and timm's versions use bfloat16, which is slow on processors
+    without support for it.
     """
 
     def __init__(self, matrices: Iterable[torch.Tensor], rate: float) -> None:

@@ -61,7 +61,7 @@ class Eyes:
 
 
 def view_of(row: Mapping[str, Any]) -> View | None:
-    """Return how the picture of a conversation is described; None if it is not described."""
+    """Return the description of a conversation's picture; None if there is none."""
     if row["benchmark"] == SCENES:
         return cast("View", row["task"])
     calls = sum(turn["role"] == "assistant" for turn in row["turns"]) > 1

@@ -1,4 +1,4 @@
-"""Pictures for the embedded model's vision lessons. `look("ground", 100, 0, folder)` draws a hundred.
+"""Pictures for the embedded model's vision lessons. `look("ground", 100, 0, folder)` draws a hundred pictures.
 
 Things on the ground are placed and rendered as in the generated questions of BLINK, MM-SAP and MVP-Bench, flat things
 as in those of HVSBench; all are drawn for training (`hybrid/samples/seeds.py`).

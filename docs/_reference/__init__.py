@@ -1,1 +1,1 @@
-"""The reference of the site: Markdown pages made from cards, commands and types; a file for each kind of page."""
+"""The reference of the site: Markdown pages made from cards, commands and types; one module for each kind of page."""

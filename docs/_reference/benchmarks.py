@@ -17,7 +17,7 @@ FOLDER = "reference/benchmarks"
 
 
 def pages() -> tuple[Page, ...]:
-    """The overview, then the benchmarks by name."""
+    """Return the overview, then a page for each benchmark, by name."""
     cards: list[BenchmarkCard] = [load("hybrid.benchmarks", name).card for name in names("hybrid.benchmarks")]
     return (_overview(cards), *(_page(card) for card in cards))
 
@@ -42,7 +42,7 @@ The cards of the benchmarks, with the numbers that their papers printed. `hybrid
 
 ## Settings of every benchmark
 
-They say how a model is asked, with `--setting KEY=VALUE`.
+These settings say how a model is asked, with `--setting KEY=VALUE`.
 
 {settings}
 """
@@ -86,16 +86,17 @@ def _sections(card: BenchmarkCard) -> Iterator[str]:
     if rows:
         yield table(("task", "questions", "options rotate", "generated"), rows, right=(1,))
     else:
-        yield "Those that the data say."
+        yield "The tasks named in the data."
     yield (
-        "Questions are those of the main split. `--rotate` moves options that are text; `--data sample` generates "
+        "The number of questions is that of the main split. `--rotate` moves options that are text; `--data sample` "
+        "generates "
         "questions, which are for tests and never a benchmark result."
     )
     if card.settings:
         yield "## Settings"
         yield _settings(card.settings)
     if card.baselines:
-        yield "## What the paper reports, and the command that asks the same here"
+        yield "## What the paper reports, and the command that asks the same questions here"
         yield from _baselines(card)
     yield "## Images"
     yield table(
@@ -134,7 +135,7 @@ def _published(card: BenchmarkCard) -> Iterator[str]:
     if not tables:
         return
     yield "## Published numbers"
-    yield "As printed, in the unit of the table; a number in brackets leads to what limits comparison."
+    yield "As printed, in the unit of the table; a number in brackets links to the limits of a comparison."
     for one in tables:
         yield f"### {escaped(one.title.removeprefix('published, '))}"
         rows = [tuple(escaped(cell) for cell in row) for row in one.rows]

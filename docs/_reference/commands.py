@@ -15,7 +15,7 @@ FOLDER = "reference/commands"
 
 
 def pages() -> tuple[Page, ...]:
-    """The overview, then the commands in the order of `hybrid --help`."""
+    """Return the overview, then the commands in the order of `hybrid --help`."""
     root = click.Context(cli, info_name="hybrid")
     return (_overview(root), *(_page(root, name) for name in COMMANDS))
 
@@ -35,12 +35,12 @@ def _overview(root: click.Context) -> Page:
 
 def _page(root: click.Context, name: str) -> Page:
     command = cli.get_command(root, name)
-    assert command is not None  # noqa: S101 - the names are those of the program itself
+    assert command is not None  # noqa: S101 - the names that the program itself accepts
     return Page(f"{FOLDER}/{name}.md", name, "\n\n".join(_sections(root, command, name, 1)) + "\n")
 
 
 def _sections(parent: click.Context, command: click.Command, name: str, level: int) -> Iterator[str]:
-    """The command, then its subcommands one level deeper."""
+    """Return the command's section, then its subcommands one level deeper."""
     context = click.Context(command, info_name=name, parent=parent)
     yield f"{'#' * level} {context.command_path}"
     yield block(" ".join([context.command_path, *command.collect_usage_pieces(context)]))
@@ -57,7 +57,7 @@ def _sections(parent: click.Context, command: click.Command, name: str, level: i
 
 
 def _arguments(context: click.Context) -> str:
-    """The words that the arguments take, if they are a fixed list."""
+    """Return the words that an argument accepts, if they are a fixed list."""
     found = [one for one in context.command.params if isinstance(one, click.Argument)]
     rows = [
         (code(one.make_metavar(context)), [" | ".join(code(str(word)) for word in one.type.choices)])
@@ -116,7 +116,7 @@ def _about(option: click.Option, context: click.Context) -> list[str]:
 
 
 def _unsaid_default(option: click.Option) -> str | None:
-    """A default that the help text does not show: a word or a number that the option takes."""
+    """Return the default if it is a word or number and the help text does not show it."""
     default = option.default
     if option.is_flag or option.multiple or callable(default) or "[default" in (option.help or ""):
         return None

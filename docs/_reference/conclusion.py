@@ -1,4 +1,4 @@
-"""The cases of a conclusion as a page: the condition of each sentence, and its words."""
+"""The cases of a conclusion as a page: the condition of each sentence, and its wording."""
 
 from __future__ import annotations
 
@@ -22,25 +22,24 @@ sentences, at most ten, made from the rows that `hybrid compare --json` prints, 
 5. on which tasks it is worse or better (`tasks`);
 6. what limits the claim (`limits`).
 
-Without a solver that gives a model tools, the first two name the solver with the highest value (`solvers`) and those
-that it is ahead of (`ahead`).
+Without a solver that gives a model tools, the first two name the solver with the highest value (`solvers`) and the
+solvers that it is ahead of (`ahead`).
 
-A difference is said to be one only where its paired 95 % interval excludes 0; of blank tools and of what the tools say
-only where it holds after adjustment (Holm) within the family of the claim, of tasks over the tasks of the pair. "No
-significant difference" is not equality; "equal within 5 points" is said where two one-sided tests show it. A
-difference that comes from answering more questions, that depends on how
-unanswered questions count, or whose sign over all questions is another one, is no gain and no loss: see
-[Statistics](../statistics.md#questions-that-one-solver-leaves-unanswered). Numbers of right answers are said where
-they are the metric, not under a mean over tasks of
-several sizes. The difference with 80 % power follows from the spread of this run, the weights of its metric, and below
-30 questions from the exact test. Of several solvers with tools, or several models, the differences are adjusted over
-them.
-`python -m bench.sentences` measures how often what is said is true.
+A difference is reported only if its paired 95 % interval excludes 0. The effects of offering tools and of tool output
+must also hold after adjustment (Holm) within the family of the claim, and differences within tasks after adjustment
+over the tasks of the pair. "No significant difference" is not equality; "equal within 5 points" appears only if two
+one-sided tests show it. A difference that comes from answering more questions, that depends on how unanswered questions
+count, or whose sign differs over all questions, counts as neither gain nor loss: see
+[Statistics](../statistics.md#questions-that-one-solver-leaves-unanswered). Numbers of right answers are given if they
+are the metric, but not for a mean over tasks of different sizes. The difference with 80 % power follows from the spread
+of this run, the weights of its metric, and, below 30 questions, the exact test. Of several solvers with tools, or
+several models, the differences are adjusted over them. `python -m bench.sentences` measures how often these statements
+are true.
 """
 
 
 def pages() -> tuple[Page, ...]:
-    """One page with every case."""
+    """Return the single page with every case."""
     rows = [(code(case.id), escaped(case.condition), escaped(case.words)) for case in cases().values()]
     text = f"{INTRODUCTION}\n{table(('case', 'condition', 'words'), rows)}\n"
     return (Page("reference/conclusion.md", "The conclusion", text),)

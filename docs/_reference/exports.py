@@ -33,7 +33,7 @@ The formats of [`hybrid export`](commands/export.md). What each holds and loses,
 
 ## Columns of a table of questions
 
-Of `hybrid.table` and `--to table`.
+The columns of `hybrid.table` and `--to table`.
 
 {of_table}
 """

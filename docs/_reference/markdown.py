@@ -1,4 +1,4 @@
-"""Words of the code as Markdown: escaped, as tables, as blocks."""
+"""Writes texts of the code as Markdown: escaped, as tables, as blocks."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def escaped(text: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """The words escaped; an option among them is code."""
+    """Return the text escaped; options in it become code."""
     found, end = [], 0
     for option in _OPTION.finditer(text):
         found += [_bare(text[end : option.start()]), f"`{option[0]}`"]
@@ -49,18 +49,18 @@ def code(text: str) -> str:
 
 
 def block(text: str, language: str = "text") -> str:
-    """The text as a block of code."""
+    """Return the text as a block of code."""
     return f"```{language}\n{text.rstrip()}\n```"
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[int] = ()) -> str:
-    """A table of cells that are Markdown already; `right` are the columns of numbers."""
+    """Return a table of cells that already are Markdown; `right` holds the indices of columns of numbers."""
     lines = [heads, [("---:" if place in right else ":---") for place in range(len(heads))], *rows]
     return "\n".join("| " + " | ".join(" ".join(cell.split()) for cell in line) + " |" for line in lines)
 
 
 def definitions(entries: Iterable[tuple[str, Sequence[str]]]) -> str:
-    """A list of definitions: a term, then paragraphs, all Markdown already."""
+    """Return a list of definitions: a term, then paragraphs, which already are Markdown."""
     found = []
     for term, paragraphs in entries:
         body = "\n\n    ".join(" ".join(paragraph.split()) for paragraph in paragraphs if paragraph)
@@ -69,7 +69,7 @@ def definitions(entries: Iterable[tuple[str, Sequence[str]]]) -> str:
 
 
 def prose(doc: str) -> str:
-    """Convert a docstring or help text to Markdown: paragraphs, and verbatim those that click must not wrap."""
+    """Convert a docstring or help text to Markdown: those paragraphs that click must not wrap stay verbatim."""
     return "\n\n".join(
         _paragraph(part) for part in re.split(r"\n\s*\n", cleandoc(doc).partition("\f")[0]) if part.strip()
     )

@@ -1,4 +1,4 @@
-"""One page of formulas: the metrics of each benchmark, those that any may have, and the quantities of a comparison."""
+"""One page of formulas: metrics of each benchmark, metrics of every benchmark, and quantities of a comparison."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ OPENING = """# Metrics
 How every number is computed that `hybrid score` and `hybrid compare` print, what `n` counts, and by whose definition.
 `<a|b>` in a name stands for one of these words, `<word>` for any word of the data.
 
-A question without a readable answer is wrong, as in the papers (`--unanswered wrong`), or worth what a uniform guess
-scores on average (`--unanswered guess`). One output follows one of the two, which its head names. A failed question is
-missing from every number and counted apart. Where several answers of MVP-Bench make one unit (a pair of pictures, the
-rotations of a question), it is worth the product of its answers.
+A question without a readable answer is wrong, as in the papers (`--unanswered wrong`), or scores what a uniform guess
+scores on average (`--unanswered guess`). Each output follows one of these two rules and names it at the top. A failed
+question is missing from every number and is counted separately. Where several answers of MVP-Bench make one unit (a
+pair of pictures, the rotations of a question), it is worth the product of its answers.
 Intervals and tests: [Statistics](../statistics.md)."""
 
 

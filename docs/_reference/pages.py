@@ -21,7 +21,7 @@ KINDS: tuple[tuple[str, Callable[[], tuple[Page, ...]]], ...] = (
     ("Environment variables", surroundings.environment),
     ("Exit codes", surroundings.exit_codes),
 )
-"""In the order of the navigation; of several pages of a kind the first is its overview."""
+"""Groups of pages in the order of the navigation; the first page of a group is its overview."""
 
 
 @cache
@@ -35,7 +35,7 @@ def generated() -> tuple[Page, ...]:
 
 
 def navigation() -> list[Any]:
-    """The section of the reference, as `nav` of mkdocs.yml is written."""
+    """Return the section of the reference in the form of `nav` in mkdocs.yml."""
     return [{title: made[0].path if len(made) == 1 else _several(made)} for title, made in _made()]
 
 

@@ -1,4 +1,4 @@
-"""The page of the files of a run: their paths, and the fields of each record, from the types that are written."""
+"""The page of the files of a run: their paths, and the fields of each record, from the types of these records."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from hybrid.log.attempts import Unfinished
 RECORDS: tuple[tuple[str, str, tuple[type, ...]], ...] = (
     (
         "questions.jsonl",
-        "A line a question, with its target; a row that could not be read is the second record.",
+        "One line per question, with its target; the second record describes a row that could not be read.",
         (Question, BrokenQuestion),
     ),
     (
         "attempts.jsonl",
-        "A line a finished question, the steps of each ask last in `steps`; or the last record: why it is unfinished.",
+        "One line per finished question, with the steps of each ask; the last record says why one is unfinished.",
         (Attempt, Exchange, Prompt, Reply, Usage, Step, Unfinished),
     ),
-    ("scores.jsonl", "A line a question, sorted by id.", (Score,)),
+    ("scores.jsonl", "One line per question, sorted by id.", (Score,)),
 )
-"""By file what it holds, and the types of its records from the outer to the inner."""
+"""For each file, its content, and the types of its records from the outermost to the innermost."""
 
 
 def pages() -> tuple[Page, ...]:
@@ -71,9 +71,9 @@ def _default(field: Any) -> str:
 
 
 def _said(kind: type) -> dict[str, str]:
-    """The docstring below each field in the source."""
+    """Return the docstring below each field in the source."""
     (node,) = ast.parse(inspect.getsource(kind)).body
-    assert isinstance(node, ast.ClassDef)  # noqa: S101 - the source of a class
+    assert isinstance(node, ast.ClassDef)  # noqa: S101 - the source defines a class
     docs = {}
     for field, below in zip(node.body, node.body[1:], strict=False):
         if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name) and isinstance(below, ast.Expr):

@@ -10,8 +10,8 @@ from hybrid.plugins.registry import load_solver, solver_docstring, solver_names
 
 OPENING = """# Solvers
 
-Everything that `--solver` takes. The role says how a comparison reads it: a `hybrid` solver is held against the MLLM
-alone (`mllm`) and against the specialists alone (`specialist`). How one is added: [a baseline](../add-a-baseline.md),
+All values of `--solver`. The role says how a comparison treats a solver: a `hybrid` solver is compared with the MLLM
+alone (`mllm`) and with the specialists alone (`specialist`). How to add one: [a baseline](../add-a-baseline.md),
 [a graph](../add-a-graph.md)."""
 WIDTH, HEIGHT, ACROSS, DOWN = 110, 36, 150, 90
 PLACES = {"__start__": (1, 0), "model": (1, 1), "tools": (0, 1), "__end__": (1, 2)}
@@ -39,7 +39,7 @@ def _sections() -> Iterator[str]:
 
 
 def graph() -> str:
-    """The controller's nodes and the ways between them, drawn from the graph itself.
+    """Return a drawing of the controller's nodes and edges, made from the graph itself.
 
     Raises:
         KeyError: the graph has a node that has no place here.

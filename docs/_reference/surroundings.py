@@ -9,7 +9,7 @@ from hybrid.models.providers import PROVIDERS
 
 
 def environment() -> tuple[Page, ...]:
-    """Return variables of the project, and those with the keys and addresses of providers."""
+    """Return the page of environment variables: the project's own, and those with keys and addresses of providers."""
     variables = table(("variable", "what it says"), [(code(one.name), escaped(one.about)) for one in VARIABLES])
     providers = table(
         ("`--model`", "key", "address"),
@@ -20,13 +20,14 @@ def environment() -> tuple[Page, ...]:
     )
     text = f"""# Environment variables
 
-An option that is typed wins over a file of `--config`, and that over the environment.
+An option on the command line overrides a file of `--config`, and the file overrides the environment.
 
 {variables}
 
 ## Keys and addresses of models
 
-The first of several that is set is used. Keys are never written: neither to a run's folder nor to a log.
+If a row names several variables, the first one that is set is used. Keys are never written: neither to a run's folder
+nor to a log.
 
 {providers}
 """
@@ -34,11 +35,11 @@ The first of several that is set is used. Keys are never written: neither to a r
 
 
 def exit_codes() -> tuple[Page, ...]:
-    """The meaning of each exit code."""
+    """Return the page with the meaning of each exit code."""
     rows = [(code(str(number)), escaped(said)) for number, said in EXIT_CODES.items()]
     text = f"""# Exit codes
 
-The same for every command.
+They are the same for every command.
 
 {table(("code", "what it says"), rows)}
 """

@@ -18,7 +18,7 @@ UNKNOWN = "unknown training data and licence; a run with them says so"
 
 
 def pages() -> tuple[Page, ...]:
-    """The overview, then the tools by name."""
+    """Return the overview, then a page for each tool, by name."""
     tools: dict[str, Tool] = {name: load("tools", name) for name in names("tools")}
     return (_overview(tools), *(_page(tool) for tool in tools.values()))
 
@@ -30,9 +30,9 @@ def _overview(tools: Mapping[str, Tool]) -> Page:
     ]
     text = f"""# Tools
 
-What every specialist says of itself. `hybrid tools show NAME` prints the same, and whether its weights are on this
-machine; `hybrid tools run NAME IMAGE` asks it. `classical` backends need no weights, `learned` ones load a published
-checkpoint.
+The cards of all specialists. `hybrid tools show NAME` prints the same, and whether its weights are on this
+machine; `hybrid tools run NAME IMAGE` runs the tool. `classical` backends need no weights, `learned` ones load a
+published checkpoint.
 
 {table(("tool", "backends", "what it does"), rows)}
 """
@@ -49,7 +49,7 @@ def _sections(tool: Tool) -> Iterator[str]:
     yield f"# {card.name}"
     yield escaped(card.summary)
     yield f"**Limits.** {escaped(card.limits)}"
-    yield f"**Measured.** {escaped(card.measured or 'Nothing beyond the counts below.')}"
+    yield f"**Measured.** {escaped(card.measured or 'Nothing except the counts below.')}"
     facts = [("images of a call", str(fewest) if fewest == most else f"{fewest} to {most}")]
     if card.needs:
         facts.append(("asks first", _needed(card.needs)))
@@ -99,7 +99,7 @@ def _fields(schema: Mapping[str, Any], known: Mapping[str, Any], before: str) ->
 
 
 def _kind(node: Mapping[str, Any], known: Mapping[str, Any]) -> tuple[str, Mapping[str, Any] | None]:
-    """Return the type in words, and the object that it is or contains."""
+    """Return the type in words, and the object schema that the type is or contains."""
     if "$ref" in node:
         return _kind(known[node["$ref"].rpartition("/")[2]], known)
     if "enum" in node or "const" in node:
@@ -118,7 +118,7 @@ def _default(value: Any) -> str:
 
 
 def _range(node: Mapping[str, Any]) -> str:
-    """The bounds of a number, or of how many items a list or characters a text has."""
+    """Return the bounds of a number, or of the length of a list or text."""
     nodes = [node, *node.get("anyOf", ())]
     found = {key: value for one in nodes for key, value in one.items()}
     bounds = []
@@ -150,7 +150,7 @@ def _backend(tool: Tool, backend: BackendCard) -> Iterator[str]:
     if backend.name == "learned":
         yield _provenances(backend)
     else:
-        yield "Licence: that of this project, Apache-2.0; nothing is trained."
+        yield "Licence: that of this project, Apache-2.0; it has no trained weights."
     yield _reliability(backend)
 
 
@@ -185,7 +185,7 @@ def _trained_on(known: Provenance) -> str:
     if not known.trained_on:
         return "images that are not known"
     doubt = crawled(known.trained_on)
-    more = f" (out of the web, so that overlap cannot be ruled out: {', '.join(doubt)})" if doubt else ""
+    more = f" (from the web, so overlap cannot be ruled out: {', '.join(doubt)})" if doubt else ""
     return escaped(", ".join(known.trained_on) + more)
 
 

@@ -60,7 +60,7 @@ def parse(text: str, kind: Kind | str, choices: Sequence[str] = ()) -> Answer:
     readers: dict[Kind, Callable[[], Answer]] = {
         Kind.CHOICE: lambda: parse_letter(text, choices),
         Kind.YES_NO: lambda: parse_yes_no(text),
-        # Whether the model wants more views.
+        # Whether the model asks for more views.
         Kind.CONTINUE: lambda: parse_yes_no(text),
         Kind.INTEGER: lambda: parse_integer(text),
         Kind.NUMBER: lambda: parse_number(text),

@@ -33,9 +33,9 @@ _CORRECTION: Final = re.compile(rf"(?i){_CLAUSE}\s?(?:(?P<taken>{_TAKES_BACK})|{
 class SelfCorrection:
     """A correction in a reply.
 
-    `texts` may contain the new answer, the likelier first: the text after the correction and, if it says "no", the same
-    text with that word, as in `It's yes. Actually, no.` `takes_back` means that the old answer is void even if there is
-    no new one.
+    `texts` may contain the new answer, the more likely one first: the text after the correction and, if it says "no",
+    the same text with that word, as in `It's yes. Actually, no.` `takes_back` means that the old answer is void even if
+    there is no new one.
     """
 
     texts: tuple[str, ...]

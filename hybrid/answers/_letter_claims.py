@@ -34,13 +34,13 @@ def declines(reply: LetterReply) -> bool:
     return any(_DECLINES.search(s) for s in reply.sentences[-2:]) and reluctant_claim(reply) is None
 
 
-# `without naming anyone, the third image` denies nothing of the image; `is without the missing part` does.
+# `without naming anyone, the third image` denies nothing about the image; `is without the missing part` does.
 _WITHOUT: Final = re.compile(
     r"(?i)(?<!\bis\s)(?<!\bare\s)(?<!\bwas\s)(?<!\bwere\s)(?<!\bbe\s)(?<!\bcomes\s)\bwithout\b[^,;:.]*"
 )
 _NO_DENIAL: Final = re.compile(r"(?i)\b(?:(?:there is\s)?no doubt(?:\sthat)?|not only|no less than)\b")
-# `similar but different images`: the "but" of two adjectives before a noun, where that of a clause is followed by one
-# of the small words or by a verb.
+# `similar but different images`: this "but" connects two adjectives; the "but" of a clause is followed by one of these
+# small words or by a verb.
 _SMALL: Final = (
     r"(?:the|an?|its?|they|their|this|that|these|those|there|he|she|his|her|i|we|you|one|two|all|some|any|each|both"
     r"|in|on|at|of|to|from|by|with|without|for|near|under|over|above|below|behind|inside|outside|between|as|than|towards"
@@ -78,7 +78,7 @@ _PREDICATE: Final = re.compile(
     r"(?i)\b(?:most|more|best|better|clos(?:er|est)|near(?:er|est)|likel(?:y|ier)|correct|right (?:answer|choice)"
     r"|correspond(?:s|ing)?|match(?:es|ing)?|accurately|appropriate|shares?|fits?|completes?|moving|moved|darker|same|similar"
     r"|missing (?:part|piece)|would be|must be|answer)\b"
-    # `Option A seems right`, neither `that is right` nor `A is right of B`
+    # Matches `Option A seems right`, but neither `that is right` nor `A is right of B`.
     r"|(?-i:\b[A-Z])[)\]]?\s(?:is|looks|seems|appears)\s(?:to be\s)?(?:right|true)(?=\s?[.,;!]|\s?$)"
 )
 CONCLUSION: Final = re.compile(
@@ -111,7 +111,7 @@ def reluctant_claim(reply: LetterReply) -> str | None:
 
 
 def stated_number(reply: LetterReply) -> str | None:
-    """All choices are numbers and the reply, or its conclusion, states one of them: `3 plates`, `two dogs`."""
+    """All choices are numbers, and the reply or its conclusion states one of them: `3 plates`, `two dogs`."""
     choice_numbers = [numbers(choice) for choice in reply.choices]
     if not all(len(stated) == 1 for stated in choice_numbers):
         return None
@@ -127,7 +127,7 @@ def stated_number(reply: LetterReply) -> str | None:
     return None
 
 
-# A conclusion inside of a sentence: `A is farther than B, so B is closer`; not `A is close, so is B`.
+# A conclusion inside a sentence: `A is farther than B, so B is closer`; not `A is close, so is B`.
 SO: Final = re.compile(
     r"(?i)(?:[,;]\s(?:and\s)?(?:so|therefore|hence|thus|which means(?: that)?|meaning(?: that)?)\b|\s(?:=>|→|⇒)),?\s"
     r"(?!(?:is|are|does|do|might|could|would|may|can)\b)"

@@ -1,4 +1,4 @@
-"""The clause rules of `hybrid.answers.letters`, for short replies that set the choices against each other.
+"""The clause rules of `hybrid.answers.letters`, for short replies that contrast the choices.
 
 They run if no explicit rule decides; each takes a reply and returns a label or None.
 """
@@ -69,7 +69,7 @@ _DOUBTS: Final = re.compile(
     r"(?i)\b(?:maybe|perhaps|might|could|may|either|unclear|unsure|torn|depends?|can't|cannot|hard|both|neither|or|if"
     r"|all|everything|anything|any)\b|%"
 )
-# `though A is possible`, `D second`: asides next to or after the choice.
+# `though A is possible`, `D second`: asides before or after the choice.
 _BESIDE: Final = re.compile(
     r"(?i)^(?:but|though|although|while|even though|and)\s.*\b(?:is|could be|may be|might be|seems|comes)\s"
     r"(?:also\s|still\s)?(?:possible|plausible|close|a possibility|second)\b|\b(?:second|third|runner-up)[.!]?$"
@@ -115,9 +115,9 @@ def remaining(reply: LetterReply) -> str | None:  # noqa: C901, PLR0912 - one pa
         elif _bare(reply, clause):
             picks |= letters
         elif letters:
-            # A clause that names a choice without a claim leaves the reply open: None is one more of `claimed`.
+            # A clause that names a choice without a claim leaves the reply open: it counts as another claim, None.
             claimed.add(claim(reply, _BUT.sub("", clause)))
-        # `A? No. B? Yes.` A yes to an option that was turned down contradicts that: `Not A. B. A? Yes.`
+        # `A? No. B? Yes.` A yes to a rejected option contradicts the rejection: `Not A. B. A? Yes.`
         elif asked_of and re.fullmatch(_FOR, bare(clause)):
             picks |= reply.find_labels(before) if before.endswith("?") else asked_of - against
         elif picks or _DOUBTS.search(clause):
@@ -150,7 +150,7 @@ def _bare(reply: LetterReply, clause: str) -> bool:
     for form, name in reply.forms:
         rest, count = re.subn(rf"(?i)(?<!\w){re.escape(form)}(?!\w)", " ", rest)
         texts |= {name} if count else set()
-    # Texts that are too short to count in prose still count as two choices here: `red/green`.
+    # Choice texts that are too short to count in prose count here: `red/green`.
     return len(texts) < 2 and not bare(re.sub(rf"(?i)(?<!\w){_FILLER}(?!\w)", " ", rest))
 
 

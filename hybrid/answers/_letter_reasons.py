@@ -58,13 +58,14 @@ _CONTRASTED: Final = r",?\s(?i:(?:and\s)?(?:not|rather than|instead of|as oppose
 _NO: Final = r"(?i:(?:(?:hm+|well|oh|nah)\b[,.\s]{1,2})?(?:no|nope|wrong|incorrect)\b)"
 _YES: Final = r"(?i:(?:yes|yeah|yep|correct|right|exactly|indeed)\b)"
 _ASKING: Final = r"(?i:(?:is it|(?:could|can|might|would) it be|what about|how about|maybe|perhaps)\s)?"
-# Nouns that may name the subject of the question instead of an option: `Point A? Yes, because ...` to "Is A closer?".
+# Nouns that may name the subject of the question instead of an option: `Point A? Yes, because ...` as a reply to "Is A
+# closer?".
 _THING: Final = re.compile(r"(?i)\b(?:point|box|picture|image|figure)\s\w\s?\?")
 _CAUSE: Final = re.compile(rf"(?i)\b(?:{_CLAUSE}|{_PHRASE})\b")
 
 
 class _Patterns(NamedTuple):
-    """A letter at the start with its reason; another one with a reason; a last "or B"; a rejection; `A? Yes`."""
+    """Patterns: a first letter with its reason, another letter with a reason, a last "or B", a rejection, `A? Yes`."""
 
     start: re.Pattern[str]
     other: re.Pattern[str]
@@ -77,7 +78,7 @@ class _Patterns(NamedTuple):
 def _reason_patterns(letters: str) -> _Patterns:
     """Compile the patterns of replies with these labels."""
     k = re.escape(letters)
-    # A lone "I" is the speaker.
+    # A lone "I" means the speaker.
     lone = re.escape(letters.replace("I", "")) or "(?!)"
     noun = rf"{NOUN}(?i:\s(?:labell?ed|marked|called|named))?\s"
     letter = (
@@ -126,12 +127,12 @@ def reasoned_letter(reply: LetterReply) -> str | None:
 
 
 def _skip_rejected(reply: LetterReply) -> tuple[LetterReply, frozenset[str], bool]:
-    """Return the reply after the labels rejected at its start, and these; `A? Yes, ...` becomes `A, because ...`.
+    """Cut the labels that a reply rejects at its start, and return both; `A? Yes, ...` becomes `A, because ...`.
 
-    Last, whether the next label may be turned down by the same verb: `A is wrong, B because it is too dark`.
+    The third value tells whether the same verb may reject the next label: `A is wrong, B because it is too dark`.
     """
     patterns, text, rejected, is_elliptic = _reason_patterns(reply.letters), reply.text, set[str](), False
-    # If "yes" or "no" is a choice, these answer a question about a point or box.
+    # If "yes" or "no" is a choice, these words answer a question about a point or box.
     if _THING.search(text) and {"yes", "no"} & {form for form, _ in reply.forms}:
         return reply, frozenset(), False
     while (match := patterns.rejection.match(text)) is not None:
@@ -167,7 +168,7 @@ def _explains(reply: LetterReply, match: re.Match[str], tail: str) -> bool:
     clause = re.split(r"[.;!?\n]", tail, maxsplit=1)[0]
     headed = match["colon"] is not None and match[2] is None
     if match["dash"] == ",":
-        # Behind a comma may come the next of a list, or the text of another choice.
+        # After a comma, the next item of a list or the text of another choice may follow.
         others = {dict(reply.forms).get(bare(clause)), *reply.by_letter.find_labels(tail)}
         if others - {None, group(match)}:
             return False

@@ -1,4 +1,4 @@
-"""A reply prepared for the letter rules: its parts, the offered choices, and which choices a piece of it names."""
+"""A reply prepared for the letter rules: its parts, the offered choices, and a search for choices in a part."""
 
 import re
 from dataclasses import dataclass, replace
@@ -25,7 +25,7 @@ BEFORE_A: Final = r"(?:(?<=[Oo]ption )|(?<=[Cc]hoice )|(?<=[Pp]oint )|(?<=[Bb]ox
 AFTER_I: Final = r"(?:is|has|because|since|and|or|appears|seems|matches|corresponds|fits)"
 # No letter follows a label, except "is", "because" and "or" of languages that are written without a blank.
 END: Final = r"(?:(?![\w'])|(?=です|だ。|입니다|이다|因为|因為|か|或|还是|또는))"
-# Shorter texts ("no", "3") turn up inside prose without being meant; they count only where an answer is announced.
+# Shorter choice texts ("no", "3") occur in prose by chance, so they count only where an answer is announced.
 PROSE_LENGTH: Final = 4
 _ARTICLE: Final = re.compile(r"^(?:the|a|an)\s+")
 
@@ -77,7 +77,7 @@ class LetterReply:
     @cached_property
     def _choice(self) -> re.Pattern[str] | None:
         forms = [re.escape(form) for form, _ in self.forms if len(form) >= PROSE_LENGTH]
-        # Next to a slash a short one is meant too: `red/green`.
+        # Next to a slash, a short text counts too: `red/green`.
         short = "|".join(re.escape(form) for form, _ in self.forms if len(form) < PROSE_LENGTH)
         forms += [rf"(?:{short})(?=\s?/\s?\w)", rf"(?:(?<=/)|(?<=/\s))(?:{short})"] if short else []
         return re.compile(rf"(?<!\w)(?:{'|'.join(forms)})(?!\w)") if forms else None
@@ -116,8 +116,8 @@ class LetterReply:
     def find_labels(self, piece: str) -> frozenset[str]:
         """Return the offered labels that `piece` names: by bracketed letter, else by lone letter, else by choice text.
 
-        A bracketed letter that was not offered shows that the reply letters something else (the images it saw): then
-        only choice texts count.
+        A bracketed letter that was not offered shows that the reply labels something else (such as the images), so only
+        choice texts count.
         """
         brackets = self.bracketed(piece)
         if brackets:
@@ -155,7 +155,7 @@ def read(text: str, choices: tuple[str, ...], letters: str) -> LetterReply:
 
 @lru_cache(maxsize=64)
 def _small(letters: str) -> re.Pattern[str]:
-    """Lower-case letters that are announced, and those offered next to them: `the answer is d.`, `answer: b or c`.
+    """Finds announced lower-case letters, and those offered next to them: `the answer is d.`, `answer: b or c`.
 
     Letters that are also words (an article, `e` and `o` for "and" and "or", `i`, `y`) count only where a clause ends.
     """

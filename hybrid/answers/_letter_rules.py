@@ -1,7 +1,7 @@
 """The explicit rules of `hybrid.answers.letters`, for marked answers; each takes a reply and gives a label or None.
 
-An explicit rule may give a label that was not offered: the reply has then decided
-for something that does not exist, and the caller makes that None.
+An explicit rule may give a label that was not offered: the reply then chose something that does not exist, and the
+caller returns None.
 """
 
 import re
@@ -107,7 +107,7 @@ def only_choice(reply: LetterReply) -> str | None:
 _TURNED_DOWN: Final = re.compile(
     r"(?i)(?:is |was )?(?:no|not|false|incorrect|wrong|✗|✘|❌)(?=\s*(?:[.,;!]|$))|(?:is|was)(?:n't| not)\b"
 )
-# These reject an option only if the text after them names another letter: `(A) cannot be right, so (B)`, because
+# These words reject an option only if the text after them names another letter: `(A) cannot be right, so (B)`, because
 # `(D) cannot be determined` may be the text of an unknown option.
 REJECTED: Final = (
     r"(?:(?:both|all|each)\s)?"
@@ -131,7 +131,8 @@ _ASKED: Final = re.compile(
 def _turned_down(reply: LetterReply, name: str, rest: str) -> bool:
     """Return whether the text after a label rejects it, as in `(A) is incorrect` or `D: no`, and is not its choice.
 
-    A text also rejects the label if it questions it, `(A)? No`, or gives its share next to others', `A: 50%, B: 50%`.
+    A text also rejects the label if it questions it, `(A)? No`, or gives its share next to those of others, `A: 50%, B:
+    50%`.
     """
     shared = re.match(rf"\W*{_SHARE}[\s\w]{{0,20}}[,;|]", rest) and reply.find_labels(rest) - {name}
     # `(C)? Yes, but the answer is (D)`
@@ -343,8 +344,8 @@ def opening_letter(reply: LetterReply) -> str | None:
     return group(match) if _line_starts(reply) == {group(match)} else None
 
 
-# Rules for the whole reply, for its end or an announcement, and for its beginning. A letter with its reason precedes a
-# choice's text that is announced, as `it is red` in `B because it is red`.
+# Rules for the whole reply, for its end or an announcement, and for its beginning. A letter with its reason has
+# priority over an announced choice text, such as `it is red` in `B because it is red`.
 _WHOLE: Final[Rules] = (only_letter, only_choice, largest_share, ticked)
 _OPENING: Final[Rules] = (opening_option, lone_option, opening_choice, opening_letter)
 STATED_RULES: Final[Rules] = (*_WHOLE, closing_option, announced_letter)

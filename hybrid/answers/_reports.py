@@ -37,7 +37,7 @@ _DISAGREES: Final = re.compile(
 
 
 def read_own(text: str, read: Callable[[str], Parsed[T]]) -> Parsed[T]:
-    """Apply `read` to the reply without its quotes; to the quote if the reply agrees; for a tool, else to the whole.
+    """Apply `read` to the reply without its quotes; if that has no answer, to an agreed quote or, for a tool, to all.
 
     There is no answer if the reply only quotes a tool and disagrees, or only says what people would answer.
     """

@@ -31,7 +31,7 @@ class Parsed(Generic[T]):
 
     def __post_init__(self) -> None:
         if (self.value is None) != (self.rule == NO_RULE):
-            pair = f"value {self.value!r} does not go with rule {self.rule!r}"
+            pair = f"value {self.value!r} does not match rule {self.rule!r}"
             raise ValueError(f"{pair}: None goes with {NO_RULE!r} only")
 
 
@@ -75,7 +75,7 @@ SHORT: Final = 100
 
 
 def within_reach(text: str) -> str:
-    """Return a text of at most `READ_FIRST` + `READ_LAST` characters unchanged; of a longer one both ends."""
+    """Return a text of at most `READ_FIRST` + `READ_LAST` characters unchanged; of a longer text, return both ends."""
     if len(text) <= READ_FIRST + READ_LAST:
         return text
     return f"{text[:READ_FIRST]}\n\n{text[-READ_LAST:]}"
@@ -155,7 +155,7 @@ def answer_part(text: str) -> str:
     values = list(_KEYED.finditer(clean)) if clean.endswith(("}", "}.")) else []
     if not values:
         return _without_latex(clean)
-    # The last key for an answer, with priority for a final one; a list loses its brackets.
+    # Use the last key for an answer, preferably a final one; a list loses its brackets.
     rank = [next((place for place, word in enumerate(_RANK) if word in m[1].lower()), len(_RANK)) for m in values]
     best = max(range(len(values)), key=lambda place: (-rank[place], place))
     return _without_latex(next((value for value in values[best].groups()[1:] if value is not None), ""))
@@ -239,16 +239,16 @@ _MY: Final = (
     r"|(?<=\bforced )|(?<=\beducated )|(?<=\bfinal )|(?<=\bwild )|(?<=\brough )|(?<=\bi'm )|(?<=\bi am )))"
 )
 
-# Every cue begins with one of these; a Latin or Cyrillic one at the start of a word. Looking ahead for them, and for
-# the word of a cue before the forbidden words in front of it, makes reading five times as fast.
+# Every cue begins with one of these characters; a Latin or Cyrillic cue begins at the start of a word. Looking ahead
+# for them, and testing the word of a cue before the forbidden words in front of it, makes parsing five times as fast.
 _BEGINS: Final = r"(?=(?<!\w)[abcfgiloprsо답]|[答选選正정])"
 _NAMES: Final = r"(?:answers?|choice|option|selection|result|conclusion|final)\b"
 _CHOOSES: Final = r"(?:choose|select|pick|go with|gut says|it(?:'s| is))\b"
 _FOREIGN: Final = r"(?:respuesta|resposta|risposta|réponse|antwort|lösung|antwoord)\b"
 
-# Phrases that announce an answer, in the languages that models switch to: "the answer is", "Answer:",
-# "the correct choice would be", "I would choose". "option A" alone announces nothing: it is the heading of an analysis,
-# as "each option:" is.
+# Phrases that announce an answer, in the languages that models switch to: "the answer is", "Answer:", "the correct
+# choice would be", "I would choose". "option A" alone announces nothing: it is the heading of an analysis, like "each
+# option:".
 CUE: Final = (
     rf"{_BEGINS}(?:\b(?={_NAMES}){_THE_ONE}(?<!each )(?<!every ){_NAMES}"
     r"[^\w\n(\[]{0,3}(?:is|are|was|would be|should be|will be|must be|be|:|=)(?![a-z])"

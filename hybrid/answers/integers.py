@@ -1,7 +1,7 @@
 """Parse a reply to a counting question (HVSBench Q2) to an integer, or None.
 
-Follows Table 8 of the HVSBench paper: digits or number words, and a number before its parts counts. The scorer chooses
-the value for a reply without a number.
+Follows Table 8 of the HVSBench paper: digits or number words, and a number that is followed by its parts counts. The
+scorer chooses the value for a reply without a number.
 """
 
 import re
@@ -59,7 +59,7 @@ _GROUPED: Final = re.compile(
 )
 _DOZEN: Final = re.compile(r"(?i)\b(?:(half\s(?:a\s)?)|(an?|one|two|three|four|[0-9]{1,2})\s)dozen\b(\sor\b.*)?")
 _GLOSS: Final = re.compile(rf"(?i)({_DIGITS}|{_WORD})\s?\(({_DIGITS}|{_WORD})\)")
-# A numeral is not a count within other words (`一些`, `第一`): it must begin the reply or follow "is" or "has".
+# A numeral inside other words (`一些`, `第一`) is not a count: it must begin the reply or follow "is" or "has".
 _HAN_NUMBER: Final = re.compile(
     rf"(?:^|(?<=[是为為有共见見:は和与與、,]))\s?([{''.join(HAN)}]?)(十?)([{''.join(HAN)}]?)\s?"
     r"(?=[个個只隻人台本匹つ枚头頭条條辆輛位张張名件です。.!]|$)"
@@ -78,7 +78,7 @@ _SIX_THINGS: Final = re.compile(
 
 
 def spelled_out(text: str) -> str:
-    """Write the numbers of a text in plain digits: `1 000`, `a dozen`, `5 (five)`, `三个`; also a whole `drei`."""
+    """Write the numbers of a text in plain digits: `1 000`, `a dozen`, `5 (five)`, `三个`, a lone `drei`."""
     text = _GROUPED.sub(lambda match: _SOME if match[1] else re.sub(r"[\s']", "", match[0]), text)
     text = re.sub(r"(?i)\bnot a single one\b", "none", text)
     text = _DOZEN.sub(lambda m: _SOME if m[3] else str(6 if m[1] else 12 * (only_number(m[2]) or 1)), text)
@@ -205,7 +205,7 @@ _NO_THINGS: Final = re.compile(
     r"(?:[\w-]+[^\Ws]s|people|men|women|children|fish|sheep|deer|geese|mice)"
     r"(?: (?:are |were )?(?:in|on|at|visible|present|here|there|to be seen)\b[^,;]*)?"
 )
-# `6 people, 2 of them sitting`: a part of the things counted before.
+# `6 people, 2 of them sitting`: a number of some of the things counted before.
 _OF_THEM: Final = re.compile(r"(?i)\s(?:\w+\s)?of\s(?:them|these|those|which|whom)\b")
 
 
@@ -243,6 +243,6 @@ def parse_integer(text: str) -> Parsed[int]:
     def read(rules: Sequence[Callable[[str], int | None]], reply: str) -> Parsed[int]:
         return first_match(rules, drop_uncounted(reply)) if reply else undecided()
 
-    # A number in the sentences after "actually" may be the count of something else.
+    # A number after "actually" may be the count of something else.
     reread = partial(read, (only_number, announced))
     return read_own(statement(text), lambda part: read_corrected(part, partial(read, RULES), reread))

@@ -19,7 +19,7 @@ from hybrid.answers._reports import read_own
 from hybrid.answers.base import Parsed, bare, first_match, only_asks, undecided
 from hybrid.core.types import LETTERS
 
-# Minimum set of labels searched for; with more labels than choices, words and initials would be read as labels.
+# Labels that are always searched for. With more labels, words and initials would be read as labels.
 USUAL_LETTERS = LETTERS[:8]
 
 
@@ -33,7 +33,7 @@ def labels_of(choices: Sequence[str], letters: str) -> str:
     """
     labels = letters or LETTERS[: max(len(USUAL_LETTERS), len(choices))]
     if len(choices) > len(labels):
-        raise ValueError(f"{len(choices)} choices, but only {len(labels)} letters ({labels!r}) to call them by")
+        raise ValueError(f"{len(choices)} choices, but only {len(labels)} letters ({labels!r}) to label them")
     return labels
 
 

@@ -31,7 +31,7 @@ _GLOSS: Final = (
     r"(?:\s(?:is|comes|goes|stands out)\b(?:\s(?:the|most|very|clearly|salient|prominent|striking)\b){0,4})?"
     r"(?:\sfirst\b)?"
 )
-# Words between one label and the next: `then`, `followed by`, `and thirdly`, `the second is`. A name may precede a
+# Words between a label and the next one: `then`, `followed by`, `and thirdly`, `the second is`. A name may precede a
 # label in brackets: `then the red cat (A)`.
 _LINK: Final = re.compile(
     rf"(?i){_GLOSS}[,;.]?\s(?:(?:and|the)\s){{0,2}}"
@@ -55,7 +55,7 @@ class OrderReply:
 
     @property
     def item(self) -> str:
-        """A pattern for one or more labels without a gap: `A`, `[B]`, `BCA`; not the article "A"."""
+        """Return a pattern for one or more adjacent labels: `A`, `[B]`, `BCA`; not the article "A"."""
         k = re.escape(self.letters)
         after = (
             rf"(?:{AFTER_A}|then|next|finally|lastly|last|followed|after|before|ahead|comes|goes|stands|first(?=,))\b"
@@ -65,14 +65,14 @@ class OrderReply:
 
     @property
     def block(self) -> str:
-        """A pattern for labels in a row: `BCA`, `D B C A`, `B > C, A`, `[A] and [C]`."""
+        """Return a pattern for labels in a row: `BCA`, `D B C A`, `B > C, A`, `[A] and [C]`."""
         gap = r"(?:\s?(?:[,;、/-]|[=-]{0,2}>{1,2}|→)\s?(?:(?:and|then)\b\s?)?"
         gap += r"|\s(?:(?:and|then)\b\s)?|(?<=[)\]])(?=[(\[]))"
         return rf"(?<![A-Za-z0-9_']){self.item}(?:{gap}{self.item})*(?![A-Za-z0-9_'])"
 
     @cached_property
     def chains(self) -> dict[int, str]:
-        """Labels connected by words, by their start: `B, then A, finally C`."""
+        """Find labels connected by words, by their position: `B, then A, finally C`."""
         labels = list(re.finditer(rf"(?<![A-Za-z0-9_']){self.item}(?![A-Za-z0-9_'])", self.text))
         runs: dict[int, str] = {}
         run: list[str] = []
@@ -80,7 +80,7 @@ class OrderReply:
         for label, following in zip_longest(labels, labels[1:]):
             start = start if run else label.start()
             run.append(label[0])
-            # The opening bracket of the next label belongs to the text between.
+            # The opening bracket of the next label belongs to the text between the two.
             end = 0 if following is None else following.end() - len(following[0].lstrip(_OPENING))
             between = self.text[label.end() : min(end, label.end() + _GAP_LENGTH)]
             link = _LINK.fullmatch(between) is not None or _SIGN.fullmatch(between) is not None
@@ -142,7 +142,7 @@ def in_words(reply: OrderReply) -> str | None:
     return (_order(reply, chains[-1]) or "") if chains else None
 
 
-# Labels in a row are not an order if they are offered, asked about or denied.
+# Labels in a row are not an answer if they are only offered, asked about or denied.
 _OPEN: Final = re.compile(
     r"(?i)\b(?:not|cannot|unclear|unsure|unknown|either|or|equal(?:ly)?|same|tied?|candidates|options|choices|how|which|what)\b|n't\b|\?"
 )

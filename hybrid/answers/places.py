@@ -74,7 +74,7 @@ _BETWEEN_CORNERS: Final = re.compile(
 # `x: 20 to 80, y: 20 to 80`.
 _RANGE: Final = rf"(?:\s?[=:]\s?|\s(?:is\s)?(?:from\s)?)({_N}){_UNIT}\s?(?:to|-|\u2013)\s?({_N}){_SHARE}{_UNIT}"
 _RANGES: Final = re.compile(rf"(?i)\bx{_RANGE}[\s,;]{{0,3}}(?:and\s)?y{_RANGE}")
-# Inside a `points` tag, where the names are the same as those of corners.
+# Matches the inside of a `points` tag, whose names are the same as those of corners.
 _IN_POINTS: Final = re.compile(r"(?i)<points\b[^<>]{0,20000}\Z")
 
 # End of a match in the text, and its numbers: two of a point, four of a box.
@@ -124,7 +124,7 @@ def _find_named_numbers(text: str) -> Iterator[Found]:
             pairs = zip(run[::2], run[1::2], strict=False)
             yield from ((y.end(), (_name_and_number(x)[1], _name_and_number(y)[1])) for x, y in pairs)
             continue
-        # `left 2 and top 3` may count things, `left 20, top 20, right 80, bottom 80` is a box.
+        # `left 2 and top 3` may count things, but `left 20, top 20, right 80, bottom 80` is a box.
         shortest = 4 if any(item["bare"] and item["name"].casefold() not in "xy" for item in run) else 2
         places = _places_of([_name_and_number(item) for item in run])
         yield from ((entry.end(), numbers) for numbers in places if len(numbers) >= shortest)
@@ -144,7 +144,7 @@ def _name_and_number(entry: re.Match[str]) -> tuple[str, float]:
 def _places_of(run: list[tuple[str, float]]) -> Iterator[tuple[float, ...]]:
     """Yield the places of adjacent entries, in order."""
     names = {name for name, _ in run}
-    # `x1` is the left side if there is an `x2`, and the right one if there is an `x0`.
+    # `x1` is the left side if there is an `x2`, and the right side if there is an `x0`.
     first = {"x1": "x0", "y1": "y0"} if names & {"x2", "y2"} else {"x1": "x1", "y1": "y1"}
     sides: dict[str, float] = {}
     for name, number in run:

@@ -20,8 +20,8 @@ from hybrid.core.types import Kind, Prompt
 # Default for routes without a published row: (accuracy - chance) / (1 - chance), the mean over the tasks whose labels
 # were not corrected since (Fu et al., ECCV 2024, arXiv:2404.12390, Table 1).
 ABOVE_CHANCE: Final = 0.195
-# Chance of an answer without given options (a number, parts of an image): near zero, but not below the accuracy of a
-# guess at a small number.
+# Chance of an answer without given options (a number, parts of an image): small, but not below that of guessing a small
+# number.
 OPEN: Final = 0.1
 
 
@@ -57,8 +57,8 @@ class PriorAccuracy:
     def usual(self, prompt: Prompt) -> float:
         """Return the accuracy, 0..1, to assume for an MLLM on this prompt if not measured; for a scanpath the score.
 
-        This is the published mean of the route, but at least that of a guess, except for a scanpath; without a row it
-        is `ABOVE_CHANCE` between a guess and certainty.
+        This is the published mean of the route, but (except for a scanpath) at least the accuracy of a guess. Without a
+        published row it lies `ABOVE_CHANCE` of the way from a guess to certainty.
         """
         guess = self.guess(prompt)
         published = self.accuracy.get(prompt.route)

@@ -30,12 +30,12 @@ def _axis(text: str, axis: str) -> tuple[float, ...] | None:
     """Return the last list after a label of `axis`; None if it is missing, empty or has anything but numbers."""
     values: tuple[float, ...] = ()
     for label in _LABELS[axis].finditer(text):
-        # In brackets, or up to the first word.
+        # The list is in brackets, or ends at the first word.
         inside = _IN_BRACKETS.match(text, label.end())
         bare = None if inside else _UNBRACKETED.match(text, label.end())
         content = inside[1] if inside else bare[0] if bare else ""
         if content.strip(" \t\n,"):
-            # Dots at the end are removed.
+            # Dots at the end of a number are removed.
             items = [item.rstrip(".") for item in re.split(r"[,;\s]+", _DOTS.sub(" ", content))]
             numeric = all(_NUMBER.fullmatch(item) for item in items if item)
             values = tuple(float(item) for item in items if item) if numeric else ()

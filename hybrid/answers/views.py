@@ -39,7 +39,7 @@ class ViewsReply:
     n: int
 
     def keep(self, numbers: Collection[int]) -> Views | None:
-        """Return those of `numbers` that are parts; None if there are none."""
+        """Return the `numbers` that are parts; None if there are none."""
         return frozenset(v for v in numbers if 1 <= v <= self.n) or None
 
 
@@ -101,7 +101,7 @@ def parse_views(text: str, n: int = 4) -> Parsed[Views]:
 
 
 _OFFICIAL_WORDS: Final = re.compile(r"upperleft|lowerleft|upperright|lowerright|left|right|upper|lower")
-# The released table contains "upper" twice, [1, 3] and then [2, 4], so the second counts and "lower" is missing.
+# The released table contains "upper" twice, [1, 3] and then [2, 4], so the second value applies and "lower" is missing.
 _OFFICIAL_VIEWS: Final[dict[str, tuple[int, ...]]] = {
     "left": (1, 2),
     "right": (3, 4),
@@ -116,9 +116,9 @@ _OFFICIAL_VIEWS: Final[dict[str, tuple[int, ...]]] = {
 def official_views(text: str) -> Parsed[Views]:
     """Read the parts in `text` like the released code (`format_data4zooming_qa`).
 
-    Full stops are commas; a piece counts if its very first character is a digit, so "1, 2" gives {1}. There is no range
-    check. An empty set means only the full image. None if the released code stops with an error: for a piece such as
-    "1 and 3", or the word "lower".
+    Full stops count as commas; a piece counts only if its very first character is a digit, so "1, 2" gives {1}. There
+    is no range check. An empty set means only the full image. None if the released code stops with an error: for a
+    piece such as "1 and 3", or the word "lower".
     """
     views: set[int] = set()
     for piece in text.replace(".", ",").split(","):

@@ -2,7 +2,7 @@
 
 Answers are compared as in VQA's evaluation (Antol et al., ICCV 2015; VQAEval.processPunctuation and
 processDigitArticle in github.com/GT-Vision-Lab/VQA, PythonEvaluationTools): without case, punctuation and the articles
-a, an, the. Different from VQA, NFKC is applied first, and there are no tables of contractions and number words.
+a, an, the. Unlike in VQA, NFKC is applied first, and there are no tables of contractions and number words.
 """
 
 import re

@@ -23,10 +23,10 @@ from hybrid.answers.lexicon import TRANSLATIONS
 
 YesNo = Literal["yes", "no"]
 _WORDS: Final[tuple[YesNo, YesNo]] = ("yes", "no")
-# "No" before one of these begins a separate sentence ("No there is a cat"); before a noun it is a determiner.
+# "No" before one of these begins a separate sentence ("No there is a cat"); before a noun, "no" is a determiner.
 _AFTER_NO: Final = r"(?:the|there|this|that|it|he|she|they|these|those|i|we|because|since|as|you)\b"
 _EITHER: Final = re.compile(r"(?i)\byes\s?(?:/|or|and)\s?no\b")
-# Other words for yes and no. At the start of a longer reply, `Certainly!` and `Right,` may answer nothing.
+# Other words for yes and no. At the start of a longer reply, `Certainly!` and `Right,` may not be an answer.
 _CLEAR: Final[dict[YesNo, str]] = {
     "yes": r"yeah|yep|yup|correct|true|indeed|i (?:think|believe) so",
     "no": r"nope|nah|incorrect|false|not really|not at all|i don't think so"

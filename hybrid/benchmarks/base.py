@@ -51,13 +51,13 @@ class Source:
     split: str
     tasks: tuple[str, ...] = ()
     settings: Mapping[str, str] = field(default_factory=dict)
-    # Saved predictions are joined to the questions and no model is asked: each variant that may have been predicted is
-    # streamed, whatever the settings. Images may be missing: a benchmark that does not name its clusters reads the
-    # existing ones, because questions with the same picture are one cluster.
+    # Whether saved predictions are joined to the questions and no model is asked. Then each variant that may have been
+    # predicted is streamed, whatever the settings. Images may be missing: a benchmark that does not name its clusters
+    # reads the existing ones, because questions with the same picture are one cluster.
     for_predictions: bool = False
     # The root of the image paths in a table, if it is not the table's folder.
     images_root: Path | None = None
-    # Whether the questions were generated; then their ids say so.
+    # Whether the questions were generated; if so, their ids say this.
     generated: bool = False
 
 
@@ -67,7 +67,7 @@ class ScoreOptions:
 
     `unanswered` is the rule for a question without a readable answer, for every solver: an abstention, an unreadable
     reply, a spent budget or a tool's fault scores as a guess would on average (`guess`), or as in the papers (`wrong`).
-    A failed question is neither: it is missing.
+    A failed question is not scored: it is missing.
     """
 
     parse: Parse = "strict"
@@ -127,7 +127,7 @@ class Benchmark(ABC):
     oracle that names the letter of the target.
     """
 
-    # Whether the data may be in any folder below the given one; these may be many.
+    # Whether the data may be in any folder below the given one; there may be many such folders.
     searches_subfolders: ClassVar[bool] = False
 
     # Whether the data may be a single file.
@@ -191,13 +191,13 @@ class Benchmark(ABC):
         return source.tasks if self.card.routes_are_tasks else self.card.routes or None
 
     def task_routes(self, source: Source) -> tuple[str, ...]:
-        """Further routes, only for rules of tools from outside of the project."""
+        """Further routes, only for the rules of external tools."""
         del source
         return ()
 
     @abstractmethod
     def files(self, source: Source) -> tuple[Path, ...]:
-        """Return the files that determine the questions of `source.tasks`: their hash is the data's fingerprint."""
+        """Return the files that determine the questions of `source.tasks`; their hash is the data's fingerprint."""
 
     def hub_files(self, split: str, tasks: Sequence[str]) -> tuple[str, ...]:
         """Return the files of the hub's data set that these tasks need (empty: all tasks), as patterns of their paths.
@@ -276,7 +276,7 @@ class Benchmark(ABC):
         Raises `UsageError` if all answers are public.
         """
         del answers
-        raise UsageError(f"{self.card.name}'s answers are public: there is no server to submit to")
+        raise UsageError(f"the answers of {self.card.name} are public, so there is no submission server")
 
     def generate(
         self, folder: Path, tasks: Sequence[str], per_task: int, seed: int, purpose: Purpose = "sample"
@@ -288,7 +288,7 @@ class Benchmark(ABC):
         """
         if not self.card.sample_tasks:
             raise UsageError(f"--data sample: {self.card.name} has no generated questions")
-        # Drawing needs numpy, which other commands do without.
+        # Imported here because drawing needs numpy, which other commands do not load.
         import_submodule(self._sibling_file("sample.py")[0], "sample").write(folder, tasks, per_task, seed, purpose)
 
     def expected(self, question: Question) -> str | None:

@@ -22,7 +22,7 @@ class ImageSource:
     name: str
     # Section of the paper that names it.
     where: str
-    # The tasks that take images from it; empty for all.
+    # The tasks that take images from this collection; empty if all do.
     tasks: tuple[str, ...] = ()
 
 
@@ -75,9 +75,9 @@ class Ratio:
     where: Groups = field(default_factory=dict)
     # The group with a separate metric for each of its values.
     by: str = ""
-    # Separate metrics, by their word in the name, and the scores of each.
+    # Maps a word in the metric's name to the scores of a separate metric.
     cases: Mapping[str, Groups] = field(default_factory=dict)
-    # Groups whose scores count as one: they are multiplied, and a failed one excludes them all.
+    # Groups whose scores count as one: the scores are multiplied, and a failed one excludes them all.
     unit: tuple[str, ...] = ()
     # Smallest and largest number of scores of a unit; 0 for any number.
     rows: tuple[int, int] = (1, 0)
@@ -85,7 +85,7 @@ class Ratio:
     strata: str = ""
     # Smallest number of values of `strata`, or of `by`, for the metric to exist.
     fewest: int = 1
-    # As in `Metric`.
+    # As `share` in `Metric`.
     share: bool = True
     # Whether the metric exists even without a score.
     kept: bool = False
@@ -127,7 +127,7 @@ def metric_of(name: str, cells: Iterable[Cell], combination: Combine = "ratio", 
     return Metric(name, combine(cell_rows, combination), len(cell_rows), combination, cell_rows, share)
 
 
-# Hexadecimal digits of each answer's digest.
+# Number of hexadecimal digits of each answer's digest.
 DIGITS: Final = 3
 # Number of questions from which the labels are identified: with fewer, corrected ones may match the older by chance.
 MIN_QUESTIONS: Final = 8
@@ -137,7 +137,7 @@ MAX_ALIKE: Final = 0.5
 
 @dataclass(frozen=True, slots=True)
 class CardCorrection:
-    """Answers of one task and split that were replaced on a day (ISO 8601); `said` names the sources."""
+    """Answers of one task and split that the authors replaced on a day (ISO 8601); `said` names the sources."""
 
     task: str
     split: str
@@ -148,14 +148,14 @@ class CardCorrection:
 
     @property
     def older(self) -> str:
-        """The word for the labels before the correction."""
+        """The name of the labels before the correction."""
         return f"before {self.on}"
 
     def labels(self, questions: Iterable[Question | BrokenQuestion]) -> str | None:
         """Return which labels these questions have; None if none is of the task, or its answers are not public.
 
-        `before DAY`: each answer is the older one. `since DAY`: most differ from it. `neither`: some do. `unknown`: too
-        few questions of the task to decide.
+        `before DAY`: each answer is the older one. `since DAY`: most answers differ from the older ones. `neither`:
+        some differ. `unknown`: too few questions of the task to decide.
         """
         unchanged: list[bool] = []
         for question in questions:
@@ -206,7 +206,7 @@ class BenchmarkCard:
     image_sources: tuple[ImageSource, ...]
     hub_id: str | None
     splits: tuple[str, ...]
-    # Expected number of questions of the main split, by task; 0 if unknown. Empty if the data define the tasks.
+    # Expected number of questions of the main split, by task; 0 if unknown. It is empty if the data define the tasks.
     tasks: Mapping[str, int]
     settings: tuple[Setting, ...] = ()
     # Splits whose answers are not public: they can be run but not scored.
@@ -227,10 +227,10 @@ class BenchmarkCard:
     official_reads: frozenset[Kind] = frozenset(Kind)
     # Whether the route of every prompt is its question's task: then the tasks of a run determine which rules apply.
     routes_are_tasks: bool = False
-    # The routes of its prompts if they are not tasks. Without both, any rule may apply.
+    # The routes of its prompts if they are not tasks. If neither is given, any rule may apply.
     routes: tuple[str, ...] = ()
-    # Default settings under `--protocol official`: each parses replies on the way to the answer as the papers' code
-    # does, for which the format line is not written.
+    # Default settings under `--protocol official`: each parses the intermediate replies as the papers' code does, for
+    # which the format line was not written.
     official_settings: Mapping[str, str] = field(default_factory=dict)
     # Prefixes of additional files with one model's published predictions: `mcq_` if `mcq_NAME.jsonl` goes with
     # `NAME.jsonl`.
@@ -241,7 +241,7 @@ class BenchmarkCard:
     # The paper's main metrics, in order; two solvers are compared by the first that the scores have. By default the
     # first of `metrics`.
     headline: tuple[str, ...] = ()
-    # Beginnings of the names of metrics shown in tables; empty for all. JSON always has all.
+    # Prefixes of the metrics shown in tables; empty for all. JSON always has all.
     reported: tuple[str, ...] = ()
     # Published accuracy of MLLMs and of a guess, by route.
     prior_accuracy: PriorAccuracy = field(default_factory=PriorAccuracy)
@@ -251,13 +251,13 @@ class BenchmarkCard:
     baselines: tuple[Baseline, ...] = ()
     # Every metric that `summarise` can return; the first match describes a name.
     metrics: tuple[MetricCard, ...] = ()
-    # Where to get data that the hub does not have: an address, and what is there or must be requested.
+    # Where to get data that the hub does not have: an address, and what it provides or requires.
     elsewhere: str = ""
     # Labels that the authors have replaced.
     corrections: tuple[CardCorrection, ...] = ()
     # Facts on this card that could not be checked against the data.
     unchecked: str = ""
-    # Settings for which the data have as many questions as `tasks` states, if the defaults ask more.
+    # Settings for which the data have as many questions as `tasks` states, if the default settings ask more.
     counted_with: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

@@ -30,9 +30,9 @@ COMMANDS: Final[Mapping[str, str]] = tomllib.loads(Path(__file__).with_name("com
 ENV_FILE = ".env"
 # The variable by which a shell asks for completion (`hybrid completion`).
 COMPLETE = "_HYBRID_COMPLETE"
-# Number of new objects after which garbage collection runs.
+# Number of newly created objects after which garbage collection runs.
 GARBAGE_AFTER = 50_000
-# Minimum similarity at which one variable is taken for a misspelling of another: all begin alike.
+# Minimum similarity for a misspelled variable; it is high because all names begin alike.
 ALIKE = 0.8
 EMPTY = re.compile(r"(--[a-z-]+)=")
 
@@ -45,7 +45,7 @@ class Commands(click.Group):
         return list(COMMANDS)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse the words. Raises `UsageError` for an empty one: a shell variable was not set."""
+        """Parse the words of the command line. Raises `UsageError` for an empty one: a shell variable was not set."""
         refuse_empty(args)
         return super().parse_args(ctx, args)
 
@@ -54,7 +54,7 @@ class Commands(click.Group):
         if cmd_name not in COMMANDS:
             return None
         command = load("hybrid.cli", cmd_name)
-        assert isinstance(command, click.Command)  # noqa: S101 - every file here defines one
+        assert isinstance(command, click.Command)  # noqa: S101 - every file in this folder defines a command
         return command
 
     def resolve_command(
@@ -64,15 +64,15 @@ class Commands(click.Group):
         try:
             return super().resolve_command(ctx, args)
         except click.NoSuchCommand as error:
-            # Click searches the commands it was given, but these are found by name.
+            # Click only searches registered commands, but these are looked up by name.
             raise click.NoSuchCommand(error.command_name, possibilities=COMMANDS, ctx=ctx) from error
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; report a broken connection as an error, which click would take for a closed stdout."""
+        """Run the command; report a broken connection as an error, because click would take it for a closed stdout."""
         try:
             return super().invoke(ctx)
         except BrokenPipeError as error:
-            raise HybridError(f"a connection was closed at its other end ({_line_of(error)})") from error
+            raise HybridError(f"a connection was closed by the other side ({_line_of(error)})") from error
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Print the commands with their help lines, without importing them."""
@@ -133,7 +133,7 @@ def main() -> None:
     if Path(ENV_FILE).is_file():
         _load_keys()
     if os.environ.get(COMPLETE):
-        # The shell requests completions: click writes bytes, only names, and exits.
+        # The shell requests completions. Click writes names only, as bytes, and exits.
         with quietly():
             cli(prog_name="hybrid", complete_var=COMPLETE)
     with _guarded("stdout", needed=True), _guarded("stderr", needed=False), described_by(describer):
@@ -165,7 +165,7 @@ def _load_keys() -> None:
 
 @contextmanager
 def _guarded(name: str, *, needed: bool) -> Iterator[None]:
-    """Wrap one of the program's streams in `RedactedStream`, unless the program was started without it."""
+    """Wrap one of the program's streams in `RedactedStream`, unless the program was started without that stream."""
     stream = getattr(sys, name)
     if stream is None:
         yield
@@ -209,7 +209,7 @@ def _ended() -> int:
         return 2 if plugged_in else 1
 
 
-# The command that lists possible values of a missing argument; for NAME it is in the argument's command group.
+# The command that lists possible values of a missing argument; for NAME, it is in the same command group.
 LISTED_BY: Final[Mapping[str, str]] = {"benchmark": "benchmarks", "run": "runs", "paths": "runs"}
 
 
@@ -228,7 +228,7 @@ def _line_of_usage(error: click.ClickException) -> str:
         parent = error.ctx.parent.info_name if error.ctx.parent else None
         name = param.name or ""
         listing = parent if name == "name" and parent in COMMANDS else LISTED_BY.get(name)
-        hints[:0] = [f"`hybrid {listing} list` shows what there is"] if listing else []
+        hints[:0] = [f"`hybrid {listing} list` shows the possible values"] if listing else []
     # Click adds its suggestion as a sentence, with or without parentheses.
     line = re.sub(r"[.,]? \(?Did you mean (.+?)\?\)?\.?$", r" (did you mean \1?)", line)
     return f"{line.rstrip('.')}; {', '.join(hints)}"

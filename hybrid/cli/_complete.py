@@ -1,4 +1,4 @@
-"""Shell completion of benchmarks, solvers, tools and runs, only from the names of files."""
+"""Shell completion of benchmarks, solvers, tools and runs, from file names only."""
 
 from __future__ import annotations
 

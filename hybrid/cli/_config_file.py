@@ -4,8 +4,8 @@
     file.entries["limit"].where     # its location
     file.is_manifest                # whether it contains the options of an existing run
 
-Only plain values are read: tags that make objects are rejected, and aliases, with which a small file can expand without
-limit.
+Only plain values are read. Tags that create objects are rejected; so are aliases, with which a small file can expand
+without limit.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from hybrid.log.manifest import MANIFEST, read_manifest
 
 # The manifest's key for the options.
 OPTIONS = "options"
-# Largest size of a YAML file in bytes; a configuration has a few hundred.
+# Largest size of a YAML file in bytes; a typical configuration has a few hundred.
 MAX_BYTES = 1_000_000
 
 
@@ -45,7 +45,7 @@ def read_config(path: Path) -> ConfigFile:
     """
     if path.is_dir():
         if not (path / MANIFEST).is_file():
-            raise UsageError(f"--config {path}: this folder is not a run: it has no {MANIFEST}")
+            raise UsageError(f"--config {path}: this folder is not a run, because it has no {MANIFEST}")
         path = path / MANIFEST
     try:
         if path.name == MANIFEST:
@@ -57,7 +57,7 @@ def read_config(path: Path) -> ConfigFile:
         return _of_manifest(path)
     if len(data) > MAX_BYTES:
         raise UsageError(
-            f"--config {path}: {len(data):,} bytes are too many for a configuration: {MAX_BYTES:,} at most"
+            f"--config {path}: {len(data):,} bytes are too many for a configuration (at most {MAX_BYTES:,})"
         )
     try:
         text = data.decode("utf-8-sig")
@@ -66,7 +66,7 @@ def read_config(path: Path) -> ConfigFile:
     # Between JSON values a tab equals a space, and JSON texts contain none; YAML rejects tabs.
     root = read_nodes(path, text.replace("\t", " ") if path.suffix == ".json" else text, "--config ")
     if root is None or root.entries is None:
-        raise UsageError(f"--config {path}: write one option a line, KEY: VALUE")
+        raise UsageError(f"--config {path}: write one option per line, KEY: VALUE")
     return ConfigFile(path, root.entries)
 
 
@@ -83,12 +83,12 @@ def _of_manifest(path: Path) -> ConfigFile:
     options = content.get(OPTIONS)
     if not isinstance(options, dict):
         raise UsageError(
-            f"--config {path}: this manifest records no options: its run is an import, was made from Python without "
-            "them, or by an older version"
+            f"--config {path}: this manifest records no options: the run was imported, or was made from Python "
+            "without options or by an older version"
         )
     if REDACTED in json.dumps(options):
         hidden = next(key for key, value in options.items() if REDACTED in json.dumps(value))
-        raise UsageError(f"--config {path}: {hidden} held a secret, which was not saved: give it again in a file")
+        raise UsageError(f"--config {path}: {hidden} contained a secret, which was not saved: give it again in a file")
     from hybrid.running.hub import HUB, is_hub
 
     # For data from the hub, use the commit of the run: a branch may have changed since then.

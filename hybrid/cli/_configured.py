@@ -1,7 +1,7 @@
 """A command whose options may be set in a file (`--config`) and partly in the environment.
 
 The command line overrides the file, and the file the environment. A file's values are click's `default_map`; lists of
-values (`matrix:`) make several of these, one per run.
+values (`matrix:`) make several maps, one per run.
 
     context = command.make_context("run", ["--config", "run.yaml", "--limit", "5"])
     variants_of(context)            # the runs that the file defines
@@ -37,7 +37,7 @@ MATRIX = "matrix"
 # Options of one command: a manifest leaves them out, so that `--config RUN` derives a new folder and does not send data
 # to a trace collector unasked.
 NOT_KEPT = frozenset(key for key, field in RUN_FIELDS.items() if not field.option.kept)
-# Options that cannot be varied: they do not distinguish runs, or leave nothing to compare.
+# Options that cannot be varied, because they do not distinguish runs or would leave nothing to compare.
 NOT_VARIED = NOT_KEPT | {key for key, field in RUN_FIELDS.items() if not field.option.varied}
 MAX_RUNS = 1000
 # Key of a context: the runs that its file defines.
@@ -48,7 +48,7 @@ _VARIANTS = "hybrid.variants"
 class Variant:
     """One run defined by a file: its distinguishing choices, and its options as click has parsed them."""
 
-    # Name of its folder; empty if there is only one run.
+    # Name of the run's folder; empty if there is only one run.
     name: str
     chosen: Mapping[str, str]
     # The words of the command line, with one benchmark.
@@ -61,7 +61,8 @@ class Variant:
         return ", ".join(f"{key}={value}" for key, value in self.chosen.items())
 
 
-# Values of `--KEY=` by key of the file; empty if the file leaves the option out. Of axes, those in each run.
+# Values of `--KEY=` by key of the file; empty if the file leaves the option out. For options that vary, the values in
+# each run.
 FileValues = Mapping[str, tuple[str, ...]]
 Axes = dict[str, tuple[tuple[str, ...], ...]]
 
@@ -78,7 +79,7 @@ class Configured(Grouped):
         if ctx.resilient_parsing:
             return super().parse_args(ctx, args)
         typed, _, _ = self.make_parser(ctx).parse_args(list(args))
-        # An option that was not typed is absent, or has a marker of click.
+        # An option that was not typed is absent or holds click's marker.
         typed = {name: value for name, value in typed.items() if isinstance(value, str | list | bool)}
         lines = dict(self._lines(ctx, args, typed.get(BENCHMARK)))
         if typed.get("help") or ("config" not in typed and len(lines) == 1):
@@ -90,7 +91,7 @@ class Configured(Grouped):
         return super().parse_args(ctx, [*variants[0].line])
 
     def _lines(self, ctx: click.Context, args: list[str], benchmarks: object) -> Iterator[tuple[str, tuple[str, ...]]]:
-        """Yield the command line per benchmark of `A,B`; unchanged, without a name, if there is one or none."""
+        """Yield the command line for each benchmark of `A,B`; yield it unchanged and unnamed for at most one."""
         # A path may contain a comma.
         several = isinstance(benchmarks, str) and not Path(benchmarks).exists()
         names = [name.strip() for name in str(benchmarks).split(",")] if several else []
@@ -126,7 +127,7 @@ class Configured(Grouped):
             context.default_map = _defaults(values)
             with context.scope(cleanup=False):
                 super().parse_args(context, [*line])
-            # The command line may override all differences between two choices.
+            # If the command line overrides every difference between two choices, they are the same run.
             if (signature := json.dumps([benchmark, options_of(context)])) not in seen:
                 seen.add(signature)
                 yield Variant(_folder_name(choices, names) if choices else "", choices, tuple(line), context)
@@ -134,7 +135,7 @@ class Configured(Grouped):
 
 def _defaults(values: FileValues) -> dict[str, Any]:
     """Return the options of a file as click's defaults."""
-    # An option without texts is left out by the file.
+    # An option without any text is one that the file leaves out.
     texts_by_field = [(RUN_FIELDS[key], texts) for key, texts in values.items() if texts]
     return {
         field.option.key: field.is_flag or (list(texts) if field.is_repeated else texts[0])
@@ -240,7 +241,7 @@ def file_options(file: ConfigFile, earlier: Collection[str]) -> tuple[dict[str, 
         if key in axes or (key in fixed and not field.is_pairs):
             raise UsageError(f"{node.where}: {word}: given twice")
         if key == "solver":
-            # A run may have any number of solvers, which are compared within it.
+            # A list of solvers belongs to one run, which compares them.
             fixed[key] = _texts(field, node)
         else:
             axes[key] = _axis(field, node)
@@ -264,14 +265,14 @@ def _axis(field: OptionField, node: Node) -> tuple[tuple[str, ...], ...]:
     """Return a list of values, one per run."""
     key = field.option.long
     if key in NOT_VARIED:
-        raise UsageError(f"{node.where}: {key}: one value for all runs does not distinguish any of them")
+        raise UsageError(f"{node.where}: {key}: a single value does not distinguish the runs")
     if node.kind != "list" or not node.items:
         raise UsageError(f"{node.where}: {key}: write a list of values, one for each run")
     return tuple(_texts(field, item) for item in node.items)
 
 
 def _texts(field: OptionField, node: Node) -> tuple[str, ...]:
-    """Return one value as the texts after `--KEY=` on a command line; none for null, which leaves the option out."""
+    """Return one value as texts for `--KEY=` on a command line; an empty list for null, which omits the option."""
     if node.kind == "nothing":
         return ()
     if field.is_pairs:

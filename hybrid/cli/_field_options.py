@@ -49,9 +49,9 @@ def base_url_of_environment(model: str) -> str | None:
         return url if model else None
     from hybrid.models import has_known_provider
 
-    # A name without a provider ends the command, with a message that a note would only precede.
+    # A name without a provider ends the command with its own message, so print no note here.
     if provider not in _WITHOUT_SERVER and has_known_provider(model):
-        tell(f"note: HYBRID_BASE_URL is for models of {for_provider} and not used for {model}: give --base-url")
+        tell(f"note: HYBRID_BASE_URL is for models of {for_provider} and not used for {model}; give --base-url")
     return None
 
 
@@ -70,7 +70,7 @@ def value_of_environment(field: OptionField, benchmark: object, model: object) -
 
 
 class FieldOption(GroupedOption):
-    """The option of a field. Its default may come from the environment, unless a manifest defines everything."""
+    """The option of a field. The default may come from the environment, unless a manifest defines all options."""
 
     def __init__(self, *args: Any, field: OptionField, **more: Any) -> None:
         option = field.option

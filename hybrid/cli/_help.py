@@ -87,8 +87,8 @@ class Grouped(click.Command):
             if _all(ctx):
                 yield from filter(None, [option.get_help_record(ctx)])
             elif not (option.name in self.rare or (isinstance(option, GroupedOption) and not option.common)):
-                # The option without its short name, the first sentence of its help and the default: one line if it
-                # fits.
+                # Return the option without its short name, the first sentence of its help and the default; on one line
+                # if possible.
                 names = ", ".join(option.opts)
                 takes = "" if option.is_flag else f" {option.make_metavar(ctx)}"
                 brief = getattr(option, "brief", "") or (option.help or "").partition(". ")[0].rstrip(".")

@@ -30,7 +30,7 @@ def set_up_notes(*, verbose: bool, quiet: bool, debug: bool) -> Iterator[None]:
     from hybrid.running.run_log import NO_HANDLER, log_to_stderr
 
     if quiet and (verbose or debug):
-        raise UsageError("--quiet prints nothing, --verbose and --debug print more: give one of them")
+        raise UsageError("--quiet prints nothing, --verbose and --debug print more: give only one of them")
     level = logging.INFO if verbose else logging.ERROR if quiet else NO_HANDLER
     with quietly(quiet=quiet), log_to_stderr(level, traces=debug):
         yield

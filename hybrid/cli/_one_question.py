@@ -30,7 +30,7 @@ def write_question(images: ImageInput | Sequence[ImageInput], question: str, cho
     if not question.strip():
         raise UsageError("the question is empty: write it after the pictures, in quotation marks")
     if not pictures:
-        raise UsageError("no picture: name one or more before the question")
+        raise UsageError("no picture: give one or more before the question")
     store = ImageStore(home() / "images")
     for picture in pictures:
         stored_image(store, picture)
@@ -39,11 +39,11 @@ def write_question(images: ImageInput | Sequence[ImageInput], question: str, cho
 
 
 def refuse_broken(run: ResolvedRun) -> None:
-    """Raise `DataError` if the question cannot be asked, such as with two equal choices."""
+    """Raise `DataError` if the question cannot be asked, for example because two choices are equal."""
     for broken in run.questions.broken:
         raise DataError(f"the question cannot be asked: {broken.error}")
 
 
 def new_run_folder() -> Path:
-    """Return a path for a new run, in the cache folder: a question that is asked again is a new run."""
+    """Return a path for a new run, in the cache folder: each question is a new run, even if it was asked before."""
     return home() / "asked" / f"{datetime.now().astimezone():%Y%m%d-%H%M%S}-{uuid4().hex[:6]}"

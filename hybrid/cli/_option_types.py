@@ -14,14 +14,14 @@ from hybrid.core.errors import did_you_mean
 
 
 class CheckedText(click.ParamType[Any]):
-    """A type whose values a function of `hybrid/config/values.py` checks; `name` is its metavar in small letters."""
+    """A type whose values a function of `hybrid/config/values.py` checks; `name` is its metavar in lower case."""
 
     def __init__(self, name: str, check: Callable[[object], Any]) -> None:
         self.name = name
         self._check = check
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the value. Fails if the check does."""
+        """Return the value. Fails if the check fails."""
         try:
             return self._check(value)
         except ValueError as error:
@@ -32,7 +32,7 @@ class Listed(click.Option):
     """An option that may be repeated, and accepts several values in one word: `A,B`."""
 
     def type_cast_value(self, ctx: click.Context, value: Any) -> Any:
-        """Check and return the values. Fails for an invalid or empty one."""
+        """Check and return the values. Fails for an invalid or empty value."""
         if isinstance(value, list | tuple):
             value = tuple(word.strip() for item in value for word in str(item).split(","))
         if value and "" in value:
@@ -58,7 +58,7 @@ class RunOrSolver(click.Path):
         super().__init__(path_type=Path, exists=True, file_okay=False)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the folder. Fails if it does not exist."""
+        """Return the folder. Fails if the folder does not exist."""
         from hybrid.log.folder import ATTEMPTS
         from hybrid.log.manifest import MANIFEST
 

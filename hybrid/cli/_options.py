@@ -27,7 +27,7 @@ backend: Final = click.option(
 )
 baseline: Final = click.option("--baseline", metavar="SOLVER", help="Test every other solver against this one.")
 benchmark: Final = click.option(
-    "--benchmark", type=types.BENCHMARK, help="For saved predictions among the paths: whose they are."
+    "--benchmark", type=types.BENCHMARK, help="The benchmark of saved predictions among the paths."
 )
 by: Final = click.option("--by", help="Report by this group (granularity, images, ...) instead of tasks.")
 data: Final = click.option("--data", help="The benchmark's data, for predictions without their questions.")
@@ -65,14 +65,16 @@ protocol: Final = click.option(
     "strict for saved predictions]",
 )
 published: Final = click.option(
-    "--published", is_flag=True, help="Below, what papers printed of the same metrics, and what limits comparison."
+    "--published",
+    is_flag=True,
+    help="Below, numbers that papers report for the same metrics, and the limits of a comparison.",
 )
 run: Final = click.argument("run", type=types.EXISTING_FOLDER, shell_complete=_complete.runs)
 weights: Final = click.option(
     "--weights",
     multiple=True,
     metavar="[TOOL=]DIR_OR_ID",
-    help="Directory or hub id of learned weights; TOOL= for a needed tool's.",
+    help="Directory or hub id of learned weights; TOOL= names a needed tool.",
 )
 tables_option: Final = shared_option("tables", callback=lambda _context, _parameter, value: shape_of(value))
 
@@ -84,11 +86,11 @@ _FORM_OPTIONS: Final = (
         "--csv",
         "form_csv",
         is_flag=True,
-        help="One table, one number a line, nothing rounded. A name that a spreadsheet would compute gets an "
-        "apostrophe.",
+        help="One table with one unrounded number per line. A name that a spreadsheet would read as a "
+        "formula gets an apostrophe.",
     ),
-    click.option("--latex", "form_latex", is_flag=True, help="With the rules of booktabs."),
-    click.option("--markdown", "form_markdown", is_flag=True, help="Tables as GitHub shows them."),
+    click.option("--latex", "form_latex", is_flag=True, help="Tables in LaTeX with booktabs rules."),
+    click.option("--markdown", "form_markdown", is_flag=True, help="Tables in GitHub's Markdown."),
 )
 
 

@@ -37,7 +37,7 @@ def ask_with_bars(run: ResolvedRun) -> RunEnd:
                 until_signal(run_until_complete(run, bars, bars.tell, opener_of(run.config), bars.watch))
             )
         except SystemExit as error:
-            raise HybridError(f"something that the run uses ended the program (SystemExit: {error})") from error
+            raise HybridError(f"code that the run uses ended the program (SystemExit: {error})") from error
 
 
 class Bars:
@@ -67,7 +67,7 @@ class Bars:
     def watch(self, solver: str, so_far: Progress) -> None:
         """Show the solver's usage and failures next to its bar."""
         self._beside = beside(so_far)
-        # While waiting for batches no question ends, which would otherwise refresh the bar.
+        # The end of a question refreshes the bar, but none ends while the run waits for batches.
         waits, self._waits = self._waits, so_far.waits
         self._set_beside(refresh=waits != so_far.waits)
 
@@ -82,7 +82,7 @@ class Bars:
             next(reversed(self._bars.values())).set_postfix_str(postfix, refresh=refresh)
 
     def __call__(self, solver: str, finished: int, total: int) -> None:
-        """Show `finished` of the solver's questions as finished."""
+        """Advance the solver's bar to `finished` questions."""
         if self._quiet:
             return
         from tqdm import tqdm

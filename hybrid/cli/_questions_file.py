@@ -9,7 +9,7 @@ from hybrid.core.errors import UsageError
 
 
 def is_path(word: str) -> bool:
-    """Return whether the word for a benchmark is a path: not a name, and existing, with a separator or table ending."""
+    """Return whether the word is a path: not a benchmark's name, but existing, with a separator or a table's ending."""
     from hybrid.plugins.registry import names
 
     if word in names("hybrid.benchmarks"):
@@ -20,7 +20,7 @@ def is_path(word: str) -> bool:
 
 
 def benchmark_of_files() -> str:
-    """Return the benchmark whose data may be a file."""
+    """Return the benchmark that reads a file of questions."""
     from hybrid.plugins.registry import load, own_names
 
     benchmarks = ((name, load("hybrid.benchmarks", name)) for name in sorted(own_names("hybrid.benchmarks")))
@@ -28,7 +28,7 @@ def benchmark_of_files() -> str:
 
 
 def benchmark_of(source: str) -> str:
-    """Return the benchmark for data given without one: questions, if it is a file or a folder with a questions file."""
+    """Return the benchmark for data given without one: `questions` for a questions file or a folder with one."""
     from hybrid.benchmarks.questions import STEM
     from hybrid.benchmarks.questions.tables import ENDINGS
 

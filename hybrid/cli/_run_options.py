@@ -129,16 +129,17 @@ def build_config(
 
 
 def _from_settings(checked: Mapping[str, str], model_settings: ModelSettings) -> dict[str, Any]:
-    """Return the checked settings as fields of a `RunConfig`."""
+    """Check the settings and return them as fields of a `RunConfig`."""
     fields = nested({SETTINGS[name].path: _from_setting(SETTINGS[name], text) for name, text in checked.items()})
     second = fields.pop("captioner_settings", {})
     if "captioner" in fields:
         shared = {name: getattr(model_settings, name) for name in ("image_detail", "max_pixels", "seed", "device")}
-        # Without an address of its own it would go to the public provider, with its key and the pictures.
+        # Without its own address, the second model's requests would go to the public provider, with its key and the
+        # pictures.
         second.setdefault("base_url", base_url_of_environment(fields["captioner"]))
         fields["captioner_settings"] = ModelSettings(**shared, **second)
     elif second:
-        raise UsageError("--setting caption-url and caption-price are of a second model: give caption-model as well")
+        raise UsageError("--setting caption-url and caption-price belong to a second model: give caption-model as well")
     return fields
 
 
@@ -152,7 +153,7 @@ def _weights(texts: Sequence[str], tools: Sequence[str]) -> dict[str, str]:
 
 
 def _from_click(field: OptionField, value: Any) -> Any:
-    """Convert an option's value to that of its field; `--weights` stays texts."""
+    """Convert an option's value to that of its field; `--weights` stays a list of texts."""
     match field.option.form:
         case "on|off":
             return value == "on"

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     # Prints the results of the runs; yields a line for each failure.
     Show = Callable[["AskedRuns"], Iterable[str]]
 
-AGAIN = "run it again to go on"
+AGAIN = "run it again to continue"
 
 
 def program() -> tuple[str, ...]:
@@ -70,9 +70,9 @@ class AskedRuns:
 
     done: list[str] = field(default_factory=list)
     answered: int = 0
-    # Questions that are still open, in addition to failed ones.
+    # Number of questions that are still open, without failed ones.
     left: int = 0
-    # Runs that were not started.
+    # Number of runs that were not started.
     waiting: int = 0
     unneeded: int = 0
     # The error by question and run.
@@ -139,7 +139,7 @@ def ask_and_show(
                 break
             if (run := make()) is None:
                 results.unneeded += 1
-                tell(f"{place}: nothing in it would differ, so it is left out")
+                tell(f"{place}: it would not differ from an earlier run, so it is left out")
             else:
                 _ask(run, meter, results, name, place)
     except Interrupted as interrupted:
@@ -173,9 +173,9 @@ def _print_stop(results: AskedRuns, runs: int) -> None:
 
 
 def _ask(run: ResolvedRun, meter: RunMeter, results: AskedRuns, name: str, place: str) -> None:
-    """Ask one run, to its end."""
+    """Ask one run until it is complete."""
     if name:
-        # Scoring needs arrays, which a run of only a model does without.
+        # Imported here because scoring loads numpy, which a run of a model alone does not need.
         from hybrid.scoring.runs import refuse_hidden
 
         refuse_hidden(run.benchmark, run.mounted.source.split)
@@ -222,7 +222,7 @@ class _Planned:
     # Solvers that an earlier run asks, with its folder: their answers do not depend on the differences.
     elsewhere: Mapping[str, Path]
     missing: tuple[str, ...]
-    # Set only in a dry run.
+    # The estimate; set only in a dry run.
     estimate: CostEstimate | None
 
     @property

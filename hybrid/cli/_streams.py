@@ -27,7 +27,7 @@ def redact_logs() -> None:
         if record.levelno >= logging.WARNING:
             remember_warning(record.msg)
         if record.exc_info and record.exc_info[0] is not None:
-            # A formatter uses this text instead of formatting the traceback.
+            # A formatter uses this text if it is set, instead of formatting the traceback itself.
             record.exc_text = redact("".join(traceback.format_exception(*record.exc_info)).rstrip())
         return record
 
@@ -61,7 +61,7 @@ class RedactedStream:
 
     def write(self, text: str) -> int:
         """Write the redacted text. Return the number of given characters."""
-        # Click tests a stream with an empty text, and would misinterpret the error of a full disk.
+        # Click tests a stream by writing an empty text, and would misinterpret the error of a full disk.
         if text == "":
             return 0
         output = text if _UP.fullmatch(text) else redact(text).translate(_CONTROLS)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def open_cache(*, keeps: bool = True) -> FindingCache:
-    """Open the cache that all runs of this user share, or without `keeps` one that stores no tool output."""
+    """Open the cache that all runs of this user share, or one that stores no tool output if `keeps` is False."""
     from hybrid.core.images import ImageStore, home
     from hybrid.serving.cache import FindingCache
 
@@ -44,7 +44,7 @@ def show_cache() -> int:
 @cache.command("prune")
 @click.option("--older-than", type=types.FROM_0, required=True, metavar="DAYS", help="0 removes everything.")
 def prune_cache(older_than: float) -> int:
-    """Remove findings written more than DAYS ago, and their pictures."""
+    """Remove tool outputs written more than DAYS ago, and their pictures."""
     from hybrid.serving.cache import prune
 
     click.echo(f"removed {prune(open_cache(), older_than):,} findings")

@@ -55,7 +55,7 @@ def _card(tool: Tool) -> Iterator[str]:
     yield ""
     yield from _filled(f"Limits: {card.limits}")
     yield ""
-    yield from _filled(f"Measured: {card.measured or 'nothing beyond the counts below'}")
+    yield from _filled(f"Measured: {card.measured or 'nothing except the counts below'}")
     yield ""
     yield from fact("images", str(fewest) if fewest == most else f"{fewest} to {most}")
     if card.needs:
@@ -85,7 +85,7 @@ def _card(tool: Tool) -> Iterator[str]:
 def _output(tool: Tool) -> Iterator[str]:
     """Return the values of the tool's data with type, unit and description, nested values below their object."""
     if tool.output is None:
-        yield "Output: the tool declares no values of its data"
+        yield "Output: the tool does not declare the values of its data"
         return
     yield "Output (data)" if tool.output.get("properties") else "Output (data): none"
     yield from _values(tool.output, tool.output, "  ")
@@ -125,7 +125,7 @@ def _backend(tool: Tool, backend: BackendCard) -> Iterator[str]:
     if backend.learned_tolerance:
         batches += f"; numbers differ by at most {backend.learned_tolerance:g} from those of a request alone"
     elif backend.batch > 1:
-        batches += "; the same numbers as of a request alone"
+        batches += "; the numbers are the same as for a single request"
     yield from fact("batches", batches, "  ")
     if backend.weights or backend.reduced:
         # The precision that `--tool-dtype auto` uses on CUDA, and a line for each measured lower precision.
@@ -136,12 +136,12 @@ def _backend(tool: Tool, backend: BackendCard) -> Iterator[str]:
             numbers = f", numbers by at most {reduced.largest:.2g} ({reduced.of})" if reduced.of else ""
             line = (
                 f"{reduced.dtype} changed {reduced.changed} of {reduced.questions} decisions{numbers}, "
-                f"weights: {reduced.weights}{'' if reduced.trained else ', which says little of trained ones'} "
+                f"weights: {reduced.weights}{'' if reduced.trained else ', which says little about trained ones'} "
                 f"({reduced.device})"
             )
             yield from fact("", line, "  ")
         if not backend.reduced:
-            yield from fact("", "fewer bits were not measured", "  ")
+            yield from fact("", "lower precision was not measured", "  ")
     yield from fact("right", _reliability(backend), "  ")
 
 
@@ -185,7 +185,7 @@ def trained_on(provenance: Provenance) -> str:
     if not provenance.trained_on:
         return "images that are not known"
     open_ended = crawled(provenance.trained_on)
-    doubt = f" (out of the web, so that overlap cannot be ruled out: {', '.join(open_ended)})" if open_ended else ""
+    doubt = f" (from the web, so overlap cannot be ruled out: {', '.join(open_ended)})" if open_ended else ""
     return ", ".join(provenance.trained_on) + doubt
 
 
@@ -207,7 +207,7 @@ def _here(tool: Tool, backend: BackendCard) -> str:
     from hybrid.plugins.weights import missing_library, weights_of
 
     other = tool.backend("classical") and not missing_library([tool.card])
-    instead = "the classical backend answers instead" if other else "without them it does not answer"
+    instead = "the classical backend answers instead" if other else "without them the tool does not answer"
     try:
         folder = weights_of(tool, backend, {}, download=False)
     except WeightsError as error:
@@ -257,7 +257,7 @@ def _kind(node: Mapping[str, Any]) -> str:
 
 
 def _object(node: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """Return the object schema that a node is, or contains as a list or alternative."""
+    """Return the node's object schema: its own, or that of its list items or alternatives."""
     if "properties" in node:
         return node
     inner = [node["items"]] if "items" in node else node.get("anyOf", [])

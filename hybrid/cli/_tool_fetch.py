@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class FoundWeights:
-    """The weights of one tool: their reference, their folder, and one hash over all weight files.
+    """The weights of one tool: reference, folder, and one hash over all weight files.
 
     `path` and `sha256` are None if a package contains the weights; `weights` is then `PACKAGE==VERSION`.
     """
@@ -66,7 +66,7 @@ class _Wanted:
     help="A folder of repositories, each OWNER/NAME or OWNER--NAME in it, instead of the hub.",
 )
 @click.option("--dry-run", is_flag=True, help="Only print what would be fetched; do not fetch or check anything.")
-@click.option("--no-check", is_flag=True, help="Do not ask the weights their known answers.")
+@click.option("--no-check", is_flag=True, help="Do not check the known answers.")
 @click.option("--device", type=types.DEVICE, default="cpu", show_default=True, help="Where they are checked.")
 @click.option("-o", "--out", type=types.ANY_PATH, help="Also write tool, id, path and sha256 as JSON.")
 @path_option
@@ -145,11 +145,11 @@ def _brought(tool: Tool, request: _Wanted) -> list[FoundWeights]:
     from hybrid.plugins.weights import weights_in_use, weights_of, weights_sha256
 
     learned, name = tool.backend("learned"), tool.card.name
-    assert learned is not None  # noqa: S101 - `_loads` has asked
+    assert learned is not None  # noqa: S101 - `_loads` has checked this
     reference = weights_in_use(tool, learned, request.named)
     if reference is None:
         install = f", or install {learned.package}" if learned.package else ""
-        raise WeightsError(f"it has no weights by default: name some with --weights {name}=DIR_OR_ID{install}")
+        raise WeightsError(f"it has no default weights: give some with --weights {name}=DIR_OR_ID{install}")
     if name not in request.named and reference == learned.package:
         version = f"{reference}=={importlib.metadata.version(reference)}"
         _tell(tool, learned, reference, f"{version}, whose package brings them")
@@ -237,7 +237,7 @@ def repository(source: Path, reference: str) -> Path:
     for name in (reference, reference.replace("/", "--")):
         if (source / name).is_dir():
             return source / name
-    raise WeightsError(f"weights absent: {source} holds neither {reference} nor {reference.replace('/', '--')}")
+    raise WeightsError(f"weights absent: {source} contains neither {reference} nor {reference.replace('/', '--')}")
 
 
 def keep(reference: str, folder: Path) -> None:
@@ -255,7 +255,7 @@ def keep(reference: str, folder: Path) -> None:
     look_through(folder, reference)
     files = _wanted_files(folder)
     if not any(path.suffix == ".safetensors" for path in files):
-        raise WeightsError(f"weights absent: {folder} contains no .safetensors file, and no other format is read")
+        raise WeightsError(f"weights absent: {folder} contains no .safetensors file, the only format that is read")
     content = hashlib.sha256()
     for path in files:
         with path.open("rb") as file:
@@ -284,9 +284,9 @@ def _checked(tool: Tool, folder: str | None, request: _Wanted) -> str:
     from hybrid.serving.loader import Loader
 
     if not request.check:
-        return f"not asked; `hybrid tools check {tool.card.name}` asks"
+        return f"not checked; run `hybrid tools check {tool.card.name}`"
     # Use the folder: an id would be looked up on the hub again.
     weights = {} if folder is None else {tool.card.name: str(folder)}
     local_tool: Tool = load("tools", tool.card.name, in_process=True)
     Loader(BackendChoice("learned", weights, request.device)).load(local_tool)
-    return "right, all that are known" if local_tool.checks else "none are known; the tensors fit the network"
+    return "all known answers right" if local_tool.checks else "no known answers; the tensors fit the network"

@@ -1,4 +1,4 @@
-"""`hybrid tools gallery DIR -o OUT`: runs the tools on a folder of images and makes a page of their drawings."""
+"""`hybrid tools gallery DIR -o OUT`: runs the tools on a folder of images and makes a page of their pictures."""
 
 from __future__ import annotations
 
@@ -80,8 +80,8 @@ def gallery(
 ) -> int:
     """Run the tools on the images of FOLDER, and make a page with their texts and pictures.
 
-    A tool that fails, hangs or crashes costs its own picture. Tools that compare two images get each image and the next
-    one in the order of their names.
+    If a tool fails, hangs or crashes, only its own picture is missing. Tools that compare two images get each image and
+    the next one in the order of their names.
 
     \b
     Examples:
@@ -142,8 +142,8 @@ def choose(args_by_tool: Mapping[str, str]) -> tuple[list[Chosen], list[str]]:
             many.append(name)
         else:
             selected.append((tool, args))
-    notes = [f"Not run without arguments (--args TOOL=JSON): {', '.join(bare)}."] if bare else []
-    notes += [f"Not run, since more than two images are taken: {', '.join(many)}."] if many else []
+    notes = [f"Not run, because they need arguments (--args TOOL=JSON): {', '.join(bare)}."] if bare else []
+    notes += [f"Not run, because they take more than two images: {', '.join(many)}."] if many else []
     return selected, [*notes, *broken]
 
 

@@ -1,4 +1,4 @@
-"""`hybrid tools import-weights FILE OUT`: a checkpoint of torch as a folder of weights that tools load.
+"""`hybrid tools import-weights FILE OUT`: turns a torch checkpoint into a folder of weights that tools load.
 
 Tensors are read with torch's `weights_only`, which runs no code of the file; names are changed by a table that is read
 and never run.
@@ -24,7 +24,7 @@ PREPROCESSOR: Final = "preprocessor_config.json"
 NESTED: Final = ("state_dict", "model_state_dict", "model", "network", "weights")
 # torch's sampling filters by their name in Pillow.
 RESAMPLE: Final[Mapping[str, int]] = {"nearest": 0, "bilinear": 2, "bicubic": 3}
-# Characters of the largest table of names.
+# Maximum number of characters in a table of names.
 MAX_TABLE: Final = 1_000_000
 
 
@@ -32,13 +32,13 @@ MAX_TABLE: Final = 1_000_000
 @click.argument("file", type=types.EXISTING_FILE)
 @click.argument("out", type=types.ANY_PATH)
 @click.option(
-    "--key", help="The entry of FILE that holds the tensors.  [default: the file itself, its state_dict or model]"
+    "--key", help="The entry of FILE that contains the tensors.  [default: the file itself, its state_dict or model]"
 )
 @click.option(
     "--rename",
     type=types.EXISTING_FILE,
     metavar="MAP",
-    help="A mapping of regular expressions to what takes the place of their match in a name.",
+    help="A mapping from regular expressions to the replacement for their match in a name.",
 )
 @click.option(
     "--size",
@@ -51,7 +51,11 @@ MAX_TABLE: Final = 1_000_000
     "--mean", default="0.485,0.456,0.406", show_default=True, metavar="R,G,B", help="Mean of its pictures, 0 to 1."
 )
 @click.option(
-    "--std", default="0.229,0.224,0.225", show_default=True, metavar="R,G,B", help="Spread of its pictures, 0 to 1."
+    "--std",
+    default="0.229,0.224,0.225",
+    show_default=True,
+    metavar="R,G,B",
+    help="Standard deviation of its pictures, 0 to 1.",
 )
 @click.option(
     "--resample",
@@ -139,7 +143,7 @@ def read_tensors(file: Path, key: str | None = None) -> tuple[dict[str, Any], li
     other = [str(name) for name, value in content.items() if not isinstance(value, torch.Tensor)]
     if not tensors:
         raise WeightsError(
-            f"{file} has no tensors at this level, only: {', '.join(other):.300}; --key NAME chooses one"
+            f"{file} has no tensors at this level, only: {', '.join(other):.300}; choose one with --key NAME"
         )
     return tensors, other
 
@@ -154,13 +158,13 @@ def _load(file: Path) -> Any:
             return load_file(file)
         return torch.load(file, map_location="cpu", weights_only=True)
     except Exception as error:
-        # By name: nothing here may import the module that runs code of a file.
+        # Compared by name, because nothing here may import the module that runs code from a file.
         if type(error).__name__ == "UnpicklingError":
             global_name = re.search(r"GLOBAL ([\w.]+)", str(error))
             what = f" ({global_name[1]})" if global_name else ""
             raise WeightsError(
-                f"{file} holds more than tensors{what}, which would need code of the file to run: save the network's "
-                "state_dict() alone, with torch.save, where you trust it"
+                f"{file} contains more than tensors{what}, and loading that would run code from the file: where you "
+                "trust the file, save only the network's state_dict() with torch.save"
             ) from error
         if isinstance(error, OSError | RuntimeError | ValueError | EOFError | KeyError | SafetensorError):
             raise WeightsError(f"{file} cannot be read as a checkpoint of torch ({type(error).__name__})") from error
@@ -182,11 +186,13 @@ def read_renames(path: Path) -> tuple[tuple[re.Pattern[str], str], ...]:
             raise UsageError(f'--rename {path}: write one mapping, {{"PATTERN": "REPLACEMENT"}}; it has {len(tables)}')
         table = ast.literal_eval(tables[0])
     except (SyntaxError, ValueError) as error:
-        raise UsageError(f"--rename {path}: the mapping must be of plain texts ({type(error).__name__})") from error
+        raise UsageError(
+            f"--rename {path}: the mapping must contain only plain texts ({type(error).__name__})"
+        ) from error
     renames = []
     for pattern, replacement in table.items():
         if not (isinstance(pattern, str) and isinstance(replacement, str)):
-            raise UsageError(f"--rename {path}: {pattern!r}: {replacement!r:.60} is not a text for a text")
+            raise UsageError(f"--rename {path}: {pattern!r}: both must be texts, not {replacement!r:.60}")
         try:
             renames.append((re.compile(pattern), replacement))
         except re.error as error:
@@ -205,7 +211,7 @@ def rename_tensors(
         for pattern, replacement in renames:
             name = _substitute(pattern, replacement, name)
         if not name:
-            raise UsageError(f"--rename: nothing is left of the name {old!r}")
+            raise UsageError(f"--rename: the name {old!r} would become empty")
         if name in renamed:
             raise UsageError(f"--rename: {renamed[name][0]!r} and {old!r} both become {name!r}")
         renamed[name] = (old, tensor)
@@ -253,7 +259,7 @@ def write_weights(out: Path, tensors: Mapping[str, Any], config: Mapping[str, An
     from safetensors.torch import save_file
 
     out.mkdir(parents=True, exist_ok=True)
-    # Copies: tensors that share memory, as tied ones do, are refused otherwise.
+    # Copy the tensors: tied ones share memory, which the format rejects.
     copies = {name: tensor.detach().clone().contiguous() for name, tensor in tensors.items()}
     save_file(copies, out / WEIGHTS, metadata={"format": "pt"})
     (out / PREPROCESSOR).write_text(json.dumps(config, indent=1) + "\n", encoding="utf-8")

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from hybrid.scoring.gaze import GazeScores
     from hybrid.tool import Tool
 
-# Skipped rows that are printed.
+# Number of skipped rows to print.
 SHOWN = 20
 
 
@@ -67,7 +67,7 @@ def measure(
 
     tool: Tool = load("tools", name)
     if not tool.gaze:
-        raise UsageError(f"{name} predicts neither where people look nor in which order; {_others()}")
+        raise UsageError(f"{name} does not predict where people look, or in which order; {_others()}")
     arguments = _arguments(tool, written)
     recorded = read_fixations(fixations, images, _size(screen))
     measured = _measured(tool, arguments, None if weights is None else str(weights), recorded, limit)
@@ -80,7 +80,7 @@ def measure(
     for line in measured.skipped[:SHOWN]:
         click.echo(f"skipped: {line}", err=True)
     if len(measured.skipped) > SHOWN:
-        click.echo(f"skipped: {len(measured.skipped) - SHOWN:,} more; --json names all", err=True)
+        click.echo(f"skipped: {len(measured.skipped) - SHOWN:,} more; --json lists all of them", err=True)
     return 0
 
 
@@ -102,9 +102,7 @@ def _measured(tool: Tool, args: dict[str, Any], weights: str | None, recorded: A
 
     fixation_count = getattr(tool.parse(args), "fixations", None)
     if "fixations" in args and isinstance(fixation_count, int) and fixation_count < LEAST_FIXATIONS:
-        raise UsageError(
-            f"--args: fixations {fixation_count} is below {LEAST_FIXATIONS}, the fewest that MultiMatch compares"
-        )
+        raise UsageError(f"--args: fixations {fixation_count} is below {LEAST_FIXATIONS}, the minimum for MultiMatch")
 
     def predict(pixels: Pixels, number: int) -> Any:
         count = {"fixations": max(LEAST_FIXATIONS, min(12, number))} if "fixations" in tool.args.model_fields else {}

@@ -1,4 +1,4 @@
-"""`hybrid tools metrics RUN`: what each tool did in a run, outside ones included."""
+"""`hybrid tools metrics RUN`: what each tool did in a run, including tools from elsewhere."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from hybrid.display.terminal import TEXT, Shape
 def metrics(run: Path, tables: Shape, *, as_json: bool) -> int:
     """Count for each tool in a RUN its calls, faults and seconds, and how often its answer was right, by route.
 
-    Nothing is called: the rules read the recorded outputs. A tool of which no rule reads the output is unknown.
+    Nothing is called: the rules read the recorded outputs. If no rule reads a tool's output, its answers are unknown.
 
     \b
     Example:

@@ -13,7 +13,7 @@ from hybrid.core.errors import UsageError
 from hybrid.plugins.registry import KINDS, TOOLS, folders, is_word, no_word
 from hybrid.plugins.templates import filled, write
 
-# Code with which a test in the same folder finds its tool.
+# Code by which a test in the same folder finds its tool.
 BESIDE: Final = (", add_search_path", "add_search_path([Path(__file__).parent], __file__)\n\n")
 
 
@@ -27,9 +27,7 @@ BESIDE: Final = (", add_search_path", "add_search_path([Path(__file__).parent], 
     metavar="DIR",
     help="Write into DIR, which is created if it does not exist.  [default: tools/ of the project]",
 )
-@click.option(
-    "--learned", is_flag=True, help="Around a network, with a test on a tiny checkpoint that it saves itself."
-)
+@click.option("--learned", is_flag=True, help="Wrap a network; the test saves a tiny checkpoint and loads it.")
 @click.option("--module", is_flag=True, help="With --learned: the network is a torch module that the file defines.")
 def new(name: str, folder: Path | None, *, learned: bool, module: bool) -> int:
     """Write a new tool in one file, and its test, for you to change; both run at once (docs/add-a-tool.md).
@@ -47,10 +45,10 @@ def new(name: str, folder: Path | None, *, learned: bool, module: bool) -> int:
     if not is_word(name):
         raise UsageError(f"{name!r}: {no_word('tool')}, and begins with a letter")
     if module and not learned:
-        raise UsageError("--module says which network: add --learned")
+        raise UsageError("--module names the network: add --learned")
     tools_folder = Path(folders("tools")[0])
     path = folder
-    # A folder laid out like the project has its tools in `tools/`, and those next to it are not searched.
+    # A folder laid out like the project has its tools in `tools/`, and tools next to that folder are not found.
     if folder is not None and any((folder / kind.folder).is_dir() for kind in KINDS):
         folder /= TOOLS
     option = "" if path is None else f" --path {shlex.quote(str(path))}"

@@ -48,7 +48,7 @@ def serve(
 
     Over stdio the program itself starts and ends this command. With --http you give it the printed address, which only
     this machine can reach. An image is a data URL, base64, an object with base64 under "data", or, with --allow-folder,
-    the path of a file relative to that folder. A result has the finding's text, its pictures, and its numbers with
+    the path of a file relative to that folder. A result has the text and pictures of the tool output, and its numbers,
     confidence and backend as structured content.
 
     \b

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from hybrid.serving.protocol import ServerFacts
     from hybrid.tool import Tool
 
-# Seconds between two looks at a server that loads.
+# Seconds between two checks of a server that is loading.
 POLL_S = 0.2
 # Seconds in which a server must end before it is killed.
 END_S = 10.0
@@ -68,11 +68,11 @@ def up(
     idle: float | None,
     foreground: bool,
 ) -> int:
-    """Load networks once and keep them for other commands. Returns when they are loaded. Exit code 3 if one fails.
+    """Load networks once and keep them for other commands. Returns when they are loaded. Exit code 3 if loading fails.
 
     Runs, studies, `tools run`, MCP servers and notebooks of the same user and cache folder then use these networks
     instead of loading their own, if code, weights, device and versions are the same; a note says why not. Answers do
-    not depend on the server. If it is lost, a run loads the networks itself and goes on.
+    not depend on the server. If the server is lost, a run loads the networks itself and continues.
 
     \b
     Examples:
@@ -136,7 +136,7 @@ def _to_load(selected: list[str] | None, options: ServiceOptions) -> list[Tool]:
         if has_network:
             tools.append(tool)
         elif selected:
-            raise UsageError(f"--tools {name}: it loads no network, so it needs no server; leave it out")
+            raise UsageError(f"--tools {name}: it loads no network and needs no server; leave it out")
     for name in options.weights.keys() - {tool.card.name for tool in tools}:
         reason = "it is not among --tools" if selected else "it loads no network"
         raise UsageError(f"--weights {name}={options.weights[name]}: {reason}")
@@ -182,7 +182,7 @@ def _start() -> int:
         lines = " | ".join(log.read_text("utf-8", "replace").splitlines()[-LOG_LINES:])
         click.echo(f"hybrid: the tool server has ended (exit code {process.returncode}): {lines}", err=True)
         return 3
-    click.echo(f"the tool server is up with {', '.join(facts.tools)} (process {facts.process}, {facts.device})")
+    click.echo(f"the tool server is running with {', '.join(facts.tools)} (process {facts.process}, {facts.device})")
     return 3 if facts.failed else 0
 
 
@@ -220,13 +220,15 @@ def _tell_progress(facts: ServerFacts, printed: set[str]) -> None:
 @click.command("down")
 @logging_options_of
 def down() -> int:
-    """End the tool server of this cache folder. Runs that use it load what they need themselves and go on."""
+    """End the tool server of this cache folder. Runs that use it then load what they need themselves and continue."""
     from hybrid.serving.tool_server.address import listening_process, remove_stale
 
     process = listening_process()
     if process is None:
         is_stale = remove_stale()
-        click.echo("no tool server is up" + ("; removed the socket that one has left" if is_stale else ""))
+        click.echo(
+            "no tool server is up" + (("; removed the socket that an earlier one left behind") if is_stale else "")
+        )
         return 0
     for number in (signal.SIGTERM, signal.SIGKILL):
         try:
@@ -272,7 +274,9 @@ def status(tables: Shape, as_json: bool) -> int:
     except ServerUnusable as error:
         found, reason = None, str(error)
     else:
-        reason = f"the log of the last one is {log_path()}" if log_path().is_file() else "`hybrid tools up` starts one"
+        reason = (
+            (f"the log of the last server is {log_path()}") if log_path().is_file() else "`hybrid tools up` starts one"
+        )
     if found is None:
         click.echo(json.dumps({"up": False, "reason": reason}) if as_json else f"no tool server is up: {reason}")
         return 3
@@ -282,7 +286,7 @@ def status(tables: Shape, as_json: bool) -> int:
 
 
 def _as_json(facts: ServerFacts) -> Mapping[str, Json]:
-    """Return what programs read of a server."""
+    """Return the facts about a server as an object for programs."""
     tools: dict[str, Json] = {
         name: {
             "state": "loaded",
@@ -313,7 +317,7 @@ def _as_json(facts: ServerFacts) -> Mapping[str, Json]:
 
 
 def _as_text(facts: ServerFacts, tables: Shape) -> str:
-    """Return what people read of a server."""
+    """Return the facts about a server as lines for people."""
     from hybrid.display.tables import NONE, RENDERERS, Column, Table
 
     since = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(facts.started))

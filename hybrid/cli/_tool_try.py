@@ -1,4 +1,4 @@
-"""`hybrid tools try NAME`: a page on this machine on which a tool is tried while its code is written."""
+"""`hybrid tools try NAME`: a local page for trying a tool while its code is being written."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def try_(
     """Try a tool on a page: drop pictures, set its arguments, see its output. Ctrl-C ends it.
 
     The page shows the text, the pictures, the data and the time of each call, and the same call as a command, in Python
-    and over MCP. When a file of the tool changes, the tool is loaded anew and called again. The page is served on
+    and over MCP. When a file of the tool changes, the tool is reloaded and called again. The page is served on
     127.0.0.1, which only this machine can reach.
 
     \b

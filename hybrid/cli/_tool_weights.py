@@ -48,8 +48,8 @@ def check(
     Then it gets questions that the pictures cannot answer (one colour, noise, a single pixel, all points at one place):
     an answer with any confidence is an error.
 
-    With --contract: is the card complete, is the same question answered the same to the byte, do odd images and
-    arguments get a finding or a clear refusal, are texts short and numbers finite, with their units? A plain call uses
+    With --contract: is the card complete, is the same question answered the same to the byte, do unusual images and
+    arguments get an output or a clear refusal, are texts short and numbers finite, with their units? A plain call uses
     the arguments of the first known answer, unless --args gives others.
 
     \b
@@ -63,11 +63,12 @@ def check(
     from hybrid.plugins.weights_option import weights_by_tool
 
     if args_json is not None and not contract:
-        raise UsageError("--args is for --contract: known answers have arguments of their own")
+        raise UsageError("--args is for --contract: known answers have their own arguments")
     tools: dict[str, Tool] = {}
     for name in names:
         check_name_conflict("tools", name)
-        load("tools", name)  # elsewhere, if it is not ours: one that cannot be imported is not imported here either
+        # A custom tool that cannot be imported is not imported in this process either; it runs elsewhere.
+        load("tools", name)
         tools[name] = load("tools", name, in_process=True)
     weight_options = weights_by_tool(weights, [*tools.values()])
     options = ServiceOptions(backend, weight_options, device, unchecked=True)
@@ -115,8 +116,9 @@ def check_learned(tool: Tool, weights: Mapping[str, str], device: str) -> None:
 
 
 def _print_empty(tool: Tool, empty: Sequence[EmptyAnswer]) -> None:
-    """Print a tool's output for pictures without an answer: a line for each, and one for all without a fault."""
-    # Without `claims` it is unknown whether an answer is wrong: a count of 0 is right for a blank picture.
+    """Print a tool's output for pictures without an answer: a line for each fault, and one line for all others."""
+    # Without `claims` it is unknown whether an answer is wrong; a count of 0, for example, is right for a blank
+    # picture.
     answered = [reply for reply in empty if reply.claim] if tool.claims is None else []
     for reply in empty:
         if reply in answered:

@@ -58,7 +58,7 @@ RARE = RARE_BESIDE_RUN | {"tool_output", "path", "form_csv", "form_latex"}
     "--vary",
     metavar="A,B",
     shell_complete=_complete.tool_lists,
-    help="Leave out or add only these.  [default: every tool offered]",
+    help="Leave out or add only these tools.  [default: every tool offered]",
 )
 @click.option(
     "--report",
@@ -79,9 +79,8 @@ def command(form: str | None, **options: Any) -> int:
       hybrid ablate --report runs/ablation --markdown
     \f
     Each is an ordinary run in OUT: `full`, `none`, `without-TOOL`, and with --add-one `only-TOOL`. The tools offered
-    are those of --tools, or the benchmark's, if they can answer on this machine; everything else is the same
-    runs. The same command goes on where it stopped and asks nothing twice; `hybrid ablate --report OUT` prints without
-    asking.
+    are those of --tools, or the benchmark's, if they can answer on this machine; everything else is the same. The same
+    command resumes where it stopped and asks nothing twice; `hybrid ablate --report OUT` prints without asking.
 
     In `none` the solver offers no tool (--tools none): the controller's prompt mentions no tools, and it asks as the
     MLLM alone does. A tool that is left out may still be called by another tool that needs it: the command prints
@@ -156,7 +155,7 @@ def _asked(plan: Ablation, notes: tuple[str, ...], config: RunConfig, options: M
 def _show(
     out: Path, solver: str | None, options: Mapping[str, Any], form: str, failures: Mapping[str, str] | None = None
 ) -> list[str]:
-    """Print the existing results; return a line per failure, including those of the asking."""
+    """Print the existing results; return a line for each failure, including those while asking."""
     from hybrid.scoring.ablation import ablation_at
 
     report = ablation_at(out, solver, {"unanswered": options["unanswered"], "allow_failed": options["allow_failed"]})

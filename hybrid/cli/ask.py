@@ -23,7 +23,7 @@ from hybrid.display.notes import tell
 if TYPE_CHECKING:
     from hybrid.running.resolve import ResolvedRun
 
-# The options of a run that choose among many questions, or concern many of them.
+# The options of a run that only make sense for many questions.
 OF_MANY_QUESTIONS: Final = frozenset(
     {
         *("split", "task", "limit", "only", "data", "images_root", "rotate", "strict", "protocol", "trust", "context"),
@@ -110,7 +110,7 @@ def split_words(words: Sequence[str]) -> tuple[list[str], str]:
     *images, question = words
     example = 'write `hybrid ask photo.jpg "What is left of the cup?"`'
     if Path(question).is_file():
-        raise UsageError(f"{question} is a file, and the question is missing: {example}")
+        raise UsageError(f"{question} is a file; the question is missing: {example}")
     if not images:
         raise UsageError(f"no picture before the question: {example}")
     for image in images:

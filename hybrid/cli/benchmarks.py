@@ -31,7 +31,7 @@ def list_(tables: Shape) -> int:
     for name, benchmark in load_each("hybrid.benchmarks"):
         card: BenchmarkCard = benchmark.card
         counts = f"{sum(card.tasks.values()):6,} questions, {len(card.tasks):2} tasks" if card.tasks else ""
-        uncounted = "of a file of your own" if benchmark.accepts_file else "not counted"
+        uncounted = "of your own file" if benchmark.accepts_file else "not counted"
         line = f"{name:12} {counts or uncounted:>26}  {card.title}"
         click.echo(folded(line, tables, hang=4))
     return 0
@@ -39,7 +39,7 @@ def list_(tables: Shape) -> int:
 
 @command.command()
 @click.argument("name", shell_complete=_complete.benchmarks)
-@click.option("--all", "show_all", is_flag=True, help="Settings, metrics, baselines and published numbers too.")
+@click.option("--all", "show_all", is_flag=True, help="Also print settings, metrics, baselines and published numbers.")
 @path_option
 @tables_option
 def show(name: str, show_all: bool, tables: Shape) -> int:
@@ -61,7 +61,7 @@ def show(name: str, show_all: bool, tables: Shape) -> int:
         click.echo("\nMore: --all (settings, metrics and their formulas, baselines, published numbers)")
         return 0
     if card.baselines:
-        click.echo("\nwhat the paper reports, and the command that asks the same here")
+        click.echo("\nwhat the paper reports, and the command that asks the same questions here")
     for baseline in card.baselines:
         click.echo(folded(f"  {baseline.name} ({baseline.where})", tables))
         click.echo(
@@ -94,7 +94,7 @@ def _facts(card: BenchmarkCard) -> Iterator[str]:
     yield "\ntasks"
     yield from (f"  {task:28} {count or 'unknown':>7}" for task, count in card.tasks.items())
     if not card.tasks:
-        yield "  those that the data say" + (":" if card.sample_tasks else "")
+        yield "  those named in the data" + (":" if card.sample_tasks else "")
         yield from (f"  {task:28} generated" for task in card.sample_tasks)
 
 
@@ -104,7 +104,7 @@ def _settings_and_metrics(card: BenchmarkCard) -> Iterator[str]:
     from hybrid.scoring.metric_cards import FURTHER
 
     own_heading = "\nsettings (--setting KEY=VALUE)" if card.settings else "\nno settings"
-    common = "\nsettings of every benchmark, which say how a model is asked"
+    common = "\nsettings that every benchmark has; they say how a model is asked"
     for heading, settings in ((own_heading, card.settings), (common, common_settings())):
         yield heading
         for setting in settings:

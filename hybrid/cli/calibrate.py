@@ -37,7 +37,7 @@ def command(
     A question is later judged only by the counts of the other folds. If the run has the solver mllm, the MLLM's own
     accuracy is counted too. A tool's statement gets the weight that it earned on questions where tool and MLLM
     disagreed; few such questions change little. The file names benchmark, data, model and backends; a run with another
-    benchmark, model or backend refuses it. A run with --tool-output blank, shuffled or oracle cannot be counted.
+    benchmark, model or backend rejects the file. A run with --tool-output blank, shuffled or oracle cannot be counted.
 
     \b
     Example:
@@ -51,7 +51,7 @@ def command(
     from hybrid.scoring.calibrate import measured, measurements, write_trust
 
     if as_json + show_all + bool(only) > 1:
-        raise UsageError("--only and --all choose tables, and --json has every number: give one of them")
+        raise UsageError("--only and --all choose tables, and --json has every number: give only one of them")
     folder = RunFolder.existing(run)
     answers = write_trust(folder, out, folds, only)
     rows = [row for row in measurements(answers) if not only or row[0][0] in only]
@@ -64,7 +64,7 @@ def command(
     else:
         click.echo("\n".join(calibrate_tables.headline(rows)))
     for name in unchecked:
-        tell(f"unchecked weights: {name} answered without having been asked for known answers")
+        tell(f"unchecked weights: {name} answered, but its known answers were not checked")
     tell(f"wrote {out}")
     damage = [line for solver in folder.solvers() for line in folder.recorded(solver).damage]
     print_failures(damage)

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 @path_option
 @logging_options_of
 def command(paths: tuple[Path, ...], form: str | None, tables: Shape, **options: Unpack[CompareArguments]) -> int:
-    """Compare solvers: what tools bring in plain sentences, each solver's value, and accuracy by task.
+    """Compare solvers: the effect of tools in plain sentences, each solver's value, and accuracy by task.
 
     \b
     Examples:
@@ -66,10 +66,10 @@ def command(paths: tuple[Path, ...], form: str | None, tables: Shape, **options:
     tool output, which mistakes two solvers share.
 
     A PATH is a run (all its solvers), a solver's folder in a run, or saved predictions (with --benchmark). With
-    several runs, each name includes what is special about its run: "controller [blank]" comes from --tool-output
+    several runs, each name includes what distinguishes its run: "controller [blank]" comes from --tool-output
     blank, "mllm [openai:gpt-4o]" one of several models. Several models also get a table of models by tasks.
-    Solvers are compared on the questions that both have; other questions under the same ids are refused. Where a run
-    has lost answers, what is wrong with it is printed on stderr and the exit code is 3.
+    Solvers are compared on the questions that both have; different questions under the same ids are refused. If a run
+    has lost answers, the problem is printed on stderr and the exit code is 3.
     """
     from hybrid.cli.score import print_failures
     from hybrid.scoring.reports import compare_paths
@@ -99,5 +99,5 @@ def paint_head(text: str, form: str) -> str:
     )
 
 
-# The forms for reading in a terminal.
+# The output formats for a terminal.
 PAINTED = ("text", "narrow")

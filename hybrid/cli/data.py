@@ -88,15 +88,15 @@ def template(out: Path) -> int:
     cls=types.Listed,
     multiple=True,
     metavar="A,B",
-    help="Also write made-up answers of models of these names, a folder each, for --model replay:NAME. The "
-    "first says (B) to every second question and else (A), the next to every third, and so on.",
+    help="Also write made-up answers, a folder for each of these model names, for --model replay:NAME. The "
+    "first model answers (B) to every second question and (A) to the others, the next to every third, and so on.",
 )
 @logging_options_of
 def sample(out: Path, benchmark: str, tasks: tuple[str, ...], each: int, seed: int, replies: tuple[str, ...]) -> int:
     """Write generated questions in a benchmark's official layout: a folder for --data, to try the program offline.
 
-    The pictures are drawn and the wording is this project's: no score on them is one of the benchmark. With --replies
-    there are recorded models to compare, too.
+    The pictures are drawn and the wording is this project's: no score on them is one of the benchmark. --replies also
+    writes recorded models to compare.
 
     \b
     Examples:
@@ -171,9 +171,9 @@ def _expected_counts(benchmark: Benchmark, source: Source, tasks: tuple[str, ...
     "--images-root",
     type=types.ANY_PATH,
     metavar="DIR",
-    help="As for `hybrid run`: the folder that image paths are relative to.",
+    help="The folder that image paths are relative to, as for `hybrid run`.",
 )
-@click.option("--strict", is_flag=True, help="Refuse data of which a row cannot be used: exit code 2.")
+@click.option("--strict", is_flag=True, help="Refuse data with a row that cannot be used: exit code 2.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @path_option
 @logging_options_of
@@ -220,7 +220,9 @@ def check(
     except DataError as error:
         if benchmark is not None or not folder.is_dir():
             raise
-        raise DataError(f"{error}; for other data name a file of questions, or a benchmark with --benchmark") from error
+        raise DataError(
+            f"{error}; for other data, give a file of questions, or a benchmark with --benchmark"
+        ) from error
     source, expected = mounted.source, _expected_counts(bench, mounted.source, tasks)
     data = _Checked(bench, source.split, expected, questions(bench, source, None), tuple(bench.doubts(source)))
     if strict:
@@ -231,7 +233,7 @@ def check(
 
 @dataclass(frozen=True)
 class _Checked:
-    """The data as read, compared with the card."""
+    """The data that were read, compared with the card."""
 
     benchmark: Benchmark
     split: str
@@ -318,7 +320,10 @@ class _Checked:
         total = sum(self.sound(task) for task in self.kinds)
         yield f"{how_many(total)}, {len(self.broken):,} broken: {'' if self.complete else 'not '}complete"
         if self.same_pictures:
-            yield f"{self.same_pictures}: those of one picture count as one cluster, unless the data name others"
+            yield (
+                f"{self.same_pictures}: questions about one picture count as one cluster, unless the data "
+                "name other clusters"
+            )
         for task, count in self.expected.items():
             note = f"  {self.lost(task):,} broken" if self.lost(task) else ""
             note += f"  (the card says {count:,})" if task in self.other else ""

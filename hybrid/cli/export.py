@@ -45,19 +45,19 @@ TO = click.option(
 @click.option(
     "--only",
     type=click.Choice(["right", "helped", "all"]),
-    help="Conversations: answered right, right with tools and wrong without, or all.  [default: right]",
+    help="Which conversations to write: answered right, right with tools and wrong without, or all.  [default: right]",
 )
 @click.option("--max-turns", type=types.NUMBER, metavar="N", help="Longest conversation, in model turns.")
 @click.option(
     "--allow",
     type=click.Choice(["test-split", "generated"]),
     multiple=True,
-    help="Training data from a benchmark's split; generated questions as results.",
+    help="Allow training data from a benchmark's split, or results on generated questions.",
 )
 @click.option(
     "--questions",
     type=click.Choice(["hashed", "shown"]),
-    help="Whether texts of questions go into every_eval_ever.  [default: hashed]",
+    help="Whether every_eval_ever contains the texts of questions.  [default: hashed]",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout.")
 @path_option

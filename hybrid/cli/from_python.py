@@ -73,8 +73,8 @@ def run(
 ) -> ScoreReport:
     """Ask the questions of a benchmark, a file or a list and score the answers; the same call again resumes.
 
-    The options are those of `hybrid run`; with a `RunConfig` there are none. An option that a command line repeats is a
-    list (`solvers=["mllm", "arbiter"]`) or a mapping (`setting={"hints": "on"}`), a flag is True (`rotate=True`).
+    The options are those of `hybrid run`; a `RunConfig` already contains them. An option that a command line repeats is
+    a list (`solvers=["mllm", "arbiter"]`) or a mapping (`setting={"hints": "on"}`), a flag is True (`rotate=True`).
     `model` may also be a chat model of LangChain, `solvers` may contain objects of `hybrid.solving.solver.Solver`,
     `tools` objects of `hybrid.tool.Tool`.
 
@@ -98,11 +98,11 @@ def run(
 def _run(
     benchmark: str | RunConfig | None, questions: Sequence[Question] | None, options: Mapping[str, Any]
 ) -> ScoreReport:
-    """Like `run`, with the words of the command in errors."""
+    """Like `run`, but errors use the names of the command line."""
     load_keys()
     if questions is not None:
         if benchmark is not None:
-            raise UsageError("questions=...: they are asked in place of a benchmark; leave it out")
+            raise UsageError("questions=...: they replace a benchmark, so leave the benchmark out")
         benchmark = str(write(questions, home() / "questions"))
     if benchmark is None:
         raise UsageError("hybrid.run takes a benchmark, a path of questions, or questions=[...]")
@@ -252,7 +252,8 @@ def _tool_name(tool: object) -> str:
 def resolve(benchmark: str, options: Mapping[str, object]) -> tuple[dict[str, Any], dict[str, Json]]:
     """Return the values of every option by key, and those that a manifest records by long name.
 
-    A keyword wins over the file that `config` names, a file over the environment, and that over the default.
+    A keyword overrides the file that `config` names, the file overrides the environment, and the environment the
+    default.
 
     Raises:
         UsageError: an unknown option, a value that does not fit, or a file that defines several runs.
@@ -277,7 +278,7 @@ def resolve(benchmark: str, options: Mapping[str, object]) -> tuple[dict[str, An
             values[key] = _read(field, items, source)
         if key in overrides:
             values[key] = _merge(field, values[key], overrides[key])
-        # A flag that is off is recorded only if it overrides a file.
+        # A flag that is off is recorded only if it overrides the file.
         is_off = field.is_flag and not items and values[key] == field.default
         if field.option.kept and (items or key in overrides) and not is_off:
             recorded[field.option.long] = as_written(field, values[key])
@@ -353,7 +354,7 @@ def _signature() -> Signature:
 def _hint(field: OptionField) -> str:
     """Return the types of a keyword, as an annotation."""
     if field.is_pairs:
-        # The tool may be omitted in the weights of the only tool that loads some.
+        # The tool's name may be omitted if only one tool loads weights.
         return "str | Mapping[str, Json]" if field.is_keyless else "Mapping[str, Json]"
     if field.words:
         kind = f"Literal[{', '.join(map(repr, field.words))}]"
@@ -364,7 +365,7 @@ def _hint(field: OptionField) -> str:
 
 
 def _documented() -> str:
-    """Return the docstring of `run` with a line for each option, in the words of its help."""
+    """Return the docstring of `run` with a line for each option, with the text of its help."""
     lines = [f"    {keyword}: {' '.join(field.option.help.split())}" for keyword, field in KEYWORDS.items()]
     return "\n".join([inspect.cleandoc(run.__doc__ or ""), *lines])
 

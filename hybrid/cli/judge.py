@@ -31,7 +31,9 @@ if TYPE_CHECKING:
     "--solver", "solvers", cls=types.Listed, multiple=True, metavar="A,B", help="Only these.  [default: all of the run]"
 )
 @click.option("--base-url", type=types.ADDRESS, help="An OpenAI-compatible server, such as http://127.0.0.1:8000/v1.")
-@click.option("--model-arg", "model_args", multiple=True, metavar="K=V", help="Anything else that the provider takes.")
+@click.option(
+    "--model-arg", "model_args", multiple=True, metavar="K=V", help="Any other option that the provider accepts."
+)
 @click.option("--max-tokens", type=types.NUMBER, help="Longest reply of the judge.")
 @click.option(
     "--protocol",
@@ -55,12 +57,12 @@ def command(
     tables: Shape,
     as_json: bool,
 ) -> int:
-    """Ask a model which offered answer each unparsed reply of RUN gives, if any; at temperature 0.
+    """Ask a model, at temperature 0, which of the offered answers each unparsed reply of RUN gives, if any.
 
     Twenty replies that the parser can read are mixed in: a judge that agrees with the parser on fewer than 0.9 of them
     is refused.
 
-    The verdicts are appended to RUN/SOLVER/verdicts.jsonl and the same command goes on where it stopped. They change no
+    The verdicts are appended to RUN/SOLVER/verdicts.jsonl and the same command resumes where it stopped. They change no
     score: `hybrid score RUN --verdicts judge` shows the numbers with and without them.
 
     \b
@@ -102,7 +104,7 @@ def settings_of(model: str, base_url: str | None, model_args: tuple[str, ...], m
     args = parse_model_args(model_args)
     if args.temperature != 0:
         raise UsageError("a judge is asked at temperature 0: leave out --model-arg temperature")
-    # Without an address it would go to the public provider, with its key and the pictures.
+    # Without an address the request would go to the public provider, with its key.
     base_url = base_url or base_url_of_environment(model)
     return ModelSettings(
         base_url=base_url, max_tokens=max_tokens, timeout_s=args.timeout_s, retries=args.retries, extra=args.extra

@@ -18,8 +18,8 @@ from hybrid.display.terminal import TEXT, Shape
 def command(tables: Shape, as_json: bool) -> int:
     """List which keys are found, in the environment or in `.env` of the working folder. Values are never shown.
 
-    The environment wins over the file. Of the file, only names of secrets are read (..._API_KEY, ..._TOKEN). Ends with
-    3 if there is no key of a provider.
+    The environment wins over the file. From the file, only variables named like secrets are read (..._API_KEY,
+    ..._TOKEN). Exit code 3 if no provider's key is found.
 
     \b
     Example:
@@ -30,7 +30,7 @@ def command(tables: Shape, as_json: bool) -> int:
 
     keys = found_keys()
     if ignored := unread_names():
-        tell(f"note: not read from {ENV_FILE}, as only keys are: {', '.join(ignored)}")
+        tell(f"note: not read from {ENV_FILE}, because only keys are read: {', '.join(ignored)}")
     if as_json:
         rows = [{"variable": key.variable, "provider": key.provider, "found_in": key.origin or None} for key in keys]
         click.echo(json.dumps({"keys": rows, "not_read": list(ignored)}))

@@ -89,7 +89,7 @@ def serve(model: str, server_arg: tuple[str, ...]) -> int:
 
     if model.partition(":")[0] not in STARTED:
         kinds = ", ".join(f"{kind}:" for kind in STARTED)
-        raise UsageError(f"{model}: hybrid starts the servers of {kinds} only")
+        raise UsageError(f"{model}: hybrid only starts servers of {kinds}")
     server = server_for(command_of(model, pairs("--server-arg", server_arg)))
 
     async def keep_up() -> None:
@@ -101,5 +101,5 @@ def serve(model: str, server_arg: tuple[str, ...]) -> int:
     try:
         asyncio.run(until_signal(keep_up()))
     except Interrupted:
-        click.echo("ended; the server is stopped", err=True)
+        click.echo("ended; the server was stopped", err=True)
     return 0

@@ -36,7 +36,7 @@ def plugin(name: str, out: Path | None) -> int:
     if not is_word(name):
         raise UsageError(f"{name!r}: {no_word('plug-in')}, and begins with a letter")
     if iskeyword(name) or name == "tests" or ((spec := find_spec(name)) is not None and spec.origin is not None):
-        raise UsageError(f"{name!r}: Python knows this name, of a module or as a keyword; choose another")
+        raise UsageError(f"{name!r}: this is a Python keyword or the name of a module; choose another name")
     place, tool = out or Path(name), f"{name}_light"
     if place.exists():
         raise UsageError(f"{place} already exists")
@@ -96,7 +96,7 @@ def benchmark(name: str, folder: Path) -> int:
 def recipe(name: str, folder: Path) -> int:
     """Write a recipe: a benchmark from a table of questions, in one file without code (docs/recipes.md).
 
-    It runs at once, on generated questions; replace its values by those of your table.
+    It runs at once, on generated questions; replace its values with those of your table.
 
     \b
     Example:
@@ -115,7 +115,9 @@ def _benchmark_folder(name: str, folder: Path) -> Path:
     """Return the folder of benchmarks in `folder`. Raises `UsageError` if new plug-ins there would not be found."""
     place = folder / "benchmarks"
     if name in own_names("hybrid.benchmarks"):
-        raise UsageError(f"{name} is a benchmark of the project, which would be used instead; choose another name")
+        raise UsageError(
+            f"{name} is already a benchmark of the project, which would be used instead; choose another name"
+        )
     for existing in (place / f"{name}.py", place / f"{name}.yaml", place / name):
         if existing.exists():
             raise UsageError(f"{existing} already exists")

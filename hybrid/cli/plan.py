@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
     from hybrid.stats import Design
 
-ASSUMED = "assumed: as for two models on BLINK; a model with and without tools differs less, which a RUN would show"
+ASSUMED = (
+    "assumed: as for two models on BLINK; a model with tools and without differs less; give a RUN to use its share"
+)
 
 
 @click.command("plan")
@@ -63,7 +65,7 @@ def command(
         raise UsageError("give one of the three: RUN or DATA, --questions N, or --tasks N,N")
     if bool(questions) if difference is not None else not (where or questions or tasks):
         raise UsageError(
-            "give one of the two: --difference D, or for what can be shown --questions N, --tasks, RUN, DATA"
+            "give one of the two: --difference D, or, to see what can be shown, --questions N, --tasks, RUN or DATA"
         )
     if not all(task.isdecimal() and int(task) for task in tasks):
         raise UsageError(f"--tasks {','.join(tasks)}: needs numbers of questions, such as 120,60,20")
@@ -91,7 +93,7 @@ def _made_up(design: Design) -> Iterator[str]:
         counts = ", ".join(f"{sum(task):g}" for task in design.tasks)
         yield f"{'mean over' if design.macro else 'over all questions of'} {len(design.tasks)} tasks: {counts}"
     if design.clusters < design.questions:
-        yield f"{design.clusters:,} clusters, whose rows are taken to be answered alike"
+        yield f"{design.clusters:,} clusters; the rows of a cluster are assumed to be answered alike"
 
 
 def _of_run(run: Path) -> tuple[Design, float | None]:
@@ -106,7 +108,7 @@ def _of_run(run: Path) -> tuple[Design, float | None]:
         if metrics is not None:
             design, share = measured_design(metrics[0], metrics[1])
             return design, share if pairs and share else None
-    raise UsageError(f"{run}: no solver has an answer to plan by")
+    raise UsageError(f"{run}: no solver has an answer from which to plan")
 
 
 def _of_data(data: Path, name: str | None) -> Design:

@@ -60,10 +60,10 @@ MATCHED = "Visual_Correspondence"
 def command(limit: int, **options: Any) -> int:
     """Generate questions, answer them in four ways, and print the gain from tools. Needs no key and no weights.
 
-    A model answers with tools (`controller`), with tools whose findings are blank, and alone (`mllm`); the tools answer
+    A model answers with tools (`controller`), with tools whose output is blank, and alone (`mllm`); the tools answer
     without it (`specialist`): the quick study of `hybrid study`. The model is `embedded`, a small demonstration model
     that ships with the project: the numbers show that the program works, and say nothing about real MLLMs. OUT/site has
-    the report. The same command again goes on where it stopped.
+    the report. The same command resumes where it stopped.
     """
     from hybrid.config import ModelSettings, RunConfig, ServiceOptions
     from hybrid.running.study import cells_of
@@ -142,7 +142,7 @@ def next_command() -> str:
 
 
 def trained_matcher(run: Path) -> OverviewSection | None:
-    """Run the installed trained matcher on one question of a run; returns its output with the drawing.
+    """Run the installed trained matcher on one question of a run; return its output with the drawing.
 
     None if it is not installed, or if no question of the run is about correspondence.
     """
@@ -162,9 +162,9 @@ def trained_matcher(run: Path) -> OverviewSection | None:
     questions = [question for question in RunFolder(run).questions().by_id.values() if question.task == MATCHED]
     if not questions or learned is None or not learned.package or not importable(learned.package):
         return None
-    tell(f"{tool.card.name}: asking the trained weights of {learned.package} about one pair ...")
+    tell(f"{tool.card.name}: running the trained weights of {learned.package} on one pair ...")
     question = questions[0]
-    assert isinstance(question, Question)  # noqa: S101 - generated questions are whole
+    assert isinstance(question, Question)  # noqa: S101 - generated questions are never broken
     images = show(question.images)
     cached = open_cache()
     # The weights in the package are compared with the published ones.
@@ -190,7 +190,7 @@ def trained_matcher(run: Path) -> OverviewSection | None:
 
 
 def mishaps(solvers: Sequence[Scored]) -> list[str]:
-    """Return lines on the questions without an answer or abstention, with the folder that has the details."""
+    """Return lines on the questions that ended without an answer or abstention, and the folder with the details."""
     from hybrid.core.types import Outcome
 
     lines = []

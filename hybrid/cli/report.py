@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     show_default=True,
     help="Put this many wrong answers per task of the first hybrid solver on an error sheet, for people to tag.",
 )
-@click.option("--seed", type=int, default=0, show_default=True, help="Of the draw for the error sheet.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Random seed of the error sheet.")
 @click.option(
     "--tags",
     type=types.EXISTING_FILE,

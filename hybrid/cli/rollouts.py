@@ -7,8 +7,8 @@ A request is a line of JSON on stdin; each has one line on stdout with its `id`,
     {"id": 3, "do": "answer", "question": "val_Jigsaw_1", "model": "m", "base_url": "http://...", "key": "..."}
                                                               {"id": 3, "reward": 1.0, "answer": "A", ...}
 
-A failure has `error`. The process ends with its stdin, and what is not done then is a failure: keep stdin open until
-all lines have come.
+A failure has `error`. The process ends when its stdin is closed, and unfinished requests then fail: keep stdin open
+until all lines have arrived.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def command(words: tuple[str, ...]) -> int:
 
 
 def run_config(words: tuple[str, ...]) -> Any:
-    """Return the configuration of `hybrid run WORDS` with a model that is not known yet. Raises `UsageError`."""
+    """Return the configuration of `hybrid run WORDS` whose model is not known yet. Raises `UsageError`."""
     from hybrid.cli._configured import options_of, variants_of
     from hybrid.cli._run_options import config_of
     from hybrid.cli.run import command as run_command
@@ -75,7 +75,7 @@ def run_config(words: tuple[str, ...]) -> Any:
     except click.UsageError as error:
         raise UsageError(error.format_message()) from error
     if len(variants_of(context)) > 1:
-        raise UsageError("the words define several runs: rollouts are of one")
+        raise UsageError("the words define several runs, but rollouts need exactly one")
     config = config_of(context.params, options_of(context))
     return replace(config, solvers=config.solvers or ("controller",))
 
@@ -92,7 +92,8 @@ async def serve(rollouts: Rollouts, out: IO[str]) -> None:
         out.flush()
 
     tasks: set[asyncio.Task[None]] = set()
-    # Bytes, because text that is not UTF-8 must cost only its line. A process started with its stdin closed has none.
+    # Read bytes, so that text that is not UTF-8 fails only its own line. A process started with its stdin closed has
+    # none.
     while sys.stdin is not None and (line := await asyncio.to_thread(sys.stdin.buffer.readline)):
         try:
             request = json.loads(line)
@@ -133,7 +134,7 @@ async def _response(rollouts: Rollouts, request: Mapping[str, Any]) -> dict[str,
             endpoint = Endpoint(*(_text(request, name) for name in ("model", "base_url", "key")))
             return await rollouts.answer(_text(request, "question"), endpoint)
         case unknown:
-            raise UsageError(f"unknown request {unknown!r}: list, messages or answer")
+            raise UsageError(f"unknown request {unknown!r}: write list, messages or answer")
 
 
 def _text(request: Mapping[str, Any], name: str) -> str:

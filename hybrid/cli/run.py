@@ -48,14 +48,14 @@ BENCHMARK_ARGUMENT = click.Argument([BENCHMARK], shell_complete=_complete.benchm
 def command(**options: Any) -> int:
     """Ask the questions of BENCHMARK, a name or a file; repeat it to resume.
 
-    Answers and traces stay in a run folder, for `hybrid compare` and `report`. \f --config reads every option under its
-    long name without dashes: lists for options that may be given several times, mappings for setting, weights and
-    model-arg. The command line wins over the file, and the file over the environment. Paths are relative to the working
-    directory. A list for an option that takes one value, several benchmarks (blink,hvsbench), or options with lists
-    under `matrix:` make a run for each combination, in folders of their own in --out, and print one comparison per
-    benchmark at the end. A solver whose answers two runs would share is asked in the first; --run-max-... are for all
-    runs together. `--config RUN` repeats that run, with hub data at the same commit, without the environment and its
-    --out. --no-... switches off what a file switches on.
+    Answers and traces are saved in a folder, for `hybrid compare` and `report`. \f --config reads every option
+    under its long name without dashes: lists for options that may be given several times, mappings for setting, weights
+    and model-arg. The command line wins over the file, and the file over the environment. Paths are relative to the
+    working directory. A list for an option that takes one value, several benchmarks (blink,hvsbench), or options with
+    lists under `matrix:` make a run for each combination, in folders of their own in --out, and print one comparison
+    per benchmark at the end. A solver whose answers two runs would share is asked in the first; --run-max-... are for
+    all runs together. `--config RUN` repeats that run, with hub data at the same commit, without the environment and
+    its --out. --no-... switches off what a file switches on.
 
     \b
       benchmark: blink                      # run.yaml
@@ -83,7 +83,7 @@ def command(**options: Any) -> int:
       hybrid run --config runs/blink-gpt-4o-1a2b3c4d5e --model openai:gpt-4.1
     """
     if sys.stderr is not None and sys.stderr.isatty() and not is_quiet():
-        # Not in a log, only in a terminal: a first message before slow imports.
+        # A first message before slow imports; only in a terminal, not in a log.
         click.echo(f"{options['benchmark']}: making ready ...", err=True)
     context = click.get_current_context()
     if len(variants_of(context)) > 1:
@@ -100,13 +100,15 @@ def _one_run(config: RunConfig, options: Mapping[str, Any]) -> int:
     from hybrid.core.repetitions import notes_on_repeats
     from hybrid.engines import opener_of
 
-    # A missing engine is refused before the data are read.
+    # Check the engine before the data are read, so that a missing one is reported at once.
     opener_of(config)
     run = prepared(config, dry=options["dry_run"])
     unturned = unrotated_note(run.questions) if config.rotate else ()
     notes = [*run.opened, *notes_on_repeats(run.solvers, config.repeats), *unturned]
     if config.samples == 2:
-        notes.append("--setting samples=2 doubles the calls and changes no vote: of two that differ the first wins")
+        notes.append(
+            "--setting samples=2 doubles the calls and changes no vote, because the first of two different answers wins"
+        )
     if not options["dry_run"]:
         left_out = (*run.tools.foreign.left_out.values(), *run.tools.left_out)
         notes += [f"not offered: {redact(reason)}" for reason in left_out]

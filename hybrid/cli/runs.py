@@ -46,8 +46,8 @@ def list_(
 ) -> int:
     """Print the newest runs in these folders, with a row for each solver; without a folder, those in runs/.
 
-    SCORE is the benchmark's headline metric. STATE is finished, open (the command that made it goes on with it), being
-    written, or damaged, and how many requests wait in batches of the provider; stderr describes the damage.
+    SCORE is the benchmark's headline metric. STATE is finished, open (rerun the command that made it to continue),
+    being written, or damaged, and how many requests wait in batches of the provider; stderr describes the damage.
 
     \b
     Examples:
@@ -69,7 +69,7 @@ def list_(
         return 0
     if not runs.runs:
         chosen_words = " ".join(f"--{name} {value}" for name, value in chosen.items() if value)
-        hint = f"no run here has {chosen_words}" if chosen_words else "no runs here: `hybrid run` makes one in runs/"
+        hint = f"no run here has {chosen_words}" if chosen_words else "no runs here; `hybrid run` makes one in runs/"
         click.echo(hint, err=True)
         return 0
     click.echo(runs.render(TEXT[tables]), nl=False)
@@ -124,7 +124,7 @@ def show(run: Path, only: tuple[str, ...], tables: Shape, as_json: bool) -> int:
 def cancel(run: Path) -> int:
     """Cancel the batches of RUN that wait at the provider.
 
-    Finished replies are kept there and fetched when the run goes on with --batch; unfinished ones cost nothing.
+    Finished replies are kept there and fetched when the run resumes with --batch; unfinished ones cost nothing.
 
     \b
     Examples:

@@ -30,13 +30,12 @@ FAILED_SHOWN = 20
 
 @click.command("score", cls=Grouped)
 @shared.paths
-@click.option("--benchmark", type=types.BENCHMARK, help="Whose predictions these are; a run knows it itself.")
+@click.option("--benchmark", type=types.BENCHMARK, help="The benchmark of saved predictions; a run needs none.")
 @shared.data
 @click.option(
     "--field",
     type=click.Choice(["stored", "text"]),
-    help="For saved predictions: the answer stored with them, or our parse of the full text.  [default: "
-    "stored, if there is one]",
+    help="For saved predictions: use the stored answer, or parse the full text.  [default: stored, if there is one]",
 )
 @shared.protocol
 @shared_option("unanswered")

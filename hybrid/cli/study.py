@@ -62,12 +62,12 @@ RARE = RARE_BESIDE_RUN | {"margin", "path", "device"} | {f"form_{form}" for form
     type=types.ANY_FILE,
     multiple=True,
     metavar="FILE",
-    help="Results made elsewhere: first without tools, then with.",
+    help="Results from elsewhere: first the file without tools, then the one with tools.",
 )
 @form_options
 @logging_options_of
 def command(form: str | None, **options: Any) -> int:
-    """Where does the gain from tools come from? Run the settings that show it, and report the result.
+    """Where does the gain from tools come from? This command runs the settings that show it, and reports the result.
 
     \b
     Examples:
@@ -75,7 +75,7 @@ def command(form: str | None, **options: Any) -> int:
       hybrid study blink --data DIR --model openai:gpt-4o -o runs/study --depth full
       hybrid study --recorded without.csv --recorded with.csv
     \f
-    Each cell is an ordinary run in OUT. The same command goes on where it stopped and asks nothing twice; a study of
+    Each cell is an ordinary run in OUT. The same command resumes where it stopped and asks nothing twice; a study of
     depth quick is continued by depth full. The gain is split exactly into gain and harm, each on
     questions with a call and without (`docs/study.md` has the formulas and a worked example).
 
@@ -100,7 +100,10 @@ def command(form: str | None, **options: Any) -> int:
     style = fit.name if config.tool_style == PLAIN.name and not fit.is_plain else ""
     cells, lacking = leave_out_other_words(cells_of(options["depth"], solver, style), config, options["out"])
     if lacking:
-        tell(f"note: other-words is not asked: without a second wording (Tool.wording): {', '.join(lacking)}")
+        tell(
+            "note: other-words is not asked, because these tools have no second wording (Tool.wording): "
+            f"{', '.join(lacking)}"
+        )
     if options["dry_run"]:
         from hybrid.running.cost_estimate import ManyEstimate
 
@@ -109,7 +112,7 @@ def command(form: str | None, **options: Any) -> int:
     return ask_cells(cells, config, options, partial(_shown, form, options["tables"]))
 
 
-# A study sets the form of tools itself.
+# A study varies the form of tools itself.
 command.params += lacking_options(command, "config", "tool_output", "show")
 
 
@@ -132,7 +135,7 @@ def ask_cells(cells: Sequence[PlannedRun], config: RunConfig, options: Mapping[s
 
     def made(cell: PlannedRun) -> ResolvedRun | None:
         if cell.pictures and lacks_pictures(RunFolder(main.folder(out)), main.changes["solvers"][0]):
-            tell(f"note: {cell.name} is not asked: no tool made a picture in {main.folder(out)}")
+            tell(f"note: {cell.name} is not asked, because no tool made a picture in {main.folder(out)}")
             return None
         if cell.calls and not calls_tools(main.folder(out), main.changes["solvers"][0], cell.calls):
             return None

@@ -52,9 +52,9 @@ def command() -> None:
 @command.command("list")
 @path_option
 @tables_option
-@click.option("--all", "show_all", is_flag=True, help="Whole sentences on what each tool answers.")
+@click.option("--all", "show_all", is_flag=True, help="Print full sentences on what each tool answers.")
 def list_(tables: Shape, show_all: bool) -> int:
-    """Print a line per tool: its backends and what it answers. Exit code 3 if one cannot be loaded.
+    """Print a line per tool: its backends and what it answers. Exit code 3 if a tool cannot be loaded.
 
     `hybrid tools show NAME` prints the whole card of a tool.
 
@@ -147,9 +147,9 @@ def run_(
         traces.info("%s\n%s", name, error.trace.rstrip())
         click.echo(f"hybrid: {describe_error(error)}", err=True)
         return 3
-    # Messages of the service appear when it logs them.
+    # Attach the log before the service logs its first message.
     if unchecked and finding.backend == "learned" and tool.looked_into:
-        tell(f"note: {name}: its weights were not asked for known answers (--unchecked-weights)")
+        tell(f"note: {name}: the known answers of its weights were not checked (--unchecked-weights)")
     _print(finding, as_json=as_json)
     if picture is not None:
         _write_pictures(finding, cached_findings, picture)

@@ -1,4 +1,4 @@
-"""`hybrid view`: show runs in a browser, also while they continue and before they begin."""
+"""`hybrid view`: show runs in a browser, even while they are in progress or before they start."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from hybrid.cli._path import path_option
 @click.option("--open", "open_browser", is_flag=True, help="Open the page in the browser of this machine.")
 @path_option
 def command(runs: tuple[Path, ...], port: int, title: str, open_browser: bool) -> int:
-    """Show runs in a browser on this machine, also while they are in progress. Ctrl-C ends it.
+    """Show runs in a browser on this machine, even while they are in progress. Ctrl-C ends it.
 
     The first page shows for each run and solver how many questions are finished, the rate, the time left, the cost, the
     failures by kind, and the questions as they end. It links to the pages of `hybrid report`, which offer new answers
-    as they come. A folder may be empty or not exist yet. Runs are only read. The pages are served on 127.0.0.1, which
+    as they arrive. A folder may be empty or not exist yet. Runs are only read. The pages are served on 127.0.0.1, which
     only this machine can reach.
 
     \b
@@ -46,7 +46,7 @@ def command(runs: tuple[Path, ...], port: int, title: str, open_browser: bool) -
                 site = LiveSite(RunFolder.existing(path), title, tell=tell)
             else:
                 folder.refuse_orphans()
-                tell(f"waiting for a run to begin in {path}; Ctrl-C ends it")
+                tell(f"waiting for a run to start in {path}; Ctrl-C ends it")
             viewed.append(stack.enter_context(ViewedRun(folder, title, tell, site)))
         server = stack.enter_context(PageServer(viewed, port))
         click.echo(f"{server.url} shows {', '.join(map(str, dict.fromkeys(runs)))}; Ctrl-C ends it", err=True)

@@ -46,7 +46,8 @@ class CommandOptions:
         ),
     ] = False
     dry_run: Annotated[
-        bool, OUTPUT("--dry-run", "Print what would be asked, what it costs and what is missing.", kept=False)
+        bool,
+        OUTPUT("--dry-run", "Only print the planned questions, cost and problems.", kept=False),
     ] = False
     tables: Annotated[
         Literal["wide", "narrow", "auto"],
@@ -59,7 +60,7 @@ class CommandOptions:
     ] = "auto"
     json: Annotated[bool, OUTPUT("--json", "One JSON object on stdout, everything else on stderr.", kept=False)] = False
     verbose: Annotated[
-        bool, OUTPUT("--verbose", "Also show retries and tool faults, as a run's log.txt has them.", kept=False)
+        bool, OUTPUT("--verbose", "Also show retries and tool faults, as in a run's log.txt.", kept=False)
     ] = False
     quiet: Annotated[bool, OUTPUT("--quiet", "Show no progress and no note, only results and errors.", kept=False)] = (
         False

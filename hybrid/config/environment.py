@@ -19,7 +19,7 @@ class Variable:
     """An environment variable that the project reads."""
 
     name: str
-    # Its content, and the default without it.
+    # Its content, and the default if it is not set.
     about: str
 
 
@@ -35,12 +35,12 @@ VARIABLES: Final = (
         for option in (field.option for field in option_fields(RunConfig))
         if option.variable
     ),
-    Variable(PATH.variable, f"Folders of plug-ins, as `{PATH.name}` takes them, divided as in `PATH`."),
+    Variable(PATH.variable, "Folders of plug-ins, separated as in `PATH`."),
     Variable("HYBRID_VLLM", "The program that `vllm:NAME` starts; else `vllm` on the PATH."),
     Variable("HYBRID_SGLANG", "The program that `sglang:NAME` starts; else `sglang` on the PATH."),
     Variable("HYBRID_LLAMACPP", "The program that `llamacpp:FILE_OR_REPO` starts; else `llama-server` on the PATH."),
     Variable(
         "HYBRID_STUDIO_IMAGES",
-        "The folder below which the graph in Studio opens pictures by path; else the folder it was started in.",
+        "The folder below which the graph in Studio opens pictures by path; else the folder in which it was started.",
     ),
 )

@@ -100,7 +100,8 @@ class ModelSettings:
         Streaming,
         MODEL(
             "--stream",
-            "Whether replies come in pieces (OpenAI's chat API). auto: only from a server that asks for it or does it.",
+            "Whether replies come in pieces (OpenAI's chat API). auto: only if the server requires it or does it "
+            "anyway.",
         ),
     ] = "auto"
     max_tokens: Annotated[
@@ -108,7 +109,7 @@ class ModelSettings:
     ] = None
     temperature: Annotated[float | None, model_arg("temperature", at_least=0)] = 0.0
     seed: int | None = None
-    # Timeout of one HTTP request; for a stream it limits each gap, and ten times as much the total.
+    # Timeout of one HTTP request; for a stream it limits each gap, and ten times this value limits the total.
     timeout_s: Annotated[float, model_arg("timeout_s")] = 120.0
     wait_for_server: Annotated[
         str | None, MODEL("--wait-for-server TIME", "How long to wait for a server that is down: 2h, 90m.")
@@ -123,7 +124,7 @@ class ModelSettings:
         ),
     ] = field(default_factory=dict)
     batch: Annotated[
-        bool, MODEL("--batch", "Ask through the provider's batches, in rounds: half the price, hours later.")
+        bool, MODEL("--batch", "Ask through the provider's batch API, in rounds, for half the price and hours later.")
     ] = False
     batch_wait: Annotated[
         str, MODEL("--batch-wait TIME", "How long a round of batches waits for its last request.")
@@ -136,10 +137,10 @@ class ModelSettings:
         Mapping[str, Json],
         MODEL(
             "--model-arg K=V",
-            "Anything else for the model, such as price=IN/OUT. price is in USD per million tokens "
+            "Any other option of the model, such as price=IN/OUT. price is in USD per million tokens "
             "(IN/OUT/CACHED/WRITTEN if the provider's cache has prices); temperature, timeout_s, retries, "
             "keep_images, prompt_cache=on|off, frame, tool_pictures=inside|beside and image_limits=NAME:N,... are "
-            "ours, other keys go to the provider.",
+            "hybrid's own; other keys go to the provider.",
             common=True,
         ),
     ] = field(default_factory=dict)
@@ -153,16 +154,16 @@ class ModelSettings:
         str,
         TOOLS(
             "--keep-pictures WORD|N",
-            "Which pictures of tools stay in the dialogue: all, latest, the last N, or asked (none beyond its turn). "
-            "One that was dropped comes back if the model names it.  [default: the last 8, and none comes back]",
+            "Which pictures of tools stay in the dialogue: all, latest, the last N, or asked (none after its turn). "
+            "A dropped picture is sent again if the model names it.  [default: the last 8, and none is sent again]",
         ),
     ] = ""
     # Where tools' pictures are sent; `auto` follows the probe of the run (`running/before_asking.py`).
     tool_pictures: Annotated[ToolPictures, model_arg("tool_pictures")] = "auto"
     # The server's limits on pictures, `least_side:28,most_ratio:200` (`models/picture_limits.py`).
     image_limits: Annotated[str, model_arg("image_limits")] = ""
-    # Results of a run's probe, not options: whether pictures of tools are sent inside the tool message, and keys merged
-    # into the body so that the template keeps the thinking.
+    # Results of a run's probe, not options: whether tools' pictures are sent inside the tool message, and keys to merge
+    # into the request body so that the chat template keeps the thinking.
     results_inside: bool = False
     thinking_switch: Mapping[str, Json] = field(default_factory=dict)
     price: Annotated[Price | None, model_arg("price")] = None
@@ -312,7 +313,8 @@ class BackendChoice:
         bool,
         TOOLS(
             "--tool-compile",
-            "Compile tools' networks (torch.compile) as they load. It counts to --max-load-seconds, to no question.",
+            "Compile tools' networks (torch.compile) as they load. It counts towards --max-load-seconds, not towards "
+            "any question.",
         ),
     ] = False
 
@@ -323,7 +325,7 @@ class ServiceOptions(BackendChoice):
 
     # Longest running time of a request, or of its batch.
     timeout_s: float = 300.0
-    # Longest time for which a request may wait in the queue, or for weights to load.
+    # Longest time that a request may wait in the queue or for weights to load.
     queue_s: float = QUEUE_S
     pictures: Annotated[
         Pictures,
@@ -338,7 +340,7 @@ class ServiceOptions(BackendChoice):
         float,
         LIMITS(
             "--tool-gpu SHARE",
-            "Share of a GPU for the tools of --engine ray. A model's server in the same cluster takes the rest.",
+            "Share of a GPU for the tools of --engine ray. The rest is left for a model's server in the same cluster.",
             form="amount",
         ),
     ] = 1.0

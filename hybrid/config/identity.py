@@ -17,7 +17,7 @@ from hybrid.config.option import AffectsRunId, Concern
 from hybrid.config.run_config import RunConfig
 from hybrid.core.types import Json
 
-# Largest length of a model's name in the name of a folder.
+# Maximum length of a model's name in a folder's name.
 MAX_MODEL_LENGTH = 40
 
 

@@ -41,7 +41,7 @@ def group_limit(groups: Path, own_groups: Path) -> int | None:
             root, name = groups / "memory", "memory.limit_in_bytes"
         else:
             continue
-        # A container sees its own group as the root, but may be given its path outside the container.
+        # A container sees its own group as the root, but may be given the group's path outside the container.
         parts = [part for part in group.split("/") if part not in ("", "..")]
         files += (root.joinpath(*parts[:depth], name) for depth in range(len(parts) + 1))
     limits: list[int] = []

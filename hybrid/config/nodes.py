@@ -3,7 +3,7 @@
     root = read_nodes(Path("run.yaml"), "limit: 5")
     root.entries["limit"].where     # "run.yaml, line 1"
 
-Tags that make objects are rejected, and aliases, with which a small file can expand without limit.
+Tags that create objects are rejected; so are aliases, with which a small file can expand without limit.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def read_nodes(path: Path, text: str, option: str = "") -> Node | None:
             depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
             at = f"{option}{path}{_line(event.start_mark)}"
             if depth > DEEPEST:
-                raise UsageError(f"{at}: more than {DEEPEST} values in each other")
+                raise UsageError(f"{at}: values are nested more than {DEEPEST} deep")
             if isinstance(event, yaml.AliasEvent):
                 raise UsageError(f"{at}: an alias (*{event.anchor}): write the value itself")
         loader = yaml.SafeLoader(text)

@@ -39,7 +39,7 @@ Concern = Literal["all", "model", "tools", "tools_offered"]
 class AffectsRunId:
     """Marks an option that distinguishes runs, with its key in the identity."""
 
-    # Key of the fact resolved from it; empty if the value itself is stored under the option's own name.
+    # Key of the fact that the option is resolved to; empty if its own value is stored under its own name.
     key: str = ""
     # Whether only values other than the default count, so that older runs keep their identity.
     if_given: bool = False
@@ -64,14 +64,14 @@ class Option:
     # `--help` shows the first sentence.
     help: str = ""
     group: Group = "ask"
-    # Whether `--help` lists it: in every command, or only in `hybrid run`; other options are under `--help-all`.
+    # Whether `--help` lists the option: in every command, or only in `hybrid run`; `--help-all` lists all.
     common: bool | Literal["run"] = False
     # A short name: `-o`.
     short: str = ""
     metavar: str = ""
     at_least: float | None = None
     form: Form = ""
-    # The environment variable for its default.
+    # The environment variable that sets its default.
     variable: str = ""
     about_variable: str = ""
     # Whether a manifest records it among the options of a run.
@@ -91,7 +91,7 @@ class Option:
 
     @property
     def key(self) -> str:
-        """The name as an identifier: `max_turns`."""
+        """The option's name as an identifier: `max_turns`."""
         return self.long.replace("-", "_")
 
     @property
@@ -106,7 +106,7 @@ class Option:
 
 
 def option(group: Group, words: str, text: str, **more: Any) -> Option:
-    """Return an option from its words on the command line, such as `-o --out DIR`, and its help text.
+    """Return an option from its notation on the command line, such as `-o --out DIR`, and its help text.
 
     `more` are fields of `Option`.
     """
@@ -134,7 +134,7 @@ def model_arg(key: str, **more: Any) -> Option:
 
 @dataclass(frozen=True)
 class SubOptions:
-    """Marks a field with a group of options: the fields of the group that have an option here, and which."""
+    """Marks a field that holds a group of options: which fields of the group have an option here, and its notation."""
 
     options: Mapping[str, Option]
 
@@ -145,7 +145,7 @@ class OptionField:
 
     path: tuple[str, ...]
     option: Option
-    # Without `None`, which `optional` indicates.
+    # The type without `None`; `optional` tells whether None is allowed.
     type: Any
     optional: bool
     default: Any
@@ -154,13 +154,13 @@ class OptionField:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The values of a `Literal`, or of a list of them; empty for any other type."""
+        """The values of a `Literal` type, or of a list of literals; empty for any other type."""
         kind = self.item_type
         return get_args(kind) if get_origin(kind) is Literal else ()
 
     @property
     def item_type(self) -> Any:
-        """The type of one value: of an item, if it has several."""
+        """The type of a single value; for a list, of an item."""
         return get_args(self.type)[0] if self.is_many else self.type
 
     @property

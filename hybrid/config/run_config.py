@@ -57,13 +57,13 @@ REPEATS_AT_0: Final = (
 
 
 def own_frame(model: str | None) -> str:
-    """Return the default coordinate frame in which a model writes (`hybrid/solving/coordinates.py`)."""
+    """Return the coordinate frame that a model uses by default (`hybrid/solving/coordinates.py`)."""
     return "fractions" if model == "embedded" else "pixels"
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunConfig:
-    """The options of `hybrid run`. The manifest lists those that count in the order of the fields."""
+    """The options of `hybrid run`. The manifest lists those that are part of the identity, in this order."""
 
     benchmark: Annotated[str, AffectsRunId("benchmark")] = field(kw_only=False)
     solvers: Annotated[
@@ -84,7 +84,13 @@ class RunConfig:
     limit: Annotated[
         int | None,
         NOT_IDENTITY,
-        ASK("--limit N", "Base questions, one of each task in turn.", common=True, at_least=1, varied=False),
+        ASK(
+            "--limit N",
+            "Number of base questions, from each task in turn.",
+            common=True,
+            at_least=1,
+            varied=False,
+        ),
     ] = None
     # Ids of single questions among those that `tasks` and `limit` select.
     only: Annotated[
@@ -92,7 +98,8 @@ class RunConfig:
         NOT_IDENTITY,
         ASK(
             "--only ID",
-            "Only this question, with its variants. Of the questions that the other options choose. May be given "
+            "Only this question, with its variants. Only among the questions that the other options select. May be "
+            "given "
             "several times.",
         ),
     ] = ()
@@ -101,7 +108,7 @@ class RunConfig:
         AffectsRunId("settings"),
         ASK(
             "--setting KEY=VALUE",
-            "A choice of the benchmark, or how models are asked. For any benchmark: samples=K (vote over K replies), "
+            "A setting of the benchmark, or how models are asked. For any benchmark: samples=K (vote over K replies), "
             "repeats=K (every question K times), reasoning=first|none, caption-model=PROVIDER:NAME, "
             "context=FILE.jsonl. All are in `hybrid benchmarks show NAME`.",
             common="run",
@@ -119,7 +126,7 @@ class RunConfig:
         ),
     ] = "hub"
     images_root: Annotated[
-        Path | None, NOT_IDENTITY, ASK("--images-root DIR", "Where paths of a table's images begin.")
+        Path | None, NOT_IDENTITY, ASK("--images-root DIR", "The folder that image paths in a table are relative to.")
     ] = None
     model: Annotated[
         str | None,
@@ -142,13 +149,13 @@ class RunConfig:
         IDENTITY,
         ASK(
             "--protocol",
-            "Which parse decides a verdict; official also asks in the papers' wording, without our format line.",
+            "Which parser decides a verdict; official also asks in the papers' wording, without hybrid's format line.",
         ),
     ] = "strict"
     prompts: Annotated[
         Path | None,
         AffectsRunId("prompts"),
-        ASK("--prompts FILE", "TOML with texts instead of ours.", form="existing file"),
+        ASK("--prompts FILE", "TOML file with prompt texts that replace hybrid's own.", form="existing file"),
     ] = None
     format_line: Annotated[
         bool,
@@ -172,7 +179,7 @@ class RunConfig:
         AffectsRunId("tools_offered", of="tools_offered"),
         TOOLS(
             "--tools A,B",
-            "Tools offered to the model: A,B, all or none. `default` in a list stands for the benchmark's own.  "
+            "Tools offered to the model: A,B, all or none. `default` in a list stands for the benchmark's own tools.  "
             "[default: default]",
             common=True,
             form="A,B",
@@ -206,7 +213,9 @@ class RunConfig:
         TOOLS("--tool-output", "What tools return. All but real are controls.", common=True),
     ] = "real"
     show: Annotated[Show, AffectsRunId(of="tools"), TOOLS("--show", "What the model sees of a tool output.")] = "both"
-    overlays: Annotated[bool, NOT_IDENTITY, TOOLS("--overlays", "Draw tool outputs that no model sees.")] = False
+    overlays: Annotated[
+        bool, NOT_IDENTITY, TOOLS("--overlays", "Also draw the pictures of tool outputs that no model sees.")
+    ] = False
     images: Annotated[
         ImageForm, AffectsRunId(of="model"), ASK("--images", "In which form the model gets the images.")
     ] = "separate"
@@ -219,13 +228,13 @@ class RunConfig:
     answer: Annotated[
         AnswerForm,
         AffectsRunId(of="model"),
-        setting("answer", "how a choice is answered; likelihood needs weights at hand (hf:)"),
+        setting("answer", "how a choice is answered; likelihood needs local weights (hf:)"),
     ] = "text"
     # Number of samples of an MLLM's reply, which vote (`hybrid/solving/self_consistency.py`).
     samples: Annotated[
         int,
         AffectsRunId(of="model"),
-        setting("samples", "ask an MLLM so often and take the vote", values=("1 or more",), pattern=r"0*[1-9][0-9]*"),
+        setting("samples", "ask an MLLM this often and take the vote", values=("1 or more",), pattern=r"0*[1-9][0-9]*"),
     ] = 1
     # Number of repetitions of every solver (`hybrid/core/repetitions.py`).
     repeats: Annotated[
@@ -233,7 +242,7 @@ class RunConfig:
         NOT_IDENTITY,
         setting(
             "repeats",
-            "ask every solver all questions so often: mllm, mllm@2, ...",
+            "ask every solver all questions this often: mllm, mllm@2, ...",
             values=("1 or more",),
             pattern=r"0*[1-9][0-9]*",
         ),
@@ -286,22 +295,26 @@ class RunConfig:
         TOOLS("--trust FILE", "Reliability of the tools, from `hybrid calibrate`."),
     ] = None
     limits: Annotated[Limits, AffectsRunId("limits")] = field(default_factory=Limits)
-    seed: Annotated[int, IDENTITY, ASK("--seed N", "Seed of all that is drawn.")] = 0
-    # Questions in flight, over all workers of an engine together.
+    seed: Annotated[int, IDENTITY, ASK("--seed N", "Random seed.")] = 0
+    # Number of questions in flight, over all workers of an engine together.
     concurrency: Annotated[
         int, NOT_IDENTITY, LIMITS("--concurrency N", "Questions in flight.", common="run", at_least=1, varied=False)
     ] = 64
     engine: Annotated[
         str,
         NOT_IDENTITY,
-        LIMITS("--engine NAME", "Who asks: this process (local), or a cluster (docs/cluster.md).", varied=False),
+        LIMITS(
+            "--engine NAME",
+            "What asks the questions: this process (local), or a cluster (docs/cluster.md).",
+            varied=False,
+        ),
     ] = LOCAL
     address: Annotated[
         str | None,
         NOT_IDENTITY,
         LIMITS(
             "--address HOST:PORT",
-            "Of a cluster, HOST:PORT.  [default: one of this machine, for this command]",
+            "Of a cluster, HOST:PORT.  [default: a cluster on this machine, for this command]",
             varied=False,
         ),
     ] = None
@@ -322,8 +335,8 @@ class RunConfig:
         NOT_IDENTITY,
         MODEL(
             "--cache-replies",
-            "Take replies to the same requests from earlier runs, and keep new ones. They are not counted as spent "
-            "again; the tables name them.",
+            "Take replies to the same requests from earlier runs, and keep new ones. Reused replies do not count as "
+            "spent again; the tables state their number.",
             varied=False,
         ),
     ] = False
@@ -333,8 +346,9 @@ class RunConfig:
         TOOLS(
             "--allow",
             "Use weights that saw the benchmark's images, or that may not be used commercially; measure a model that "
-            "does not see (blind), not see pictures of tools (blind-tools), whose calls cannot be read (toolless) or "
-            "whose pictures arrive in another order (unordered); ask data unlike a recipe's own (partial).",
+            "does not see images (blind) or pictures of tools (blind-tools), whose calls cannot be read (toolless), "
+            "or whose pictures arrive in another order (unordered); use data that differ from a recipe's own "
+            "(partial).",
             varied=False,
         ),
     ] = ()
@@ -346,8 +360,8 @@ class RunConfig:
         NOT_IDENTITY,
         OUTPUT(
             "--trace otlp|FILE.jsonl",
-            "Write spans of OpenTelemetry (extra `trace`), without images and texts: to the collector that "
-            "OTEL_EXPORTER_OTLP_ENDPOINT names, or as lines at the end of a file.",
+            "Write spans of OpenTelemetry (extra `trace`), without images and texts: to the collector at "
+            "OTEL_EXPORTER_OTLP_ENDPOINT, or appended to a file as lines.",
             kept=False,
         ),
     ] = None
@@ -356,7 +370,7 @@ class RunConfig:
         NOT_IDENTITY,
         OUTPUT(
             "--trace-text",
-            "Let spans hold questions and answers too; never images, keys or the data's answers.",
+            "Let spans contain questions and answers too; never images, keys or the data's answers.",
             kept=False,
         ),
     ] = False
@@ -382,11 +396,20 @@ class RunConfig:
         """Yield pairs of whether options contradict each other, and the message."""
         recorded, likelihood = (self.model or "").startswith("replay:"), self.answer == "likelihood"
         for key, value in (("reasoning", self.reasoning), ("context", self.context), ("caption-model", self.captioner)):
-            yield recorded and value is not None, f"--setting {key}: a recorded model was asked as it was recorded"
+            yield (
+                recorded and value is not None,
+                (f"--setting {key}: a recorded model can only be asked as it was recorded"),
+            )
         captions = (self.captioner or "").startswith("replay:")
         yield captions, f"--setting caption-model={self.captioner}: a recorded model describes no image"
         reasoned = self.reasoning == "first" and likelihood
-        yield reasoned, "--setting reasoning=first: likelihoods are of the options alone; nothing is reasoned before"
+        yield (
+            reasoned,
+            (
+                "--setting reasoning=first: likelihoods only rate the options, so there is no "
+                "reasoning before the answer"
+            ),
+        )
         texts, policy = self.context is None and self.context_missing != "refuse", self.context_missing
         yield texts, f"--setting context-missing={policy}: give the texts with --setting context=FILE"
         traced = self.trace is not None
@@ -396,15 +419,21 @@ class RunConfig:
         yield elsewhere, f"--trace records only the requests of this process: remove --engine {self.engine}"
         served = (self.model or "").partition(":")[0] in ("vllm", "sglang", "llamacpp")
         keeps_up = "start it with `hybrid models serve` and give --model openai:NAME --base-url URL"
-        yield served and self.engine != LOCAL, f"--engine {self.engine}: each worker would start a server: {keeps_up}"
+        yield (
+            served and self.engine != LOCAL,
+            (f"--engine {self.engine}: each worker would start its own server: {keeps_up}"),
+        )
         answers = self.trace_text and self.tool_output == "oracle"
-        yield answers, "--trace-text: what --tool-output oracle tells a model are the answers: omit one"
+        yield (
+            answers,
+            ("--trace-text would record the answers that --tool-output oracle tells a model: omit one of the two"),
+        )
         cold = self.model_settings.temperature == 0
         samples, repeats = (self.samples, cold, SAMPLES_AT_0), (self.repeats, cold and self.model, REPEATS_AT_0)
         for key, (times, deterministic, at_0) in (("samples", samples), ("repeats", repeats)):
             wrong, more = f"--setting {key}={times}", times != 1
             yield times < 1, f"{wrong}: at least 1"
-            yield more and recorded, f"{wrong}: a recorded model has one reply to a question, {NOT_AGAIN}"
+            yield more and recorded, f"{wrong}: a recorded model has one reply per question, {NOT_AGAIN}"
             same = f"{wrong}: likelihoods are the same every time"
-            yield more and likelihood, f"{same}; give one of answer=likelihood and {key}"
+            yield more and likelihood, f"{same}; give only one of answer=likelihood and {key}"
             yield more and bool(deterministic), f"{wrong}: at temperature 0 {at_0}"

@@ -2,7 +2,8 @@
 
 check_value(field, "12")        # 12, for a field of type int
 
-Each check takes a text, or a value from Python, and raises `ValueError` with a sentence that does not name the option.
+Each check takes a text, or a value from Python. If it is wrong, the check raises `ValueError` with a sentence that does
+not name the option.
 """
 
 from __future__ import annotations

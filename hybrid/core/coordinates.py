@@ -63,7 +63,7 @@ def unmarked(text: str) -> tuple[str, tuple[Place, ...]]:
     plain, places, position = "", [], 0
     for mark in _MARK.finditer(text):
         plain += text[position : mark.start()]
-        axis: Axis = mark[1]  # type: ignore[assignment]  # one of those of the pattern
+        axis: Axis = mark[1]  # type: ignore[assignment]  # one of the kinds in the pattern
         places.append(Place(len(plain), len(plain) + len(mark[3]), axis, int(mark[2])))
         plain, position = plain + mark[3], mark.end()
     return plain + text[position:], tuple(places)

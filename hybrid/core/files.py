@@ -43,7 +43,7 @@ def read_small(path: Path, most: int = MAX_BYTES) -> bytes:
 
 
 def write_atomic(path: Path, data: bytes | Iterable[bytes], *, durable: bool = False) -> None:
-    """Replace a file atomically: neither a reader nor a crash of the process leaves half of it.
+    """Replace a file atomically: neither a reader nor a crash ever finds half of it.
 
     A device, a pipe or an open file of this process (`/dev/stdout`) is written to directly. Any other link is replaced,
     not followed, because another user may have linked it to a valuable target.
@@ -92,7 +92,7 @@ def sync_folder(folder: Path) -> None:
 
 def _replace(path: Path, parts: Iterable[bytes], *, durable: bool) -> None:
     temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex[:12]}")
-    # Not tempfile.mkstemp: only the owner can read its files, but a store may be shared with a group.
+    # Do not use tempfile.mkstemp, because only the owner can read its files, but a store may be shared with a group.
     handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
     try:
         with os.fdopen(handle, "wb") as file:
@@ -128,7 +128,7 @@ def advice_on(error: OSError) -> str:
 def first_of_tree(error: shutil.Error) -> OSError:
     """Return the error of the first file of a tree that could not be copied, with the name of the copy."""
     _, copy, text = error.args[0][0]
-    # The text repeats both names, as the system formats its errors.
+    # Cut the text, in which the system repeats both names.
     matched = re.match(r"\[Errno (-?[0-9]+)\] ([^:]*)", str(text))
     number, reason = (int(matched[1]), matched[2]) if matched else (errno.EIO, str(text))
     return OSError(number, reason, os.fspath(copy))

@@ -47,7 +47,7 @@ class Wording:
     """The texts that hybrid appends to a prompt: the format line, and whether to reason first."""
 
     format_line: bool = True
-    # None leaves it to the model.
+    # Whether to reason first; None leaves it to the model.
     reasoning: Reasoning | None = None
 
     def closing(self, prompt: Prompt) -> tuple[str, ...]:
@@ -59,12 +59,12 @@ class Wording:
     def format_answer(self, answer: str) -> str:
         """Format an answer of hybrid's own solvers, `Answer: (B)`, as requested: bare (`B`) without a format line.
 
-        The official parses read a bare letter or word; most of them do not read `Answer: (B)`.
+        The official parsers read a bare letter or word; most of them do not read `Answer: (B)`.
         """
         return answer if self.format_line else bare(answer)
 
     @property
     def sha256(self) -> str:
-        """Hash of all format lines, used or not."""
+        """Hash of all format lines, whether they are used or not."""
         content = {str(kind): line for kind, line in FORMAT_LINES.items()}
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

@@ -40,7 +40,7 @@ MEDIA_TYPES = {
     "BMP": "image/bmp",
     "TIFF": "image/tiff",
     "MPO": "image/jpeg",
-    # Servers do not accept AVIF, so it is converted.
+    # Formats that are stored unchanged; servers do not accept AVIF, so it is converted.
     "AVIF": "image/png",
 }
 # Formats that Pillow may try: a JPEG with several pictures (MPO) is opened as one.
@@ -128,7 +128,7 @@ class ImageStore:
             # Older versions recorded the size of some rotated pictures before rotation.
             if _open(self.read(stored), source).size == (stored.width, stored.height):
                 return stored
-        # A file that is stored already was decoded then.
+        # A file that is already in the store was decoded when it was stored.
         is_stored = _holds(self.path(sha256), data)
         image, plain = _described(data, sha256, source, decodes=is_stored)
         if plain:
@@ -145,7 +145,7 @@ class ImageStore:
         return stored
 
     def _note(self, sha256: str) -> Path:
-        """Return the path of the record of the image that the file with this hash was converted to."""
+        """Return the path of the record that names the conversion of the file with this hash."""
         return self.path(sha256).with_suffix(".made")
 
     def put_pixels(self, pixels: Pixels, media_type: str = PNG) -> StoredImage:
@@ -192,7 +192,7 @@ def _holds(path: Path, data: bytes) -> bool:
     try:
         return path.stat().st_size == len(data) and path.read_bytes() == data
     except OSError:
-        # An unreadable file is written again; if that fails too, the error says why.
+        # An unreadable file is written again; if that also fails, the error states the reason.
         return False
 
 
@@ -220,7 +220,7 @@ def _described(data: bytes, sha256: str, source: str, *, decodes: bool) -> tuple
         # Checked only if the file can have an orientation: reading that of a PNG decodes it.
         words = ORIENTATION_WORDS.get(form)
         if words is None or any(word in data for word in words):
-            # Before loading: Pillow rotates a TIFF on load and drops the tag.
+            # Read this before loading, because Pillow rotates a TIFF on load and drops the tag.
             orientation = picture.getexif().get(EXIF_ORIENTATION)
             # The size of a TIFF already includes the rotation, unless only its XMP has the orientation.
             by_tag = form == "TIFF" and EXIF_ORIENTATION in getattr(picture, "tag_v2", {})
@@ -248,11 +248,11 @@ def encode(pixels: Pixels, media_type: str = PNG) -> bytes:
     import numpy as np
     from PIL import Image
 
-    # Encoders accept other arrays as well, but would change the picture.
+    # Encoders would accept other arrays as well, but change the picture.
     if pixels.dtype != np.uint8 or pixels.ndim != 3 or pixels.shape[2] != 3 or not pixels.size:
         raise DataError(f"an array of shape {pixels.shape} and type {pixels.dtype} is not an RGB picture of 8 bits")
     if media_type == PNG:
-        with needed_by("cutting, joining or drawing a picture"):
+        with needed_by("cropping, joining or drawing a picture"):
             import cv2
 
         # This is a hot path: level 1 with run-length encoding takes 0.4 to 0.8 of the time of Pillow's level 1, and
@@ -287,7 +287,7 @@ def decode(data: bytes, source: str) -> Pixels:
 
     picture = _open(data, source)
     try:
-        # In place: otherwise Pillow copies even an upright picture.
+        # Rotate in place; otherwise Pillow copies even an upright picture.
         ImageOps.exif_transpose(picture, in_place=True)
         return np.array(to_rgb(picture))
     except Exception as error:
@@ -324,7 +324,8 @@ def _deep_grey_to_rgb(picture: Image.Image) -> Image.Image:
         least, most = min(extremes), max(extremes)
         if least < 0 or most > top:
             raise DataError(
-                f"its 32-bit values go from {least:g} to {most:g}, which is none of 0..1, 0..255 and 0..65535"
+                f"its 32-bit values go from {least:g} to {most:g}, which fits none of the ranges 0..1, 0..255 and "
+                "0..65535"
             )
         if most <= 255.0:
             top = 1.0 if picture.mode == "F" and most <= 1.0 else 255.0
@@ -363,7 +364,7 @@ def _blend_over_white(picture: Image.Image) -> Image.Image:
 
 # Pixels converted at a time: a picture at the limit of pixels takes 1.3 GB instead of 3.
 PIECE_PX = 2**22
-# Modes of 32 bits: the file does not say which value is white.
+# Modes with 32 bits, whose files do not say which value is white.
 WITHOUT_RANGE = ("I", "F")
 
 
@@ -380,7 +381,7 @@ def _open(data: bytes, source: str) -> Image.Image:
     except Exception as error:
         format_name = next((form for form, mark in NOT_READ.items() if mark.search(data[:1000])), None)
         if format_name is not None:
-            raise DataError(f"{source}: {format_name} is not read: convert it to PNG or JPEG") from error
+            raise DataError(f"{source}: {format_name} is not supported: convert it to PNG or JPEG") from error
         raise DataError(
             f"{source}: these {len(data)} bytes are not an image that can be read "
             f"({type(error).__name__}; formats: {', '.join(FORMATS)})"

@@ -194,7 +194,7 @@ class AssistantMessage:
 
 @dataclass(frozen=True, slots=True)
 class ToolMessage:
-    """The result of a tool call; `failed` if it could not be made or the tool had no answer."""
+    """The result of a tool call; `failed` if the call could not be made or the tool had no answer."""
 
     role: ClassVar[Role] = "tool"
     # The id of the call.

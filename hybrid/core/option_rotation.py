@@ -88,4 +88,4 @@ def unrotated_note(questions: Iterable[Question | BrokenQuestion]) -> tuple[str,
     """Return one line per task with questions that cannot be rotated."""
     times = Counter((question.base, question.task) for question in questions if isinstance(question, Question))
     once = Counter(task for (_, task), n in times.items() if n == 1)
-    return tuple(f"--rotate: {n} of {task} have no options to move and are asked once" for task, n in once.items())
+    return tuple(f"--rotate: {n} of {task} have no options to rotate and are asked once" for task, n in once.items())

@@ -1,4 +1,4 @@
-"""Messages about options of commands in the words of Python: `--tool-output blank` is `tool_output="blank"` there."""
+"""Rewords messages about command options for Python, where `--tool-output blank` is `tool_output="blank"`."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from contextlib import contextmanager
 
 from hybrid.core.errors import UsageError
 
-# Text in backquotes, or from the program's name on, is a command line and stays one.
+# Text in backquotes, or after the program's name, is a command line and is not changed.
 _COMMAND = re.compile(r"`[^`]*`|\bhybrid (?:run|tools|data|compare|score|study)\b[^,;]*")
-# A value is a word with more than lower-case letters (DIR, openai:gpt-4o, 3, blind-tools), or one right before a colon
-# or comma.
+# A value is a word with more than lower-case letters (DIR, openai:gpt-4o, 3, blind-tools), or a word right before a
+# colon or comma.
 _VALUE = r"(?=\S*[A-Z0-9:/.=_])[\w./:~=-]*[\w/]|[a-z]+(?:-[a-z]+)+|[a-z]+(?=[:,])"
 _OPTION = re.compile(rf"--(?P<name>[a-z][a-z-]*)(?:[= ](?P<value>{_VALUE}))?(?P<colon>:)?")
 # Options that Python has under another name.
@@ -19,7 +19,7 @@ _RENAMED = {"solver": "solvers", "args": "arguments"}
 
 
 def python_words(message: str) -> str:
-    """Return the message with each option as an argument of Python; command lines stay as they are."""
+    """Return the message with each option as an argument of Python; command lines are not changed."""
     parts: list[str] = []
     end = 0
     for command in _COMMAND.finditer(message):
@@ -41,7 +41,7 @@ def _argument(match: re.Match[str]) -> str:
 
 
 def _is_plain(value: str) -> bool:
-    """Return whether a value is a number, or a placeholder for a number of the user."""
+    """Return whether a value is a number, or a placeholder for a number."""
     return re.fullmatch(r"[0-9.]+|[A-Z_]+", value) is not None
 
 

@@ -50,12 +50,12 @@ def number_of(name: str) -> int:
 
 
 def varies(solver: Repeatable) -> bool:
-    """Return whether a solver may answer differently when repeated: it asks a model or uses a seed."""
+    """Return whether a solver may answer differently when repeated, because it asks a model or uses a seed."""
     return solver.needs_model or solver.seeded
 
 
 def repeated(solvers: Mapping[str, S], times: int) -> dict[str, S]:
-    """Repeat each solver that varies `times` times, the others once: first all solvers, then the repetitions."""
+    """Repeat each solver with varying answers `times` times, and others once: all solvers, then the repetitions."""
     return {
         name_of(word, number): solver
         for number in range(1, times + 1)
@@ -69,7 +69,7 @@ def notes_on_repeats(solvers: Mapping[str, Repeatable], times: int) -> tuple[str
     if times == 1:
         return ()
     return tuple(
-        f"{word} is asked once: it asks no model and draws nothing, so its answers would be the same again"
+        f"{word} is asked once: it asks no model and draws no random numbers, so its answers would be the same again"
         for word, solver in solvers.items()
         if not varies(solver)
     )

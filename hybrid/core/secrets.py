@@ -39,7 +39,7 @@ def keep_secret(*values: str | None) -> None:
             continue
         clean = value.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
         forms |= {value, quote(clean), quote_plus(clean), quote(clean, safe="")}
-        # Encoded twice: an error's JSON body within a JSON log line.
+        # Encode twice, for an error's JSON body within a JSON log line.
         for inner in (json.dumps(value, ensure_ascii=ascii_only)[1:-1] for ascii_only in (True, False)):
             forms |= {inner, json.dumps(inner)[1:-1]}
     with _lock:

@@ -1,8 +1,8 @@
 """Image files that are small but take minutes to open; they are refused before Pillow opens them.
 
 Each scan of a progressive JPEG passes over all pixels, and an empty scan of 120 million pixels needs 200 bytes. Pillow
-copies a GIF's comment once for each of its blocks of 255 bytes. Other costs of a decoder grow in proportion to the
-file or to its pixels, which have limits of their own (`hybrid/core/images.py`).
+copies a GIF's comment once for each of its blocks of 255 bytes. Other costs of a decoder grow in proportion to the file
+or its pixels, which have separate limits (`hybrid/core/images.py`).
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from __future__ import annotations
 import io
 import re
 
-# Most scans of a JPEG, as in libtiff (LIBTIFF_JPEG_MAX_ALLOWED_SCAN_NUMBER); encoders write 1 to about 20.
+# Maximum number of scans of a JPEG, as in libtiff (LIBTIFF_JPEG_MAX_ALLOWED_SCAN_NUMBER); encoders write 1 to about 20.
 MAX_SCANS = 100
-# Most bytes of the comments before the second frame of a GIF.
+# Maximum bytes of the comments before the second frame of a GIF.
 MAX_COMMENTS = 2**20
-# A marker of a JPEG: a byte stuffed into coded data (FF 00) and a restart marker (FF D0 to FF D7) are not among them.
+# A marker of a JPEG: a byte stuffed into coded data (FF 00) and a restart marker (FF D0 to FF D7) are excluded.
 MARKER = re.compile(rb"\xff+([^\x00\xff\xd0-\xd7])", re.DOTALL)
 START_OF_SCAN, END_OF_IMAGE, WITHOUT_LENGTH = b"\xda", b"\xd9", b"\x01\xd8"
 GIF_COMMENT, GIF_APPLICATION = b"\xfe", b"\xff"
@@ -31,7 +31,7 @@ def slow_structure(data: bytes) -> str | None:
 
 def has_more_scans(data: bytes, limit: int) -> bool:
     """Return whether the first picture of a JPEG file has more than `limit` scans."""
-    # Metadata, a second picture and appended data may hold these bytes too, so a high count is checked below.
+    # Metadata, a second picture and appended data may also contain these bytes, so a high count is checked below.
     if data.count(b"\xff" + START_OF_SCAN) <= limit:
         return False
     scans, place = 0, 2

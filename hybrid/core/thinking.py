@@ -23,7 +23,7 @@ _MARKS: Final = re.compile(
 
 
 def without_thoughts(text: str) -> str:
-    """Return the text after the last closed thought, and before one that is never closed."""
+    """Return the text after the last closed thought and before a thought that is never closed."""
     *_, end = (0, *(match.end() for match in _END.finditer(text)))
     return _BEGINNING.split(text[end:], maxsplit=1)[0]
 

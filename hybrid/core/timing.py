@@ -9,8 +9,8 @@
     with waiting(): await turn()                  # inside a model: time spent waiting for a slot is not counted
 
 A request in a batch of n is charged 1/n of the batch's running time, so that a budget of seconds does not depend on
-the other requests. Loading is not charged: neither weights nor the first `FREE_LOAD_S` seconds of a tool's first run in
-a process, which also loads libraries. A caller that joins running work is charged from then on.
+the other requests. Loading is not charged: this includes weights, and the first `FREE_LOAD_S` seconds of a tool's first
+run in a process, which also loads libraries. A caller that joins running work is charged from then on.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class Stopwatch:
         self._tell()
 
     def stop(self, at: float | None = None) -> None:
-        """Stop the watch now or at `at`: the work waits again or is done."""
+        """Stop the watch now or at `at`: the work is waiting again or is finished."""
         with self._lock:
             passed = self._passed(at)
             self._ran, self._share, self._since = self._ran + passed, self._share + self._charged(passed), None
@@ -228,7 +228,7 @@ class CountedCall:
     async def __aenter__(self) -> CountedCall:
         """Start counting."""
         task = asyncio.current_task()
-        assert task is not None  # noqa: S101 - a coroutine runs in a task
+        assert task is not None  # noqa: S101 - a coroutine always runs in a task
         self._task, self._cancelling = task, task.cancelling()
         self._loop = asyncio.get_running_loop()
         self._token = _COUNTED.set(self)
@@ -263,7 +263,7 @@ class CountedCall:
 
     def wait(self, more: int, *, long: bool = False) -> None:
         """Change the number of waiting parts by `more`; a `long` wait has no limit."""
-        # A call that was late while waiting must still end as waiting.
+        # A call that exceeded its limit while waiting must still end as a waiting one.
         if self._late:
             return
         waited, self.waits = self.waits, self.waits + more
@@ -283,14 +283,14 @@ class CountedCall:
             self._timer.cancel()
         if not self.waits:
             self._spent.busy += self._clock() - self._since
-        # A cancellation from elsewhere must stay in force.
+        # A cancellation from elsewhere must stay in effect.
         if self._late and self._task.uncancel() <= self._cancelling and isinstance(error, asyncio.CancelledError):
             if self.waits:
                 raise Outage(f"a model call waited {self._queue_s:g} s for its turn") from None
             raise TimeoutError from error
 
 
-_COUNTED: ContextVar[CountedCall | None] = ContextVar("model call that is being counted", default=None)
+_COUNTED: ContextVar[CountedCall | None] = ContextVar("the model call that is being counted", default=None)
 
 
 def count_call(spent: CallTime, clock: Clock, queue_s: float = QUEUE_S) -> CountedCall:

@@ -133,7 +133,7 @@ class Reader:
         shared = {name: item for name, item in candidates if isinstance(item, tuple)}
         if hints and shared:
             return shared[self.word(value, shared, steps)]
-        # The sizes of one network differ only in their names.
+        # Different sizes of one network differ only in their names.
         lists = [key for key, item in value.items() if isinstance(item, list)] if isinstance(value, dict) else []
         if (key := next((key for key in lists if hints.get(key) is str), None)) is not None:
             return tuple(self.read_value(kind, {**value, key: item}, steps) for item in value[key])

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from typing_extensions import TypeAliasType
 
 from hybrid.core.coordinates import Place
-from hybrid.core.errors import Fault as Fault  # noqa: PLC0414 - one of the values here, which errors carry too
+from hybrid.core.errors import Fault as Fault  # noqa: PLC0414 - one of the values here, which errors also contain
 
 if TYPE_CHECKING:
     import numpy as np
@@ -82,7 +82,7 @@ class Outcome(StrEnum):
 
     @property
     def failed(self) -> bool:
-        """Return whether there was no answer, so that the row says nothing about the solver."""
+        """Return whether there was no answer, so the row says nothing about the solver."""
         return self in (Outcome.NOT_RECORDED, Outcome.OUTAGE, Outcome.BROKEN)
 
 
@@ -124,7 +124,7 @@ class StoredImage:
 
     Raises:
         ValueError: the hash is not 64 lower-case hex digits, the size is not 1 to `MAX_PIXELS` pixels, or the
-            media type is not in `IMAGE_MEDIA_TYPES`. This also validates records that are read from files.
+            media type is not in `IMAGE_MEDIA_TYPES`. This check also validates records that are read from files.
     """
 
     sha256: str
@@ -168,7 +168,7 @@ class PromptFacts:
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """One ask. Its routes may be read by rules and routing and never reach a model."""
+    """One ask. Rules may read its routes, which never reach a model."""
 
     parts: tuple[str | ImageRef, ...]
     kind: Kind

@@ -19,9 +19,9 @@ from hybrid.core.types import StoredImage
 from hybrid.display.tables import Table
 
 TEXT_STYLE = "white-space: pre-wrap; overflow-wrap: anywhere; margin: 0.2em 0"
-# Pixels of a chart: of a row, of the labels, and of the scale from 0 to 1.
+# Sizes of a chart in pixels: height of a row, width of the labels, and width of the scale from 0 to 1.
 ROW_PX, LABEL_PX, SCALE_PX = 22, 220, 320
-# Characters of a label, which would otherwise run into the scale.
+# Maximum characters of a label, which would otherwise run into the scale.
 LABEL_CHARACTERS = 34
 
 
@@ -69,7 +69,7 @@ def picture(data: bytes, media_type: str, name: str) -> str:
 
 
 def stored_picture(image: StoredImage, name: str) -> str:
-    """Return an image of the store with its name; one that is not there any more is replaced by the reason."""
+    """Return an image of the store with its name; an image that is no longer there is replaced by the reason."""
     try:
         data = ImageStore(home() / "images").read(image)
     except DataError as error:

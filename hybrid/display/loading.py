@@ -1,7 +1,7 @@
 """Names of models and tools that are being loaded, for progress bars.
 
 with loading("the model hf:DIR"): ...       # around the code that loads it
-loads(worker, ("depth", "detection"))       # everything that this owner is loading now; () when it is done
+loads(worker, ("depth", "detection"))       # everything that this owner is loading now; () when it has finished
 with loading_shown_by(bars.show): ...       # `bars.show` gets all names at each change, in any thread
 """
 
@@ -55,7 +55,7 @@ def loading(what: str) -> Iterator[None]:
 
 @contextmanager
 def loading_shown_by(show: Show) -> Iterator[None]:
-    """Call `show` inside the block whenever the loading things change."""
+    """Inside the block, call `show` whenever the set of things being loaded changes."""
     _shows.append(show)
     try:
         yield

@@ -48,7 +48,7 @@ class LocalServer(ThreadingHTTPServer):
     """
 
     daemon_threads = True
-    # Another program of this user must not take over the port that a page trusts.
+    # Prevent another program of this user from taking over the port that a page trusts.
     allow_reuse_address = False
 
     def __init__(self, handler: type[LocalHandler], port: int = 0) -> None:
@@ -111,5 +111,5 @@ class LocalHandler(BaseHTTPRequestHandler):
             self.send_header(name, value)
         super().end_headers()
 
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the standard library's name
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name in the standard library
         """Log nothing, because paths contain question ids and a terminal is not a log."""

@@ -17,7 +17,7 @@ from hybrid.core.secrets import redact
 _quiet: ContextVar[bool] = ContextVar("quiet", default=False)
 
 
-# Warnings that the log has already shown on stderr.
+# Lines that the log has already shown on stderr as warnings.
 _warnings: set[str] = set()
 
 

@@ -78,7 +78,7 @@ def filled(text: str, width: int, hang: int = 0) -> list[str]:
     character does not fit beside the indentation.
     """
     if width < hang + 2:
-        raise ValueError(f"{width} columns are too few for lines set in by {hang}")
+        raise ValueError(f"{width} columns are too few for lines indented by {hang}")
     lines: list[str] = []
     rest = text.rstrip()
     while display_width(rest) > width:
@@ -91,7 +91,7 @@ def filled(text: str, width: int, hang: int = 0) -> list[str]:
 def _cut(text: str, width: int, keep: int) -> int:
     """Return the end of the first line of a too wide text: before a space after `keep` characters, else in a word."""
     used, fitting = 0, 0
-    for fitting, char in enumerate(text):  # noqa: B007 - how far the loop came is what it finds
+    for fitting, char in enumerate(text):  # noqa: B007 - the loop's last position is the result
         used += _char_width(char)
         if used > width:
             break

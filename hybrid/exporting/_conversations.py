@@ -115,7 +115,7 @@ class ImageFiles:
     def _sent(self, image: StoredImage, copy: str | None) -> tuple[bytes, str]:
         """Return the bytes that were sent, and their type; those of the sent copy if there is one."""
         if copy is None:
-            # A model in this process gets pixels, scaled down if there are too many.
+            # A model in this process gets pixels, scaled down if the image has too many.
             rules = ImageRules(frozenset({image.media_type}), self.max_pixels)
             scaled, data = ImageEncoder(self.store, rules).load(image)
             return data, scaled.media_type
@@ -246,7 +246,7 @@ def _attempts(run: ExportedRun, scored: Scored, out: LeftOutRows) -> Iterator[tu
 
 
 def _scores(scored: Scored) -> dict[str, float | None]:
-    # For training, no answer is as bad as a wrong one: a guess in its place would teach nothing.
+    # For training, a missing answer counts as wrong; scoring it as a guess would teach nothing.
     return {score.id: score.correct for score in scored.under("wrong").scores if not score.outcome.failed}
 
 

@@ -55,7 +55,7 @@ class Conversation:
     """The last request of an ask and its reply, as sent; tool pictures follow the results."""
 
     messages: tuple[Message, ...]
-    tools: tuple[Tool, ...]  # Offered until the last turn
+    tools: tuple[Tool, ...]  # The tools that were offered until the last turn
     sent: Mapping[str, str]  # Maps the sha256 of an image to that of the copy sent to the model, if it differs
 
     @property
@@ -66,7 +66,7 @@ class Conversation:
 
 @dataclass
 class _Trace:
-    """The steps of an ask that have not been replayed yet; text that was not a valid call is rejected."""
+    """The steps of an ask that are not replayed yet; a text that looked like a call but was not valid is rejected."""
 
     steps: list[Step]
 
@@ -116,7 +116,7 @@ class _TracedModel:
         going, tool_specs = self.style.outgoing(messages, tools)
         arranged = arrange(going, self.kept.pictures_kept, can_recall=bool(self.kept.keep_pictures))
         if arranged != arrange(going, len(images_of(going)), can_recall=bool(self.kept.keep_pictures)):
-            raise LeftOut("requests left older pictures out (--keep-pictures)")
+            raise LeftOut("requests left out older pictures (--keep-pictures)")
         sent: Any = step.data.get("images_sent")
         if sent is not None:
             image_hashes = [(ref.name, ref.image.sha256) for ref in images_of(arranged)]
@@ -134,7 +134,7 @@ class _TracedModel:
             step.text,
             tuple(calls),
             finish_reason=data.get("finish_reason"),
-            # Steps of older runs have a reason only if the reply was cut.
+            # Older runs recorded a finish reason only if the reply was cut.
             end=End(data.get("end", End.CUT if "finish_reason" in data else End.ENDED)),
             reasoning=str(data.get("reasoning", "")),
             unreadable=None if unreadable is None else UnreadableCall(**unreadable),
@@ -183,7 +183,7 @@ class Enactment:
         """Return the enactment of a solver that offers its model tools.
 
         Raises:
-            UsageError: the code, the texts, a tool or the trust file is not that of the run any more, or the run asked
+            UsageError: the code, the texts, a tool or the trust file has changed since the run, or the run asked
                 in a way that gives no single conversation.
         """
         identity, manifest = run.identity, run.folder.manifest
@@ -235,7 +235,7 @@ class Enactment:
         dressed = self.style.dressed(self.tools)
         names = bool(identity["image_labels"] or self.solver.names_images) and not all_published(dressed)
         images = ImageRegistry((*prompt.images, *prompt.derived))
-        # Cost, tokens and seconds were limited in the run; asks that ended by them have no answer.
+        # Lift the limits of cost, tokens and seconds: an ask that they ended has no answer and is not exported.
         limits = replace(Limits(**identity["limits"]), seconds=None, tokens=None, cost_usd=None)
         meter = Meter(limits, used)
         settings = {key: identity["model"][key] for key in ("keep_images", "keep_pictures") if key in identity["model"]}
@@ -278,7 +278,10 @@ def _again(run: ExportedRun) -> str:
     """Describe how to get the code of a run."""
     commits = [command.get("commit") for command in run.folder.manifest.get("commands", ())]
     commit = next((commit for commit in reversed(commits) if commit), None)
-    return f"export it with the code that made it ({f'commit {commit}' if commit else 'its manifest names no commit'})"
+    return (
+        "export it with the code that made it "
+        f"({f'commit {commit}' if commit else 'its manifest does not name a commit'})"
+    )
 
 
 def _offered(run: ExportedRun, name: str) -> tuple[Tool, ...]:
@@ -326,5 +329,7 @@ def _trust(run: ExportedRun) -> TrustFile | None:
     path = run.folder.manifest.get("options", {}).get("trust")
     trust = read_trust(Path(path)) if path else None
     if trust is None or trust.sha256 != recorded:
-        raise UsageError(f"{run.folder.path}: its trust file, which the system message quotes, is lost or has changed")
+        raise UsageError(
+            f"{run.folder.path}: its trust file, which the system message quotes, is missing or has changed"
+        )
     return trust

@@ -59,7 +59,7 @@ def single_replies(run: ExportedRun, solver: str, form: str) -> tuple[list[Singl
     changed = [row.score.id for row in rows if (row.score.correct, row.score.values) != read[row.score.id]]
     if changed:
         raise UsageError(
-            f"{form} cannot hold this run of {run.benchmark.card.name}: it keeps one reply a question, and the score "
+            f"{form} cannot hold this run of {run.benchmark.card.name}: it keeps one reply per question, and the score "
             f"of {len(changed)} of {len(rows)} needs more than the last one ({first(changed)}); parquet and inspect "
             "keep every ask"
         )

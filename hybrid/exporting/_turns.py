@@ -49,7 +49,7 @@ def turns(attempt: Attempt) -> Iterator[Turn]:
         yield Turn("user", tuple(part for part in exchange.prompt.parts if part != ""))
         traced, last_text = iter(calls_of(exchange)), None
         waiting: list[Call] = []
-        # Maps the tool that ran to the name by which the model called it, if a tool style was used.
+        # If a tool style was used, maps the tool that ran to the name by which the model called it.
         dressed: dict[object, object] = {}
         for step in map(hide_paths_in_step, exchange.reply.steps):
             if step.kind == "model":

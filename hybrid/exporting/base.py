@@ -137,7 +137,7 @@ class ExportedRun:
 
     @cached_property
     def options(self) -> ScoreOptions:
-        """The run's own protocol and rule for no answer."""
+        """The run's own protocol and rule for unanswered questions."""
         return ScoreOptions(protocol_of(self.folder), DEFAULT_RULE)
 
     @cached_property

@@ -5,7 +5,7 @@
 The check of its authors is `every_eval_ever validate`; docs/exchange.md shows how to run it on Python 3.11 and 3.12.
 
 Question texts are replaced by their hash unless `--questions shown` is given. Pictures are never included. Replies of
-the model and tool output are.
+the model and tool output are included.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class EveryEvalEver(Exporter):
     """Two files per solver, as in the authors' store: `data/BENCHMARK/DEVELOPER/MODEL/UUID.json`."""
 
     form = "every_eval_ever"
-    about = "Every Eval Ever 0.3.0: aggregates with intervals and a row a question; texts of questions as hashes"
+    about = "Every Eval Ever 0.3.0: aggregates with intervals, and a row per question; texts of questions as hashes"
     takes = ("questions", "allow")
 
     def export(self, run: ExportedRun, path: Path, options: ExportOptions) -> Written:
@@ -203,7 +203,8 @@ class _Evaluation:
             sound = question if isinstance(question, Question) else None
             failed = score.outcome.failed
             row: dict[str, object] = {"task": score.task, "outcome": score.outcome.value, "base": base_id(score.id)}
-            row["cluster"] = score.cluster  # Without it, a reader of the file would resample questions of one picture
+            # Without the cluster, a reader of the file would resample questions of one picture
+            row["cluster"] = score.cluster
             attempt = attempts.get(score.id)
             exchanges = () if attempt is None else attempt.exchanges
             row["reused_calls"] = sum(exchange.reply.usage.reused_calls for exchange in exchanges) or None
@@ -260,7 +261,7 @@ class _Evaluation:
         usage = sum((exchange.reply.usage for exchange in exchanges), Usage())
         if exchanges:
             row["evaluation"] |= {"num_turns": max(1, usage.model_calls), "tool_calls_count": call_count}
-        # Without the replies of earlier runs, token counts and times would be too small.
+        # Leave out token counts and times if replies of earlier runs were used, because they would be too small.
         if attempt is not None and usage.is_complete:
             row["token_usage"] = {
                 "input_tokens": usage.input_tokens,

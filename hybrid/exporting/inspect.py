@@ -33,7 +33,7 @@ from hybrid.scoring.score import Scored
 from hybrid.version import __version__
 
 SUFFIXES = (".eval", ".json")
-ID_CHARS = 22  # Characters of an id, as in Inspect's own ids
+ID_CHARS = 22  # Number of characters of an id, as in Inspect's own ids
 # Required beginning of a .json file's name for `inspect view` to list it.
 LISTED = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}[:-]\d{2}[:-]\d{2}")
 ATTACHMENT = "attachment://"  # Prefix by which a message of an Inspect log refers to its sample's `attachments`
@@ -53,7 +53,8 @@ class Inspect(Exporter):
         """
         if path.suffix.lower() not in ("", *SUFFIXES):
             raise UsageError(
-                f"-o {path}: a log of {self.form} ends in {' or '.join(SUFFIXES)}, and the name of a folder has no dot"
+                f"-o {path}: a log of {self.form} ends in {' or '.join(SUFFIXES)}, and the name of a folder must not "
+                "contain a dot"
             )
         try:
             from inspect_ai.log import write_eval_log

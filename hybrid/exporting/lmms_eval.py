@@ -31,7 +31,7 @@ class LmmsEval(Exporter):
     """A folder of logs."""
 
     form = "lmms-eval"
-    about = "a folder with sample logs (jsonl) and results.json; one solver, one reply a question"
+    about = "a folder with sample logs (jsonl) and results.json; one solver, one reply per question"
 
     def export(self, run: ExportedRun, path: Path, options: ExportOptions) -> Written:
         """See `Exporter.export`. Such logs contain no images."""

@@ -18,7 +18,7 @@ class Submission(Exporter):
 
     form = "submission"
     takes = ("allow",)
-    about = "what the benchmark's server takes for a split with hidden answers; one solver"
+    about = "the file that the benchmark's server accepts for a split with hidden answers; one solver"
 
     def export(self, run: ExportedRun, path: Path, options: ExportOptions) -> Written:
         """See `Exporter.export`."""

@@ -5,7 +5,7 @@
     vf/bin/vf-eval my_environment --env.taskset.hybrid "$(which hybrid)" -m MODEL --client.base-url URL --no-push
 
 The package holds the options of the run, without its model, and no question: `hybrid rollouts` reads the data, asks and
-scores in hybrid's own environment, because verifiers needs openai below 3 and other packages that hybrid cannot have.
+scores in hybrid's own environment, because verifiers needs openai below 3 and other packages that hybrid cannot use.
 """
 
 from __future__ import annotations
@@ -75,12 +75,15 @@ def portable_options(manifest: Mapping[str, Any]) -> tuple[dict[str, Any], list[
         options["model-arg"] = model_args
     shown: dict[str, Any] = hide_paths_in(options)
     hidden = [key for key in options if options[key] != shown[key]]
-    notes = [f"{OPTIONS_FILE}: {key} held a path of this machine: write it there again" for key in hidden]
+    notes = [
+        f"{OPTIONS_FILE}: {key} contained a path of this machine, which was removed: write it there again"
+        for key in hidden
+    ]
     return shown, notes
 
 
 def _model_args(manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the run's `--model-arg` with what its checks found: the frame, and where pictures of tools are seen."""
+    """Return the run's `--model-arg` with the results of its checks: frame, and place of tools' pictures."""
     values = dict(manifest["options"].get("model-arg", {}))
     if isinstance(frame := manifest.get("probed_frame"), str):
         values["frame"] = frame

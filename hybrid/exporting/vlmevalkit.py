@@ -30,7 +30,7 @@ class VlmEvalKit(Exporter):
     """One sheet."""
 
     form = "VLMEvalKit"
-    about = "a sheet with predictions (.xlsx or .tsv); one solver, one reply a question"
+    about = "a sheet with predictions (.xlsx or .tsv); one solver, one reply per question"
 
     def export(self, run: ExportedRun, path: Path, options: ExportOptions) -> Written:
         """See `Exporter.export`. Such sheets contain no images."""
@@ -103,7 +103,7 @@ WRITERS: Mapping[str, Callable[[Path, Sequence[Row]], None]] = {".xlsx": _write_
 
 
 def _refuse_loss(path: Path, rows: Sequence[SingleReply]) -> None:
-    """Raise `UsageError` if a reply does not come back unchanged under its id."""
+    """Raise `UsageError` if a reply cannot be read back unchanged under its id."""
     try:
         table = vlmevalkit.read(path)
     except DataError as error:
@@ -112,8 +112,9 @@ def _refuse_loss(path: Path, rows: Sequence[SingleReply]) -> None:
     for row in rows:
         if back.get(row.question.id) != row.text:
             raise UsageError(
-                f"{path}: the reply to {row.question.id} cannot be read back unchanged (a cell of a workbook holds "
-                "32,767 characters, and not every one); name a .tsv instead of a workbook, or take another format"
+                f"{path}: the reply to {row.question.id} cannot be read back unchanged (a workbook cell holds at most "
+                "32,767 characters, and not every character); name a .tsv instead of a workbook, or take another "
+                "format"
             )
 
 

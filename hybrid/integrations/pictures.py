@@ -108,7 +108,7 @@ def read_image(value: object, folder: Folder | None) -> bytes:
     if isinstance(value, Mapping):
         data = value.get("data")
         if not isinstance(data, str):
-            raise DataError('an image that is an object holds its bytes as base64 under "data"')
+            raise DataError('an image given as an object must have its bytes as base64 under "data"')
         return _decoded(data)
     if not isinstance(value, str):
         raise DataError(f"an image is a string or an object, not {type(value).__name__}")

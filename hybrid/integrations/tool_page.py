@@ -4,7 +4,7 @@
         server.serve_forever()                     # http://127.0.0.1:PORT/
 
 GET /tool.json describes the tool; POST /photos stores the bytes of a picture; POST /call runs the tool. Uploads are
-kept in a temporary folder until the server ends. docs/security.md says who can reach it.
+kept in a temporary folder until the server ends. docs/security.md explains who can reach the page.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class ToolPage(LocalServer):
 
     Args:
         process: runs the tool.
-        photos: pictures that the page begins with.
+        photos: pictures that the page shows at first.
         options: words of the command line that the printed command repeats, such as `--device cuda`.
         port: the port; 0 for a free one.
 
@@ -83,7 +83,7 @@ class ToolPage(LocalServer):
             return self._photos[number]
 
     def describe(self) -> dict[str, Any]:
-        """Describe the tool, and the pictures that the page begins with."""
+        """Describe the tool, and the pictures that the page shows at first."""
         with self._lock:
             outside = [path.name for path in self._photos if path.parent != self._folder]
         about = self.process.describe()
@@ -138,7 +138,7 @@ class _Handler(LocalHandler):
         # A page of another site can send a form, but neither this media type nor the origin of this page.
         expected = {"/photos": (BYTES, MAX_PHOTO_BYTES), "/call": (JSON, MAX_CALL_BYTES)}.get(path)
         if refused := self.refused() or self._refused_body(expected):
-            # The body was not read, so that the connection cannot be used again.
+            # Close the connection, which cannot be used again because the body was not read.
             self.close_connection = True
             self.respond(refused)
             return

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from hybrid.serving.service import CachedTools
     from hybrid.tool import Tool
 
-# Files of a tool: a change of one of them restarts its process.
+# Endings of a tool's files, whose change restarts its process.
 SUFFIXES = (".py", ".toml")
 # The state of a tool's files: path, modification time and size of each.
 Stamp = tuple[tuple[str, int, int], ...]
@@ -71,7 +71,7 @@ class ToolProcess:
     def describe(self) -> dict[str, Any]:
         """Describe the tool as its files are now: name, schemas, number of images; `error` if it cannot be loaded.
 
-        `starts` counts how often its process has started, once more after each change.
+        `starts` is the number of times that its process has started; it grows after each change.
         """
         with self._lock:
             return self._current()
@@ -111,7 +111,7 @@ class ToolProcess:
                 env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
                 text=True,
             )
-            # A tool that cannot be loaded is loaded again when one of its known files changes.
+            # If a tool cannot be loaded, try again when one of its known files changes.
             self._starts += 1
             self._about = {"files": files, "starts": self._starts, **_read(self._running)}
             self._stamp = stamp_of(self._about["files"])
@@ -152,7 +152,7 @@ def stamp_of(files: Sequence[str]) -> Stamp:
 def files_of(module_name: str) -> list[str]:
     """Return the files of a tool, which is not imported: those of its folder, or its module and the card next to it."""
     spec = find_spec(module_name)
-    assert spec is not None  # noqa: S101 - the tool has been loaded
+    assert spec is not None  # noqa: S101 - the caller has loaded the tool
     path = Path(spec.origin or "")
     sources = path.parent.iterdir() if spec.submodule_search_locations else (path, path.with_suffix(".toml"))
     return sorted(str(file) for file in sources if file.suffix in SUFFIXES and file.exists())

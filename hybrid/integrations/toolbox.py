@@ -39,8 +39,8 @@ def tools_of(selected: Iterable[str | Tool] | None) -> dict[str, Tool]:
     """Return the tools with these names and the given tool objects, by name, in order; for None, all tools.
 
     Raises:
-        UsageError: there is no tool of such a name, it cannot be imported, or two have one name; of all tools those
-            that cannot be imported are left out.
+        UsageError: there is no tool of that name, it cannot be imported, or two tools have the same name. With None,
+            tools that cannot be imported are left out.
     """
     tools: dict[str, Tool] = {}
     for item in names("tools") if selected is None else selected:
@@ -89,7 +89,7 @@ class Toolbox:
         add_path(path)
         tools = tools_of(selected)
         store = ImageStore(home() / "images")
-        # Always PNG for other programs, whatever format the image had.
+        # Always send PNG to other programs, whatever format the image had.
         options = replace(options or ServiceOptions(), pictures="png")
         return cls(tools, CachedTools(store, FindingCache(home() / "findings", store), options), folder, in_run)
 
@@ -135,7 +135,7 @@ class Toolbox:
         """
         tool = self.tools.get(name)
         if tool is None:
-            raise ToolError(f"there is no tool {name!r:.80}; there are: {', '.join(self.tools)}", Fault.UNKNOWN_TOOL)
+            raise ToolError(f"there is no tool {name!r:.80}; available: {', '.join(self.tools)}", Fault.UNKNOWN_TOOL)
         under = [key for key in (IMAGE, IMAGES) if key in arguments]
         if len(under) != 1:
             raise ToolError(f'{name} takes its images under "{IMAGE}" or "{IMAGES}"', Fault.BAD_ARGUMENTS)

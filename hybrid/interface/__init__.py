@@ -1,1 +1,1 @@
-"""A specialist called from Python, and its finding as a notebook shows it."""
+"""A specialist called from Python, and its output as a notebook shows it."""

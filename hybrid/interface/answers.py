@@ -4,7 +4,8 @@
     print(answers)                   # the steps of each solver
     answers[0].answer, answers[0].usage.cost_usd
 
-A notebook shows an `Answers` as the page of `hybrid ask --open`. All texts are escaped: they may be anything.
+A notebook shows an `Answers` as the page of `hybrid ask --open`. All texts are escaped, because they may contain
+anything.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A tool from Python, also where an event loop already runs, and its finding as a notebook shows it.
+"""A tool from Python, also where an event loop already runs, and its output as a notebook shows it.
 
 finding = hybrid.tool("depth").run("photo.jpg", labels=["A", "B"])
 finding.images[0].show()
@@ -37,13 +37,13 @@ from hybrid.tool import Pixels, Tool
 
 R = TypeVar("R")
 
-# An image file or its bytes, a Pillow image, or an RGB array of shape (H, W, 3) and type uint8.
+# Types of a picture: an image file or its bytes, a Pillow image, or an RGB array of shape (H, W, 3) and type uint8.
 ImageInput: TypeAlias = "str | Path | bytes | Image.Image | Pixels"
 
 
 @dataclass(frozen=True)
 class FailedCall:
-    """A picture of `RunnableTool.map` for which the tool gave no output; it is false."""
+    """The result of `RunnableTool.map` for a picture without an output; its truth value is False."""
 
     # Counted from 0.
     place: int
@@ -59,7 +59,7 @@ class FailedCall:
 
 @dataclass(frozen=True, repr=False)
 class ShownFinding:
-    """A finding; a notebook shows its text and its pictures.
+    """A tool output; a notebook shows its text and its pictures.
 
     `data` is JSON with units in its keys, `confidence` in 0..1; `backend` and `version` name the code that answered.
     `notes` are whole sentences about it, such as why no learned backend was available.
@@ -217,7 +217,7 @@ class RunnableTool:
     async def _call(
         self, service: CachedTools, images: Sequence[ImageInput], args: Mapping[str, Json], seed: int
     ) -> ShownFinding:
-        # In a thread: images are decoded while other calls continue.
+        # Decode images in a thread while other calls continue.
         stored = [await asyncio.to_thread(stored_image, service.store, image) for image in images]
         refs = [ImageRef(f"img:{place}", image) for place, image in enumerate(stored, 1)]
         finding = await service.call(self.tool, self.tool.parse(args), refs, seed)
@@ -229,14 +229,14 @@ class RunnableTool:
         try:
             return await self._call(service, images, args, seed)
         except WeightsError:
-            # No other picture would be answered either.
+            # The call would fail for every other picture, too.
             raise
         except HybridError as error:
             return FailedCall(place, describe_error(error), error)
 
 
 def show_finding(finding: Finding, store: ImageStore, notes: Sequence[str]) -> ShownFinding:
-    """Return a finding with the PNG bytes of its pictures. Raises `DataError` as `ImageStore.read` does."""
+    """Return a tool output with the PNG bytes of its pictures. Raises `DataError` as `ImageStore.read` does."""
     pngs = tuple(store.read(ref.image) for ref in finding.images)
     facts = (finding.text, finding.data, finding.confidence, finding.backend, finding.version)
     return ShownFinding(*facts, pngs, tuple(notes))

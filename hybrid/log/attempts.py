@@ -115,11 +115,11 @@ class Recorded:
 
 
 def read_attempts(path: Path, previous: FileExtent | None) -> Recorded:
-    """Read the attempts of a solver; `previous` is their extent when the last command ended normally."""
+    """Read the attempts of a solver; `previous` is the extent of the file when the last command ended normally."""
     index = index_lines(path, previous, FORM)
     damage = [f"{path}, line {number}: not an Attempt ({first_error(error)})" for number, error in index.unreadable]
     wrong = index.describe_damage("lines")
-    # An unreadable line is a change as well, and is already reported.
+    # An unreadable line also counts as a change, but is already reported.
     if wrong and (index.missing or not damage):
         damage.append(f"{path} {wrong}")
     complete = index.records(reading(read_attempt, path, "an Attempt"), errors=False)
@@ -170,7 +170,7 @@ class Recorder:
             entries, self._waiting = self._waiting, []
             ends = await loop.run_in_executor(self._thread, self._append, [record for record, _ in entries])
             for (_, future), error in zip(entries, ends, strict=True):
-                # The caller may have been cancelled.
+                # The future may be done, because its caller was cancelled.
                 if not future.done():
                     future.set_result(None) if error is None else future.set_exception(error)
         self._writing = None
@@ -182,7 +182,7 @@ class Recorder:
         for place, record in enumerate(records):
             try:
                 lines[place] = attempt_line(record) if isinstance(record, Attempt) else to_json(Unfinished, record)
-            # A value that is not JSON costs only its own question.
+            # If a value is not JSON, only its own question is lost.
             except Exception as error:
                 ends[place] = error
         try:

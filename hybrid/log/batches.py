@@ -38,13 +38,13 @@ class BatchedCall(NamedTuple):
 
 @dataclass(frozen=True)
 class LoggedBatch:
-    """A batch as recorded. For `cancelled`, a cancellation was requested; `refused` and `lost` have no reply."""
+    """A batch as recorded. `cancelled` means that cancellation was requested; `refused` and `lost` have no reply."""
 
-    name: str  # The run's name for it, which is part of each request's id.
+    name: str  # The run's name for the batch, which is part of each request's id.
     model: str
     base_url: str | None
     at: float  # Seconds since the epoch.
-    calls: tuple[BatchedCall, ...]  # In the order in which they were written.
+    calls: tuple[BatchedCall, ...]  # The calls in the order in which they were written.
     id: str | None = None  # The provider's.
     state: BatchState = "begun"
     input: str = ""  # The provider's path of the uploaded requests, until they are deleted.

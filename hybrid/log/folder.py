@@ -56,11 +56,15 @@ def read_lines(path: Path, kind: Any) -> Iterator[Any]:
 
 
 def runs_near(path: Path) -> str:
-    """Return a hint for a path that is not a run: the run around it or the runs in it; empty if there is neither."""
+    """Return a hint for a path that is not a run: the run around it, or the runs in it; empty for neither."""
     if (path.parent / MANIFEST).is_file():
         return f"; the run is {path.parent}"
     inside = sorted(manifest.parent for manifest in path.glob(f"*/{MANIFEST}")) if path.is_dir() else []
-    return f"; it holds runs: name them, such as {inside[0]} (`hybrid runs list {path}` shows all)" if inside else ""
+    return (
+        (f"; it contains runs: give one of them, such as {inside[0]} (`hybrid runs list {path}` shows all)")
+        if inside
+        else ""
+    )
 
 
 def refuse_foreign_beside(folder: Path, allowed: Collection[str] = ()) -> None:
@@ -74,8 +78,8 @@ def refuse_foreign_beside(folder: Path, allowed: Collection[str] = ()) -> None:
         return
     names = sorted(path.name for path in folder.iterdir() if not path.name.startswith("."))
     if foreign := [name for name in names if name not in allowed and not any((folder / name).glob(f"*/{ATTEMPTS}"))]:
-        reason = f"it holds {foreign[0]}, which is not part of a run"
-        raise UsageError(f"--out {folder}: {reason}: give a folder that is new or empty")
+        reason = f"it contains {foreign[0]}, which is not part of a run"
+        raise UsageError(f"--out {folder}: {reason}: give a new or empty folder")
 
 
 class RunFolder:
@@ -104,7 +108,7 @@ class RunFolder:
     def refuse_impossible(self) -> None:
         """Raise `UsageError` if the path cannot be a folder: it is a file, below a file, or a link to itself."""
         if self.path.is_file():
-            raise UsageError(f"--out {self.path}: this is a file; give a folder that is new or empty")
+            raise UsageError(f"--out {self.path}: this is a file; give a new or empty folder")
         with writing(self.path), suppress(FileNotFoundError):
             os.stat(f"{self.path}/")
 
@@ -115,15 +119,15 @@ class RunFolder:
         self.refuse_orphans()
         if foreign := self._foreign_names():
             more = f" and {len(foreign) - 1} more" if len(foreign) > 1 else ""
-            hint = runs_near(self.path) or ": give a folder that is new or empty"
-            raise UsageError(f"--out {self.path}: it holds {foreign[0]}{more}, which is not part of a run{hint}")
+            hint = runs_near(self.path) or ": give a new or empty folder"
+            raise UsageError(f"--out {self.path}: it contains {foreign[0]}{more}, which is not part of a run{hint}")
 
     def is_begun(self) -> bool:
         """Return whether the run has its manifest, which is written last."""
         return (self.path / MANIFEST).is_file()
 
     def can_begin(self) -> bool:
-        """Return whether a run can begin here: not below a file, nor at a link to nothing or to itself."""
+        """Return whether a run can start here: the path is not below a file, and not a link to nothing or to itself."""
         nearest = next(path for path in (self.path, *self.path.absolute().parents) if os.path.lexists(path))
         return nearest.is_dir() and not self.holds_other_files()
 
@@ -143,8 +147,8 @@ class RunFolder:
         if orphans:
             names = ", ".join(path.parent.name for path in orphans)
             raise UsageError(
-                f"{self.path} holds answers of {names} and no {MANIFEST}, so nothing says which model and which "
-                f"configuration gave them: restore the manifest, or move these answers elsewhere"
+                f"{self.path} contains answers of {names} but no {MANIFEST}, so it is unknown which model and "
+                "configuration gave them: restore the manifest, or move these answers elsewhere"
             )
 
     @property
@@ -262,7 +266,7 @@ class RunFolder:
             lock = (self.path / LOCK).open("w")
         with lock as file:
             while not _takes(file, fcntl.LOCK_EX):
-                # A process that only tests the lock (`is_held`) has it for a moment, shared.
+                # Try again, because a process that only tests the lock (`is_held`) holds it for a moment, shared.
                 if not _takes(file, fcntl.LOCK_SH):
                     raise UsageError(f"{self.path} is being written by another process")
             yield

@@ -17,7 +17,7 @@ from threading import Lock
 from hybrid.core.files import sync_folder
 from hybrid.core.secrets import redact_bytes
 
-# Means: no file descriptor.
+# Stands for no file descriptor.
 CLOSED = -1
 # Bytes per read in the backward search for the end of the last complete line.
 BLOCK = 1 << 16
@@ -28,8 +28,8 @@ class Journal:
 
     Args:
         path: the file; it and its folder are created if missing.
-        durable: whether `append` syncs to disk. Without, a killed process still loses nothing, but a crash of the
-            machine may lose lines.
+        durable: whether `append` syncs to disk. If not, a killed process still loses nothing, but a crash of the
+        machine may lose lines.
 
     Raises:
         OSError: the file cannot be opened or created.
@@ -80,7 +80,7 @@ class Journal:
         """Close the file; further appends raise `OSError`."""
         with self._lock:
             os.close(self._file)
-            # The descriptor number may be reused, and other threads must not write to that file.
+            # Forget the descriptor, because its number may be reused, and other threads must not write to that file.
             self._file = CLOSED
 
 

@@ -4,7 +4,7 @@
     records = index.records(read)
     len(records), records["q7"]
 
-The opened file is read even if its name is replaced: its old content stays available here.
+The opened file stays readable even if another file replaces it under its name.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class LineOffsets:
 
     def __init__(self) -> None:
         self.numbers: dict[str, int] = {}
-        """By id, the index of its line in the arrays below, in order."""
+        """Maps each id to the index of its line in the arrays below, in order."""
         self._starts = array("Q")
         self._lengths = array("Q")
 
@@ -213,7 +213,7 @@ def index_lines(path: Path, previous: FileExtent | None, form: LineFormat) -> Li
     Args:
         path: the file; a missing one counts as empty.
         previous: its extent when the last command ended normally. As long as the file starts with exactly that, its
-            lines are as they were written, so only their ids are read.
+        lines are unchanged, so only their ids are read.
         form: the format of its lines.
     """
     if not path.exists():

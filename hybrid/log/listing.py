@@ -29,7 +29,7 @@ class ListedRun:
     """One run, as `hybrid runs list` shows it."""
 
     path: Path
-    # None if the manifest cannot be read, like all fields down to `date`.
+    # This field, and all fields down to `date`, are None if the manifest cannot be read.
     benchmark: str | None = None
     # `provider:model`; also None for a run without a model and for imported predictions.
     model: str | None = None
@@ -95,7 +95,7 @@ def _describe_run(folder: RunFolder, manifest: Mapping[str, Any]) -> ListedRun:
     model = identity.get("model")
     control = identity.get("tool_output", "real")
     state: State = "damaged" if damage else "finished" if answered == len(sound) else "open"
-    # A run that is being written may be ahead of its manifest in the middle of a line.
+    # The file of a run that is being written may be longer than the manifest says, and end in the middle of a line.
     state = "being written" if folder.is_held() else state
     return ListedRun(
         path=folder.path,

@@ -29,14 +29,14 @@ MANIFEST = "manifest.json"
 SEAL = "sha256"
 # The entry with the plug-ins that a run used (`hybrid.plugins.registry.origin_facts`).
 PLUGINS = "plugins"
-MEND = "restore the one that the run was made with, or give another folder"
+MEND = "restore the original manifest of the run, or give another folder"
 
 
 @dataclass(frozen=True)
 class Invocation:
     """A command that started or resumed a run."""
 
-    # When it opened the run's folder, in UTC: `2026-11-23T14:05:09Z`.
+    # Time at which it opened the run's folder, in UTC: `2026-11-23T14:05:09Z`.
     at: str
     # Its command line, redacted.
     command: str
@@ -51,7 +51,7 @@ class _Imported:
 
 @dataclass(frozen=True)
 class _Identity:
-    """The entries that readers use; a run has more, and an import fewer."""
+    """The manifest entries that are read again; a run has more, an import fewer."""
 
     benchmark: str
     split: str
@@ -125,7 +125,7 @@ def read_manifest(path: Path) -> dict[str, Any]:
         raise DataError(f"{path} is not a manifest: {MEND}")
     if content["format"] != FORMAT:
         raise DataError(
-            f"{path} has format {content['format']} and this version reads format {FORMAT}: "
+            f"{path} has format {content['format']} but this version reads format {FORMAT}: "
             f"run it again with this version, in another folder than {path.parent}"
         )
     try:
@@ -135,7 +135,7 @@ def read_manifest(path: Path) -> dict[str, Any]:
     if odd := [name for name in content["solvers"] if name in ("", ".", "..") or re.search(r"[/\\\0]", name)]:
         raise DataError(f"{path} is damaged: {odd[0]!r} is not a solver name; {MEND}")
     if content.pop(SEAL, None) != seal_of(content):
-        raise DataError(f"{path} was changed after it was written (its sha256 is not the one that it names): {MEND}")
+        raise DataError(f"{path} was changed after it was written (its sha256 is not the one recorded in it): {MEND}")
     return content
 
 

@@ -32,7 +32,7 @@ T = TypeVar("T", bound=AnyQuestion)
 
 def question_line(question: AnyQuestion) -> bytes:
     """Encode a question as a line, with its line feed."""
-    # Left out if empty: files of questions without annotations stay the same bytes.
+    # Leave it out if empty, so that files of questions without annotations keep the same bytes.
     unannotated = isinstance(question, Question) and not question.evidence
     return to_json(type(question), question, exclude={"evidence"} if unannotated else None) + b"\n"
 
@@ -79,7 +79,7 @@ class SomeQuestions(Sequence[T], Generic[T]):
         return map(self._question, self.ids)
 
     def _question(self, name: str) -> T:
-        # The ids were chosen as those of questions of this type.
+        # The ids were selected so that every record is a question.
         return self.by_id[name]  # type: ignore[return-value]
 
 
@@ -99,7 +99,7 @@ class RecordedQuestions(SomeQuestions[AnyQuestion]):
         self.extent = extent
         self.broken_ids = broken_ids
         self.picture_files = 0
-        """Number of picture files read for these, besides the files that the data's fingerprint covers."""
+        """Number of picture files read for these, in addition to the files that the data's fingerprint covers."""
 
     @cached_property
     def sound(self) -> Sequence[Question]:

@@ -18,9 +18,9 @@ from hybrid.marks.letters import LetterReading
 from hybrid.marks.lines import Mask
 from hybrid.marks.pairs import likely
 
-# Score of a letter at an outline's upper left corner, where BLINK draws it; half of it `LABEL_PX` away.
+# Score of a letter at an outline's upper left corner, where BLINK draws it; at a distance of `LABEL_PX`, half of it.
 #
-# Score at another corner: ANY_CORNER.
+# The score at another corner is ANY_CORNER.
 UPPER_LEFT = 0.5
 ANY_CORNER = 0.2
 # Number of outlines to try per label, by the number of labels.
@@ -101,7 +101,7 @@ def _choose_outlines(strokes: Strokes, ranked: Sequence[Sequence[LetterOption]])
     total, best = max(totals, key=lambda choice: choice[0])
     leads = []
     for option in best:
-        # The best total with other bounds for this option's letter.
+        # The best total score with other bounds for this option's letter.
         rival = max(
             (
                 value

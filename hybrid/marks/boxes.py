@@ -28,9 +28,9 @@ CHANNELS: tuple[BoxColor, ...] = ("red", "green", "blue")
 
 # Ridge heights in grey levels from which a line is followed: faint lines on smooth pictures, clear ones in noise.
 STEPS = (20.0, 60.0, 120.0)
-# Minimum ridge height in grey levels at which a line of one colour covers the other's.
+# Minimum ridge height in grey levels at which a line of one colour covers a line of another colour.
 COVERING_STEP = 60.0
-# Minimum excess of a colour in grey levels at which a pixel has this colour, even near lines of the other one.
+# Minimum excess of a colour in grey levels at which a pixel has this colour, even near lines of another colour.
 MIN_EXCESS = 40.0
 # Distance from the middle of a line up to which it, and the colour that JPEG spreads, extend.
 COVERING_PX = 2
@@ -42,7 +42,7 @@ MIN_MEETS = 5
 MIN_LETTER = 0.5
 # Largest distance of a letter's black box from its outline.
 LABEL_PX = 6
-# Smallest visibly painted part of a side, for at least `SIDES_SHOWN` sides.
+# Minimum share of a side that must be visibly painted, for at least `SIDES_SHOWN` sides.
 MIN_SHOWN = 0.4
 SIDES_SHOWN = 2
 SAME_PX = 16

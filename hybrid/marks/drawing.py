@@ -84,10 +84,10 @@ def draw_marks(
         ValueError: a label that is not in `LABELS`, or a style whose line is wider than its radius.
     """
     if not 1 <= style.stroke_px <= style.radius_px:
-        raise ValueError(f"a line of {style.stroke_px} px does not fit a ring of radius {style.radius_px} px")
+        raise ValueError(f"a line of {style.stroke_px} px does not fit into a ring of radius {style.radius_px} px")
     out = pixels.copy()
     for point in points:
-        # Filled by distance, because cv2.circle's line grows unevenly with its thickness.
+        # Fill the ring by distance, because cv2.circle's line grows unevenly with its thickness.
         x, y, reach = round(point.x), round(point.y), style.radius_px + 1
         x0, y0 = max(0, x - reach), max(0, y - reach)
         part = out[y0 : max(y0, y + reach + 1), x0 : max(x0, x + reach + 1)]
@@ -103,7 +103,7 @@ def draw_marks(
         inner = out[y0 + width : y1 - width, x0 + width : x1 - width].copy()
         out[y0:y1, x0:x1] = RGB[item.color]
         out[y0 + width : y0 + width + inner.shape[0], x0 + width : x0 + width + inner.shape[1]] = inner
-    # Letters last: BLINK's are drawn over neighbouring rings, never under them.
+    # Draw letters last: BLINK's letters are over neighbouring rings, never under them.
     for point in points:
         if point.label is not None:
             patch = label_patch(point.label, style)

@@ -51,9 +51,11 @@ BLINK_LETTER_PX = 11.0
 RING_ALONE = 0.55
 # Minimum sum of ring and letter score at which a mark is accepted without another one of its style.
 CLEAR_ALONE = 1.3
-# Letters that are drawn only after earlier ones. Alone in an image they are false detections, however clear.
+# Letters that are drawn only after earlier ones. If such a letter is alone in an image, it is a false detection,
+# however clear.
 LATER = ("C", "D")
-# Minimum confidence at which a mark raises that of others in its picture, and the limit to which it raises them.
+# Minimum confidence at which a mark raises the confidence of other marks in its picture, and the limit of this
+# increase.
 COMPANION = 0.8
 # Minimum correlation at which a letter counts as drawn like that of a clear mark; largest difference of their radii.
 READ_LETTER = 0.8
@@ -136,12 +138,12 @@ def _no_ring(field: RingField, outline: Outline) -> bool:
     """Return whether an outline may take a letter from the rings."""
     box = outline.box
     width, height = box.x1 - box.x0, box.y1 - box.y0
-    # Small faint outlines are chance in a colourful picture.
+    # In a colourful picture, small faint outlines occur by chance.
     if outline.score < BOX_ALONE and min(width, height) < MAX_RING_PX - 6:
         return False
     if max(width, height) > MAX_RING_PX:
         return True
-    # It may be a thick ring: a circle inscribed in a real box touches it at only four points.
+    # The outline may be a thick ring; a circle inscribed in a real box touches the box at only four points.
     x, y = (box.x0 + box.x1 - 1) / 2, (box.y0 + box.y1 - 1) / 2
     rings = find_rings(field, field.window(x - 3, y - 3, x + 4, y + 4), least=RING_ALONE)
     return not rings or rings[0].score < RING_ALONE
@@ -231,7 +233,7 @@ def _together(marks: Sequence[PointMark]) -> list[PointMark]:
 
 
 def _drawn_alike(mark: PointMark, other: PointMark) -> bool:
-    """Return whether two rings have one size, or their letters do and both rings have the same offset from them."""
+    """Return whether two rings have one size, or their letters have, and the rings lie alike around them."""
     if abs(other.radius_px - mark.radius_px) <= ALIKE_PX:
         return True
     if mark.label_box_px is None or other.label_box_px is None:
@@ -306,7 +308,8 @@ def _name_rings(
             rival = max(
                 (_beside_ring(grey, style, rings[r], other) for other in LABELS if other not in labels), default=0
             )
-            # Another letter is there, and the ring is that letter's; for a cut one this is only doubtful.
+            # Another letter is at this position, so the ring belongs to that letter; if that letter is cut, this is
+            # doubtful.
             is_sure = rival < max(0.5, value + 0.1) or hidden
             value = max(0.0, value - max(0.0, rival - value)) if is_sure else 0.0
         if rings[r].score >= RING_ALONE or value >= 0.5 or (is_sure and rings[r].score >= MIN_RING):
@@ -354,7 +357,7 @@ def _point(
 def _find_boxes(
     pixels: Pixels, field: RingField | None, readings: Sequence[LetterReading], expected: Sequence[str]
 ) -> tuple[BoxMark, ...]:
-    """Find drawn boxes with their letters; without any letter the clear ones. With a field, rings are excluded."""
+    """Find drawn boxes with their letters, or else clear outlines. If a ring field is given, exclude rings."""
     letters = [reading for reading in readings if reading.score >= MIN_LETTER]
     strokes = Strokes(pixels, letters)
     outlines = find_outlines(strokes, letters)

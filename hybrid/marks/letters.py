@@ -23,7 +23,7 @@ Vector = npt.NDArray[np.float32]
 
 BANK_FONTS: tuple[Font, ...] = ("strokes", "bold", "pillow")
 BANK_HEIGHTS = (7, 9, 11, 14, 20, 32)
-# Grey level above which a pixel may belong to a letter; its box is darker.
+# Grey level above which a pixel may belong to a letter; the letter's box is darker.
 BRIGHT = 105
 HEIGHTS_PX = (6, 40)
 # Fraction of the frame around a letter that must be dark: JPEG and a neighbouring ring may brighten some of it.
@@ -31,7 +31,7 @@ SURROUND_DARK = 0.86
 FAR_LIGHT = 0.45
 # Grey level reached by the brightest tenth of a drawn letter: at least 204 on generated scenes, 253 on BLINK's.
 MIN_WHITE = 175
-# Largest grey level next to a drawn letter: at most 10 there; in photographs mostly above 20.
+# Largest grey level next to a drawn letter: at most 10 for drawn letters, mostly above 20 in photographs.
 MAX_BLACK = 22
 # Smallest part of a letter or word from which it can be read if the border cuts it.
 MIN_SHOWN = 0.3
@@ -134,7 +134,7 @@ def read_labels(grey: Grey) -> list[LetterReading]:
     stats = cv2.connectedComponentsWithStats(bright, connectivity=8)[2]
     parts = np.asarray(stats[1:], np.int32)
     parts = parts[(parts[:, 3] >= 3) & (parts[:, 3] <= HEIGHTS_PX[1]) & (parts[:, 2] <= 3.6 * HEIGHTS_PX[1])]
-    # Outside the image's border counts as dark, because a letter may be cut by it.
+    # The area outside the image counts as dark, because the border may cut a letter.
     light = np.asarray(cv2.integral(bright), np.int32)
     parts = parts[_surround_light(light, parts, 1) <= (1 - SURROUND_DARK) * 2]
     groups = [(*part[:4], part[2] > 1.5 * part[3]) for part in parts]
@@ -203,7 +203,7 @@ def _read(padded: Grey, bounds: tuple[int, int, int, int], frame: str) -> Letter
     if quantile(patch, 0.9) < MIN_WHITE:
         return None
     height, width = padded.shape[0] - 6, padded.shape[1] - 6
-    # The pixels next to the letter's bounds that are inside the image.
+    # Lines of pixels next to the letter's bounds, as far as they are inside the image.
     rows, columns = slice(max(3, y), y + h), slice(max(3, x - 1), min(x + w + 1, width + 3))
     lines = [padded[row, columns] for row in (y - 1, y + h) if 3 <= row < height + 3]
     lines += [padded[rows, column] for column in (x - 1, x + w) if 3 <= column < width + 3]
@@ -240,7 +240,7 @@ def quantile(values: npt.NDArray[Any], share: float) -> float:
     low = int(at)
     first, second = float(ordered[low]), float(ordered[min(low + 1, len(ordered) - 1)])
     part = at - low
-    # Interpolate from the nearer of the two, as NumPy does.
+    # Interpolate from the nearer of the two values, as NumPy does.
     return first + (second - first) * part if part < 0.5 else second - (second - first) * (1 - part)
 
 

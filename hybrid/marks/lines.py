@@ -17,16 +17,16 @@ Map = npt.NDArray[np.float32]
 Mask = npt.NDArray[np.bool_]
 
 MIN_SIDE_PX = 20
-# Pixels averaged along a line: fewer than the shortest side, but enough to suppress noise.
+# Number of pixels averaged along a line: fewer than the shortest side has, but enough to suppress noise.
 ALONG_PX = 15
 # Distances at which a line is compared with its surroundings: outside any line of up to `WIDEST_PX`, and closer, in
 # case the line of another box runs there.
 BESIDE_PX = (5, 3)
 WIDEST_PX = 8
-# Smallest visible part of the averaged pixels.
+# Minimum share of the averaged pixels that must be visible.
 MIN_SEEN = 0.1
 MAX_LINES = 20
-# Ridge height in grey levels above which more contrast does not count: it surely is a drawn line.
+# Ridge height in grey levels above which more contrast does not count: it certainly is a drawn line.
 CLEAR_STEP = 160.0
 # Rows on each side of a line that belong to it.
 APART_PX = 3
@@ -173,7 +173,7 @@ class LineScores:
 def _nearest_level(mean: Map, step: int, has_gaps: bool) -> Map:
     """Return the higher of the levels `step` rows above and below (H, W); with `has_gaps`, `FAR_BELOW` if none exists.
 
-    If one is hidden or beyond the picture's border, it is the other one.
+    If one of the two is hidden or beyond the picture's border, return the other one.
     """
     import cv2
 

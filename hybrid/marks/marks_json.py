@@ -20,7 +20,7 @@ ABOUT: Mapping[str, str] = {
     "x": "of the centre, pixels",
     "y": "of the centre, pixels",
     "box_px": "x0, y0, x1, y1",
-    "label_box_px": "of the letter, null if none could be read",
+    "label_box_px": "of the letter; null if none could be read",
     "confidence": "0 to 1",
 }
 
@@ -61,7 +61,7 @@ def marks_from(data: Mapping[str, Json]) -> Marks:
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"])
-        raise ToolError(f"markers: the finding's {place} cannot be used: {first['msg']}") from error
+        raise ToolError(f"markers: {place} of the output cannot be used: {first['msg']}") from error
     return Marks(
         tuple(PointMark(**_with_boxes(point)) for point in parsed.points_px),
         tuple(BoxMark(**_with_boxes(box)) for box in parsed.boxes_px),

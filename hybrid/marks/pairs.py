@@ -19,7 +19,7 @@ MIN_LETTER = 0.45
 MIN_RING = 0.3
 # Minimum sum of ring and letter score at which they form a mark; chance pairs in photographs stay below.
 ACCEPT = 1.0
-# Minimum ring score, relative to the clearest ring's, at which another one of the same style is accepted.
+# Minimum ring score, relative to the clearest ring's, at which another ring of the same style is accepted.
 ALIKE = 0.5
 # Correlation margin required of a label that was not requested over one that was.
 UNEXPECTED = 0.05
@@ -91,7 +91,7 @@ def _window(
 
 
 def _useful(readings: Sequence[LetterReading], expected: Sequence[str]) -> list[LetterReading]:
-    """Return the best readings of each label: text in a photograph may contain dozens of letters."""
+    """Return the best readings of each label: because text in a photograph may contain dozens of letters."""
     useful: list[LetterReading] = []
     for label in LABELS:
         ranked = sorted(readings, key=lambda reading: -reading.score_of(label))
@@ -118,7 +118,7 @@ def letters_only(field: RingField, readings: Sequence[LetterReading]) -> list[Le
 def likely(reading: LetterReading, expected: Sequence[str]) -> dict[str, float]:
     """Return the possible labels of a letter with their correlations, best first.
 
-    A picture may contain unexpected letters; taken for expected ones, they would shift a mark. They are accepted if
+    A picture may contain unexpected letters; mistaken for expected ones, they would shift a mark. They are accepted if
     complete and clear, with a slightly lower score.
     """
     value = {
@@ -159,7 +159,7 @@ def best_style(
     for style in _proposals(pairs):
         assigned = _assign(_of_style(field, style, useful, expected))
         if assigned:
-            # Marks of one style have similar scores.
+            # Stop at a much lower score, because marks of one style have similar scores.
             clear = max(pair.ring.score for pair in assigned)
             assigned = [pair for pair in assigned if pair.ring.score >= ALIKE * clear]
         total = sum(pair.score - ACCEPT for pair in assigned)

@@ -3,8 +3,9 @@
 At a centre and a radius, samples on the circle are compared with samples `SIDE_PX` further in and out at the same
 angles: `D / (D + 2 s + 12)`, where D is the smaller of the two mean absolute differences and s the standard deviation
 along the circle, both over three channels (luma, redness, green minus blue), in grey levels. A texture has a large D
-and a large s, a flat area has neither, and a drawn ring only a large D. In noise and texture a circle can have a large
-D by chance, but no lower s than adjacent circles; so the score grows by up to `CALM_GAIN` if s is lower than theirs.
+and a large s, a flat area has neither, and a drawn ring has only a large D. In noise and texture a circle can have a
+large D by chance, but no lower s than adjacent circles; so the score grows by up to `CALM_GAIN` if s is lower than
+theirs.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ Numbers = npt.NDArray[np.intp]
 # Radii of the middle of a ring's line to try, in pixels.
 MID_RADII = tuple(range(3, 20))
 ANGLES = 16
-# Number of centres scored at once, and of samples bounded at once: both fit the processor's cache.
+# Number of centres scored at once, and of samples bounded at once, chosen to fit the processor's cache.
 BAND_PIXELS = 4000
 BAND_SAMPLES = 48_000
 # Number of circles up to which all centres are scored; with more, only those whose bounds allow the best score.
@@ -78,7 +79,7 @@ class RingField:
     """An image (H, W, 3) prepared for scoring rings."""
 
     def __init__(self, pixels: Pixels, hidden: Sequence[Box] = ()) -> None:
-        """Prepare the planes; `hidden` are areas of the image where a ring is painted over."""
+        """Prepare the planes; `hidden` are areas of the image where other marks cover a ring."""
         import cv2
 
         self.height, self.width = pixels.shape[:2]
@@ -211,7 +212,7 @@ class RingField:
 
 @dataclass(frozen=True, eq=False)
 class _Circles:
-    """The circles for consecutive radii of a ring's line, by radius: these, and the ones inside and outside.
+    """The circles for consecutive radii of a ring's line: these circles, and the ones inside and outside.
 
     `rows` and `columns` (ANGLES, circles) are the offsets of their samples from a centre in the padded planes. Circle
     `i + step` is `SIDE_PX` outside of circle i, so the line of radius number n is circle `n + step`.
@@ -227,7 +228,7 @@ class _Circles:
     def of(radii: tuple[int, ...]) -> _Circles:
         """Make the circles of these radii, in pixels. Raises `ValueError` if not consecutive, or too small."""
         if radii != tuple(range(radii[0], radii[-1] + 1)) or radii[0] < SIDE_PX:
-            raise ValueError(f"radii of rings are consecutive and at least {SIDE_PX} px, not {radii}")
+            raise ValueError(f"radii of rings must be consecutive and at least {SIDE_PX} px, not {radii}")
         needed = sorted({radius + side for radius in radii for side in (-SIDE_PX, 0, SIDE_PX)})
         angles = np.arange(ANGLES) * (2 * np.pi / ANGLES)
         columns, rows = (
@@ -462,7 +463,7 @@ def search_everywhere(pixels: Pixels, field: RingField, least: float = LEAST, co
         kernel[rows, columns] = 1
         low = np.stack([cv2.erode(plane, kernel) for plane in planes]).astype(np.float32)
         high = np.stack([cv2.dilate(plane, kernel) for plane in planes]).astype(np.float32)
-        # OpenCV's magnitude: NumPy takes over ten times as long.
+        # Use OpenCV's magnitude, because NumPy takes over ten times as long.
         bounds.append((np.asarray((low + high) / 2, np.float32), np.asarray(cv2.magnitude(*(high - low)), np.float32)))
     rings: list[Ring] = []
     for radius in MID_RADII:

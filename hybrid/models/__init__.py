@@ -3,7 +3,7 @@
 A name is `provider:model` as for LangChain's `init_chat_model`, `hf:DIR_OR_ID` for weights in this process,
 `replay:DIR` for recordings, or `embedded` for the small demonstration model in this project. The word before the colon
 is a file of `hybrid/models/providers`, a plug-in, or a provider that LangChain knows. Nothing is connected or loaded
-before it is needed, and no package of openai, anthropic, google_genai or ollama is imported.
+before it is needed, and no package of OpenAI, Anthropic, Google or Ollama is imported.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
 __all__ = ["OPENED", "CallKey", "ChatModel", "ModelRefused", "has_known_provider", "open_model", "remembering"]
 
-# Package whose files open models; a file's name is the word before the colon.
+# Package with a module for each provider; the module's name is the word before the colon.
 OPENED = "hybrid.models.providers"
-# Words of models whose server is started (`served/`).
+# Provider words for models whose server hybrid starts (`served/`).
 STARTED = ("vllm", "sglang", "llamacpp")
 
 
@@ -83,7 +83,7 @@ def _unknown(name: str) -> UsageError:
     front, slash, back = name.partition("/")
     words = (*PROVIDERS, *(name for name in names(OPENED) if name not in PROVIDERS))
     near = [candidate for candidate in words if candidate.startswith(f"{lower_word}_")]
-    # A cutoff of 0.75, because vllm resembles ollama too closely.
+    # The cutoff is 0.75, because vllm and ollama are too similar for less.
     near = near or difflib.get_close_matches(lower_word, words, n=1, cutoff=0.75)
     # "gpt4o" means "gpt-4o", so the beginning of a model's name suggests its provider.
     begins = {row.name: row.begins for row in PROVIDERS.values() if row.begins}

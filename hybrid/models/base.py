@@ -25,7 +25,7 @@ class ModelRefused(UsageError):
 
 
 class PicturesRefused(Outage):
-    """The server rejected this request, perhaps because of its new pictures from tools (`pictures`)."""
+    """The server rejected this request, perhaps because of new pictures from tools (`pictures`)."""
 
     def __init__(self, message: str, pictures: frozenset[str] = frozenset()) -> None:
         super().__init__(message)
@@ -90,7 +90,7 @@ class ModelFacts(Protocol):
 
     @property
     def name(self) -> str:
-        """The name as typed by the user: `openai:gpt-4o`, `replay:DIR`."""
+        """The model's name as typed by the user: `openai:gpt-4o`, `replay:DIR`."""
 
     def metadata(self) -> Mapping[str, Json]:
         """Return the model's part of the manifest: name, settings as sent, versions, hashes; never a secret."""
@@ -98,7 +98,7 @@ class ModelFacts(Protocol):
     def connection(self) -> Mapping[str, Json]:
         """Return how its server is reached: `base_url` (redacted), `timeout_s`, `retries`; empty without a server.
 
-        A run shows it, and may resume with another one: it is not part of the model's identity.
+        A run shows this, and may resume with another server, because it is not part of the model's identity.
         """
 
     async def close(self) -> None:
@@ -130,7 +130,7 @@ class AdoptsSettings(Protocol):
     """A model that accepts the results of a run's probe (`ModelSettings.results_inside` and the reasoning switch)."""
 
     def adopt(self, settings: ModelSettings) -> None:
-        """Use these settings from the next request on."""
+        """Use these settings for the next request and all later ones."""
 
 
 class ModelOpener(Protocol):

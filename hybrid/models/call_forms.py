@@ -21,7 +21,8 @@ from hybrid.models.toolspec import IMAGE, IMAGES
 from hybrid.models.yaml_text import read_yaml
 
 MAX_CALLS = 256  # Largest number of calls read in one reply.
-# A repair for a reply that was not cut at a limit: some servers drop the tag at which they stop.
+# The repair of a reply without its last tag, which was not cut at a limit: some servers drop the tag at which they
+# stop.
 UNCLOSED = "not closed"
 
 # The name of a tool, its arguments (an object, or text that should contain one), and the repairs made while reading.
@@ -62,7 +63,7 @@ _AT: Mapping[str, re.Pattern[str]] = {name: pattern(template) for name, template
 
 
 def named_at(text: str, mark: re.Match[str], form: str) -> str | None:
-    """Return the name of a tool at the mark of a call that is not an object; None without one."""
+    """Return the name of the tool at the mark of a call that is not an object; None if there is no name."""
     if "name" in mark.re.groupindex:
         return mark["name"]
     call = _AT["called"].match(text, _between(text, mark.end())) if form == "calls" else None
@@ -70,9 +71,10 @@ def named_at(text: str, mark: re.Match[str], form: str) -> str | None:
 
 
 def names_in_objects(text: str, *, is_text_protocol: bool) -> Iterator[tuple[int, str, str | None, bool]]:
-    """Yield per object that may name a tool: position, name, a required argument, and whether it surely is a call.
+    """Yield objects that may name a tool: position, name, a required argument, and whether it is certainly a call.
 
-    It surely is one in the requested form. An argument is required for keys that many other objects have, too.
+    An object in the requested form certainly is a call. An argument is required if the key is common in other objects
+    too.
     """
     for match in _AT["named"].finditer(text):
         name = match["name"] or match["only"] or match["weak"] or ""
@@ -141,7 +143,7 @@ def _is_call(value: Any) -> bool:
 
 def _object(value: Any, repairs: tuple[str, ...]) -> RawCall:
     if not isinstance(value, dict) or not value:
-        raise ValueError("no JSON object with the name of a tool")
+        raise ValueError("there is no JSON object with the name of a tool")
     keys = {_bare(key): key for key in reversed(value)}
     if isinstance(inner := value.get(keys.get("function", "")), dict):
         return _object(inner, repairs)
@@ -190,13 +192,13 @@ def _read_actions(text: str, mark: re.Match[str]) -> tuple[int, list[RawCall]]:
     if alone := _AT["image_alone"].match(text, input_match.end() if input_match else mark.end()):
         return alone.end(), [(mark["name"], {IMAGE: alone["image"]}, ("image name",))]
     if input_match is None and not text[mark.end() :].lstrip(" *`").startswith("{"):
-        raise ValueError("no input of the action")
+        raise ValueError("the action has no input")
     at = _between(text, input_match.end() if input_match else mark.end())
     line = text.rfind("\n", mark.end(), at) + 1
     # Keep the indentation of the first line.
     if lines := _AT["lines"].match(text, line if line and text[line:at].isspace() else at):
         if _AT["lines"].match(text, lines.end()):
-            raise ValueError("an input of too many lines")
+            raise ValueError("the input has too many lines")
         repairs = () if _AT["keyword"].match(lines[0]) else ("YAML",)
         return lines.end(), [(mark["name"], _from_lines(lines[0]), repairs)]
     value, end, loose = read_value(text, at)
@@ -216,7 +218,7 @@ def _from_lines(lines: str) -> dict[str, Any]:
     value = read_yaml(document)
     parts = value if isinstance(value, list) else [value]
     if not all(isinstance(part, dict) for part in parts):
-        raise ValueError("the input has no names")
+        raise ValueError("the input has no argument names")
     return {key: _as_typed(item) for part in parts for key, item in part.items()}
 
 
@@ -250,7 +252,7 @@ def _read_elements(text: str, mark: re.Match[str]) -> tuple[int, list[RawCall]]:
         at = closed.end() if closed else len(body)
     if closing is None and not fields:
         raise ValueError("the call does not end")
-    # Without elements the text is the input, such as an object in quotes.
+    # Without elements, the text itself is the input, for example an object in quotes.
     call = (name, fields or body.strip(), () if closing else (UNCLOSED,))
     return closing.end() if closing else mark.end() + at, [call]
 
@@ -276,7 +278,7 @@ def _read_calls(text: str, mark: re.Match[str]) -> tuple[int, list[RawCall]]:
     end, calls = mark.start("name") if "name" in mark.re.groupindex else mark.end(), list[RawCall]()
     while (call := _AT["called"].match(text, _between(text, end))) and len(calls) <= MAX_CALLS:
         if call["name"] == "print":
-            # `print` shows a result of the code before it, so the calls have ended.
+            # `print` shows the result of the code before it, so no calls follow.
             break
         values, args, end = read_entries(text, call.end(), ")")
         if len(values) == 1 and isinstance(values[0], dict) and not args:

@@ -3,9 +3,9 @@
     model = Caller(ChatCompletionsClient(name, settings, store), settings)
     message = await model.chat(messages, tools, call)
 
-A provider is a `ChatClient`: it makes a request of messages, sends it once, and reads its reply. Retries of the
-provider's own package are off, so that all providers are retried alike. A failure is charged to the call only while
-the server answers others (`hybrid.models.circuit`).
+A provider is a `ChatClient`: it builds a request from messages, sends it once, and reads its reply. Retries of the
+provider's own package are off, so that all providers are retried alike. A failure is charged to the call only while the
+server answers other calls (`hybrid.models.circuit`).
 """
 
 from __future__ import annotations
@@ -48,14 +48,15 @@ Body = TypeVar("Body")
 
 log = logging.getLogger(__name__)
 
-MOMENT_S = 1.0  # Seconds for which a call that has used up its retries waits, at most, for news of the others.
+# Seconds for which a call that has used up its retries waits, at most, for the outcome of the other calls.
+MOMENT_S = 1.0
 
 # Bytes of a request besides its texts and pictures: schemas of tools, names, JSON.
 AROUND_BYTES = 40_000
 
 # The remedy if a server fails at calls that it cannot parse: if no tools are declared, it parses nothing.
-WITHOUT_PARSER = "--tool-calling text does without its parser"
-FAILS_AT_CALLS = "its server answers 500 without a reason where it has to parse a call, and answers without tools"
+WITHOUT_PARSER = "--tool-calling text avoids its parser"
+FAILS_AT_CALLS = "its server answers 500 without a reason if it has to parse a call, and answers normally without tools"
 FAILS_ANYWAY = f"; without tools it fails too. If calls that it cannot parse are the reason, {WITHOUT_PARSER}"
 
 LONG_REPLY = 100_000  # Bytes of a logged reply that is read off the event loop.
@@ -66,11 +67,11 @@ Keep = Callable[[bytes], None]
 
 @dataclass(frozen=True, slots=True)
 class ChatRequest(Generic[Body]):
-    """One request in the form in which its client sends it."""
+    """A request in the form in which its client sends it."""
 
     call: CallKey
     body: Body
-    sha256: str  # Equal for equal requests; images count by their hashes.
+    sha256: str  # A hash that is equal for equal requests; images count by their hashes.
     images: tuple[SentImage, ...]
 
 
@@ -96,7 +97,7 @@ class ChatClient(ModelFacts, Protocol[Body]):
 
 @dataclass(slots=True)
 class _Tries(Generic[Body]):
-    """The requests that one call has taken, and what follows from the last failure."""
+    """The requests that one call has made, and the consequences of the last failure."""
 
     request: ChatRequest[Body]
     # Makes the same request without tools; None if the request offers none.
@@ -117,7 +118,7 @@ class _Tries(Generic[Body]):
     doubtful: bool = False  # Whether the outcome of other requests may show that the server is down.
 
     def wants_plain(self, *, is_probe: bool = False) -> bool:
-        """Return whether the next request omits the tools; `is_probe`: it tests whether the server is back."""
+        """Return whether the next request omits the tools; with `is_probe`, it tests whether the server is back."""
         is_due = self.wordless > 1 or (self.wordless == 1 and (self.last or is_probe))
         return self.make_plain is not None and not self.plain_sent and is_due
 
@@ -175,8 +176,8 @@ class Caller(Generic[Body]):
         """Return the model's message with the images sent and the number of attempts (0: the reply was logged).
 
         Raises:
-            Outage: no usable reply after the retries, or this one request is not taken.
-            ServerDown: the server has been away for too long.
+            Outage: no usable reply after the retries, or this one request is not accepted.
+            ServerDown: the server has been down for too long.
             ModelRefused: key, model name, quota or option is rejected.
             DataError: an image is not in the store.
         """
@@ -199,7 +200,7 @@ class Caller(Generic[Body]):
     ) -> ChatRequest[Body]:
         if all(self.client.images.is_in_memory(ref.image) for ref in images_of(arranged)):
             return self.client.request(arranged, tools, call)
-        # Off the loop: a conversion or a large file would block every other call in flight.
+        # Run this off the event loop, because a conversion or a large file would block every other call in flight.
         return await asyncio.to_thread(self.client.request, arranged, tools, call)
 
     async def _find_logged(self, request: ChatRequest[Body]) -> AssistantMessage | None:
@@ -207,7 +208,7 @@ class Caller(Generic[Body]):
         data = self._log.find_reply(request.call, request.sha256) if self._log is not None else None
         if data is None:
             return None
-        # Only readable replies are kept: if one is unreadable, the log is damaged, and the request is sent again.
+        # Only readable replies are logged. If one is unreadable, the log is damaged, so the request is sent again.
         with suppress(UnreadableReplyError):
             if len(data) <= LONG_REPLY:
                 reply = self.client.read(data, request.call)
@@ -220,7 +221,7 @@ class Caller(Generic[Body]):
         settings, limits = self._settings, self._picture_limits
         inside = settings.results_inside or settings.tool_pictures == "inside"
         most = limits.most_pictures
-        # Pictures of tools have been made to fit; those of the question are sent unchanged.
+        # Pictures of tools have already been made to fit; those of the question are sent unchanged.
         longest = max((max(ref.image.width, ref.image.height) for ref in images_of(messages)), default=0)
         if limits.many and longest > limits.most_side_of_many:
             most = min(limits.many, most or limits.many)
@@ -229,7 +230,7 @@ class Caller(Generic[Body]):
         return arrange(messages, settings.pictures_kept, can_recall=can_recall, inside=inside, most=most, fits=fits)
 
     def _fit_request(self, messages: Sequence[Message], images: Sequence[StoredImage]) -> bool:
-        """Return whether a request with these images has no more bytes than the server takes."""
+        """Return whether a request with these images has no more bytes than the server accepts."""
         text_bytes = sum(len(part.encode()) for turn in messages for part in parts_of(turn) if isinstance(part, str))
         image_bytes = sum(map(self.client.images.base64_bytes, images))
         return image_bytes + text_bytes + AROUND_BYTES <= self._picture_limits.most_request_bytes
@@ -246,7 +247,7 @@ class Caller(Generic[Body]):
         """Return the reply and the number of requests that it took.
 
         A server that fails twice with a 500 that gives no reason is sent the request once without tools (`make_plain`).
-        If it answers that, it is well and could not parse the call that its model wrote. Raises as `chat`.
+        If it answers that, the server works and could not parse the call that its model wrote. Raises as `chat`.
         """
         tries = _Tries(request, make_plain, UNCONFIRMED.get() & {image.name for image in request.images})
         while True:
@@ -311,8 +312,8 @@ class Caller(Generic[Body]):
     def _note_picture_failure(self, tries: _Tries[Body], permit: Permit, *, is_sure: bool) -> None:
         """Count a failure that new pictures of tools may have caused. Raises `PicturesRefused` if they did.
 
-        A 500 without a word about pictures may pass: such a request is sent twice before its pictures are blamed, and
-        then without tools if the model's call may be the reason as well.
+        A 500 that does not mention pictures may be temporary: such a request is sent twice before its pictures are
+        blamed, and then without tools if the model's call may be the reason as well.
         """
         tries.picture_failures += 1
         tries.pause_s = self._backoff.seconds(tries.request.call, 0, None)
@@ -327,7 +328,7 @@ class Caller(Generic[Body]):
         assert tries.failed is not None  # noqa: S101 - a request has failed
         outage: Outage
         if tries.picture_failures:
-            what = f"{self.name} does not take this request: {tries.failed.text}"
+            what = f"{self.name} does not accept this request: {tries.failed.text}"
             outage = PicturesRefused(what, tries.new_pictures)
         else:
             remedy = FAILS_ANYWAY if tries.wordless and tries.plain_sent else ""
@@ -336,7 +337,7 @@ class Caller(Generic[Body]):
         return outage
 
     async def _try_without_tools(self, tries: _Tries[Body], permit: Permit) -> AssistantMessage | None:
-        """Send the request without its tools: a malformed call if that is answered, None if it proves nothing."""
+        """Send the request without its tools; return a malformed call if it is answered, else None."""
         assert tries.make_plain is not None  # noqa: S101 - `wants_plain`
         tries.plain_sent = True
         try:

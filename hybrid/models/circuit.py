@@ -61,7 +61,7 @@ class CircuitLimits:
     away_s: float = 90.0  # Seconds of probing: a restarting server loads its weights for a minute.
     # Seconds of probing if no connection was ever made: the server may not exist.
     unmet_s: float = 10.0
-    pages: int = 4  # Consecutive HTML pages, with nothing else so far, before the run is stopped.
+    pages: int = 4  # Consecutive HTML pages, without any other reply so far, before the run is stopped.
     busy_s: float = 600.0  # Seconds of probing if the server answers 429: quotas are counted per minute.
     wait: str = ""  # Longest wait, as the user wrote it; empty by default.
     # Whether requests are parts of batches, whose failures do not concern the server: it never opens.
@@ -91,13 +91,13 @@ class Permit:
     openings: int  # Number of times that the circuit had opened when the request was sent.
     successes: int
     probe: bool  # Whether the circuit is open, and this request tests whether the server is back.
-    cuts: int = 0  # Number of times that the limit had been halved when it was sent.
+    cuts: int = 0  # Number of times that the limit had been halved when the request was sent.
     settled: bool = False
 
 
 @dataclass(slots=True)
 class _Row:
-    """Failures and rejections since the last success."""
+    """Counts of failures and rejections since the last success."""
 
     failures: int = 0
     pages: int = 0  # Number of failures that were HTML pages.
@@ -122,7 +122,7 @@ class Circuit:
         self._name = name
         self._limits = limits or CircuitLimits()
         self._clock, self._sleep = clock, sleep
-        # Seeded, so that a run has reproducible pauses.
+        # Seeded, so that the pauses of a run are reproducible.
         self._jitter = random.Random(name)
         self._row = _Row()
         self._successes = 0
@@ -145,7 +145,7 @@ class Circuit:
         Raises:
             ServerDown: the server has not answered for too long.
             ModelRefused: the configuration cannot work.
-            Outage: the server does not answer the few questions that are still asked.
+            Outage: the server does not answer the few remaining questions.
         """
         self._check()
         probe = False
@@ -227,12 +227,12 @@ class Circuit:
         if self._wait_noted or waited + seconds < SILENT_S:
             return
         self._wait_noted = True
-        # For `--wait-for-server` another line has been printed already.
+        # With `--wait-for-server`, another line has already been printed.
         if not self._limits.wait:
             # Only an open circuit has a time limit; before that the number of retries is limited.
             limit = f", for up to {self._patience_s(failed):.0f} s" if self._open else ""
             tries = f"next try in {seconds:.0f} s{limit}"
-            tell(f"note: {self._name} has given no reply for {waited:.0f} s ({failed.text}); {tries}")
+            tell(f"note: {self._name} has not replied for {waited:.0f} s ({failed.text}); {tries}")
 
     def leave(self, permit: Permit) -> None:
         """Release the permit of a call that neither worked nor failed nor was rejected, such as a cancelled one."""
@@ -255,7 +255,7 @@ class Circuit:
 
         Raises:
             ServerDown: the server has been down for too long.
-            ModelRefused: the server does not serve a model.
+            ModelRefused: there is no model at the server's address.
             Outage: it has been down for too long, but only few questions failed, which may themselves be the reason.
         """
         if failed.status in TOO_MANY_REQUESTS and not self._limits.in_batches:
@@ -268,7 +268,7 @@ class Circuit:
         row.failures += 1
         row.pages += failed.is_page
         if not self._successes and limits.pages <= row.pages == row.failures:
-            what = f"a web page answers, not a model; {CHECK[Failure.ADDRESS]}"
+            what = f"the reply is a web page, not that of a model; {CHECK[Failure.ADDRESS]}"
             raise self._give_up(ModelRefused(f"--model {self._name}: {what}: {failed.text}"))
         row.since = self._clock() if row.since is None else row.since
         row.failed_questions.add(permit.question)
@@ -302,7 +302,7 @@ class Circuit:
     def _note_failed_probe(self, failed: FailedRequest) -> None:
         """Record that a probe found the server still down."""
         now, limits, row = self._clock(), self._limits, self._row
-        assert row.away_from is not None  # noqa: S101 - it is open
+        assert row.away_from is not None  # noqa: S101 - the circuit is open
         if self._probes >= limits.probes and now - row.away_from >= self._patience_s(failed):
             seconds = now - (now if row.since is None else row.since)
             none = "no reply" if failed.status is None else "only errors"
@@ -310,7 +310,8 @@ class Circuit:
             if not failed.reached or len(row.failed_questions) >= limits.refusals:
                 unmet = f". {UNMET}" if not failed.reached and not self._successes else ""
                 raise self._give_up(ServerDown(f"{what}{unmet}"))
-            # The questions themselves may be the reason: they end, and others show whether the server works.
+            # The questions themselves may be the reason, so these end, and other questions show whether the server
+            # works.
             row.failures = 0
             outage = Outage(what)
             self._close(outage)
@@ -325,7 +326,7 @@ class Circuit:
         return self._limits.busy_s if failed.status in CAPACITY else self._limits.away_s
 
     def _plan(self, now: float, failed: FailedRequest) -> None:
-        """Set the time of the next probe: after the pause, at the latest when patience ends."""
+        """Set the time of the next probe: after the pause, at the latest when the time limit ends."""
         pause = self._pause_s * (0.5 + self._jitter.random())
         self._next_probe = now + max(pause, min(failed.retry_after_s or 0.0, self._limits.longest_pause_s))
         ends = (now if self._row.away_from is None else self._row.away_from) + self._patience_s(failed)
@@ -349,7 +350,7 @@ class Circuit:
         self._settle(permit)
         row, limits, kind, words = self._row, self._limits, failed.kind, failed.text
         if self._over is None:
-            # The server responds, whatever the response.
+            # Any response shows that the server is up.
             row.failures, row.pages, row.since, row.away_from = 0, 0, None, None
             row.failed_questions.clear()
             self._close(False)
@@ -370,10 +371,10 @@ class Circuit:
                 return self._give_up(ModelRefused(f"--model {self._name}: {detail}: {words}"))
         if self._over is not None:
             return type(self._over)(str(self._over))
-        return Outage(f"{self._name} does not take this request: {words}")
+        return Outage(f"{self._name} does not accept this request: {words}")
 
     def note_picture_refusal(self, permit: Permit) -> None:
-        """Record a rejection that may be due to a tool's picture: the server is up, and the run may go on."""
+        """Record a rejection that may be due to a tool's picture: the server is up, and the run may continue."""
         self._settle(permit)
         if self._over is None:
             row = self._row
@@ -386,7 +387,7 @@ class Circuit:
         return permit.cuts != self._in_flight.cuts
 
     def is_away(self, permit: Permit) -> bool:
-        """Return whether the circuit is, or since the request was open: then the request's failure does not count."""
+        """Return whether the circuit is open, or was since the request; then the request's failure does not count."""
         return self._open or self._openings != permit.openings
 
     def in_doubt(self, permit: Permit, failed: FailedRequest) -> bool:

@@ -26,11 +26,11 @@ _NAME = re.compile(
     r"|authorization|signature|bearer)(?=$|[_\-.])|apikey",
     re.IGNORECASE,
 )
-# Keys suggested in the manuals of local servers: redacting these words would corrupt ordinary text.
+# Keys suggested in the manuals of local servers; they are not redacted, because these words occur in ordinary text.
 _PLACEHOLDERS = frozenset(
     {"ollama", "openai", "lm-studio", "not-needed", "not-used", "no-key", "no-key-required", "placeholder", "unused"}
 )
-# A token by its form: long, of letters and digits, but not words or the name of a model.
+# Matches a token by its form: long, with letters and digits, but neither words nor the name of a model.
 _TOKEN = re.compile(r"(?=[^A-Za-z]*[A-Za-z])(?=[^0-9]*[0-9])[A-Za-z0-9_.~+=%-]{20,}")
 
 
@@ -38,7 +38,7 @@ def keep_credentials(settings: ModelSettings, base_url: str | None, key: str | N
     """Register all secrets with which a model is opened, and those of the environment."""
     secrets = [value for name, value in os.environ.items() if names_a_secret(name)]
     proxies = [os.environ.get(spelling, "") for name in PROXIES for spelling in (name, name.upper())]
-    # A proxy may be written without a scheme.
+    # A proxy address may have no scheme.
     secrets += [part for proxy in proxies for part in _of_user(proxy if "://" in proxy else f"http://{proxy}")]
     _keep([*secrets, *_of_address(base_url or ""), *_of_values(settings.extra), *([key] if key else [])])
 
@@ -48,7 +48,7 @@ def keep_words(words: Sequence[str]) -> None:
     secrets: list[str] = []
     for option, word in zip(("", *words), words, strict=False):
         name, equals, value = word.partition("=")
-        # In the form of settings: `max_tokens` for `--max-tokens`.
+        # Convert to the form of settings: `max_tokens` for `--max-tokens`.
         option_name, field_name = (part.lstrip("-").replace("-", "_") for part in (option, name))
         if equals and names_a_secret(field_name):
             secrets += [value, value.rpartition(" ")[2]]
@@ -60,7 +60,7 @@ def keep_words(words: Sequence[str]) -> None:
 
 
 def keep_address(address: str) -> None:
-    """Register the secrets in a server's address: its user, segments that look like tokens, values of its query."""
+    """Register the secrets in a server's address: its user, token-like path segments, and values of its query."""
     _keep(_of_address(address))
 
 
@@ -114,7 +114,7 @@ def _of_values(value: Any, *, secret: bool = False) -> Iterator[str]:
     elif isinstance(value, str):
         yield from _of_user(value) if "://" in value else ()
         if secret or _TOKEN.fullmatch(value):
-            # "Bearer abc" and "abc" are the same secret.
+            # "Bearer abc" and "abc" contain the same secret.
             yield from (value, value.rpartition(" ")[2])
 
 

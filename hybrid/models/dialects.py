@@ -37,10 +37,10 @@ from hybrid.models.literals import read_object, read_value, without_entities
 from hybrid.models.toolspec import argument_schemas, tool_named
 from hybrid.tool import Tool
 
-MAX_READ = 1_000_000  # Characters of a reply that are searched for calls, which takes half a second.
+MAX_READ = 1_000_000  # Maximum characters of a reply that are searched for calls; this takes half a second.
 MAX_ERRORS = 8  # Per reply.
-MAX_ANSWERS = 32  # Objects per reply that give an answer and might have been calls.
-CUT = "the reply ended inside of it, at the limit of tokens"
+MAX_ANSWERS = 32  # Maximum number of objects per reply that give an answer and might have been calls.
+CUT = "the reply ended inside the call, at the token limit"
 # Keys of images and positions that models write for any tool.
 PLACE_KEYS = ("image", "images", "bbox", "bbox_2d", "box", "point", "point_2d", "x0", "x")
 SHOWN = 400  # Characters of an unreadable call that are shown.
@@ -108,7 +108,7 @@ def _signs() -> tuple[Mapping[str, Dialect], re.Pattern[str]]:
     )
 
 
-# Without this and the name of a tool there is no call.
+# A reply without this or without the name of a tool contains no call.
 _MAY_CALL = re.compile(r"""[<✿]|\[TOOL_CALLS\]|\[ARGS\]|functools|to=functions|["']tool["']""")
 _PAIRS = {'"': '"', "'": "'", "“": "”", "‘": "’", "«": "»", "「": "」", "„": "“"}
 
@@ -126,7 +126,7 @@ def read(
 
     Args:
         text: the reply.
-        tools: the offered tools; without any, nothing is read.
+        tools: the offered tools; if there are none, nothing is read.
         messages: the conversation so far: text repeated from a question or a tool's output is not a call.
         turn: the model's turn, from 0; ids of calls contain it.
         cut: whether the reply ended at a limit of tokens.
@@ -142,7 +142,7 @@ def read(
 
 
 class _Reading:
-    """Reads one reply: spans of calls, and hidden spans, such as quotations, which contain no calls."""
+    """Reads one reply: finds the spans of calls, and hidden spans without calls, such as quotations."""
 
     def __init__(
         self,
@@ -183,7 +183,7 @@ class _Reading:
                 new_calls = self._calls(raw_calls, row, len(calls))
             except (ValueError, RecursionError) as error:
                 if isinstance(error, AnswerError) and not row.sure and answers < MAX_ANSWERS:
-                    # Each may extend to the end of the reply.
+                    # Each of these may extend to the end of the reply.
                     answers += 1
                     continue
                 wrong.append((start, row, str(error)))
@@ -196,14 +196,14 @@ class _Reading:
             closing = _PAIRS.get(self._text[begin - 1 : begin])
             in_marks = closing is not None and self._text.startswith(closing, after)
             is_example = not row.sure and _at("example").search(self._text, max(at, begin - 200), begin)
-            # It may also be repeated from the model's input.
+            # The text may also be repeated from the model's input.
             if in_marks or is_example or _at("ignored").sub("", self._text[start:end]) in self._earlier_text:
                 insort(self._hidden, (begin, after))
                 at = after
                 continue
             at, calls = after, calls + new_calls
             if _at("result").match(self._text, after):
-                # The model made up the result, and what follows depends on it.
+                # The model made up the result, and the text after it depends on it.
                 spans.append((begin, len(self._text)))
                 break
             spans.append((begin, at))
@@ -243,7 +243,7 @@ class _Reading:
 
     def _calls(self, raw_calls: Sequence[RawCall], row: Dialect, count: int) -> list[ToolCall]:
         if not (row.sure or self._asked or any(tool_named(name, self._tools) for name, *_ in raw_calls)):
-            raise ValueError("no tool of that name is offered")
+            raise ValueError("there is no offered tool with that name")
         return [self._call(raw_call, row, count + number) for number, raw_call in enumerate(raw_calls)]
 
     def _call(self, raw_call: RawCall, row: Dialect, number: int) -> ToolCall:
@@ -269,10 +269,10 @@ class _Reading:
     def _unreadable(
         self, spans: Sequence[tuple[int, int]], wrong: Sequence[tuple[int, Dialect, str]]
     ) -> UnreadableCall | None:
-        """Return the first mark or sign of a call outside of the calls that were read."""
+        """Return the first mark or sign of a call outside the calls that were read."""
         rows, signs = _signs()
         seen = (
-            (sign.start(), rows[_JOINTS.sub("", sign[0]).lower()], "its form is not known")
+            (sign.start(), rows[_JOINTS.sub("", sign[0]).lower()], "its form is unknown")
             for sign in islice(signs.finditer(self._text), MAX_CALLS + MAX_ERRORS)
         )
         for start, row, error in (*wrong, *seen):

@@ -22,17 +22,17 @@ from hybrid.core.secrets import keep_secret
 from hybrid.models.credentials import names_a_secret
 
 ENV_FILE: Final = ".env"
-# More than any file of keys has.
+# Maximum size of the file in bytes, more than any file of keys has.
 MAX_BYTES: Final = 1_000_000
 Origin = Literal["environment", ".env", ""]
 
-# Variables that this process has from the file.
+# Variables that this process has read from the file.
 _loaded: set[str] = set()
 
 
 @dataclass(frozen=True)
 class Key:
-    """The name of a variable with a key, its provider, and where it was found; empty if nowhere."""
+    """The name of a variable with a key, its provider, and the place where it was found (empty if it was not)."""
 
     variable: str
     provider: str
@@ -64,7 +64,7 @@ def read_env_file(folder: Path) -> dict[str, str]:
         return {}
     try:
         if path.stat().st_size > MAX_BYTES:
-            raise UsageError(f"{path} is larger than {MAX_BYTES:,} bytes: it should hold lines NAME=VALUE")
+            raise UsageError(f"{path} is larger than {MAX_BYTES:,} bytes: it should contain lines NAME=VALUE")
         text = path.read_bytes().decode("utf-8-sig")
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror or error}; fix its permissions or move it") from error
@@ -93,7 +93,7 @@ def unread_names(folder: Path | None = None) -> tuple[str, ...]:
 def _origin(name: str, in_file: dict[str, str]) -> Origin:
     if os.environ.get(name) and name not in _loaded:
         return "environment"
-    # A variable that the environment sets to nothing is off, whatever the file says.
+    # A variable that is empty in the environment stays empty, whatever the file contains.
     return ".env" if in_file.get(name) and (name in _loaded or name not in os.environ) else ""
 
 

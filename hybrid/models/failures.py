@@ -38,10 +38,11 @@ class Failure(Enum):
     # The server redirects. No redirection is followed: question and images would go to the new address, and its reply
     # would count.
     REDIRECT = "redirect"
-    IMAGES = "images"  # The model takes no images.
+    IMAGES = "images"  # The model does not accept images.
     TOOLS = "tools"  # The model, or the server with its start options, does not accept tools.
     POLICY = "policy"  # The provider's content filter: the model's answer is a refusal.
-    REQUEST = "request"  # Any other 4xx: this request (too long, too large, not allowed) is not taken; others may be.
+    # Any other 4xx: this request (too long, too large, not allowed) is not accepted; others may be.
+    REQUEST = "request"
     BUG = "bug"  # Anything else: not about the provider.
 
 
@@ -53,7 +54,7 @@ class FailedRequest:
     text: str  # One line: the type of the exception, its message and the body of the response; secrets redacted.
     status: int | None = None  # HTTP status, if the server answered.
     retry_after_s: float | None = None  # Seconds that the server asks clients to wait.
-    reached: bool = True  # False if no connection was made, so that the question cannot be the reason.
+    reached: bool = True  # False if no connection was made; then the question cannot be the reason.
     # Whether the response is an HTML page without an error status: this may not be the address of a model.
     is_page: bool = False
 
@@ -74,7 +75,7 @@ def redirected(status_code: int, url: str, location: str | None) -> StatusError:
         to = urlsplit(urljoin(url, location or ""))
         address = urlunsplit((to.scheme, to.netloc.rpartition("@")[2], to.path, "", ""))
     except ValueError:
-        address = "an address that is none"
+        address = "an invalid address"
     return StatusError(status_code, f"the server redirects to {address}, which was not followed")
 
 
@@ -104,7 +105,7 @@ def reported_error(body: Mapping[str, Any]) -> Any:
     if error := body.get("error"):
         return error
     if body.get("choices") and "base_resp" not in body:
-        # The usual case, which costs nothing more.
+        # Return at once in the usual case, to save time.
         return None
     base = body.get("base_resp")
     if isinstance(base, dict) and base.get("status_code") not in (None, 0, "0"):
@@ -134,7 +135,7 @@ def read_failure(error: BaseException) -> FailedRequest:
     text = summary(error, 2000)
     return FailedRequest(
         _kind(error, chain, status, text),
-        # Long enough for the remedy that many servers name at the end.
+        # Keep enough for the remedy that many servers name at the end.
         summary(error, 600),
         status,
         _retry_after_s(chain, text),
@@ -182,7 +183,7 @@ def _retry_after_s(chain: Sequence[BaseException], text: str) -> float | None:
 
 
 def _seconds_until(date: str) -> float | None:
-    """Return the seconds from now to an HTTP date, at least 0; None if the text is no such date."""
+    """Return the seconds from now to an HTTP date, at least 0; None if the text is not an HTTP date."""
     try:
         return max(0.0, (parsedate_to_datetime(date) - datetime.now(UTC)).total_seconds())
     except (ValueError, TypeError):
@@ -247,9 +248,10 @@ _PICTURE: Final = re.compile(TABLES["picture"], re.IGNORECASE)
 
 
 def blames_picture(failed: FailedRequest, error: BaseException) -> bool | None:
-    """Return whether a new picture caused the rejection; None if it cannot have, False if the failure may be temporary.
+    """Return whether a new picture caused the rejection: None if it cannot, False if the failure may be temporary.
 
-    `transformers serve` and others answer 500 to a picture that their processor does not take, often without a word.
+    `transformers serve` and others answer 500 to a picture that their processor does not accept, often without a
+    message.
     """
     if failed.kind in NOT_ABOUT_PICTURES:
         return None
@@ -298,7 +300,7 @@ def _reasons(body: Any) -> Iterator[str]:
 class Backoff:
     """Pauses between tries: `base_s` doubled each time up to `cap_s`, times 0.5 to 1.5, at least `Retry-After`.
 
-    The jitter is seeded by the call, so that a run repeats its pauses; `Retry-After` counts up to `longest_s`.
+    The jitter is seeded by the call, so that a run repeats its pauses; `Retry-After` is limited to `longest_s`.
     """
 
     base_s: float = 0.5

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 JPEG = MEDIA_TYPES["JPEG"]
 KEPT_TEXT_BYTES = 8 * 2**20  # Memory for base64 texts of images: a dialogue sends its images again with every call.
-SMALL_BYTES = 2**20  # A file up to this size is read directly, because handing it to a thread takes longer.
+SMALL_BYTES = 2**20  # A file up to this size in bytes is read directly, because handing it to a thread takes longer.
 
 
 # JPEG qualities to try, in this order, until a file is small enough.
@@ -52,7 +52,7 @@ def base64_bytes(count: int) -> int:
 # Decides whether images together are small enough for one request.
 Fits = Callable[[Sequence[StoredImage]], bool]
 
-# Names of pictures by tools that no reply has followed yet: they may be the reason if a request is rejected.
+# Names of tools' pictures that no reply has followed yet; they may be the reason if a request is rejected.
 UNCONFIRMED: ContextVar[frozenset[str]] = ContextVar(
     "pictures of tools that no reply has followed", default=frozenset()
 )
@@ -128,10 +128,10 @@ class _Shown:
             live_images = [by_sha[sha] for sha in others if sha in self._live]
             count = min(len(live_images), max(0, most - len(first))) if most else len(live_images)
             oldest = live_images[: len(live_images) - count]
-            self._leave_out(oldest, f"the server takes {most} pictures in one request")
+            self._leave_out(oldest, f"the server accepts {most} pictures in one request")
             live_images = live_images[len(oldest) :]
             while live_images and fits and not fits([*(ref.image for ref in first), *live_images]):
-                self._leave_out([live_images.pop(0)], "the server takes no larger request")
+                self._leave_out([live_images.pop(0)], "the server does not accept a larger request")
         self._names: set[str] = set()
         self._sent: dict[str, str] = {}
 
@@ -168,7 +168,7 @@ class _Shown:
     def tool(self, message: ToolMessage) -> tuple[str, list[Part]]:
         """Return the text of a tool message, and the named images to move after the tool messages."""
         text = message.text
-        # Two of the four wire formats have no field for a failure.
+        # Mark a failure in the text, because two of the four wire formats have no field for it.
         failed = message.failed and not text.lower().startswith("error")
         lines = [f"Error: {text}" if failed else text]
         images: list[Part] = []
@@ -186,7 +186,6 @@ class ImageEncoder:
     The base64 texts of the last images are cached, up to `KEPT_TEXT_BYTES`.
 
     Converted images are put in the store like any other: JPEG stays JPEG (quality 95, no chroma subsampling), anything
-    else becomes PNG, so equal originals and rules give equal bytes. Safe to call from several threads.
     else becomes PNG, so equal originals and rules give equal bytes. Safe to call from several threads.
     """
 

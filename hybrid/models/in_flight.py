@@ -23,7 +23,7 @@ class InFlight:
 
     def __init__(self, name: str) -> None:
         self.out = 0
-        self.cuts = 0  # Number of times the limit was halved.
+        self.cuts = 0  # Number of times that the limit was halved.
         self._name = name
         self._most = math.inf
         self._since_cut = 0
@@ -60,7 +60,7 @@ class InFlight:
         if cuts == self.cuts and self._most > 1:
             self.cuts, self._since_cut = self.cuts + 1, 0
             self._most = max(1.0, min(self._most, self.out) // 2)
-            log.info("%s: too many requests at a time (429): %d from now on", self._name, self._most)
+            log.info("%s: too many requests at a time (429); limit from now on: %d", self._name, self._most)
 
     def faster(self) -> None:
         """Record a reply, which raises the limit."""

@@ -50,13 +50,13 @@ _CONVERTED: dict[str, tuple[type, ...]] = {"dict": (dict, list), "list": (list,)
 _SCALARS = (str, int, float)
 _ENTITY = re.compile(r"&(?:amp;)*(?:quot|apos|lt|gt|amp|nbsp|[lr][sd]quo|#\d{1,6}|#x[0-9a-fA-F]{1,5});")
 _FENCED = re.compile(r"```[\w-]*(.*)```[^`]*", re.DOTALL)
-# JSON inside a JSON text that has lost its quotation marks.
+# JSON inside a JSON string that has lost its quotation marks.
 _UNQUOTED = re.compile(r'\A[{\[]\s*\\".*', re.DOTALL)
 _HEAD = re.compile(r"(?:```)?json\s+([{\[\"].*)", re.DOTALL)  # The head of a code fence whose backticks are lost.
 
 
 def _refuse(constant: str) -> None:
-    raise ValueError(f"{constant} is no number of JSON")
+    raise ValueError(f"{constant} is not a JSON number")
 
 
 _STRICT = json.JSONDecoder(strict=False, parse_constant=_refuse)
@@ -67,7 +67,7 @@ def read_value(text: str, at: int = 0) -> tuple[Any, int, tuple[str, ...]]:
 
     At most `MAX_WRITTEN` characters are read.
     """
-    # No call may be longer, and a reply may begin hundreds of values that extend to its end.
+    # No call may be longer, and hundreds of values in a reply may extend to its end.
     text = text[: at + MAX_WRITTEN]
     at = _gap(text, at)
     try:
@@ -103,7 +103,7 @@ def _loose(text: str, at: int, depth: int) -> tuple[Any, int]:
     if closing := {"{": "}", "[": "]", "(": ")"}.get(opening := sign_at(text, at)):
         values, keywords, end = read_entries(text, at + 1, closing, depth)
         if values and (keywords or opening == "{"):
-            raise ValueError(f"values with names and without at character {at}: {text[at : at + 20]!r}")
+            raise ValueError(f"values with and without names at character {at}: {text[at : at + 20]!r}")
         if opening == "(" and len(values) == 1 and sign_at(text, end - 2) != ",":
             return values[0], end
         return keywords if opening == "{" else values, end
@@ -134,7 +134,7 @@ def _construct(name: str, values: list[Any], keywords: dict[str, Any], end: int)
     except (KeyError, TypeError, OverflowError) as error:
         raise ValueError(f"{name}(...) is no value") from error
     if isinstance(result, dict) and not all(isinstance(key, str) for key in result):
-        raise ValueError(f"{name}(...) is no value of JSON")
+        raise ValueError(f"{name}(...) is not a JSON value")
     return result, end
 
 
@@ -155,7 +155,7 @@ def _as_json(escaped: re.Match[str]) -> str:
 
 
 def read_entries(text: str, at: int, closing: str, depth: int = 1) -> tuple[list[Any], dict[str, Any], int]:
-    """Read values, named values, and the end of what precedes the closing bracket. Raises `ValueError`.
+    """Read values, named values, and the position of the closing bracket. Raises `ValueError`.
 
     This is the syntax of objects, lists and call arguments: `"a": 1`, `a: 1`, `a=1`, `**{"a": 1}`, `1`.
     """
@@ -199,7 +199,7 @@ def _without_fence(source: str, repairs: list[str]) -> str:
 
 
 def read_object(raw: Any) -> tuple[dict[str, Any] | None, str, tuple[str, ...]]:
-    """Return arguments as an object, "" and the repairs; else None, the error, and (). Empty text: an empty object.
+    """Return arguments as an object, "" and repairs; else None, the error, and (). Empty text gives an empty object.
 
     A second object after the first is ambiguous, and an error; an empty one before it is ignored.
     """

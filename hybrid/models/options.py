@@ -5,7 +5,7 @@
 
 An option that a provider does not have is rejected with a `UsageError` that names both; it is never dropped. The two
 exceptions are missing in the manifest: the default temperature 0, for models without a temperature, and the run's seed,
-which affects more than the model.
+which does not only affect the model.
 """
 
 from __future__ import annotations
@@ -108,7 +108,8 @@ def server_metadata(
             **({"image_limits": settings.image_limits} if settings.image_limits else {}),
             **({"prompt_cache": settings.prompt_cache} if caches else {}),
             "tool_calling": "native",
-            # Only if they are dropped, so that other runs keep their identity from before this option existed.
+            # Record this only if thoughts are dropped, so that other runs keep their identity from before this option
+            # existed.
             **({"reasoning": "drop"} if settings.thoughts == "drop" else {}),
             "versions": {package: version(package) for package in packages},
         }
@@ -123,7 +124,7 @@ def options(provider: Provider, model: str, settings: ModelSettings) -> dict[str
         UsageError: an option or value that this provider (or this model) does not support.
     """
     if provider.cache is None and not settings.prompt_cache:
-        raise UsageError(f"--model-arg prompt_cache=off: {provider.name} decides itself what to cache")
+        raise UsageError(f"--model-arg prompt_cache=off: {provider.name} itself decides what to cache")
     values: dict[str, Json] = {}
     if settings.max_tokens is not None:
         values[provider.max_tokens_option] = settings.max_tokens
@@ -138,7 +139,7 @@ def options(provider: Provider, model: str, settings: ModelSettings) -> dict[str
     if (detail := settings.image_detail) is not None:
         start = f"--image-detail {detail}: {provider.name}"
         if not provider.details:
-            raise UsageError(f"{start} has no such option; --max-pixels limits the size")
+            raise UsageError(f"{start} has no such option; use --max-pixels to limit the size")
         if detail not in provider.details:
             raise UsageError(f"{start} takes {', '.join(provider.details)}")
         if provider.detail_option is not None:
@@ -161,7 +162,7 @@ def _api(provider: Provider, settings: ModelSettings) -> str:
     if api is None:
         return provider.apis[0] if provider.apis else ""
     if not provider.apis:
-        raise UsageError(f"--model-arg api={api}: {provider.name} has one API only")
+        raise UsageError(f"--model-arg api={api}: {provider.name} has only one API")
     if api not in provider.apis:
         raise UsageError(f"--model-arg api={api}: choose {' or '.join(provider.apis)}")
     return str(api)
@@ -209,7 +210,7 @@ def _extra(provider: Provider, settings: ModelSettings) -> dict[str, Json]:
     extra = {key: value for key, value in settings.extra.items() if key != "api"}
     for key in extra:
         if key in _RESERVED:
-            raise UsageError(f"--model-arg {key}: this has an option of its own")
+            raise UsageError(f"--model-arg {key}: use the separate option for this")
         if _SECRET.search(key):
             raise UsageError(f"--model-arg {key}: secrets belong in the environment; options are saved in the run")
     return extra

@@ -125,7 +125,7 @@ def fit_picture(width: int, height: int, limits: PictureLimits, max_pixels: int 
         scale = longest / longer
     across, down = (max(1, round(side * scale)) for side in (width, height))
     ratio = limits.most_ratio or math.inf
-    # Both sides, because the other one determines how long this one must be.
+    # Check both sides, because each determines the minimum of the other.
     padded = (max(across, least, math.ceil(down / ratio)), max(down, least, math.ceil(across / ratio)))
     if (across, down) == (width, height) == padded:
         return None
@@ -151,7 +151,7 @@ def fit_stored(
 
 
 def _excess_bytes(store: ImageStore, image: StoredImage, most_bytes: int, max_pixels: int | None) -> float:
-    """Return a picture's bytes, unchanged or as a JPEG of `LEAST_QUALITY`, over those allowed; it fits if <= 1."""
+    """Return a picture's bytes (unchanged, or as a JPEG of `LEAST_QUALITY`) divided by the limit; it fits if <= 1."""
     if not most_bytes or base64_bytes(store.path(image.sha256).stat().st_size) <= most_bytes:
         return 1.0
     return base64_bytes(len(saved(scaled(store, image, max_pixels), JPEG, LEAST_QUALITY))) / most_bytes

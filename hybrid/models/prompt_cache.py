@@ -1,7 +1,7 @@
 """Providers' prompt caches: settings with which the common beginning of requests is processed only once.
 
 Tools and system text come first in every request, with equal bytes for every question of a run; the opening message
-with its images is the same for every turn of an ask. Providers use that differently:
+with its images is the same for every turn of an ask. Providers use this in different ways:
 
 - anthropic caches up to a mark: one after the system text (the tools precede it) and one after the opening message.
   Cache writes cost a quarter more there, so a request without tools, which has no second turn, has no marks.
@@ -34,7 +34,7 @@ def lane(base_url: str | None, call: CallKey) -> str | None:
     """Return OpenAI's `prompt_cache_key`, equal for all calls of an ask; None for another server's address."""
     if base_url is not None and urlsplit(base_url).hostname != OFFICIAL_HOST:
         return None
-    # It is not a secret, and equal in every process.
+    # The hash need not be secret, but must be equal in every process.
     return f"hybrid-{zlib.crc32(f'{call.solver}/{call.question}/{call.ask}'.encode()) % LANES}"
 
 

@@ -44,7 +44,7 @@ class RememberedModel:
         self.name, self.provider = inner.name, inner.provider
         self.metadata, self.connection, self.close = inner.metadata, inner.connection, inner.close
         if isinstance(inner, Likelihoods):
-            # Scores cost nothing and are not saved.
+            # Likelihoods cost nothing and are not saved.
             self.likelihood = inner.likelihood
 
     async def chat(self, messages: Sequence[Message], tools: Sequence[Tool], call: CallKey) -> AssistantMessage:
@@ -64,7 +64,7 @@ def conversation_sha256(messages: Sequence[Message], schemas: Sequence[Mapping[s
     turns: list[Any] = []
     for message in messages:
         if isinstance(message, AssistantMessage):
-            # Without `native`, which contains ids that the provider generates randomly.
+            # Leave out `native`, which contains ids that the provider generates randomly.
             calls = [{"id": call.id, "name": call.name, "args": call.args} for call in message.calls]
             turns.append([message.role, [message.text, calls, [asdict(call) for call in message.invalid]]])
         else:
@@ -75,7 +75,7 @@ def conversation_sha256(messages: Sequence[Message], schemas: Sequence[Mapping[s
 
 def message_json(reply: AssistantMessage) -> bytes:
     """Encode a message as JSON; `message_from_json` decodes it."""
-    # ASCII, because UTF-8 cannot encode a lone surrogate in a reply.
+    # Use ASCII, because UTF-8 cannot encode a lone surrogate in a reply.
     return json.dumps(asdict(reply), default=str).encode("ascii")
 
 
@@ -83,7 +83,7 @@ def message_from_json(data: bytes) -> AssistantMessage | None:
     """Decode a message; None if the bytes contain none."""
     try:
         fields = json.loads(data)
-        # Not `validate_json`, which rejects lone surrogates.
+        # Do not use `validate_json`, which rejects lone surrogates.
         return _message_adapter().validate_python(fields) if isinstance(fields, dict) and "text" in fields else None
     except (ValueError, RecursionError):
         return None

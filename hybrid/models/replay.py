@@ -60,11 +60,11 @@ def read_lines(path: Path, data: bytes) -> Iterator[Recording]:
     for row, location in json_lines(path, data):
         for key in ("id", "text"):
             if not isinstance(row.get(key), str):
-                raise DataError(f"{location}: {key!r} is absent or not text")
+                raise DataError(f"{location}: {key!r} is missing or not text")
         for key in ("ask", "call"):
             value = row.setdefault(key, 0)
             if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-                raise DataError(f"{location}: {key!r} is {value!r}, not a whole number from 0")
+                raise DataError(f"{location}: {key!r} is {value!r}, not a whole number of at least 0")
         sha, prompt = row.get("prompt_sha256"), row.get("prompt")
         for key in ("prompt_sha256", "prompt"):
             if not isinstance(row.get(key), str | None):
@@ -126,7 +126,7 @@ def read_folder(folder: Path) -> tuple[dict[Place, Recording], dict[str, str]]:
                 )
     if not recordings:
         inside = sorted(path.name for path in folder.iterdir() if path.is_dir())
-        hint = f"; it holds the folders {', '.join(inside)}: name one of them" if inside else ""
+        hint = f"; it contains the folders {', '.join(inside)}: give one of them" if inside else ""
         raise UsageError(f"--model replay:{folder}: no recordings (*.json, *.jsonl) in it{hint}")
     return recordings, hashes
 
@@ -183,4 +183,4 @@ class ReplayModel:
         return AssistantMessage(recording.text)
 
     async def close(self) -> None:
-        """Do nothing: no resource is open."""
+        """Do nothing, because no resource is open."""

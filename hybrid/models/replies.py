@@ -38,7 +38,7 @@ SPECIFIC_FIRST: Final = (
 )
 _PREFIX: Final = re.compile(r"^(?:finish|stop|block|blocked)reason[._]?(?=.)")
 _SEPARATORS: Final = re.compile(r"[\s_-]+")
-# `content_filter`, `CONTENT_FILTER`, `content-filter` and `contentFilter` are one word.
+# `content_filter`, `CONTENT_FILTER`, `content-filter` and `contentFilter` count as the same word.
 _WORDS: Final[Mapping[str, Mapping[str, str]]] = {
     wire: {_SEPARATORS.sub("", reason): kind for reason, kind in table.items()} for wire, table in TABLE.items()
 }
@@ -108,7 +108,7 @@ def mark_end(reply: AssistantMessage) -> AssistantMessage:
 
 
 def malformed(reply: AssistantMessage, call_text: str) -> AssistantMessage:
-    """Return the reply with a call that its server could not read; `call_text` is what the server shows of it."""
+    """Return the reply with a call that its server could not read; `call_text` is the part that is shown."""
     call_text = call_text or reply.finish_reason or End.MALFORMED_CALL.value
     error = "the server could not read the call as the model wrote it"
     # The call is in the text too, because servers reject a conversation with an empty message.

@@ -134,11 +134,10 @@ def _write_calls(message: AssistantMessage) -> str:
     return "\n".join(blocks)
 
 
-# vLLM drops a call that begins like one of its parser's dialect and continues in another (`qwen3_xml`; streamed
-# `hermes`).
-DROPPED = "its server counts tokens of which nothing came: its parser of calls is another model's"
-# Largest number of tokens that a reply may have in addition to its text, such as ends of turns and of thoughts. The
-# shortest call has more.
+# vLLM drops a call that begins in its parser's dialect and continues in another (`qwen3_xml`; streamed `hermes`).
+DROPPED = "its server counts tokens that did not arrive: its call parser is probably that of another model"
+# Largest number of tokens that a reply may have in addition to its text, such as ends of turns and of thoughts. Even
+# the shortest call has more.
 MAX_MARKS = 12
 
 
@@ -153,15 +152,15 @@ def with_calls(
     """Return the reply with the calls that its text contains in any dialect; the same object if there are none.
 
     A reply with native calls is not searched, because its text may repeat them. `messages` are the conversation before
-    it, `turn` is the number of the model's call, which is part of the ids, and `is_text_protocol` says that calls in
+    it, `turn` is the number of the model's call, which is part of the ids; `is_text_protocol` says that calls in
     text were requested, so they are not reported as unusual.
     """
     if reply.calls or reply.invalid or reply.unreadable is not None or reply.is_withheld:
         return reply
     used = reply.usage
     if tools and used is not None and reply.finish_reason == "stop" and not without_thoughts(reply.text).strip():
-        # The reply is empty except for thoughts and ended normally: a dropped call used more tokens than it has
-        # letters.
+        # The reply is empty except for thoughts, and ended normally. If its tokens outnumber its letters, a call was
+        # dropped.
         thought = used.reasoning_tokens or len(reply.reasoning)
         if used.output_tokens > len(reply.text) + thought + MAX_MARKS:
             return replace(reply, unreadable=UnreadableCall("unknown", "", DROPPED))

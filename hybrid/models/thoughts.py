@@ -1,4 +1,4 @@
-"""Controls a model's own thoughts in the conversation sent to it: `for_model(messages, "openai:m", "keep")`."""
+"""Decides which of a model's own thoughts are sent back to it: `for_model(messages, "openai:m", "keep")`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def for_model(messages: Sequence[Message], name: str, thoughts: Thoughts) -> lis
     """Return the messages that may be sent to the model of that name.
 
     The native form of another model's reply is never sent. With `drop` no native form is sent, and thoughts are cut out
-    of texts. A server that verifies signed thoughts rejects such a conversation.
+    of texts. A server that verifies signed thoughts rejects a conversation without them.
     """
     history = list(messages)
     for place, message in enumerate(history):
@@ -32,7 +32,7 @@ def for_model(messages: Sequence[Message], name: str, thoughts: Thoughts) -> lis
 
 @dataclass(frozen=True, slots=True)
 class ThinkingSwitch:
-    """Keys of a request's body that make a chat template keep thinking; `matches` if made for this model or host."""
+    """Body keys that make a chat template keep thinking; `matches` is true for the models or hosts they are for."""
 
     body: Mapping[str, Json]
     matches: bool

@@ -25,9 +25,9 @@ from hybrid.core.errors import DataError
 from hybrid.core.messages import MAX_NAME
 from hybrid.tool import Args, Tool
 
-IMAGE = "image"  # The argument that names the image of a tool that takes one.
-IMAGES = "images"  # The argument that names the images of a tool that takes several.
-# Numbers in the frame of coordinates; none is below 0.
+IMAGE = "image"  # The argument that names the image, for a tool that takes one.
+IMAGES = "images"  # The argument that names the images, for a tool that takes several.
+# Arguments that are coordinates; they are never below 0.
 COORDINATES = frozenset({"x", "y", "x0", "y0", "x1", "y1"})
 
 _BOUNDS = frozenset({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minItems", "maxItems"})
@@ -105,7 +105,7 @@ class ToolsOffered:
         key = tuple(id(tool) for tool in tools)
         cached = self._made.get(key)
         if cached is None:
-            # The tools are referenced as well, so that no other object gets one of their ids.
+            # The cache also references the tools, so that no other object can get one of their ids.
             cached = self._made[key] = (tuple(tools), [spec(tool) for tool in tools])
         return cached[1]
 
@@ -169,7 +169,7 @@ def _bounds(node: Mapping[str, Any]) -> list[str]:
     """Describe the limits of a number, or of the number of items."""
     low, high = node.get("minimum", node.get("minItems")), node.get("maximum", node.get("maxItems"))
     if "items" in node and not low:
-        # As for a text, a list that is too long is reported only when it is sent.
+        # As with text, a list that is too long is only reported when it is sent.
         return []
     edges = {"exclusiveMinimum": "above", "exclusiveMaximum": "below"}
     if all(key in node for key in edges):

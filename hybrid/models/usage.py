@@ -46,7 +46,7 @@ def read_usage(wire: str, counts: Any, *, is_empty: bool = False) -> TokenUsage 
     read = None if read == 0 and not extra_tokens else read
     output_tokens = None if output_tokens == 0 and not is_empty else output_tokens
     if total is not None and (read is None) is not (output_tokens is None):
-        # The total determines the other count.
+        # The total determines the missing count.
         remaining = total - (read or output_tokens or 0)
         read, output_tokens = (
             (remaining if read is None else read),
@@ -86,14 +86,14 @@ class _Finder:
 
     def __init__(self, counts: Mapping[str, Any], names: Names) -> None:
         self._counts, self.names = counts, names
-        # Gateways that use OpenAI's names have included the cached tokens.
+        # Gateways that use OpenAI's names already include the cached tokens.
         self.beside_by_default = "prompt_tokens" not in counts
 
     def __call__(self, kind: str) -> int | None:
         """Return the first count of a kind that is present."""
         heads, paths = self.names.get(kind, _NO_NAMES)
         if heads.isdisjoint(self._counts):
-            # A reply has the names of one provider, so most kinds end here.
+            # A reply only has the names of one provider, so most kinds of count end here.
             return None
         for path in paths:
             if path[0] not in self._counts:

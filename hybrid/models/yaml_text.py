@@ -57,7 +57,7 @@ class _Builder:
     def start_document(self) -> None:
         self._documents += 1
         if self._documents > 1:
-            raise ValueError("more than one document of YAML")
+            raise ValueError("more than one YAML document")
 
     def add(self, value: Any) -> None:
         self._values += 1
@@ -72,7 +72,7 @@ class _Builder:
         elif isinstance(value, str):
             self._keys[-1] = value
         else:
-            raise ValueError("a key of YAML must be one word")
+            raise ValueError("a YAML key must be one word")
 
     def open(self, collection: Any) -> None:
         if len(self._open) == MAX_DEPTH:

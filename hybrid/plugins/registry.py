@@ -9,9 +9,9 @@ search path (without them, DIR contains tools); an entry point of an installed p
 group `hybrid.tools`, `hybrid.baselines`, ... Names of the project cannot be overridden; if several outside plug-ins
 share a name, none of them is used. `left_out` says why.
 
-Only the requested file is imported. Files of the project are trusted. Outside files are not: within `described_by` they
-are first imported in another process, with limits, and an outside tool is imported only there. A defective plug-in is
-left out with a note; loading it by name raises `UsageError` with the reason.
+Only the requested file is imported. Files of the project are trusted. Outside files are not trusted: within
+`described_by` they are first imported in another process, with limits, and an outside tool is imported only there. A
+defective plug-in is left out with a note; loading it by name raises `UsageError` with the reason.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from hybrid.display.notes import tell
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-# Search path, separated like `$PATH`. Defined here because shell completion of names does not load the options.
+# Search path, separated like `$PATH`. It is defined here because shell completion of names does not load the options.
 PATH_VARIABLE: Final = "HYBRID_TOOL_PATH"
 # The project's distribution name.
 OURS: Final = "hybrid-perception"
@@ -79,7 +79,8 @@ BY_PACKAGE: Final[Mapping[str, PluginKind]] = {kind.package: kind for kind in KI
 # The package of plug-ins in a folder without the project's subfolders.
 TOOLS: Final = "tools"
 
-# Modules that are not plug-ins: interfaces of benchmarks and exports, benchmark cards, rules of the specialist solver.
+# Modules that are not plug-ins: interfaces of benchmarks and exports, benchmark cards, and rules of the specialist
+# solver.
 NOT_THINGS: Final = ("base", "card", "rules")
 # Subfolder for recipes, for kinds that have them.
 RECIPES: Final = "recipes"
@@ -91,7 +92,7 @@ HASH_DIGITS: Final = 12
 
 # The project's own folders by package, from before the search path was extended.
 _OWN: dict[str, tuple[str, ...]] = {}
-# Folders on the search path, each with the packages and subfolders that it has plug-ins for.
+# Folders on the search path, each with the packages and subfolders of its plug-ins.
 _NAMED: dict[Path, tuple[tuple[str, str], ...]] = {}
 
 
@@ -118,7 +119,7 @@ def folders(package: str) -> tuple[str, ...]:
 
 
 def look_in(package: str, places: Sequence[str]) -> None:
-    """Set the folders of a package; those outside of the project count as outside."""
+    """Set the folders of a package; those outside the project count as outside."""
     _OWN.setdefault(package, folders(package))
     importlib.import_module(package).__path__[:] = list(places)
     importlib.invalidate_caches()
@@ -216,7 +217,7 @@ def folder_hash(root: Path) -> str:
 
 
 def _held_by(root: Path) -> tuple[tuple[str, str], ...]:
-    """Return the packages that a folder has plug-ins for, each with the subfolder of their files."""
+    """Return the packages for which a folder has plug-ins, each with the subfolder of these."""
     inside = ((kind.package, str(root / kind.folder)) for kind in KINDS)
     entries = tuple((package, place) for package, place in inside if _stems([place], recipes=_has_recipes(package)))
     return entries or (((TOOLS, str(root)),) if _stems([str(root)]) else ())
@@ -289,7 +290,7 @@ _SCANS: ContextVar[dict[str, tuple[Any, Any]] | None] = ContextVar("scans", defa
 def scanned_once() -> Iterator[None]:
     """Scan the folders of plug-ins once in here; a file that appears meanwhile is not seen.
 
-    For loops over thousands of questions that each need the table of rules: a scan takes a millisecond.
+    Use it for loops over thousands of questions that each need the table of rules, because a scan takes a millisecond.
     """
     token = _SCANS.set({})
     try:
@@ -311,11 +312,11 @@ def looked_up(package: str) -> tuple[Mapping[str, PluginOrigin], Mapping[str, st
 
 
 def _catalogue(word: str) -> tuple[dict[str, dict[str, PluginOrigin]], dict[str, dict[str, str]]]:
-    """Return, for the kinds with this word, by package: the plug-ins found, and the reasons for leaving out others."""
+    """Return the plug-ins found by package for the kinds with this word, and why others are left out."""
     _add_env_search_path()
     all_origins: list[PluginOrigin] = []
     for kind in (kind for kind in KINDS if kind.word == word):
-        # First the project's own, then those on the search path, then those of installed packages.
+        # Look first at the project's own plug-ins, then on the search path, then in installed packages.
         outer = outside_folders(kind.package)
         places = _OWN.get(kind.package) or folders(kind.package)
         all_origins += (PluginOrigin(kind, name, places, own=True) for name in own_names(kind.package))
@@ -355,12 +356,12 @@ def _helper_clash(origin: PluginOrigin) -> str | None:
     shadowed = sorted(_modules(earlier) & {name for name in _modules(origin.places) if name.startswith("_")})
     if not shadowed:
         return None
-    return f"{shadowed[0]!r} already exists, {_file_of(earlier, shadowed[0])}; rename the one next to it"
+    return f"{shadowed[0]!r} already exists, {_file_of(earlier, shadowed[0])}; rename the one next to the plug-in"
 
 
 def no_word(word: str) -> str:
     """Return the message about allowed names."""
-    return f"the name of a {word} is of lower-case letters, digits and underscores"
+    return f"the name of a {word} may only have lower-case letters, digits and underscores"
 
 
 def is_word(name: str) -> bool:
@@ -433,7 +434,7 @@ class _Outside:
 
     make: Callable[[], Describer] | None = None
     made: Describer | None = None
-    # A new object in each `described_by`.
+    # Each `described_by` creates a new object.
     inside: object = None
     said: frozenset[str] = frozenset()
 
@@ -587,12 +588,12 @@ def refuse_unknown(package: str, name: str) -> None:
         return
     if package not in INNER and (reason := left_out(package).get(name)):
         raise UsageError(reason)
-    hint = "" if package in INNER else "; --path DIR finds one of your own"
+    hint = "" if package in INNER else "; --path DIR adds your own"
     for root in outside() if package == TOOLS else ():
         if (root / f"{name}.py").is_file() and str(root) not in folders(TOOLS):
             kinds = ", ".join(sorted(f"{Path(place).name}/" for _, place in _NAMED[root]))
             raise UsageError(
-                f"{root / name}.py is not found: {root} has {kinds}, so its tools belong in {root / TOOLS}/"
+                f"{root / name}.py is not used: {root} has {kinds}, so its tools belong in {root / TOOLS}/"
             )
     raise UsageError(
         f"no {name!r} in {package}/{did_you_mean(name, all_names)}; available: {', '.join(all_names)}{hint}"

@@ -11,7 +11,7 @@ from hybrid.core.errors import UsageError
 from hybrid.core.files import complete_or_absent, write_atomic
 
 FOLDER: Final = Path(__file__).parents[1] / "templates"
-# Files of a repository that would take effect in this one.
+# Files that would take effect in this repository under their real names.
 PLACES: Final = {"gitignore": ".gitignore", "ci.yml": ".github/workflows/ci.yml"}
 SUFFIXES: Final = (".py", ".toml", ".md", ".yml", ".yaml", "")
 

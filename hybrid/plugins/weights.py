@@ -42,7 +42,7 @@ def find_weights(source: str, *, download: bool, command: str = "`hybrid tools f
         WeightsError: the directory is missing, the id is not on disk and cannot be downloaded, or like `look_through`.
     """
     if not source:
-        raise WeightsError("no weights are named for it")
+        raise WeightsError("no weights were given for it")
     folder = Path(source).expanduser()
     if not folder.is_dir():
         if folder.is_file() or names_directory(source):
@@ -62,7 +62,7 @@ def find_weights(source: str, *, download: bool, command: str = "`hybrid tools f
 def look_through(folder: Path, source: str) -> None:
     """Refuse a folder whose files refer to other places, which transformers and diffusers would follow.
 
-    Symbolic links are followed (the hub's cache consists of them): the publisher cannot have made them.
+    Symbolic links are followed (the hub's cache consists of them), because the publisher cannot have made them.
 
     Raises:
         WeightsError: a weight file is not a file; an index (`*.index.json`) names a shard outside of its folder or in
@@ -118,7 +118,7 @@ def _refuse_code(path: Path, label: str) -> None:
         return
     for key, value in _entries(content):
         if "attn_implementation" in key and "/" in str(value):
-            raise WeightsError(f"{label}: {key} names code to fetch and run ({str(value)[:80]!r})")
+            raise WeightsError(f"{label}: {key} names code to download and run ({str(value)[:80]!r})")
 
 
 def _entries(content: object) -> Iterator[tuple[str, object]]:
@@ -161,17 +161,17 @@ def unfetched(error: Exception) -> str:
 
     cause = error.__cause__ if isinstance(error, LocalEntryNotFoundError) and error.__cause__ else error
     if isinstance(cause, GatedRepoError):
-        return f"is gated at {constants.ENDPOINT}: accept its conditions there, and set HF_TOKEN to a token of yours"
+        return f"is gated at {constants.ENDPOINT}: accept its conditions there, and set HF_TOKEN to your token"
     if isinstance(cause, RepositoryNotFoundError):
-        return f"is not at {constants.ENDPOINT}, or is private: then set HF_TOKEN to a token with access"
+        return f"does not exist at {constants.ENDPOINT}, or is private; if private, set HF_TOKEN to a token with access"
     if isinstance(cause, HFValidationError):
         return "is neither a directory nor an id of the hub (OWNER/NAME)"
     if isinstance(cause, OfflineModeIsEnabled):
         return "is not on disk, and HF_HUB_OFFLINE is set"
     message = " ".join(str(cause).split())[:120]
     return (
-        f"cannot be fetched from {constants.ENDPOINT} ({type(cause).__name__}: {message}); HF_ENDPOINT names a mirror, "
-        "`hybrid tools fetch --from DIR` takes a folder; downloaded files are kept"
+        f"cannot be fetched from {constants.ENDPOINT} ({type(cause).__name__}: {message}); set HF_ENDPOINT to a "
+        "mirror, or use `hybrid tools fetch --from DIR` with a folder; downloaded files are kept"
     )
 
 
@@ -201,7 +201,7 @@ def provenance_of(learned: BackendCard, source: str) -> Provenance | None:
     return next((provenance for provenance in learned.provenances if provenance.weights.lower() == name.lower()), None)
 
 
-# Used as the backend of a tool that has neither weights nor a classical backend.
+# The backend of a tool that has neither weights nor a classical backend.
 ABSENT = "absent"
 
 

@@ -42,7 +42,7 @@ def weights_from_python(weights: str | Path | Mapping[str, str | Path] | None, t
 
 def _parse(value: str, tools: Sequence[Tool]) -> tuple[str, str]:
     name, equals, source = value.partition("=")
-    # The path of a folder may have an equals sign.
+    # The path of a folder may contain an equals sign.
     if equals and not Path(value).expanduser().is_dir():
         # Tools passed in from Python are not among the names.
         tool_names = {*names(TOOLS), *(tool.card.name for tool in tools)}
@@ -65,7 +65,7 @@ def _parse(value: str, tools: Sequence[Tool]) -> tuple[str, str]:
 
 
 def tools_named(tool_names: Iterable[str]) -> list[Tool]:
-    """Return those of the tools that can be loaded; the command itself reports why others cannot."""
+    """Return the tools that can be loaded; the command itself reports why others cannot."""
     tools: list[Tool] = []
     for name in tool_names:
         try:

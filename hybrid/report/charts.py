@@ -24,7 +24,7 @@ def charts_of(comparison: Comparison, result: SectionResult, marks: Sequence[Ref
 
 
 def shown(result: SectionResult) -> list[Result]:
-    """Return the rows with a value that a section's chart may show; detail rows only in a waterfall."""
+    """Return the rows with a value that a section's chart may show; detail rows are included only for a waterfall."""
     section = result.section
     rows = [row for row in result.rows if not section.charted or row.quantity in section.charted]
     return [row for row in rows if row.value is not None and (section.signs or not row.detail)]
@@ -52,7 +52,7 @@ def _charts(
         case "counts":
             yield Chart(kind, "Counts of questions", tuple(overall))
         case "stack":
-            # If there are parts with a metric, the row without a metric is their sum.
+            # If parts with a metric exist, the row without a metric is their sum.
             by_metric = any(row.metric for row in rows)
             if parts := tuple(row for row in overall if bool(row.metric) is by_metric and row.value):
                 yield Chart(kind, f"Parts, in {parts[0].unit}", parts)

@@ -49,7 +49,7 @@ class ReportOptions:
 
 @dataclass(frozen=True)
 class Found:
-    """A scored solver and its path; `files` lists all files of that path."""
+    """A scored solver and its path; `files` lists all files at that path."""
 
     scored: Scored
     path: Path
@@ -75,7 +75,7 @@ def collect(scored: Sequence[Found], report: ReportOptions | None = None, **opti
 
     Raises:
         UsageError: as `hybrid compare`.
-        DataError: tags of questions, solvers or benchmarks that the report does not have.
+        DataError: tags name questions, solvers or benchmarks that the report does not have.
     """
     known_group(options.get("by"), [entry.scored for entry in scored])
     tabs: dict[str, list[Found]] = {}
@@ -161,7 +161,7 @@ def _tag_section(tab: Sequence[Found], tags: Sequence[Tag], arguments: Sequence[
 
 
 def _words(options: CompareArguments) -> tuple[str, ...]:
-    """Return the options as command-line words, without unset ones and those that affect no number."""
+    """Return the options as command-line words, without options that are not set or that affect no number."""
     words: list[str] = []
     for name, value in options.items():
         flag = f"--{name.replace('_', '-')}"

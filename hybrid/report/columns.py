@@ -43,7 +43,7 @@ class ReportColumn:
 
 
 def state(entry: SolverEntry) -> str:
-    """Return the verdict as a word. Only answers are right or wrong; credit for abstaining is not a right answer."""
+    """Return the verdict as a word. Only answers are right or wrong; credit for abstaining makes nothing right."""
     if entry.outcome in ("", OPEN):
         return entry.outcome or "absent"
     if Outcome(entry.outcome).failed:
@@ -63,7 +63,7 @@ QUESTION_COLUMNS = (
     ),
     ReportColumn("picture", "Picture", "none", "", lambda page: page.pictures[0].file or "" if page.pictures else ""),
     ReportColumn("sampled", "on the error sheet", "flag", "", attrgetter("sampled")),
-    # Hidden; the list sorts by them.
+    # These columns are hidden; the list can be sorted by them.
     ReportColumn("seconds", "Seconds", "none", "", lambda page: total(entry.wall_s for entry in page.solvers)),
     ReportColumn("cost", "Cost", "none", "", lambda page: total(cost_usd(entry) for entry in page.solvers)),
 )

@@ -50,7 +50,7 @@ def _plain(value: Any) -> Any:
         return dict(value)
     if isinstance(value, Sequence):
         return list(value)
-    raise TypeError(f"{type(value).__name__} has no form in a data file")
+    raise TypeError(f"{type(value).__name__} cannot be written to a data file")
 
 
 def _finite(value: Any) -> Any:
@@ -75,7 +75,7 @@ def section_values(section: OverviewSection, places: Mapping[str, int]) -> dict[
 
 
 def _charts(charts: Iterable[Chart], places: Mapping[str, int]) -> list[dict[str, Any]]:
-    """Return charts with the list rows behind each count (from `places`); `absent` counts ids without a row."""
+    """Return charts with the list rows behind each count (from `places`); `absent` counts the ids without a row."""
     records = []
     for chart in charts:
         rows: list[dict[str, Any]] = [row.as_json() for row in chart.rows]

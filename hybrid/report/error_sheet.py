@@ -22,7 +22,7 @@ def error_sheet(solvers: Sequence[Scored], per_task: int, seed: int = 0) -> froz
     # Use the errors of the first hybrid solver, else of the first solver.
     subject = next((solver for solver in solvers if role(solver) == "hybrid"), solvers[0])
     judged = [score for score in subject.scores if not score.outcome.failed and score.correct is not None]
-    # Wrong, partly right, or without a readable answer.
+    # Include wrong, partly right and unreadable answers.
     wrong = [score for score in judged if (score.correct or 0.0) < 1]
     return frozenset(
         identity

@@ -1,9 +1,9 @@
-"""Runs in progress, served to a browser on this machine: how far they are, and the pages of each.
+"""Runs in progress, served to a browser on this machine: their progress, and the pages of each.
 
     with ViewedRun(RunFolder(path)) as run, PageServer([run]) as server:
         server.serve_forever()                     # http://127.0.0.1:PORT/, and the report at /1/
 
-The first page shows the progress of all runs (`progress.py`), also of those that have not begun. The pages of a run
+The first page shows the progress of all runs (`progress.py`), even of those that have not started. The pages of a run
 poll `live.json`, which triggers a check of the run's files. When there are new answers, the pages are rebuilt in a new
 folder, at most every few seconds and only a limited share of the time, and `live.json` reports a new version. The run
 is only read: its lock is tested but not taken, and no score is written.
@@ -149,7 +149,7 @@ class LiveSite:
         try:
             pages = self._make()
         except (HybridError, OSError) as error:
-            # The run may have been writing the files just read; the next check tries again.
+            # The run may have been writing the files that were just read; the next check tries again.
             self._tell(f"the pages were not updated: {error}")
         finally:
             with self._changed:
@@ -189,7 +189,7 @@ def stamp_of(run: RunFolder) -> Stamp:
 
 
 class ViewedRun:
-    """A run that may not have begun yet: its progress, and its pages from when they are first opened.
+    """A run that may not have started yet: its progress, and its pages, which are built when they are first opened.
 
     Args:
         run: where the run is, or will be.

@@ -1,4 +1,4 @@
-"""Where the calls of a question looked, for its page: marks over the pictures, and the same in words.
+"""The places at which a question's calls looked, for its page: as marks over the pictures, and in words.
 
 places = PlacesOfQuestion(question)
 places.looked(solver, attempt)        # "1 of 2 calls with a region cover an annotated place"
@@ -11,7 +11,7 @@ from hybrid.core.types import Attempt, Point, Question, StoredImage
 from hybrid.report.payload import Mark
 from hybrid.scoring.regions import LookedRegion, Place, annotated, covers, looks_of
 
-# A detector may put out hundreds of boxes: more are not drawn.
+# Maximum number of boxes to draw; a detector may return hundreds.
 MOST_MARKS = 60
 
 

@@ -31,7 +31,7 @@ from hybrid.scoring.sections import results
 
 # The sections whose rows the first screen shows.
 DECOMPOSITION, VALUES, DIFFERENCES, TASKS = "decomposition", "metrics", "differences", "tasks"
-GAIN = "What the gain is made of"
+GAIN = "The parts of the gain"
 
 
 def overview_of(comparison: Comparison, arguments: Sequence[str]) -> Overview:
@@ -94,7 +94,7 @@ def _front(
             yield replace(chart, title=GAIN) if len(steps) > 1 else chart
     if values := headlines(comparison, rows.get(VALUES, ())):
         metric = values[0].metric
-        # For each kind of reference line the highest; for chance the guess, which comes first.
+        # Return the highest reference line of each kind; for chance, the guess, which comes first.
         by_kind: dict[str, ReferenceLine] = {}
         for mark in (mark for mark in marks if mark.task == metric):
             other = by_kind.setdefault(mark.kind, mark)

@@ -4,7 +4,7 @@
         BenchmarkPages(key, overview, n, questions) # a tab: one benchmark
 
 `collect.py` creates them from scored runs, `site.py` writes them as files for a browser. Any text in them may come from
-a model or a data set, so it is text and never markup.
+a model or a data set, so it is shown as text, never as markup.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class Mark:
 
     kind: Literal[
         "annotated", "covering", "elsewhere"
-    ]  # An annotated place; a call's region that covers it, or does not
+    ]  # An annotated place; or a call's region, which covers one or does not
     label: str
     place: tuple[float, ...]
 
@@ -144,7 +144,7 @@ class AskEntry:
     outcome: str
     model_calls: int
     tool_calls: int
-    # These four are null if a reply of an earlier run was reused.
+    # The next four fields are null if a reply of an earlier run was reused.
     input_tokens: int | None
     output_tokens: int | None
     cost_usd: float | None

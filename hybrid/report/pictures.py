@@ -22,7 +22,7 @@ SUFFIXES: Mapping[str, str] = {
     "image/jpeg": "jpg",
     "image/tiff": "tif",
 }
-ABSENT = "the image store does not have it"
+ABSENT = "the image store does not have this image"
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Pictures:
     def of(
         self, ref: ImageRef, what: str, drawing: Drawn | None = None, marks: tuple[Mark, ...] = ()
     ) -> PicturePayload:
-        """Return the picture of a shown or tool-made image; `what` begins its caption."""
+        """Return the picture of an image that was shown or made by a tool; `what` is the start of its caption."""
         file = self.file(ref.image)
         over, size = None, (ref.image.width, ref.image.height)
         if drawing is not None and ref.parent not in (None, ref.name) and ref.box in (None, Box(0, 0, *size)):

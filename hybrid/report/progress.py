@@ -1,4 +1,4 @@
-"""How far runs in progress are, for `hybrid view`: rate, time left, cost, failures by kind, the newest questions.
+"""The progress of runs, for `hybrid view`: rate, time left, cost, failures by kind, the newest questions.
 
     progress = RunProgress(RunFolder(path))
     progress.as_json()          # {"state": "running", "solvers": [{"name": "mllm", "finished": 12, "n": 60, ...}], ...}
@@ -31,10 +31,10 @@ from hybrid.plugins.registry import load
 from hybrid.scoring.paths import options_for
 from hybrid.scoring.recorded_plugins import find_plugins
 
-# Number of last questions whose ends give the rate.
+# Number of latest questions from whose end times the rate is computed.
 RATE_OVER: Final = 30
 NEWEST: Final = 30
-# Characters of a reply or an error on the page.
+# Maximum characters of a reply or an error on the page.
 SHOWN: Final = 300
 # A line of a traceback with the exception: "package.module.Name: message".
 EXCEPTION: Final = re.compile(r"[A-Za-z_][\w.]*(?::\s|$)")
@@ -62,7 +62,7 @@ class SolverCounts:
         try:
             with self.path.open("rb") as file:
                 if file.seek(0, 2) < self.position:
-                    self.__init__(self.path)  # type: ignore[misc]  # counted again from the start
+                    self.__init__(self.path)  # type: ignore[misc]  # count again from the start
                 file.seek(self.position)
                 while (piece := file.read(PIECE)) and (end := piece.rfind(b"\n") + 1):
                     self.position += end
@@ -89,7 +89,7 @@ class SolverCounts:
         return True
 
     def rate(self, since: float) -> float | None:
-        """Return questions per second over the latest ones that ended after a time; None for fewer than two."""
+        """Return questions per second over the latest ones that ended after a given time; None for fewer than two."""
         ends = sorted(end for end in self.ends if end >= since)
         seconds = ends[-1] - ends[0] if len(ends) > 1 else 0.0
         return (len(ends) - 1) / seconds if seconds > 0 else None
@@ -113,7 +113,7 @@ class SolverCounts:
 
 
 class RunProgress:
-    """Reads a run that may not have begun yet, in the folder where it is or will be."""
+    """Reads a run that may not have started yet, in the folder where it is or will be."""
 
     def __init__(self, folder: RunFolder) -> None:
         self.folder = folder
@@ -188,7 +188,7 @@ class RunProgress:
             if scorer is None or not isinstance(question, Question):
                 return outcome.value, None
             score = scorer[0].score(question, attempt.exchanges, scorer[1])
-        # A scorer that fails on one answer costs only this word; the report names the reason.
+        # If the scorer fails on an answer, only its verdict is missing here; the report names the reason.
         except Exception:
             return "not scored", None
         if score.correct is None:

@@ -40,13 +40,13 @@ def entry_of(
     """Return a solver's steps to its answer; without asks if it has no attempt. Its regions are added to `places`."""
     scored, recorded, row = rows.scored, rows.recorded, rows.row(question.id)
     if row is None:
-        # The question is open, or this solver does not have it.
+        # Either the question is open, or this solver does not have it.
         return SolverEntry(scored.solver, None, OPEN if question.id in scored.questions else "", "", "", "", None, ())
     attempt, note = None, ""
     try:
         attempt = row.attempt
     except DataError as error:
-        note = f"its answer cannot be read again: {error}"
+        note = f"its answer can no longer be read: {error}"
     failed = row.score().outcome.failed
     if attempt is None and not note and recorded is not None and not failed:
         note = "its answer is no longer on disk"
@@ -179,7 +179,7 @@ def target_in_words(benchmark: Benchmark, question: Question) -> str:
     try:
         oracle = benchmark.oracle_answer(question, prompt)
     except (DataError, LookupError, TypeError, ValueError):
-        # Predictions hold only the parts of a question that their program saved.
+        # Predictions only contain the parts of a question that their program saved.
         oracle = None
     answer = (str(question.target) if oracle is None else oracle).removeprefix("Answer: ")
     letter = re.fullmatch(r"\(?([A-Z])\)?", answer)

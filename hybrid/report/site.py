@@ -39,7 +39,7 @@ from hybrid.report.payload import BenchmarkPages, Pages, QuestionPage
 
 MARKER = "hybrid-report.json"
 FORMAT = 1
-# In the order in which a browser runs them; each uses earlier ones.
+# The scripts in the order in which a browser runs them; each uses earlier ones.
 SCRIPTS = (
     *(f"assets/{name}.js" for name in ("base", "data", "routes", "verdicts", "rows", "tables", "svg", "saving")),
     *(f"assets/{name}.js" for name in ("charts", "overview", "filters", "list", "pictures", "tags", "question")),
@@ -81,7 +81,7 @@ def write_site(pages: Pages, out: Path) -> Path:
     except OSError as error:
         raise _name_final_file(error, fresh, out) from error
     finally:
-        # It no longer exists if it was moved into place.
+        # The temporary folder no longer exists if it was moved into place.
         shutil.rmtree(fresh, ignore_errors=True)
     return out / "index.html"
 
@@ -147,7 +147,8 @@ def _write(pages: Pages, folder: Path) -> None:
         (benchmark.key, [solver.name for solver in benchmark.overview.solvers]) for benchmark in pages.benchmarks
     ]
     site = {
-        # A browser keeps notes by this id: not shared between different reports, and kept when a report is rewritten.
+        # A browser stores notes under this id, so that different reports do not share them and a rewritten report keeps
+        # them.
         "id": hashlib.sha256(json.dumps([pages.title, solver_names]).encode()).hexdigest()[:16],
         "title": pages.title,
         "heading": ": ".join([pages.title, *(" | ".join(overview.head) for overview in overviews if overview.head)]),
@@ -214,7 +215,7 @@ def _bring(store: ImageStore, folder: Path, present: set[str], names: Iterable[s
             continue
         parts = _IMAGE.fullmatch(name)
         if parts is None:
-            raise ValueError(f"{name[:120]!r} is not the place of an image: images/ab/SHA.png")
+            raise ValueError(f"{name[:120]!r} is not the path of an image: images/ab/SHA.png")
         source, target = store.path(parts[2]), folder / name
         if not source.is_file():
             raise DataError(f"image {parts[2][:12]} is not in the store {store.root}")

@@ -22,7 +22,7 @@ from hybrid.report.payload import Tag
 
 FORMAT = 1
 COLUMNS = tuple(field.name for field in fields(Tag))
-NO_TAG = "(a note alone)"  # Counted for a note without a tag
+NO_TAG = "(a note alone)"  # Tag that is counted for a note without one
 UNKNOWN_SHOWN = 5
 
 
@@ -100,8 +100,8 @@ def check_tags(
 def tag_tables(tags: Sequence[Tag], tasks: Mapping[str, str]) -> tuple[Table, ...]:
     """Return how often each tag was given, by task and by solver; `tasks` is the task of each question.
 
-    A share is of the tagged answers of the column: an answer with two tags counts in both rows, so the shares of a
-    column may add up to more than 100 %.
+    A share is relative to the tagged answers of its column. An answer with two tags counts in both rows, so the shares
+    of a column may add up to more than 100 %.
     """
     by_task = [(tag.tag or NO_TAG, tasks[tag.question], (tag.question, tag.solver)) for tag in tags]
     by_solver = [(tag.tag or NO_TAG, tag.solver, (tag.question, tag.solver)) for tag in tags]

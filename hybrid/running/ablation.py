@@ -58,7 +58,7 @@ def ablation(
     if not tool_names:
         raise UsageError("no tool is offered: there is nothing to leave out")
     if not (leave_out or add_one):
-        raise UsageError("--no-leave-out: give --add-one with it, or there is nothing to do")
+        raise UsageError("--no-leave-out: add --add-one, or there is nothing to do")
     to_vary = set(tool_names if vary is None else vary)
     if unknown := sorted(to_vary - {*tool_names}):
         raise UsageError(f"--vary {','.join(unknown)}: not among the tools offered: {', '.join(tool_names)}")

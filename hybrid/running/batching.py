@@ -37,15 +37,15 @@ def refuse_unbatched(run: ResolvedRun) -> None:
             if run.resources.model is not None and not isinstance(run.resources.model, Caller):
                 raise UsageError(f"--batch: {config.model} is asked in this process")
     elif settings.batch_tail or settings.batch_wait != type(settings)().batch_wait:
-        raise UsageError("--batch-wait and --batch-tail say how batches are made: give --batch with them")
+        raise UsageError("--batch-wait and --batch-tail need --batch")
     elif open_batches := batches_still_running(run.folder.path):
-        raise UsageError(f"{open_batches}: continue with --batch, or they are paid twice")
+        raise UsageError(f"{open_batches}: continue with --batch, or you pay for them twice")
 
 
 def in_batches(run: ResolvedRun) -> ChatModel:
     """Return the model of the run, wrapped to use batches if configured."""
     model, settings = run.resources.model, run.config.model_settings
-    assert model is not None  # noqa: S101 - the caller has checked it
+    assert model is not None  # noqa: S101 - the caller has checked that the model supports batches
     if not settings.batch:
         return model
     api = batch_api(model.name, settings)
@@ -119,6 +119,6 @@ def batches_still_running(folder: Path) -> str:
     if not batches:
         return ""
     return (
-        f"{batches} batch{'es' * (batches > 1)} of {folder} ({requests:,} requests) go{'es' * (batches == 1)} on at "
-        f"the provider; `hybrid runs cancel {folder}` ends {'it' if batches == 1 else 'them'}"
+        f"{batches} batch{'es' * (batches > 1)} of {folder} ({requests:,} requests) still run{'s' * (batches == 1)} "
+        f"at the provider; `hybrid runs cancel {folder}` ends {'it' if batches == 1 else 'them'}"
     )

@@ -59,8 +59,8 @@ BLIND_TOOLS: Final = "pictures of tools not seen"
 UNORDERED: Final = "pictures out of order"
 # Reason why thinking is lost even with the picture inside the tool message, by the probe's result.
 LOST_BY_SERVER: Final = {
-    "lost": "its server, or its template, drops it from every request",
-    "unknown": "its server counts no tokens that would show it",
+    "lost": "its server, or its template, drops the thinking from every request",
+    "unknown": "its server does not count the tokens that would show it",
 }
 
 
@@ -119,7 +119,7 @@ async def _ask_about_tools(
     sight: Mapping[str, Any],
     tell: Tell,
 ) -> ResolvedRun:
-    """Probe how the model calls tools and whether it sees their pictures; return the run with the pictures' place."""
+    """Probe how the model calls tools and sees their pictures; return the run with the pictures' place set."""
     tools, store = run.resources.dressed, run.service.store
     shows_pictures = any(solver in showing for solver in offering)
     conversation: list[Message] = []
@@ -143,7 +143,7 @@ async def _ask_about_tools(
 
     async def see(chat: Chat) -> ToolPicture | Sight:
         if not conversation:
-            # An earlier command made the calling probe, so make the call again.
+            # The calling probe was made by an earlier command, so its call must be made again.
             await call(chat)
         if not has_calls(conversation[-1]):
             return Sight("unknown", "it called no tool this time")
@@ -217,8 +217,8 @@ def _thinking_notes(name: str, check: Mapping[str, Any]) -> Iterator[str]:
             yield f"note: {name}: its thinking {is_lost} lost at each call of a tool: {reason}"
             return
         yield (
-            f"note: {name}: its thinking {is_lost} lost at each picture of a tool: its template drops what was thought "
-            "before a message of the user, and its server does not take the picture in the tool message"
+            f"note: {name}: its thinking {is_lost} lost at each picture of a tool: its template drops the thinking "
+            "before a user message, and its server does not accept the picture in the tool message"
         )
 
 
@@ -227,15 +227,18 @@ def before_notes(run: ResolvedRun) -> list[str]:
     manifest = run.folder.manifest if (run.folder.path / MANIFEST).is_file() else {}
     waiting = [solver for name, solver in run.solvers.items() if run.open_questions(name)]
     conditions = {
-        SIGHT: (shows_images, "the model is first asked whether it sees, with one small picture: one call or two"),
+        SIGHT: (shows_images, "the model is first asked whether it sees a small picture: one or two calls"),
         CALLING: (offers_tools, "the model is first told to call a tool, to see whether its calls are read: one call"),
         TOOL_PICTURE: (
             lambda run, solver: offers_tools(run, solver) and shows_tool_pictures(run),
-            "the model is first asked if it sees a small picture of a tool: one call to three, to eight if it thinks",
+            (
+                "the model is first asked if it sees a small picture of a tool: one to three calls, or up to eight if "
+                "it thinks"
+            ),
         ),
         ORDER: (
             lambda run, solver: most_separate_pictures(run, [solver]) >= ORDER_FROM,
-            "the model is first asked for the order of small pictures in one message: one call, or up to three",
+            "the model is first asked for the order of small pictures in one message: one to three calls",
         ),
     }
     notes = [
@@ -253,15 +256,15 @@ def style_notes(run: ResolvedRun, solvers: Sequence[Solver]) -> Iterator[str]:
         return
     fit = fitting(model)
     if run.config.tool_style == BY_MODEL:
-        yield f"--tool-style auto: {model} meets its tools in the form {style.name}"
+        yield f"--tool-style auto: {model} gets its tools in the form {style.name}"
     elif style.is_plain and not fit.is_plain:
         yield (
-            f"{model} was trained with tools in the form {fit.name} and meets them in ours: "
-            f"--tool-style {fit.name} uses the form of its training"
+            f"{model} was trained with tools in the form {fit.name} but gets them in hybrid's form: --tool-style "
+            f"{fit.name} uses the form of its training"
         )
     elif not style.is_plain and not style.fits(model):
         hint = f"; {fit.name} is" if fit != PLAIN else ""
-        yield f"--tool-style {style.name} is not known as the form in which {model} was trained{hint}"
+        yield f"--tool-style {style.name} may not be the form in which {model} was trained{hint}"
     if style.runs and all(tool.card.name != style.runs for tool in tools):
         yield f"--tool-style {style.name} is a form of the tool {style.runs}, which is not offered"
 
@@ -357,4 +360,4 @@ def uncalled(name: str, verdict: str, reply: str, dialect: str) -> str:
     """Return the reason why a model's calls cannot be used, and the remedy."""
     if verdict == "refused":
         return f"--model {name}: {CHECK[Failure.TOOLS]} ({reply})"
-    return f"--model {name} writes calls of tools that cannot be read ({dialect}: {reply!r}): {remedy(dialect)}"
+    return f"--model {name} writes tool calls that cannot be read ({dialect}: {reply!r}): {remedy(dialect)}"

@@ -59,7 +59,7 @@ class SolverEstimate:
     high: Spent
     price: Price | None
     assumes: tuple[str, ...] = ()
-    # Largest number of sequential calls of a question: expected and high.
+    # Largest number of sequential calls for a question in the expected and the high estimate.
     rounds: tuple[int, int] = (0, 0)
 
     @property
@@ -93,7 +93,7 @@ class CostEstimate:
     solvers: Mapping[str, SolverEstimate]
     # The estimate for describing images, counted in images, once for all solvers; None if none are described.
     captions: SolverEstimate | None
-    # Reasons why the run would be rejected: what is required and missing.
+    # The required things that are missing, for which the run would be rejected.
     missing: tuple[str, ...]
     notes: tuple[str, ...]
 

@@ -23,11 +23,12 @@ from hybrid.plugins.registry import is_outside, load_each, module_of
 from hybrid.running.hub import fetch, is_hub
 from hybrid.serving.sources import ours
 
-# Manifest key for the `reading_key` of the command that read exactly the run's questions; missing if there is none.
+# Manifest key for the `reading_key` of the command that read exactly the run's questions; missing if no such command
+# was given.
 READ_BY = "taken"
 
 
-# Maps a question to all questions that are asked in its place.
+# Maps a question to the questions to ask in its place.
 Variants = Callable[[AnyQuestion], Iterable[AnyQuestion]]
 
 
@@ -68,7 +69,7 @@ def mount(
     values = card.resolve_settings(settings)
     folder, origin = _folder(benchmark, data, split_name, tasks, limit, seed)
     if images_root is not None and not (benchmark.takes_images_root and images_root.expanduser().is_dir()):
-        reason = "folder not found" if benchmark.takes_images_root else f"{card.name} says where its images are"
+        reason = "folder not found" if benchmark.takes_images_root else f"{card.name} itself says where its images are"
         raise UsageError(f"--images-root {images_root}: {reason}")
     root = images_root and images_root.expanduser()
     source = Source(folder, store, split_name, (), values, images_root=root, generated=origin["kind"] == "sample")
@@ -86,7 +87,7 @@ def mount(
 
 
 def chosen_split(card: BenchmarkCard, split: str | None, tasks: Sequence[str]) -> str:
-    """Return the requested split, by default the card's first. Raises `UsageError` for an unknown split or task."""
+    """Return the requested split; by default, the card's first. Raises `UsageError` for an unknown split or task."""
     split_name = split or card.splits[0]
     of_tasks = [("task", task, tuple(card.tasks)) for task in tasks if card.tasks]
     for what, name, choices in (("split", split_name, tuple(card.splits)), *of_tasks):
@@ -194,7 +195,7 @@ def refuse_unlike(benchmark: Benchmark, mounted: Mounted, data: str, allowed: Co
     if "partial" not in allowed and (reason := schema_mismatch(benchmark, mounted)):
         raise UsageError(
             f"--data {data}: is this {name}? It has {reason}. Questions of your own: hybrid run FILE (hybrid data "
-            f"check FILE shows how they are read); as {name} anyway: --allow partial"
+            f"check FILE shows how they are read); to use the data as {name} anyway: --allow partial"
         )
 
 
@@ -252,7 +253,7 @@ def questions(
         readable = spool.questions()
         if clusters := pictures.clusters:
             readable = _with_clusters(readable, clusters, source.store.root)
-        # A plug-in benchmark may read files by other means, so assume that it read one.
+        # A plug-in benchmark may read picture files by other means, so assume that it read one.
         readable.picture_files = files_read() - start or int(is_outside("hybrid.benchmarks", benchmark.card.name))
     finally:
         spool.close()

@@ -40,7 +40,7 @@ CALL_TOKENS = 30
 SHORT_REPLIES: Mapping[Kind, int] = {Kind.CONTINUE: 1, Kind.VIEWS: 4, Kind.VIEW_PLAN: 40}
 # Mean tokens of 111 tool outputs of seven weight-free tools on generated questions, including image names.
 FINDING_TOKENS = 114
-# Pictures per tool output; those 111 had 1.09 on average, each of the size of its source image.
+# Pictures per tool output; those 111 outputs had 1.09 on average, each as large as its source image.
 PICTURES = 1
 # The prompts of a question's dialogues, one tuple for each way in which it may be answered.
 Dialogues = tuple[tuple[Prompt, ...], ...]
@@ -137,7 +137,7 @@ def _image_tokens(model: str, settings: ModelSettings, width: int, height: int) 
 
 
 async def _dialogues(run: ResolvedRun, question: Question) -> Dialogues:
-    """Return the prompts of the question's dialogue for each choice as the reply, at its shortest and longest."""
+    """Return the prompts of the question's dialogue with each choice as the reply, at its shortest and longest."""
     dialogues = []
     for place in range(max(1, len(question.choices))):
         for drawn_out in (False, True):
@@ -155,7 +155,7 @@ async def _dialogues(run: ResolvedRun, question: Question) -> Dialogues:
 
 
 def _made_up(prompt: Prompt, place: int, *, drawn_out: bool) -> str:
-    """Return a reply of the prompt's kind that every parser reads; `drawn_out` requests all that can be shown."""
+    """Return a reply that every parser of this prompt reads; with `drawn_out`, it asks for all that can be shown."""
     parts = [str(number) for number in range(1, len(prompt.choices) + 1)] if drawn_out else ["1"]
     match prompt.kind:
         case Kind.CONTINUE:
@@ -205,14 +205,14 @@ class _AskCounter:
         if not call_path.calls:
             return Spent()
         if (self.config.model or "").startswith("replay:"):
-            # Recorded replies are on disk; nothing is sent.
+            # Recorded replies are on disk, so nothing is sent.
             return Spent(call_path.calls)
         reply = SHORT_REPLIES.get(prompt.kind, REPLY_TOKENS)
         if (limit := self.config.model_settings.max_tokens) is not None:
             reply = min(reply, limit)
         between = call_path.findings * CALL_TOKENS if call_path.offered else (call_path.calls - 1) * reply
         opening, images, show = self._opening(prompt, context), prompt.images, self.config.show
-        # Tool output as shown to the model; older pictures are no longer sent.
+        # Count tool output as shown to the model; older pictures are no longer sent.
         texts = 0 if show == "image" else call_path.findings * FINDING_TOKENS
         findings: int | None = texts
         if show != "text" and images and call_path.findings:
@@ -262,7 +262,7 @@ def _tool_notes(run: ResolvedRun) -> list[str]:
     for name, in_use in sorted(run.tools.backends.items()):
         learned = run.tools.tools[name].backend("learned")
         if in_use == "absent":
-            notes.append(f"{name}: no weights, and no weight-free backend: it will not answer")
+            notes.append(f"{name}: no weights, and no weight-free backend: the tool will not answer")
         elif learned is not None and not in_use.startswith("learned") and run.config.service.backend == "auto":
             notes.append(
                 f"{name}: {learned.weights or 'its checkpoint'} is not on disk; the weight-free backend will answer "

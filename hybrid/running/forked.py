@@ -1,4 +1,4 @@
-"""Steps of work in a forked process, which frees all that it imported and decoded when it ends.
+"""Runs steps of work in a forked process, whose end frees everything that it imported and decoded.
 
     with closing(in_fork(steps())) as made:      # from a generator
         first, second = next(made), next(made)
@@ -26,7 +26,7 @@ from hybrid.log.lines import OpenFile
 from hybrid.serving.worker_process import end_with_parent, ending
 
 HEAD = b"."
-# Maximum open files in one value.
+# Maximum number of open files in one value.
 MAX_FILES = 8
 
 
@@ -95,7 +95,7 @@ def _answer(sock: socket.socket, child: int) -> tuple[bool, Any]:
         _, files, *_ = socket.recv_fds(sock, len(HEAD), MAX_FILES, socket.MSG_CMSG_CLOEXEC)
         open_files = [OpenFile(file) for file in files]
         with sock.makefile("rb") as stream:
-            unpickler = pickle.Unpickler(stream)  # noqa: S301 - our own fork wrote it
+            unpickler = pickle.Unpickler(stream)  # noqa: S301 - this program's own fork wrote it
             unpickler.persistent_load = open_files.__getitem__  # type: ignore[method-assign]
             raised, value = unpickler.load()
     except (ConnectionError, EOFError) as error:
@@ -105,7 +105,7 @@ def _answer(sock: socket.socket, child: int) -> tuple[bool, Any]:
 
 def _say_ended(child: int, error: Exception) -> NoReturn:
     status = os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
-    assert status is not None  # noqa: S101 - without WNOHANG, waitid waits
+    assert status is not None  # noqa: S101 - without WNOHANG, waitid waits and returns a result
     cause = ending(status.si_status if status.si_code == os.CLD_EXITED else -status.si_status)
     raise HybridError(
         f"the process that reads the data ended too early ({cause}); if the machine has no memory left, free some and "
@@ -122,7 +122,7 @@ def _serve(steps: Generator[Any, None, None], sock: socket.socket) -> None:
     sys.unraisablehook = _end_with_interruption
     # A closed terminal signals both processes; the parent closes the socket when it ends.
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    # SIGINT is ignored by background processes of a script, and so by this fork.
+    # Background processes of a script ignore SIGINT, and this fork would inherit that.
     handler = signal.signal(signal.SIGINT, signal.SIG_IGN)
     if callable(handler):
         handler = partial(_interrupted, handler)
@@ -171,7 +171,7 @@ def _next_step(steps: Generator[Any, None, None]) -> tuple[bytes, list[OpenFile]
             error.add_note("".join(traceback.format_exception(error)))
         try:
             data, files = _pickle((True, error))
-            pickle.loads(data)  # noqa: S301 - some values can be pickled, but not loaded
+            pickle.loads(data)  # noqa: S301 - Some values can be pickled but not unpickled.
         except Exception:
             return _pickle((True, RuntimeError("".join(traceback.format_exception(error)))))
         return data, files

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 # The value of `--data`; `hub@REVISION` selects a branch, tag or commit.
 HUB = "hub"
-# Number of download attempts if the server fails; each resumes where the last one ended.
+# Number of download attempts if the server fails; each attempt resumes where the previous one ended.
 ATTEMPTS = 4
 # Maximum files of a data set named in a message.
 MAX_NAMED = 8
@@ -60,7 +60,7 @@ class HubListing:
 
 
 def is_hub(data: str) -> bool:
-    """Return whether `--data` names the hub: `hub` or `hub@REVISION`."""
+    """Return whether the value of `--data` names the hub: `hub` or `hub@REVISION`."""
     return data == HUB or data.startswith(f"{HUB}@")
 
 
@@ -137,7 +137,7 @@ def _check_present(
     if not missing:
         return
     names = ", ".join(missing[:MAX_NAMED]) + (f" and {len(missing) - MAX_NAMED} more" if missing[MAX_NAMED:] else "")
-    available = ", ".join(sorted(files)[:MAX_NAMED]) or "none of those that are asked for"
+    available = ", ".join(sorted(files)[:MAX_NAMED]) or "none of the requested files"
     raise DataError(
         f"{hub_id} at {commit[:12]} has no file {names}; available: {available}. "
         f"{benchmark.card.name} is read from another layout: name a revision that has it (--data hub@REVISION)"
@@ -202,7 +202,7 @@ def _refusal(error: HfHubHTTPError, page: str, benchmark: Benchmark) -> str | No
 
     token = "set HF_TOKEN to a token of your account with read access (or run `hf auth login`)"  # noqa: S105 - no token
     if isinstance(error, GatedRepoError):
-        step = f"open {page}, accept its conditions (or ask for access)"
+        step = f"open {page} and accept its conditions (or ask for access)"
         more = f". Also: {benchmark.card.elsewhere}" if benchmark.card.elsewhere else ""
         if get_token():
             return f"{page} is gated, and the account of your token has no access: {step} with that account{more}"

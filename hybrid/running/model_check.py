@@ -61,12 +61,12 @@ TIMEOUT_S: Final = 25.0
 # Limit for all requests together.
 MAX_S: Final = 55.0
 AT_ONCE: Final = 4
-# Failures count at once: a check does not wait for a server to recover.
+# Failures are final, because a check does not wait for a server to recover.
 UNFORGIVING: Final = CircuitLimits(
     failures=1000, refusals=1000, wrong_keys=1000, pause_s=0.05, probes=1, away_s=0.0, unmet_s=0.0, busy_s=0.0
 )
 MAX_PICTURES: Final = 8
-# Numbers of pictures to try in one message.
+# Numbers of pictures per message to try.
 COUNTS: Final = (MAX_PICTURES, 4, 2, 1)
 # Sides of a square picture to try, in pixels.
 SIDES: Final = (4096, 2048, 1024)
@@ -82,7 +82,7 @@ RATIOS: Final = (199, 100, 50)
 USUAL_RATIO: Final = 8
 RESULT_NUMBERS: Final = ("4915", "8264")
 THOUGHT: Final = "The two pictures may differ in the corner, so that I look there first and then compare both."
-# Token limit for replies that are not read.
+# Token limit for replies whose text is not read.
 SHORT_REPLY: Final = 16
 
 Probe = Callable[[], Awaitable["list[CheckRow]"]]
@@ -145,7 +145,7 @@ async def check_model(name: str, settings: ModelSettings, store: ImageStore) -> 
     try:
         if check.model().provider == "replay":
             return CheckedModel(
-                (CheckRow("answers", "a recording", "nothing can be asked that was not recorded"),), 0, 0.0
+                (CheckRow("answers", "a recording", "a recorded model can only be asked what was recorded"),), 0, 0.0
             )
         rows = await check.first()
         rows += await check.all_others(MAX_S - (time.monotonic() - start))
@@ -157,11 +157,11 @@ async def check_model(name: str, settings: ModelSettings, store: ImageStore) -> 
 # Remedies for a first reply that ended abnormally.
 _ENDS: Mapping[End, str] = {
     End.CUT: "give --max-tokens",
-    End.CONTEXT_FULL: "the model's context is full after one line: start the server with a longer one",
+    End.CONTEXT_FULL: "the model's context is full after one line: start the server with a longer context",
     End.FILTERED: "a filter of the provider stopped it: such replies are counted and not scored",
     End.REFUSED: "the provider refused: such replies are counted and not scored",
     End.UNFINISHED: "its provider did not let it finish: such replies are counted and not scored",
-    End.UNKNOWN: "a reason that is not known: it counts as ended, and is listed",
+    End.UNKNOWN: "an unknown reason: the reply counts as ended, and the reason is listed",
 }
 
 
@@ -235,10 +235,10 @@ class _Check:
             *_answering(self.name, reply.model),
             CheckRow("counts tokens", f"{usage.input_tokens} read, {usage.output_tokens} written", "budgets work")
             if usage
-            else CheckRow("counts tokens", "none", "no budget of tokens or dollars works"),
+            else CheckRow("counts tokens", "none", "budgets of tokens or dollars do not work"),
             CheckRow("thinks", f"{thought:,} characters or tokens apart from the text", "they are kept")
             if thought
-            else CheckRow("thinks", "nothing apart from the text", ""),
+            else CheckRow("thinks", "no thinking apart from the text", ""),
         ]
         price = self.settings.price
         means = "costs are counted" if price else "give --model-arg price=IN/OUT, USD per million tokens"
@@ -350,7 +350,7 @@ class _Check:
         return [CheckRow("smallest picture", outcome, (refusals or ["enough"])[-1], options)]
 
     async def first_taken(self, sizes: Sequence[tuple[int, tuple[int, int]]]) -> tuple[int | None, list[str]]:
-        """Return the name of the first accepted size (width, height), and the refusals before it."""
+        """Return the name of the first accepted size (width, height), and the refusals of earlier ones."""
         refusals: list[str] = []
         for name, size in sizes:
             try:
@@ -389,7 +389,7 @@ class _Check:
                 (read if await tokens(changed) > plain else unread).append(part)
             except HybridError as error:
                 unread.append(f"{part} ({_line(error)})")
-        means = "its server drops it from every request: the model forgets it" if unread else "nothing is lost"
+        means = "its server drops it from every request, so the model forgets it" if unread else "nothing is lost"
         outcome = "; ".join(
             filter(None, [f"{' and '.join(read)} kept" if read else "", *(f"no {name}" for name in unread)])
         )
@@ -444,7 +444,7 @@ class _Check:
         try:
             placement = await find_place(probe, conversation, [tool])
             if placement.verdict == "refused":
-                # The question's own pictures may have been too many.
+                # Perhaps the question's own pictures were too many.
                 bare = [
                     user_message((message.text,)) if isinstance(message, UserMessage) else message
                     for message in conversation
@@ -463,7 +463,7 @@ class _Check:
         thoughts = "; its reasoning is accepted back" if has_thoughts_in(conversation) else ""
         seen = "seen" if placement.verdict == "sees" else f"not read: {_quoted(placement.said)}"
         place = "inside the tool message" if placement.place == "inside" else "in a user message after it"
-        rows = [CheckRow(title, f"{seen}{thoughts}", f"the loop goes on, with the picture {place}")]
+        rows = [CheckRow(title, f"{seen}{thoughts}", f"the loop continues, with the picture {place}")]
         if placement.thinking == "none":
             return rows
         inside = placement.place == "inside"
@@ -471,11 +471,11 @@ class _Check:
             "kept": "nothing is lost",
             "switched": f"runs send {json.dumps(placement.switch)}",
             "lost": (
-                "the server, or its template, drops it from every request"
+                "the server, or its template, drops the thinking from every request"
                 if inside
-                else "the template drops it before a message of the user, and no switch is known"
+                else "the template drops the thinking before a user message, and no switch is known"
             ),
-            "unknown": "tokens do not tell, and no switch is known",
+            "unknown": "token counts do not show it, and no switch is known",
         }[placement.thinking]
         return [*rows, CheckRow("thinking before a picture of a tool", placement.thinking, means)]
 
@@ -488,7 +488,7 @@ class _Check:
         if frame.name == "pixels":
             summary, resizing = await resizing_of(self.chat, self.store)
             option = f"where pixels are of these: --model-arg frame={resizing}"
-            seen = CheckRow("pictures as they are seen", summary, option if resizing else UNKNOWN)
+            seen = CheckRow("pictures at the size at which they are seen", summary, option if resizing else UNKNOWN)
             return [CheckRow("frame of coordinates", "pixels", "the default"), seen]
         declared = frame.name != own_frame(self.name)
         options = ("--model-arg", f"frame={frame.name}") if declared else ()
@@ -499,11 +499,15 @@ class _Check:
         try:
             await self.say(PLAIN_TEXT, temperature=0.0, seed=0)
         except HybridError as error:
-            return [CheckRow(title, _line(error), "it samples as it likes", ("--model-arg", "temperature=null"))]
+            return [
+                CheckRow(title, _line(error), "it samples with its own settings", ("--model-arg", "temperature=null"))
+            ]
         terms = self.model(temperature=0.0, seed=0).connection().get("terms")
         summary = "; ".join(map(str, terms)) if isinstance(terms, list) else ""
         return [
-            CheckRow(title, summary or "both are accepted", "so do runs by themselves" if summary else "runs send both")
+            CheckRow(
+                title, summary or "both are accepted", "runs do this automatically" if summary else "runs send both"
+            )
         ]
 
     async def limit(self) -> list[CheckRow]:
@@ -524,8 +528,12 @@ class _Check:
         try:
             await self.say(PLAIN_TEXT, extra=extra)
         except ModelRefused:
-            return [CheckRow("takes logprobs", "it refuses them", "no loss: likelihoods need hf:")]
-        return [CheckRow("takes logprobs", "it does not refuse them", "not usable in a run: likelihoods need hf:")]
+            return [
+                CheckRow("takes logprobs", "it refuses them", "nothing is lost, because likelihoods need hf: anyway")
+            ]
+        return [
+            CheckRow("takes logprobs", "it does not refuse them", "not usable in a run, because likelihoods need hf:")
+        ]
 
 
 async def _try(title: str, probe: Probe) -> list[CheckRow]:

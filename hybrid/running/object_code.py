@@ -65,14 +65,15 @@ def _of_file(value: Any) -> Iterator[str]:
     file = _file(value.__module__)
     assert file is not None  # noqa: S101 - the caller has checked it
     modules = {name: path for name in tuple(sys.modules) if name != MAIN and (path := _file(name)) is not None}
-    # Compare text: `path.parents` takes ten times as long, for thousands of modules at the start of every run.
+    # Compare paths as text: `path.parents` takes ten times as long, and this runs for thousands of modules at every
+    # start.
     folder = str(file.parent).rstrip(os.sep) + os.sep
     neighbours = {name: path for name, path in modules.items() if str(path).startswith(folder) and not _installed(path)}
     yield Sources({}, {**neighbours, value.__module__: file}).sha256([value.__module__])
 
 
 def _of_main(root: Any) -> Iterator[str]:
-    """Yield the sources of a class or function of a script or notebook, and of everything that they name there."""
+    """Yield the source of a class or function of a script, and of everything in that file that it refers to."""
     main_names = vars(sys.modules[MAIN])
     waiting, seen = [root], set[int]()
     while waiting:
@@ -90,7 +91,7 @@ def _of_main(root: Any) -> Iterator[str]:
                 continue
             elif value.__module__ == MAIN:
                 waiting.append(value)
-            # Helpers from the user's own files.
+            # These are helpers from the user's own files.
             elif _file(value.__module__) is not None and not is_installed(value):
                 yield from _of_file(value)
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 
-FILES_PER_REQUEST = 2  # One connection, and one picture that is being read.
-OTHER_FILES = 256  # The run's own files, workers of tools, the libraries.
+FILES_PER_REQUEST = 2  # Open files per request: a connection and a picture that is being read.
+OTHER_FILES = 256  # Other open files: the run's own, tool workers, libraries.
 
 
 def allow_open_files(concurrency: int, tell: Callable[[str], None]) -> None:

@@ -3,7 +3,7 @@
 Cards name the training data and the licence of each published checkpoint; benchmarks name the sources of their images,
 and `hybrid.tool.image_sets` names collections that take images from others. If training data and benchmark overlap, the
 run is rejected with a list unless `--allow overlap` or `--allow non-commercial` is given; then it is labelled in the
-manifest, in tables and in reports. So is a run that uses weights without testing them on known answers
+manifest, in tables and in reports. A run is also labelled if it uses weights without testing them on known answers
 (`--unchecked-weights`).
 
 Unknown facts are labelled and not rejected: weights that no card knows, and weights whose training images are not
@@ -30,7 +30,7 @@ DOUBTS: Final[frozenset[str]] = frozenset({"unknown training data and licence", 
 
 @dataclass(frozen=True)
 class Caveat:
-    """A failed permission check or an unknown fact, for the weights of one tool."""
+    """A failed permission check or an unknown fact about the weights of one tool."""
 
     gate: Gate | Doubt
     tool: str
@@ -91,7 +91,7 @@ def check(caveats: Sequence[Caveat], allowed: Collection[str]) -> tuple[str, ...
     shut = [caveat for caveat in caveats if caveat.gate not in DOUBTS and caveat.gate not in allowed]
     if shut:
         lines = [f"{caveat.tool}: {caveat.reason} (--allow {caveat.gate})" for caveat in shut]
-        raise UsageError("weights that this run uses only if you allow them:\n  " + "\n  ".join(lines))
+        raise UsageError("this run needs your permission to use these weights:\n  " + "\n  ".join(lines))
     kinds = sorted({caveat.gate for caveat in caveats})
     return tuple(
         f"{kind}: {', '.join(sorted({caveat.tool for caveat in caveats if caveat.gate == kind}))}" for kind in kinds

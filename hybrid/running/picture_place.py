@@ -65,7 +65,7 @@ class PlaceProbe:
     async def tokens(self, conversation: Sequence[Message], tools: Sequence[Tool], number: str | None) -> int:
         """Return the prompt tokens with the results of the last reply; 0 if the server reports none."""
         reply = conversation[-1]
-        assert isinstance(reply, AssistantMessage)  # noqa: S101 - the model has called
+        assert isinstance(reply, AssistantMessage)  # noqa: S101 - the model has made a call
         sent = [*conversation, *result_messages(reply, self.store, number)]
         answer = await self.chat(sent, tools, CallKey(RESULT_PROBE, call=2))
         return answer.usage.input_tokens if answer.usage else 0
@@ -96,7 +96,7 @@ async def find_place(probe: PlaceProbe, conversation: Sequence[Message], tools: 
             # Mistral's servers reject a user message directly after a tool message.
             if not thinks and may_choose and (seen := await _look_inside(probe, conversation, tools)) is not None:
                 return ToolPicture(seen.verdict, seen.said, seen.input_tokens, seen.without_image, "inside")
-            # This raises if the picture is not the reason.
+            # Test without the picture; this raises if the picture is not the reason.
             await probe.tokens(conversation, tools, None)
             return ToolPicture("refused", words, place=place)
         result = ToolPicture(sight.verdict, sight.said, sight.input_tokens, sight.without_image, place)

@@ -27,15 +27,15 @@ class PlannedRun:
     about: str
     # Changed values by field of `RunConfig` or of its `ModelSettings`.
     changes: Mapping[str, Any] = field(default_factory=dict)
-    # Its folder's former name; a run started there is continued there.
+    # Former name of its folder; a run that was started there is continued there.
     former: str = ""
-    # If above 0, it is asked only if a question of the main run has at least this many tool calls.
+    # If above 0, the run is asked only if a question of the main run has at least this many tool calls.
     calls: int = 0
-    # Whether it is asked only if tools made a picture in the main run.
+    # Whether the run is asked only if tools made a picture in the main run.
     pictures: bool = False
 
     def folder(self, out: Path) -> Path:
-        """Return its folder within the common folder."""
+        """Return the run's folder within the common folder."""
         return out / (self.former if self.former and (out / self.former).is_dir() else self.name)
 
     def config(self, config: RunConfig, out: Path) -> RunConfig:
@@ -72,7 +72,7 @@ def answers_rest_on(run: ResolvedRun, solver: str) -> str:
     }
     identity = concerning(run.identity, [concern for concern, holds in concerns.items() if holds])
     config, served = run.config, run.config.model_settings
-    # Servers and devices are not part of the identity, but a list of two of them means that both are asked.
+    # Servers and devices are not part of the identity, but a user who lists two of them wants both to be asked.
     addresses: list[Json] = [config.model, served.base_url, served.device] if entry.needs_model else []
     facts: dict[str, Json] = {
         "solver": solver,

@@ -55,11 +55,11 @@ PROBE_NUMBER: Final = "7306"
 SECOND_NUMBER: Final = "4915"
 PROBE_SIZE: Final = (448, 224)
 ORDER_TEXT: Final = "Each picture shows a number. Write the numbers in the order of the pictures and nothing else."
-# Neither ascending nor descending, so that a model that sorts the numbers does not appear to see their order.
+# The numbers are neither ascending nor descending, so that a model that sorts them does not appear to see their order.
 ORDER_NUMBERS: Final = ("47", "13", "85", "26", "91", "38", "72", "54")
 # Pictures per prompt from which their order is tested.
 ORDER_FROM: Final = 3
-# Maximum growth in tokens of a blind model's input; some servers replace an image by a word.
+# Maximum number of tokens that a picture adds for a blind model; some servers replace an image by a word.
 MAX_WORDS: Final = 16
 
 PLAIN_TEXT: Final = "Write the word ready and nothing else."
@@ -137,8 +137,8 @@ class Calling:
 async def look(chat: Chat, store: ImageStore, media_type: str = PNG) -> Sight:
     """Test whether the model sees a number in a picture of this type, with one call or two.
 
-    A model that reads the number sees. So does a model whose input grows with the picture, even if it reads badly. It
-    is blind only if neither is true.
+    A model that reads the number sees. A model whose input grows with the picture also sees, even if it reads badly.
+    The model is blind only if neither is true.
     """
     form = next(name for name, kind in MEDIA_TYPES.items() if kind == media_type)
     picture = ImageRef("img:1", store.put(numbered(PROBE_NUMBER, form=form), PICTURE))
@@ -181,8 +181,8 @@ async def look_at_result(
         store: stores the pictures.
         conversation: ends with a reply that calls a tool.
         tools: the offered tools.
-        reads_pictures: whether the model has read a number in a picture of a user message. If so, it counts as blind
-            here if it answers twice without the number, whatever its server's token counts.
+        reads_pictures: whether the model has read a number in a picture of a user message. If so, the model counts as
+        blind here if it answers twice without the number, whatever its server's token counts.
         numbers: the numbers in the pictures.
     """
     key, reply = CallKey(RESULT_PROBE), conversation[-1]
@@ -232,7 +232,7 @@ async def see_order(chat: Chat, store: ImageStore, count: int) -> PictureOrder:
 
 
 def _same_place_is_missing(presented: Sequence[Sequence[str]], orders: Sequence[Sequence[str]]) -> bool:
-    """Return whether the replies lack the same positions but not the same number: a server dropped these pictures.
+    """Return whether replies lack the same positions but different numbers: a server dropped these pictures.
 
     A model that cannot read a number misses that number instead.
     """
@@ -275,7 +275,7 @@ async def call_tool(
 ) -> Calling:
     """Test with one model call whether calls of one of the offered tools can be parsed.
 
-    If the request is rejected, another one without tools shows whether the tools are the reason.
+    If the request is rejected, a second request without tools shows whether the tools are the reason.
     """
     names = [ImageRef(f"img:{place}", store.put(numbered(f"{place}306"), PICTURE)) for place in range(1, images + 1)]
     # Prefer `crop`, which every model can call on any image.
@@ -298,7 +298,7 @@ def calling(reply: AssistantMessage) -> Calling:
     count, text = len(reply.calls) + len(reply.invalid), reply.text.strip()[:80]
     if not count and reply.unreadable is not None:
         return Calling("unreadable", text or reply.unreadable.written[:80], read_from=reply.unreadable.dialect)
-    # vLLM drops a call that starts in its parser's format and continues in another; nothing of it arrives.
+    # vLLM drops a call that starts in its parser's format and continues in another; nothing of the call arrives.
     if not count and reply.finish_reason in ("stop", "tool_calls") and not without_thoughts(reply.text).strip():
         return Calling("unreadable", "an empty reply", read_from="dropped by its server")
     return Calling("calls" if count else "none", text, count, next((call.read_from for call in reply.calls), ""))

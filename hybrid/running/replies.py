@@ -29,7 +29,7 @@ from hybrid.solving.captions import CAPTION_CALL, Caption
 
 REPLIES = "replies.jsonl"
 
-# Maps a solver to the ids of its finished questions.
+# Maps each solver to the ids of its finished questions.
 Finished = Callable[[str], Collection[str]]
 
 
@@ -54,7 +54,7 @@ class RunReplies:
         self._known = {record[:2]: record[2] for record in needed if not isinstance(record, Caption)}
         # Captions from earlier commands.
         self.captions = tuple(record for record in needed if isinstance(record, Caption))
-        # Question ids with a reply in the file, by solver.
+        # Ids of the questions with a reply in the file, by solver.
         self._open: dict[str, set[str]] = {}
         for call, _ in self._known:
             self._open.setdefault(call.solver, set()).add(call.question)
@@ -77,7 +77,7 @@ class RunReplies:
         """Save a reply, unless it contains a secret or becomes a caption. Raises `OSError` if writing fails."""
         if call.question == CAPTION_CALL or redact_bytes(reply) != reply:
             return
-        # Register first, because a file without open questions is removed.
+        # Register the reply first, because a file without open questions is removed.
         self._open.setdefault(call.solver, set()).add(call.question)
         try:
             try:
@@ -94,11 +94,11 @@ class RunReplies:
     def keep_caption(self, caption: Caption) -> None:
         """Save a caption. Raises `OSError` if writing fails."""
         self._journal.append(json.dumps(asdict(caption)).encode())
-        # Sync, because saved answers depend on the caption's words.
+        # Sync to disk, because saved answers depend on the caption's words.
         self._journal.sync()
 
     def close(self, finished: Finished | None = None) -> None:
-        """Close the file. If none of its replies is needed any more (unchecked for None), at most captions stay."""
+        """Close the file. If no reply in the file is needed any more (not checked for None), only captions stay."""
         self._journal.close()
         if finished is None or any(not ids <= set(finished(solver)) for solver, ids in self._open.items()):
             return
@@ -126,7 +126,7 @@ def _compacted(path: Path, finished: Finished) -> list[_Kept]:
 
 def _read_replies(path: Path) -> Iterator[tuple[bytes, _Kept]]:
     """Yield every valid line of the file with its content."""
-    # An invalid line costs only one call, which is made again.
+    # An invalid line affects only one call, which is made again.
     for line in whole_lines(path):
         try:
             row = json.loads(line)

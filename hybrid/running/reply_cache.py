@@ -6,8 +6,8 @@
 A key covers everything that was sent (the sha256 of the request, in which images count by their hashes), the model with
 its settings and its server's address, and the place of the call: question, ask, number of the call and of the
 repetition. Repetitions and samples of one question therefore never share a reply, at any temperature. A reply that
-contains a secret is not kept. Only calls of solvers are kept: a probe asks what the server does now, and captions have
-a store of their own. An entry is one file, written atomically.
+contains a secret is not kept. Only calls of solvers are kept: a probe asks what the server does at present, and
+captions have their own store. An entry is one file, written atomically.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ FOLDER: Final = "replies"
 
 
 class ReplyCache:
-    """A folder of replies of one model.
+    """A folder with the replies of one model.
 
     Args:
         folder: where the entries are; made when the first one is kept.
@@ -65,7 +65,7 @@ class ReusingLog:
         self.failed: OSError | None = None
 
     def find_reply(self, call: CallKey, request_sha256: str) -> bytes | None:
-        """Return the reply that this run has already paid, else one of an earlier run as a `ReusedReply`."""
+        """Return the reply that this run has already paid for, else one of an earlier run as a `ReusedReply`."""
         if (reply := self._log.find_reply(call, request_sha256)) is not None:
             return reply
         cached = self._cache.find(call, request_sha256) if _is_solver_call(call) else None
@@ -73,7 +73,7 @@ class ReusingLog:
 
     def keep(self, call: CallKey, request_sha256: str, reply: bytes) -> None:
         """Save a reply in the run, and for later runs. Raises `OSError` if the run's own file cannot be written."""
-        # A cache that is full or not writable costs later runs a request, and this one nothing.
+        # If the cache is full or not writable, later runs must ask again, but this run is not affected.
         try:
             if _is_solver_call(call):
                 self._cache.keep(call, request_sha256, reply)
@@ -91,6 +91,6 @@ def describe_model(model: ChatModel, server_args: Mapping[str, str]) -> str:
     """Return the model with its settings and its server, as a part of keys."""
     from hybrid.models.served.commands import KINDS
 
-    # A server that this program starts has another port each time.
+    # Leave out the address of a server that this program starts, because its port differs each time.
     server = dict(server_args) if model.provider in KINDS else model.connection().get("base_url")
     return json.dumps([model.name, model.metadata(), server], sort_keys=True, default=str)

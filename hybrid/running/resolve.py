@@ -71,11 +71,11 @@ class ResolvedRun:
     # The tools that the solvers may call.
     tools: ToolsInUse
     folder: RunFolder
-    # Reasons why a model or a device is unavailable; only a dry run continues despite them.
+    # Reasons why a model or a device is unavailable; only a dry run continues in spite of them.
     missing: tuple[str, ...] = ()
     # Labels for what `--allow` and `--unchecked-weights` admitted.
     opened: tuple[str, ...] = ()
-    # Ids of questions without the text that others have next to them (`--setting context`).
+    # Ids of questions that lack the text which other questions have (`--setting context`).
     without_text: tuple[str, ...] = ()
 
     @property
@@ -110,7 +110,7 @@ class ResolvedRun:
 
 
 def prepare(config: RunConfig, *, dry: bool = False, forks: bool = False) -> ResolvedRun:
-    """Like `_prepare`, with the rules of tools in the order of `--tools`."""
+    """Like `_prepare`, but the rules of tools apply in the order of `--tools`."""
     with rules_in_order(config.tools, config.objects.tools.values()):
         return _prepare(config, dry=dry, forks=forks)
 
@@ -178,7 +178,7 @@ def _routes(benchmark: Benchmark, source: Source) -> frozenset[str] | None:
 
 
 def _reading(config: RunConfig, benchmark: Benchmark, store: ImageStore, *, forks: bool) -> Generator[Any, None, None]:
-    """Yield the mounted data, then their questions."""
+    """Yield the mounted data, then its questions."""
 
     def steps() -> Generator[Any, None, None]:
         official = benchmark.card.official_settings if config.protocol == "official" else {}
@@ -203,7 +203,7 @@ def _reading(config: RunConfig, benchmark: Benchmark, store: ImageStore, *, fork
 
 
 def _check_options(config: RunConfig) -> None:
-    """Raise `UsageError` for an unusable folder, an engine that cannot ask the model, or unavailable tracing."""
+    """Raise `UsageError` for an unusable folder, an engine that cannot ask the model, or tracing without its extra."""
     if config.out is not None:
         RunFolder(config.out).refuse_impossible()
         RunFolder(config.out).refuse_foreign()
@@ -287,7 +287,7 @@ def _without_text(config: RunConfig, context: SuppliedTexts, question_set: Recor
     if config.context_missing == "refuse":
         refuse_missing(lacking, len(ids), config.context)
     if len(lacking) == len(ids):
-        raise UsageError(f"--setting context={config.context}: none of its ids is the id of a question")
+        raise UsageError(f"--setting context={config.context}: none of its ids belongs to a question")
     return lacking
 
 
@@ -330,7 +330,7 @@ def _solvers(config: RunConfig) -> dict[str, Solver]:
     for name in solver_names:
         if REPEAT in name:
             raise UsageError(
-                f"--solver {name}: repetitions are asked for all together: give --setting repeats="
+                f"--solver {name}: repetitions can only be requested together: give --setting repeats="
                 f"{max(2, number_of(name))} and --solver {word_of(name)}"
             )
     solvers: dict[str, Solver] = {name: config.objects.solvers.get(name) or load_solver(name) for name in solver_names}
@@ -338,12 +338,16 @@ def _solvers(config: RunConfig) -> dict[str, Solver]:
         if solver.needs_model and config.model is None:
             raise UsageError(f"--solver {name} needs a model: give one with --model, such as --model openai:gpt-4o")
         if solver.runs_own_tools and config.tool_output != "real":
-            reason = f"{name} runs tools of its own, which it cannot change"
+            reason = f"{name} runs its own tools, which it cannot change"
             raise UsageError(f"--tool-output {config.tool_output}: {reason}")
         if solver.needs_live and replayed:
-            raise UsageError(f"--solver {name} needs a live model: it lets it call tools or asks it again")
+            raise UsageError(
+                f"--solver {name} needs a live model, because it lets the model call tools or asks it again"
+            )
     if replayed and config.images != "separate":
-        raise UsageError(f"--images {config.images}: a recorded model has seen the images as they were recorded")
+        raise UsageError(
+            f"--images {config.images}: a recorded model saw the images in the form in which it was recorded"
+        )
     return repeated(solvers, config.repeats)
 
 
@@ -352,7 +356,8 @@ def _check_wording(config: RunConfig, tools: ToolsInUse) -> None:
     lacking = tools.without_wording
     if config.tool_output == "paraphrased" and lacking:
         raise UsageError(
-            f"--tool-output paraphrased: without a second wording (Tool.wording): {', '.join(lacking)}; leave them out "
+            f"--tool-output paraphrased: these tools have no second wording (Tool.wording): {', '.join(lacking)}; "
+            "leave them out "
             "with --tools, or declare one: Tool(wording=...), @tool(wording=...)"
         )
 

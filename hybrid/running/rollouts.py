@@ -33,7 +33,7 @@ from hybrid.solving.session import AskSetup
 from hybrid.solving.styles import style_of
 
 KEY: Final = "OPENAI_API_KEY"
-# Model options until a question is answered: no request is sent there.
+# Placeholder options of the model; no request is sent before a question is answered.
 UNKNOWN: Final = ("--model", "openai:unknown", "--base-url", "http://127.0.0.1:9/v1")
 # Kinds whose score is several measures instead of one number.
 UNREWARDED: Final = frozenset({Kind.SCANPATH})
@@ -77,17 +77,20 @@ class Rollouts:
 
     @property
     def left_out(self) -> tuple[str, ...]:
-        """Sentences about the questions that are not in `ids`."""
+        """One sentence for each question that is not in `ids`."""
         several = [question.id for question in self.run.sound if question.kind in UNREWARDED]
         broken = [f"left out: {question.id}: {question.error}" for question in self.run.questions.broken]
-        return (*broken, *(f"left out: {name}: its score is several measures, not one number" for name in several))
+        return (
+            *broken,
+            *(f"left out: {name}: its score consists of several measures, not one number" for name in several),
+        )
 
     async def messages(self, question: str) -> Sequence[Json]:
         """Return the first messages that the solver sends about a question, in the form of chat completions.
 
         Raises:
             UsageError: an unknown question.
-            DataError: the solver sends none.
+            DataError: the solver sends no message.
         """
         settings = self.run.config.model_settings
         client = _FirstRequest("openai:unknown", settings, self.run.service.store)
@@ -132,14 +135,14 @@ class Rollouts:
         return question
 
     async def _attempt(self, question: str, model: ChatModel, resources: AskSetup) -> tuple[Any, ...]:
-        # Each rollout has the budget of a run of its own.
+        # Each rollout has the budget of a separate run.
         setup = replace(resources, model=model, run_meter=RunMeter(self.run.config.run_limits))
         attempt = await attempt_question(self.run.benchmark, setup, self.solver, self._question(question), self.name)
         return attempt.exchanges
 
 
 class _FirstRequest(ChatCompletionsClient):
-    """A client that keeps what it would send, and gives an empty reply."""
+    """A client that records the request instead of sending it, and returns an empty reply."""
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
@@ -151,7 +154,7 @@ class _FirstRequest(ChatCompletionsClient):
 
 
 def _open(name: str, settings: ModelSettings, key: str, run: ResolvedRun) -> ChatModel:
-    """Open the model with this key, which the client takes from the environment."""
+    """Open the model with this key, which the client reads from the environment."""
     before: Mapping[str, str] = {KEY: os.environ[KEY]} if KEY in os.environ else {}
     os.environ[KEY] = key
     try:

@@ -72,7 +72,7 @@ class RunEnd:
     """How a run ended: its unfinished questions, and why it stopped early, if it did."""
 
     failures: tuple[UnfinishedQuestion, ...] = ()
-    # Number of questions that this command finished.
+    # Number of questions finished by this command.
     answered: int = 0
     stopped: HybridError | None = None
 
@@ -159,7 +159,7 @@ def _saving_replies(run: ResolvedRun, replies: RunReplies) -> tuple[ResolvedRun,
 
 
 def _reusing(run: ResolvedRun, model: ChatModel, replies: RunReplies) -> ReusingLog | None:
-    """Return the replies of this run and of earlier ones, if `--cache-replies` asks for these."""
+    """Return the replies of this run, and those of earlier runs if `--cache-replies` is given."""
     config = run.config
     if not config.cache_replies:
         return None
@@ -172,7 +172,7 @@ def _tell_reused(log: ReusingLog, reused: int, tell: Tell) -> None:
     if reused:
         tell(f"note: {how_many(reused, 'model call')} answered by replies of earlier runs (--cache-replies)")
     if log.failed is not None:
-        tell(f"note: replies are not kept for later runs: {home() / FOLDER}: {log.failed.strerror}")
+        tell(f"note: replies are not stored for later runs: {home() / FOLDER}: {log.failed.strerror}")
 
 
 @contextmanager
@@ -218,8 +218,8 @@ async def _ask_all(
             match stopped:
                 case None | WeightsError():
                     pass
-                # A server outage stops only the solvers that ask it; anything else, a wrong key or a full disk, stops
-                # all.
+                # A server outage stops only the solvers that ask this server; anything else, such as a wrong key or a
+                # full disk, stops all.
                 case Outage() if not solver.needs_model:
                     pass
                 case _:
@@ -247,7 +247,7 @@ class _Asking:
     answered: int = 0
     so_far: Progress = field(default_factory=Progress)
     failures: list[UnfinishedQuestion] = field(default_factory=list)
-    # Reason why no further question is asked.
+    # The reason why no further question is asked.
     stopped: HybridError | None = None
 
     async def ask_all(self) -> None:
@@ -275,7 +275,7 @@ class _Asking:
 
         try:
             ordered = group_by_shape(waiting) if self.run.tools.learned(self.name) else waiting
-            # All questions wait for batches together; at most `most` of them run.
+            # All questions may wait for batches at the same time, but at most `most` of them run.
             with batches.asking(len(waiting), most, news) if batches else nullcontext():
                 await bounded(ordered, one, min(len(waiting) if batches else most, len(waiting)))
         finally:
@@ -290,9 +290,9 @@ class _Asking:
             return False
         try:
             attempt = await self.engine.ask(question, self.name)
-        # An uncaught error would end the task group and with it all other questions.
+        # An uncaught error would end the task group, and with it all other questions.
         except (Exception, SystemExit, BaseExceptionGroup, asyncio.CancelledError) as error:
-            # Re-raise only if this task is cancelled; a library that cancels its own work costs only the question.
+            # Re-raise only if this task is cancelled; if a library cancels its own work, only this question fails.
             task = asyncio.current_task()
             if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling() > 0:
                 raise

@@ -21,20 +21,20 @@ from hybrid.core.secrets import redact
 OURS = "hybrid"
 # Suffix of loggers that receive tracebacks.
 TRACES = ".traces"
-# The level that Python prints to stderr if a program has configured no logging.
+# The level from which Python prints to stderr if a program has not configured logging.
 NO_HANDLER = logging.WARNING
 
 
 class _Redacted(logging.Formatter):
-    converter = time.gmtime  # type: ignore[assignment]  # as the manual of logging does
+    converter = time.gmtime  # type: ignore[assignment]  # as in the manual of `logging`
 
     def format(self, record: logging.LogRecord) -> str:
         return redact(super().format(record))
 
 
 class _Quietly(logging.FileHandler):
-    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - the name that logging calls
-        """Ignore the failed line."""
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - the method name that `logging` calls
+        """Ignore a line that cannot be written."""
 
 
 class _OnStderr(logging.Handler):
@@ -65,7 +65,7 @@ def log_to_stderr(level: int = NO_HANDLER, *, traces: bool = False) -> Iterator[
     handler.addFilter(lambda record: record.levelno >= level or (traces and record.name.endswith(TRACES)))
     handler.setFormatter(_Redacted("%(message)s"))
     if level == NO_HANDLER and not traces and logging.getLogger().handlers:
-        # The program has its own handlers.
+        # Do nothing if the program has its own handlers.
         yield
         return
     with _logging_to(handler, logging.INFO):

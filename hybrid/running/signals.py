@@ -1,4 +1,4 @@
-"""SIGINT, SIGTERM and SIGHUP end a run in order: replies in flight are awaited, finished questions are saved.
+"""SIGINT, SIGTERM and SIGHUP end a run in an orderly way: it waits for replies in flight and saves finished questions.
 
     asyncio.run(until_signal(work))     # raises `Interrupted`, with the signal, after `work` has been cancelled
 
@@ -36,7 +36,7 @@ class Interrupted(HybridError):
     def __init__(self, number: signal.Signals, lost_replies: int = 0) -> None:
         replies = "reply" if lost_replies == 1 else "replies"
         more = (
-            f"; {lost_replies} {replies} in flight did not come within {GRACE_S:g} s and will be asked again"
+            f"; {lost_replies} {replies} in flight did not arrive within {GRACE_S:g} s and will be asked again"
             if lost_replies
             else ""
         )
@@ -56,10 +56,10 @@ async def until_signal(work: Coroutine[Any, Any, T], grace_s: float = GRACE_S) -
         Interrupted: a signal came, and `work` has ended.
     """
     task = asyncio.current_task()
-    assert task is not None  # noqa: S101 - a coroutine runs in one
+    assert task is not None  # noqa: S101 - a coroutine always runs in a task
     loop = asyncio.get_running_loop()
     handlers = {number: signal.getsignal(number) for number in SIGNALS}
-    # `nohup` starts a program with SIGHUP ignored: it should continue when its terminal is closed.
+    # `nohup` starts a program with SIGHUP ignored: such a program should continue when its terminal is closed.
     if handlers[signal.SIGHUP] is signal.SIG_IGN:
         del handlers[signal.SIGHUP]
     caught: list[signal.Signals] = []
@@ -79,7 +79,7 @@ async def until_signal(work: Coroutine[Any, Any, T], grace_s: float = GRACE_S) -
             _tell_waiting(number, grace_s)
             draining.append(loop.create_task(drain()))
             return
-        _tell_waiting(number, grace_s, "; one more signal ends at once and loses them")
+        _tell_waiting(number, grace_s, "; one more signal ends the run at once and loses them")
         for other in handlers:
             loop.remove_signal_handler(other)
             signal.signal(other, signal.SIG_DFL)

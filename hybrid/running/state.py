@@ -4,7 +4,7 @@
     state.solvers["mllm"].finished        # ids; grows with each finished question
     close_folder(run, state, replies, tell)
 
-Every file is read once. The manifest gets the extent of the attempts as found at the start plus what was appended; the
+Every file is read once. The manifest gets the extent of the attempts at the start plus that of the appended lines; the
 file is not read back, so changes by others while a command runs are reported by the next command.
 """
 
@@ -64,12 +64,12 @@ _PROBED = {
 
 # Manifest key of the tools for which a tool server has answered.
 TOOL_SERVER = "tool_server"
-# Further manifest keys of earlier commands that stay.
+# Other manifest keys that are kept from earlier commands.
 CARRIED = ("options", "notices", "reused_replies", TOOL_SERVER)
 
 # Maximum changed questions named in a message.
 SHOWN_OTHERS = 10
-# Matches an image in the line of a question.
+# Matches an image in a question's line.
 _IMAGE = re.compile(rb'"sha256":"([0-9a-f]{64})"')
 
 
@@ -79,7 +79,7 @@ class SolverProgress:
 
     # Ids of finished questions.
     finished: set[str]
-    # Extent of its attempts.
+    # Extent of the solver's attempts.
     measure: ExtentHasher
     # Whether the attempts begin with those recorded in the manifest.
     sound: bool
@@ -96,7 +96,7 @@ class RunState:
     solvers: Mapping[str, SolverProgress]
 
     def finished(self, solver: str) -> frozenset[str] | set[str]:
-        """Return the ids that a solver has finished, in any command; for "", the finished probes."""
+        """Return the ids that a solver has finished, in any command; for the solver "", the finished probes."""
         if not solver:
             manifest = self.folder.manifest
             return frozenset(probe for probe, key in _PROBED.items() if key in manifest)
@@ -128,7 +128,7 @@ def open_folder(run: ResolvedRun, tell: Tell) -> RunState:
     files[QUESTIONS] = asdict(extent)
     entries: dict[str, Json] = {key: old[key] for key in (*CARRIED, *_PROBED.values()) if key in old}
     if ANSWERED_BY in old:
-        # This command's counts are written when it ends; until then missing ones are counted again.
+        # A command writes its counts when it ends; if they are missing, they are counted again.
         entries[ANSWERED_BY] = {name: counts for name, counts in old[ANSWERED_BY].items() if name not in run.solvers}
     if run.config.options_as_used:
         # The options of the last command: together with the defaults they reproduce this configuration.
@@ -159,7 +159,7 @@ def open_folder(run: ResolvedRun, tell: Tell) -> RunState:
 def _refuse_other(run: ResolvedRun, manifest: Mapping[str, Any], solvers: Mapping[str, Json]) -> None:
     """Raise `UsageError` with the difference if the folder holds a run of another configuration.
 
-    Also if an answered question has changed; the message names such questions.
+    Also raises if an answered question has changed; the message names such questions.
     """
     # Changed data files are accepted as long as answered questions keep their words and pictures.
     changes = difference(manifest["identity"], dict(run.identity))
@@ -170,7 +170,7 @@ def _refuse_other(run: ResolvedRun, manifest: Mapping[str, Any], solvers: Mappin
     if changes and not grown:
         raise UsageError(
             f"{run.folder.path} holds a run of another configuration:\n  " + "\n  ".join(changes) + "\n"
-            "Choose another --out, or omit it: each configuration then has its own folder."
+            "Choose another --out, or omit it: then each configuration has its own folder."
         )
     question_set = run.questions
     recorded, wrong = run.folder.readable_questions()
@@ -185,7 +185,7 @@ def _refuse_other(run: ResolvedRun, manifest: Mapping[str, Any], solvers: Mappin
     }
     if grown and run.config.limit is None and not run.config.only:
         others |= dict.fromkeys(
-            (name for name in recorded.ids if name not in question_set.by_id), "which is no longer there"
+            (name for name in recorded.ids if name not in question_set.by_id), "which is no longer in the data"
         )
     if others or (grown and wrong is not None):
         details = "; ".join(f"{name}, {part}" for name, part in itertools.islice(others.items(), SHOWN_OTHERS))
@@ -197,14 +197,14 @@ def _refuse_other(run: ResolvedRun, manifest: Mapping[str, Any], solvers: Mappin
 
 
 def _other(old: AnyQuestion, now: AnyQuestion) -> str | None:
-    """Describe how a question changed since it was answered; changes in fields that only reports read are allowed."""
+    """Describe how a question changed since it was answered; return "" if only fields for reports changed."""
     if isinstance(old, BrokenQuestion) or isinstance(now, BrokenQuestion):
         return "which can no longer be read" if isinstance(now, BrokenQuestion) else None
     if old.images != now.images:
         return "of which a picture changed"
-    # No solver gets the annotation: the stored questions take the new one.
+    # No solver sees the annotation, so the new one replaces it in the stored questions.
     same = replace(old, cluster=now.cluster, groups=now.groups, evidence=now.evidence) == now
-    return None if same else "of which the text, the choices or the answer changed"
+    return None if same else "whose text, choices or answer changed"
 
 
 def _models_before(recorded: Recorded, counts: Mapping[str, int] | None) -> Mapping[str, int]:
@@ -222,8 +222,8 @@ def _taken_up(
     run: ResolvedRun, files: dict[str, Json], old_counts: Mapping[str, Mapping[str, int]], tell: Tell
 ) -> Iterator[tuple[str, SolverProgress]]:
     """Yield the finished questions of each solver; report defects in its attempts to the user."""
-    # The manifest's `files` gets the present extent of attempts that stay unchanged. Edited attempts without gaps are
-    # reported by every command, because nothing shows which answer was changed.
+    # For attempts that stay unchanged, the manifest's `files` gets their present extent. Every command reports attempts
+    # that were edited without leaving a gap, because nothing shows which answer was changed.
     for name in run.solvers:
         recorded = run.folder.recorded(name)
         for line in recorded.damage:
@@ -239,16 +239,16 @@ def _taken_up(
             progress = replace(progress, measure=measure, sound=True)
             files[attempts_of(name)] = asdict(progress.measure.extent)
             remaining = len(run.questions.without(progress.finished))
-            tell(f"note: asking {how_many(remaining)} of {name} again that had no answer")
+            tell(f"note: asking {how_many(remaining)} of {name} again, because no answer was saved")
         yield name, progress
 
 
 def _write_questions(
     run: ResolvedRun, old_manifest: Mapping[str, Any], tell: Tell
 ) -> tuple[FileExtent, dict[str, Json]]:
-    """Write the run's questions if any are missing; return their extent and the selection they follow.
+    """Write the run's questions if any are missing; return their extent and the selection that they match.
 
-    If the saved questions are unreliable, this command's questions, which are from the same data, replace them.
+    If the saved questions are unreliable, they are replaced by this command's questions, which come from the same data.
 
     Raises:
         DataError: some questions are lost, and this command cannot restore them.
@@ -309,7 +309,7 @@ def _fill_store(run: ResolvedRun, state: RunState) -> None:
 def close_folder(run: ResolvedRun, state: RunState, replies: RunReplies, tell: Tell, *, reused: int = 0) -> None:
     """Save the tools' notices and the extent of each solver's attempts, and drop replies no longer needed.
 
-    `reused` counts the replies of other runs that this command took.
+    `reused` is the number of replies of other runs that this command used.
     """
     try:
         with writing(run.folder.path):
@@ -331,7 +331,7 @@ def close_folder(run: ResolvedRun, state: RunState, replies: RunReplies, tell: T
 
 
 def _keep_models(run: ResolvedRun, state: RunState, manifest: dict[str, Any], tell: Tell) -> None:
-    """Count the models that answered in the manifest, and report models that were not requested."""
+    """Count the models that answered in the manifest, and report those that were not requested."""
     counts = {name: dict(sorted(progress.answered_by.items())) for name, progress in state.solvers.items()}
     manifest[ANSWERED_BY] = {
         **manifest.get(ANSWERED_BY, {}),
@@ -352,12 +352,12 @@ def models_named(attempt: Attempt) -> Counter[str]:
 
 
 def _further(run: ResolvedRun, old_manifest: Mapping[str, Any], tell: Tell) -> dict[str, Json]:
-    """Return the entries that only some runs have: supplied texts, corrected labels, MCP servers, plug-ins."""
+    """Return the manifest entries that only some runs have: supplied texts, corrected labels, MCP servers, plug-ins."""
     further: dict[str, Json] = {}
     if run.config.context is not None:
         lacking = len(run.without_text)
         further["supplied_texts"] = {"with": len(run.sound) - lacking, "without": lacking}
-    # Labels of corrected tasks; generated questions have none.
+    # Record the labels of corrected tasks; generated questions have none.
     corrections = () if run.mounted.is_sample else run.benchmark.card.corrections
     labels = labels_of(corrections, run.sound) if corrections else {}
     for correction in corrections:
@@ -368,7 +368,8 @@ def _further(run: ResolvedRun, old_manifest: Mapping[str, Any], tell: Tell) -> d
             )
     if labels:
         further["corrected_labels"] = labels
-    # Servers of the foreign tools that solvers may call; those of earlier commands apply to their answers.
+    # Record the servers of the foreign tools that solvers may call; servers of earlier commands still apply to their
+    # answers.
     servers: list[Json] = [*old_manifest.get("mcp", ())]
     servers += [server for server in run.tools.foreign.as_json(run.tools.tools) if server not in servers]
     if servers:
@@ -387,7 +388,7 @@ def _further(run: ResolvedRun, old_manifest: Mapping[str, Any], tell: Tell) -> d
 
 
 def _connections(run: ResolvedRun, old_connections: Sequence[Json]) -> list[Json]:
-    """Return how the models were reached, without duplicates."""
+    """Return how the models' servers were reached, without duplicates."""
     used = [*old_connections]
     for model in (run.resources.model, run.resources.captioner):
         now = dict(model.connection()) if model is not None else {}
@@ -418,7 +419,7 @@ def _facts(run: ResolvedRun, name: str, solver: Solver) -> dict[str, Json]:
     # Recorded only if it differs from the default, so that default runs keep their facts.
     if solver.needs_model and (solver.images or run.config.images) == "concat" and joint != OUR_JOINT:
         facts["joint"] = {"gap_px": joint.gap_px, "rgb": list(joint.rgb), "at": joint.at}
-    # Only if there are some: runs without them keep the facts from before the option existed.
+    # Recorded only if there are any, so that other runs keep the facts from before the option existed.
     if order := [tool for tool in run.tools.rule_order if tool in tools]:
         facts["rule_order"] = list(order)
     if unchecked := [tool for tool in run.tools.unchecked(run.config.service) if tool in tools]:

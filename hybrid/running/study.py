@@ -21,7 +21,7 @@ from hybrid.running.resolve import offered_tools
 
 Depth = Literal["quick", "full"]
 TRAINED: Final = "as-trained"
-# The run that every other cell is compared with.
+# Name of the run with which every other cell is compared.
 MAIN: Final = "with-tools"
 
 
@@ -36,20 +36,22 @@ def cells_of(depth: Depth, solver: str, style: str = "") -> tuple[PlannedRun, ..
         style: the tool style in which the model was trained, if it differs from that of the main run.
     """
     solvers, about = (solver, "mllm", "specialist"), "with tools, alone, the specialists alone"
-    blank = _varied(solver, "blank-tools", "tools are offered and say nothing", "format-only", tool_output="blank")
+    blank = _varied(solver, "blank-tools", "tools are offered but return nothing", "format-only", tool_output="blank")
     trained = (_varied(solver, TRAINED, f"tools in the form {style}", tool_style=style),) if style else ()
     if depth == "quick":
         return PlannedRun(MAIN, about, {"solvers": solvers}), blank, *trained
     about = f"{about}, the result in the prompt, text only"
-    latest = _varied(solver, "latest-picture", "a tool's latest picture alone stays", keep_pictures="latest")
+    latest = _varied(solver, "latest-picture", "only the latest picture of a tool is kept", keep_pictures="latest")
     return (
         PlannedRun(MAIN, about, {"solvers": (*solvers, "result_only", "text_only")}),
         blank,
         _varied(solver, "other-findings", "findings about other questions", "wrong-results", tool_output="shuffled"),
         _varied(solver, "oracle", "findings of a perfect tool", tool_output="oracle"),
-        _varied(solver, "other-words", "the same findings in other words", tool_output="paraphrased"),
-        replace(_varied(solver, "findings-as-text", "the text of findings alone", show="text"), pictures=True),
-        replace(_varied(solver, "findings-as-pictures", "the pictures of findings alone", show="image"), pictures=True),
+        _varied(solver, "other-words", "the same tool output in other words", tool_output="paraphrased"),
+        replace(_varied(solver, "findings-as-text", "only the text of tool output", show="text"), pictures=True),
+        replace(
+            _varied(solver, "findings-as-pictures", "only the pictures of tool output", show="image"), pictures=True
+        ),
         *trained,
         replace(latest, calls=2, pictures=True),
     )
@@ -60,7 +62,7 @@ def leave_out_other_words(
 ) -> tuple[tuple[PlannedRun, ...], tuple[str, ...]]:
     """Return the cells that can be asked, and the names of the tools without a second wording.
 
-    A cell with paraphrased tool output is left out if there is such a tool. Raises `UsageError` as `offered_tools`.
+    The cell with paraphrased tool output is left out if there is such a tool. Raises `UsageError` as `offered_tools`.
     """
     paraphrased = [cell for cell in cells if cell.changes.get("tool_output") == "paraphrased"]
     lacking = offered_tools(paraphrased[0].config(config, out)).without_wording if paraphrased else ()

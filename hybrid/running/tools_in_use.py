@@ -6,8 +6,8 @@
     in_use.metadata("arbiter")            # {"depth": {"backend": "classical:...", "code": "..."}, ...}
 
 A solver calls the offered tools, if it offers any, and those that it requires (`Solver.required_tools`); each of these
-calls the tools that it needs. No other tool is imported, hashed or checked. The manifest records tools per solver, so
-a tool may change, be added or be removed without changing the runs of solvers that never call it.
+tools calls the tools that it needs. No other tool is imported, hashed or checked. The manifest records tools per
+solver, so a tool may change, be added or be removed without changing the runs of solvers that never call it.
 """
 
 from __future__ import annotations
@@ -206,7 +206,7 @@ def _foreign_tools(config: RunConfig) -> ForeignTools:
             raise UsageError(f"--mcp-image {next(iter(config.mcp_images))}: needs --mcp")
         return ForeignTools()
     if config.engine != LOCAL:
-        reason = "the tools of other servers are asked from this process"
+        reason = "tools of other servers are called from this process"
         raise UsageError(f"--mcp: {reason}, not by --engine {config.engine}")
     try:
         foreign_tools: Callable[..., ForeignTools] = plugin(GROUP, "mcp")
@@ -253,7 +253,7 @@ def tools_in_use(
     answer = {name: backend for name, backend in backends.items() if name in called_names}
     menu = tuple(tools[name] for name in offered_tools)
     notes, order = [without] if without else [], tuple[str, ...]()
-    # The table imports all tools, so it is made only for solvers that use rules.
+    # Building the table imports all tools, so it is built only for solvers that use rules.
     if any(required.values()):
         rules = table()
         notes, order = [*rules.notes_for(routes), *notes], rules.order_of(routes)
@@ -277,7 +277,7 @@ def _required(name: str, solver: Solver, benchmark: str, routes: Collection[str]
 def _import_tools(
     tool_names: Iterable[str], optional: Collection[str], service: ServiceOptions, choice: ToolChoice
 ) -> tuple[dict[str, Tool], dict[str, str], tuple[str, ...]]:
-    """Return the requested tools, all that they need and foreign ones; their backends; why optional ones are missing.
+    """Return the tools of a run (requested, needed, foreign), their backends, and why optional ones are missing.
 
     Raises as `tools_in_use` does.
     """

@@ -26,7 +26,7 @@ from hybrid.samples.scenes import Camera, RenderedView, Scene, SceneBlock, Solid
 from hybrid.samples.textures import FloatMap
 from hybrid.tool import Pixels
 
-# Smallest ratio of the depths of the farther and the nearer point.
+# Minimum ratio of the farther point's depth to the nearer point's.
 DEPTH_MARGIN = 1.25
 # Share of pairs on one row, mirrored about the centre, with A on the left: BLINK's Relative_Depth val has 54 of 124.
 SAME_ROW_SHARE = 54 / 124
@@ -130,7 +130,7 @@ def jigsaw(rng: np.random.Generator, answer: int) -> Item:
             camera = random_camera(rng, JIGSAW_WIDTH, height)
             wrong = _lower_right(render(random_scene(rng, 12), camera, rng).rgb)
         else:
-            # A piece of the right half of the picture, which is twice as wide as the puzzle.
+            # Take a piece from the right half of the picture, which is twice as wide as the puzzle.
             rows, columns = height // 2, JIGSAW_WIDTH // 2
             y0, x0 = pick(rng, rows + 1), JIGSAW_WIDTH + pick(rng, columns + 1)
             wrong = np.ascontiguousarray(wide[y0 : y0 + rows, x0 : x0 + columns])
@@ -208,7 +208,8 @@ def _planar_pair(rng: np.random.Generator) -> tuple[Pixels, Pixels, Corresponden
     """Warp a picture like a flat poster by a homography, with another exposure and new noise."""
     width, height = 480, 360
     poster = render(random_scene(rng, 10), random_camera(rng, 640, 480), rng, noise=1.0).rgb
-    # Rotation up to 25 degrees, scale 1 to 1.35, mild perspective and shift, about the centre of the picture.
+    # The homography is a rotation of up to 25 degrees, scale 1 to 1.35, mild perspective and shift, about the centre of
+    # the picture.
     angle, scale = np.deg2rad(rng.uniform(-25, 25)), rng.uniform(1.0, 1.35)
     cos, sin = scale * np.cos(angle), scale * np.sin(angle)
     turn = np.array([[cos, -sin, 0], [sin, cos, 0], [rng.uniform(-7e-4, 7e-4), rng.uniform(-7e-4, 7e-4), 1]])
@@ -267,7 +268,7 @@ def _orbit_pair(rng: np.random.Generator) -> tuple[Pixels, Pixels, Correspondenc
 
 
 def _around(rng: np.random.Generator) -> Scene:
-    """Arrange a textured block at the origin, solids next to it and behind it, and a wall in the background."""
+    """Arrange a textured block at the origin, solids next to and behind it, and a wall in the background."""
     size = float(rng.uniform(0.4, 0.6))
     surface = random_texture(rng, 150.0)
     target = SceneBlock(

@@ -58,7 +58,7 @@ def backdrop(rng: np.random.Generator, solids: Sequence[Solid], wall_m: float | 
         paint = random_texture(rng, 60.0)
     wall = None if wall_m is None else Wall(wall_m, float(rng.uniform(-0.35, 0.35)), paint)
     azimuth, elevation = rng.uniform(-2.4, 2.4), np.deg2rad(rng.uniform(30, 62))
-    # Azimuth 0 is behind a camera that looks north, so most visible faces are lit.
+    # At azimuth 0 the sun is behind a camera that looks north, so most visible faces are lit.
     sun = (np.sin(azimuth) * np.cos(elevation), -np.cos(azimuth) * np.cos(elevation), np.sin(elevation))
     clouds = texture(rng, "noise", ((0.25, 0.25, 0.27), (0.85, 0.85, 0.85)), texels_per_m=90, grain=0.02, side=128)
     return Scene(
@@ -132,7 +132,7 @@ def high_camera(rng: np.random.Generator, width: int, height: int) -> Camera:
 
 
 def rectangle(camera: Camera, solid: Solid) -> Rect:
-    """Return a rectangle that surely contains the solid's image, from the corners around it."""
+    """Return a rectangle that is certain to contain the solid's image, from the corners around it."""
     projected = camera.project(solid.corners())
     low, high = projected[:, :2].min(axis=0), projected[:, :2].max(axis=0)
     return float(low[0]), float(low[1]), float(high[0]), float(high[1])
@@ -159,7 +159,7 @@ def arrange(
     occupied: Sequence[Solid] = (),
     sizes_m: tuple[float, float] = (0.16, 0.3),
 ) -> tuple[Solid, ...] | None:
-    """Arrange named solids on the ground, fully visible, none in front of another or of `occupied`; None without space.
+    """Arrange named solids on the ground without overlap with each other or `occupied`; None without space.
 
     `sizes_m` is the range of half their height.
     """

@@ -3,7 +3,8 @@
     SCENES["left_right"].make(words, rng, answer=0)      # "Is the red cube on the left or right side of the blue ball?"
 
 There are two generators: `words` determines the question, `rng` the picture, so that several rows can ask one question
-about different pictures. For "existence" it is reversed: one picture, and `rng` determines the queried object.
+about different pictures. For "existence" it is the other way round: there is one picture, and `rng` determines the
+queried object.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ WIDTH, HEIGHT = 480, 360
 WIDE, HIGH = 960, 720
 # Half the height of a small object, in metres: about 30 of the picture's 720 pixels.
 SMALL_M = (0.05, 0.09)
-# Smallest ratio of the distances of the farther and the nearer of two objects.
+# Minimum ratio of the farther object's distance to the nearer object's.
 NEARER = 1.3
 # Distance by which an object is moved between two pictures.
 SIDEWAYS_M = 0.7
@@ -137,12 +138,12 @@ def attribute(words: np.random.Generator, rng: np.random.Generator, answer: int)
 
 
 def existence(words: np.random.Generator, rng: np.random.Generator, answer: int) -> Item:
-    """Ask whether an object of a colour and shape exists: yes (0) or no (1). One picture for all rows of a unit."""
+    """Ask whether an object of a colour and shape exists: yes (0) or no (1). All rows of a unit share one picture."""
     names, pixels, boxes = _shared(json.dumps(words.bit_generator.state))
     absent = [Name(colour, shape) for colour in NAMED_COLOURS for shape in SHAPES if Name(colour, shape) not in names]
     target = (names if answer == 0 else absent)[pick(rng, 3 if answer == 0 else len(absent))]
     article = "an" if target.colour[0] in "aeiou" else "a"
-    # An absent object can be seen nowhere.
+    # An absent object has no evidence in the picture.
     seen = (boxes[names.index(target)],) if target in names else ()
     return Item(f"Is there {article} {target} in the image?", (pixels,), ("yes", "no"), answer, evidence=seen)
 

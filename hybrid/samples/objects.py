@@ -206,7 +206,7 @@ def _painted(rng: np.random.Generator) -> Scene:
     tint = float(rng.uniform(*TINT))
     paints = []
     for number in range(4):
-        # Grey except for the tint, with the chosen luminance.
+        # The paint is grey except for the tint, and has the chosen luminance.
         colour = np.exp(rng.normal(0, tint, 3))
         mixed = np.clip(level * step**number * colour / (colour @ LUMINANCE), MIN_ALBEDO, MAX_ALBEDO)
         paints.append(plain(rng, (float(mixed[0]), float(mixed[1]), float(mixed[2])), grain=0.015))
@@ -230,7 +230,8 @@ POINTS = 200
 def _surface_pair(rng: np.random.Generator, answer: int) -> tuple[RenderedView, tuple[Spot, Spot]] | None:
     """Render a scene and find two points for which `answer` is true; half of the unequal pairs mislead by light."""
     view = render(_painted(rng), random_camera(rng, WIDTH, HEIGHT), rng)
-    # Well-exposed points on one surface in one light, away from the borders; the surface is chosen first.
+    # Candidates are well-exposed points on one surface in one light, away from the borders; the surface is chosen
+    # first.
     window = np.ones((13, 13), np.uint8)
     one_surface = cv2.dilate(view.ids, window) == cv2.erode(view.ids, window)
     one_light = cv2.dilate(view.light, window) / cv2.erode(view.light, window) < 1.25

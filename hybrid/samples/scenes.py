@@ -171,7 +171,7 @@ class RenderedView:
 
 
 class _Hit(NamedTuple):
-    """Hits of a window's rays on a surface: depth (infinite: no hit), outward normal (3, h, w), coordinates."""
+    """Hits of a window's rays on a surface: depth (infinite without a hit), outward normal (3, h, w), coordinates."""
 
     depth: FloatMap
     normal: FloatMap
@@ -198,7 +198,7 @@ class _Buffers:
         covered = int(np.isfinite(hit.depth).sum())
         if not nearest.any():
             return covered
-        # Much of ground and wall is hidden or beyond the horizon: no texture is sampled there.
+        # Sample texture only where needed, because much of ground and wall is hidden or beyond the horizon.
         rows, columns = (np.flatnonzero(nearest.any(axis=axis)) for axis in (1, 0))
         inner = slice(int(rows[0]), int(rows[-1]) + 1), slice(int(columns[0]), int(columns[-1]) + 1)
         y0, x0 = window[0].start, window[1].start

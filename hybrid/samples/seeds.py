@@ -35,10 +35,10 @@ def generator(purpose: Purpose, *key: int) -> np.random.Generator:
     import numpy as np
 
     if not key or min(key) < 0:
-        raise ValueError(f"a seed's key needs numbers from 0 on, not {key}")
+        raise ValueError(f"a seed's key needs numbers of at least 0, not {key}")
     if purpose == "sample":
         if len(key) < 3:
-            raise ValueError(f"a sample's key names seed, task and number, not {key} alone")
+            raise ValueError(f"a sample's key must contain seed, task and number, not only {key}")
         return np.random.default_rng(list(key))
     text = "/".join(["hybrid", purpose, str(len(key)), *map(str, key)])
     return np.random.default_rng(int.from_bytes(hashlib.sha256(text.encode()).digest(), "big"))

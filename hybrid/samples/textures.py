@@ -119,7 +119,7 @@ def _pattern(rng: np.random.Generator, pattern: Pattern, side: int) -> Callable[
 
 
 def _grid(side: int) -> FloatMap:
-    """Return vertical and horizontal positions, (2, side, side), as fractions of the side."""
+    """Return vertical and horizontal positions, (2, side, side), as fractions of the side length."""
     return np.asarray(np.mgrid[0:side, 0:side].astype(np.float32) / side)
 
 
@@ -212,7 +212,7 @@ def thrice(values: FloatMap) -> FloatMap:
 def _read(level: FloatMap, columns: FloatMap, rows: FloatMap) -> FloatMap:
     """Sample bilinearly with wrap-around, in texels."""
     side = np.float32(level.shape[0])
-    # Wrapped first, because cv2.remap stores coordinates as 16-bit integers.
+    # Wrap coordinates first, because cv2.remap stores them as 16-bit integers.
     columns = np.asarray(columns - np.floor(columns / side) * side, dtype=np.float32)
     rows = np.asarray(rows - np.floor(rows / side) * side, dtype=np.float32)
     return np.asarray(cv2.remap(level, columns, rows, cv2.INTER_LINEAR, borderMode=cv2.BORDER_WRAP), np.float32)

@@ -39,9 +39,9 @@ from hybrid.scoring.runs import refuse_hidden
 from hybrid.scoring.score import Scored
 from hybrid.scoring.sections import results
 
-COVER = "If two tools report the same, leaving out one changes nothing: a tool without a difference may still help."
+COVER = "If two tools report the same, leaving out one changes nothing, so a tool without a difference may still help."
 ALONE = " --add-one asks with each tool alone."
-UNCALLED = "No tool was called in any of the {runs} runs: no difference below comes from what a tool says."
+UNCALLED = "No tool was called in any of the {runs} runs: no difference below comes from tool output."
 SHARED_OUT = "One tool at a time shows neither what tools do together nor the share of a tool in their gain."
 
 
@@ -84,7 +84,7 @@ class AblationReport(Report):
 
     @property
     def damage(self) -> tuple[str, ...]:
-        """One line per problem with a run, and one per tool that never ran."""
+        """One line for each problem with a run, and one for each tool that never ran."""
         return corruption_warnings([run.scored for run in self.runs])
 
     @property
@@ -213,7 +213,7 @@ class AblationReport(Report):
             for run in self.runs
             if self._lacks_one(run) and run.tools_offered and run.scored.solver in rows
         ]
-        # These tools were offered in the run with all tools, but never called.
+        # These tools were offered in the run with all tools but never called.
         called_tools = {fault.tool for fault in tool_faults(self.full.scored)}
         idle = frozenset(self.full.tools_offered if self.full.scored.folder else ()) - called_tools
         sentences += self._on_each(of_one_tool, "Without {tool}", "No single tool's absence changes", idle)
@@ -282,7 +282,7 @@ def ablation_at(folder: Path, solver: str | None = None, options: TableArguments
     options = options or {}
     full = folder / FULL
     if not (full / MANIFEST).is_file():
-        raise UsageError(f"{folder} contains no ablation: there is no run in {full}")
+        raise UsageError(f"{folder} contains no ablation: it has no run {full}")
     identity = RunFolder(full).manifest["identity"]
     refuse_hidden(load("hybrid.benchmarks", identity["benchmark"]), identity["split"])
     if not solver:

@@ -2,7 +2,7 @@
 
 Every specialist answer of a finished run is scored as if it were the reply to its prompt; scores of the MLLM alone are
 counted too, if the run includes it. For each tool and route, the file stores the sum of the scores, the mean log-odds
-that the tool states for its answers, and how informative deviations from that mean are where tool and MLLM disagree. A
+that the tool states for its answers, and how much a deviation from that mean tells where tool and MLLM disagree. A
 graded answer that is neither right nor wrong (a scanpath) counts by the benchmark's leading metric. Prompts of another
 kind than the question, such as ActiView's for parts, have no score.
 
@@ -47,14 +47,16 @@ from hybrid.solving.trust import (
 )
 from hybrid.tool import Tool
 
-# Standard deviation of the normal prior of a slope; it admits slopes above 1, for networks that understate.
+# Standard deviation of the normal prior of a slope; slopes above 1, for networks that understate their confidence, are
+# possible.
 SPREAD = 1.0
 ROUNDS, CLOSE = 300, 1e-8
 MODEL_SOLVER = "mllm"
 # The setting of `--tool-output` under which tools return their real output.
 REAL = "real"
 OPTIONS = ScoreOptions(unanswered="wrong")
-# The rule that `hybrid score` saves; for the MLLM only answers count, which both rules score alike.
+# The rule for unanswered questions that `hybrid score` saves. For the MLLM it does not matter, because only its answers
+# count.
 AS_TABLES = ScoreOptions(unanswered="guess")
 
 
@@ -67,7 +69,7 @@ class CountedAnswer:
     key: Key
     # The confidence as stated, 0..1; None if none was stated.
     confidence: float | None
-    # 1 for right, 0 for wrong; for a graded answer its worth, 0..1.
+    # 1 for right, 0 for wrong; a graded answer has its grade, 0..1.
     score: float
     # For a tool: its prior accuracy and its stated confidence, before any measurement. For the MLLM: the usual accuracy
     # and its share of the votes.
@@ -108,7 +110,7 @@ def cases(folder: RunFolder) -> tuple[CountedAnswer, ...]:
 
 
 def worth(benchmark: Benchmark, score: Score) -> float | None:
-    """Return the worth of an answer, 0..1: right or wrong, else the first leading metric of the benchmark that it has.
+    """Return an answer's score, 0..1: right or wrong, else the first leading metric that the answer has.
 
     Returns None if it has neither.
     """
@@ -161,7 +163,7 @@ def _tool(name: str) -> Tool:
 def _as_reply(
     question: Question, attempt: Attempt, exchange: Exchange, specialist_answer: Mapping[str, Json]
 ) -> tuple[Exchange, ...] | None:
-    """Return the exchanges by which to score a specialist answer; None if it answers something else.
+    """Return the exchanges to score for a specialist answer; None if it answers another kind of prompt.
 
     The specialist answer replaces the reply, and other exchanges with the same choices are left out, so that a
     benchmark that counts the best of several (ActiView's any view) sees only this one. If the prompt offers some of the
@@ -170,7 +172,7 @@ def _as_reply(
     prompt = exchange.prompt
     if not _same_ask(question, prompt):
         text = dict(zip(LETTERS, prompt.choices, strict=False)).get(str(specialist_answer.get("letter")))
-        # A letter for parts of a picture, for example, names none of the question's choices.
+        # A letter for a part of the picture, for example, is not one of the question's choices.
         if prompt.kind is not question.kind or text is None or question.choices.count(text) != 1:
             return None
         return (Exchange(prompt, Reply(f"Answer: ({LETTERS[question.choices.index(text)]})")),)
@@ -190,15 +192,15 @@ def write_trust(folder: RunFolder, out: Path, folds: int, asked_for: Collection[
     """Write the counts of a run to a trust file.
 
     Raises:
-        UsageError: the run had control tool output or imported predictions, has no case (or none of a tool in
-            `asked_for`), or `folds` is too small; nothing is written.
+        UsageError: the run had control tool output or imported predictions, has no counted answer (or none of a tool in
+        `asked_for`), or `folds` is too small; nothing is written.
     """
     if folds < 2:
         raise UsageError(f"--folds {folds}: out-of-fold needs at least 2")
     manifest = folder.manifest
     identity = manifest["identity"]
     if "tool_output" not in identity:
-        raise UsageError(f"{folder.path} holds imported predictions: its manifest names neither model nor tools")
+        raise UsageError(f"{folder.path} holds imported predictions: its manifest names no model and no tools")
     if identity["tool_output"] != REAL:
         raise UsageError(
             f"{folder.path} was run with --tool-output {identity['tool_output']}: what it counts is not what the tools "
@@ -232,14 +234,14 @@ def write_trust(folder: RunFolder, out: Path, folds: int, asked_for: Collection[
 
 
 def measured(manifest: Mapping[str, Any], answers: Sequence[CountedAnswer]) -> Measured:
-    """Return the model, tools and data that a run's cases were measured with, from its manifest.
+    """Return, from a run's manifest, the model, tools and data with which its answers were measured.
 
     Raises:
         UsageError: two solvers of the run got output of the same tool from different backends or code.
     """
     identity, solvers = manifest["identity"], manifest["solvers"].values()
     tool_backends = {case.key[:2] for case in answers}
-    # Includes the tools whose output these tools use.
+    # Tools whose output these tools use are included.
     relied, waiting = set[str](), {tool for tool, _ in tool_backends - {MODEL}}
     while waiting:
         relied |= waiting

@@ -17,7 +17,7 @@ from hybrid.stats import Interval, ends_of, wilson
 
 # Maximum rows of the headline table, and widths of its name columns; the widest numbers leave no more room.
 SHOWN, NAME, BACKEND = 24, 18, 10
-MORE = "More: --all has every route with its slope, --only NAME,... those of single tools."
+MORE = "More: --all shows every route with its slope; --only NAME,... shows single tools."
 COUNTS = (Column("right"), Column("reliability"), Column("95 %"))
 
 Measurements = Sequence[tuple[Key, Measurement]]
@@ -64,7 +64,9 @@ def by_route(measured: Measurements) -> Table:
         )
         for key, measurement in measured
     )
-    title = "How often an answer was right, its usual confidence in log-odds, and how much a change in confidence means"
+    title = (
+        "How often an answer was right, its usual confidence in log-odds, and how much a change in its confidence means"
+    )
     return Table(title, (*columns, Column("usually"), Column("slope")), rows)
 
 
@@ -95,5 +97,5 @@ def _count(right: float, n: int, between: str) -> str:
 
 
 def _interval(right: float, n: int) -> Interval | None:
-    # A sum of graded answers is not a count of right ones, so Wilson's interval does not apply.
+    # Wilson's interval needs a count of right answers; a sum of grades is not one.
     return wilson(int(right), n) if right.is_integer() else None

@@ -30,7 +30,7 @@ from hybrid.core.types import Exchange, Kind, Prompt, Question, Reply, Score
 # Maximum number of ends of one dialogue; it suffices for all orders of five letters, or for fifteen choices of parts
 # times five options.
 MAX_ENDS = 120
-# Values of a metric that differ by less are equal; sums in another order may differ slightly.
+# Values that differ by less count as equal, because sums in another order may differ slightly.
 SAME = 1e-9
 # Each metric is tested on this many clusters, and this many questions of each cluster.
 TESTED_CLUSTERS, TESTED = 3, 2
@@ -52,7 +52,7 @@ class ChanceEnd:
 class Guess:
     """A uniform guess at one question. If `exact`, `ends` lists all outcomes; else they are equally likely draws.
 
-    The scores' `id`, `groups` and `cluster` may be those of another question that is guessed at in the same way.
+    The scores' `id`, `groups` and `cluster` may belong to another question with the same guesses.
     """
 
     ends: tuple[ChanceEnd, ...]
@@ -75,7 +75,7 @@ class Guess:
 
     @cached_property
     def by_answer(self) -> Mapping[str, float]:
-        """Expected verdict by given answer, with guesses at any further asks; empty for draws."""
+        """Maps each answer to the expected verdict if it is given and later asks are guessed; empty for draws."""
         right, total = defaultdict[str, float](float), defaultdict[str, float](float)
         for end in self.ends if self.exact else ():
             if end.score.answer is not None and end.score.correct is not None:
@@ -85,7 +85,7 @@ class Guess:
 
     @cached_property
     def expected(self) -> Score:
-        """Expected verdict and values as a score."""
+        """A score with the expected verdict and values."""
         first = self.ends[0].score
         names = [name for name in first.values if all(name in end.score.values for end in self.ends)]
         values = {name: math.fsum(end.probability * end.score.values[name] for end in self.ends) for name in names}
@@ -145,7 +145,7 @@ class Guesser:
             answers = list_answers(outcome)
             if answers is None or len(ends) + len(open_) + len(answers) > MAX_ENDS:
                 return None
-            # The stack is last in, first out: reversing keeps the ends in the order in which answers are offered.
+            # The stack is last in, first out: pushing in reverse keeps the ends in the order of the offered answers.
             open_ += [((*replies, answer), probability * share) for answer, share in reversed(answers)]
         return tuple(ends)
 
@@ -190,7 +190,7 @@ def at_once(work: Coroutine[Any, Any, T]) -> T:
         result: T = end.value
         return result
     work.close()
-    raise RuntimeError("a dialogue waited for something else than a reply")
+    raise RuntimeError("a dialogue waited for something other than a reply")
 
 
 def _of(question: Question, score: Score) -> Score:
@@ -232,7 +232,7 @@ def metrics_of_a_guess(
     for name in inexact:
         values = [draw[name] for draw in draws if name in draw]
         if len(values) > 1:
-            # Each draw is used once, so the draws have the expected scores as their mean.
+            # Each draw is used once, so the mean of the draws is the expected score.
             mean = by_name[name].value if name in affine else fmean(values)
             by_name[name] = Expected(mean, stdev(values) / math.sqrt(len(values)))
         else:
@@ -266,8 +266,8 @@ def _one(guess: Guess, rng: random.Random) -> Score:
 def _affine(benchmark: Benchmark, questions: Sequence[Question], guesses: Sequence[Guess]) -> set[str]:
     """Return the metrics that are affine in the score of every tested question.
 
-    The other questions take random ends, and once more with the question's unit at its best, because a unit that must
-    be fully right does not respond to one question while another is wrong.
+    The other questions take random ends. A second test sets the rest of the question's unit to its best scores, because
+    in a unit that must be right as a whole, one question has no effect while another is wrong.
     """
     rng = random.Random("affine")
     metric_names, refuted, tested = set[str](), set[str](), Counter[str]()

@@ -2,9 +2,9 @@
 
     solvers = align_clusters(solvers)
 
-Which questions share a picture is known only where pictures are available: not for predictions scored without the
-data, and a run with `--limit` knows only its own questions. Two solvers are compared over the same clusters, so
-questions that any solver knows to belong together form one cluster for all solvers.
+Which questions share a picture is known only where pictures are available: they are missing for predictions scored
+without the data, and a run with `--limit` knows only its own questions. Two solvers are compared over the same
+clusters, so questions that any solver knows to belong together form one cluster for all solvers.
 """
 
 from __future__ import annotations

@@ -75,13 +75,13 @@ class Comparison:
 
     @cached_property
     def benchmark(self) -> Benchmark:
-        """The benchmark of all solvers."""
+        """The benchmark that all solvers answered."""
         benchmark: Benchmark = load("hybrid.benchmarks", self.solvers[0].benchmark)
         return benchmark
 
     @property
     def rule(self) -> UnansweredRule:
-        """Rule for the worth of a question without a readable answer, in every number."""
+        """The rule by which every number counts questions without a readable answer."""
         return self.solvers[0].unanswered
 
     @property
@@ -147,11 +147,11 @@ class Comparison:
         return tuple(solver for solver in candidates if not solver.read_by_judge)
 
     def answers(self, scored: Scored) -> ScoredAnswers:
-        """Return the answers of a solver as columns, computed once."""
+        """Return a solver's answers as columns; they are computed once."""
         return self._answers.setdefault(scored.solver, ScoredAnswers(scored))
 
     def repetitions(self, scored: Scored) -> tuple[Scored, ...]:
-        """Return all repetitions of a solver in order if it is the first; a later or only repetition is alone."""
+        """Return all repetitions of a solver in order if it is the first; otherwise return the solver alone."""
         repeats = [solver for solver in self.solvers if repeated_as(solver) == repeated_as(scored)]
         is_head = repetition(scored) == 1 and len(set(map(repetition, repeats))) == len(repeats)
         return tuple(sorted(repeats, key=repetition)) if is_head else (scored,)
@@ -176,7 +176,7 @@ def compare(solvers: Sequence[Scored], options: ComparisonOptions | None = None)
         check_same(a.solver, (a.data, a.questions), b.solver, (b.data, b.questions), relabelled)
     solver_names = [solver.solver for solver in solvers]
     if len(set(solver_names)) < len(solver_names):
-        raise ValueError(f"solvers of one name among {solver_names}")
+        raise ValueError(f"two solvers have the same name, among {solver_names}")
     comparison = Comparison(tuple(solvers), options)
     for name in itertools.chain(*comparison.pairs):
         if name not in solver_names:
@@ -199,7 +199,7 @@ def chosen_pairs(
         UsageError: an unknown solver, an invalid pair, or both options.
     """
     if baseline is not None and words:
-        raise UsageError("--baseline and --pairs: give one of the two")
+        raise UsageError("--baseline and --pairs: give only one of the two")
     if baseline is not None:
         if baseline not in solver_names:
             hint = did_you_mean(baseline, solver_names)
@@ -241,7 +241,7 @@ def unique(solvers: Sequence[Scored], origins: Sequence[str]) -> tuple[Scored, .
             for label in solver.labels
             if any(label not in other.labels for other in (solvers if label.startswith(CONTROL) else namesakes))
         ]
-        # A hybrid solver gets the form in which it was shown tool output, if a solver of its name was shown another
+        # Add the form of tool output that a hybrid solver was shown, if a solver of the same name was shown another
         # form.
         if role(solver) == "hybrid" and len(set(map(form_of, namesakes))) > 1:
             words += filter(None, [FORMS.get(form_of(solver) or "")])

@@ -198,7 +198,7 @@ SPECIALISTS_CASES = cases_of_claims(
     },
 )
 NO_SPECIALISTS = case("specialists.absent", "they were not asked", "The specialists alone were not asked.")
-# For the other claims, `said_of` makes the sentence from its parts.
+# For the other claims, `said_of` builds the sentence from its parts.
 CONTENT_CASES = cases_of_claims(
     "content",
     {
@@ -311,7 +311,7 @@ AHEAD: Mapping[str, Case] = {
 
 
 def _explain_missing_alone(solvers: Sequence[Scored], calls_note: str) -> Sentence:
-    """Say why there are no answers of the model alone: it was not requested, or the run stopped before it began."""
+    """Say why there are no answers of the model alone: it was not requested, or the run stopped before it was asked."""
     pending = [solver for solver in solvers if alone_not_begun(solver)]
     if not pending:
         return _said(NO_ALONE, called=calls_note)
@@ -369,9 +369,9 @@ class _Conclusion:
         yield from self._tasks(group)
 
     def _next_to_specialists(self, specialist: Scored, hybrid: Scored, named: str) -> Sentence:
-        """Return the sentence on the questions that specialists answer; right answers elsewhere are no lead over them.
+        """Return the sentence on the questions that specialists answer; a lead over them counts only there.
 
-        `named` is the metric of the sentence before, which is not named again.
+        `named` is the metric that the previous sentence names, so this one does not repeat it.
         """
         pair, silent = self._rows.where_answered(specialist, hybrid)
         # Use the solver's name, unless its model is known to be offered tools.
@@ -456,7 +456,7 @@ class _Conclusion:
         if others:
             names = [_named(row, total) for row in others]
             parts.append(f"different because of unanswered questions on {listed(names)}")
-        # A loss from answering fewer questions is named above, so it is not the largest insignificant one.
+        # A loss from answering fewer questions is named above, so it cannot also be the largest insignificant loss.
         others_left = [row for row in tested if row not in others]
         rest = self._rest_of_tasks(others_left, total, named=bool(untested or others)) if others_left else ""
         if untested:
@@ -575,9 +575,10 @@ class _Conclusion:
         return f"{clipped(name, NAME_WIDTH)} answers {count}, on these with {_value(value.value)}; over all, "
 
     def _other_ranking(self, rows: Sequence[Result], best: Collection[str]) -> str:
-        """Name the best solvers by the other rule, or over all questions, if they are others than `best`.
+        """Name the best solvers by the other rule, or over all questions, if they differ from `best`.
 
-        The other rule is that for unanswered questions; a value over all questions differs only from a mean over tasks.
+        The other rule is that for unanswered questions; a value over all questions can only differ if the metric is a
+        mean over tasks.
         """
         rule = OTHER[self._found.rule]
         by_rule: dict[str, float | None] = {}
@@ -638,7 +639,7 @@ def _of_pair(cases_by_claim: Mapping[Claim, Case], pair: HeadlinePair, answers: 
 
 
 def _first_of(values: Mapping[str, float | None], best: Collection[str]) -> str:
-    """Return the solvers with the highest value, and that value; empty if these are `best`."""
+    """Return the solvers with the highest value, and that value; empty if they are the same as `best`."""
     known = {name: value for name, value in values.items() if value is not None}
     most = max(known.values(), default=0.0)
     first = [name for name, value in known.items() if value > most - 1e-9]

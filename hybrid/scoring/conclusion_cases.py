@@ -3,9 +3,9 @@
     FAILED = case("limits.failed", "questions failed", "failed and left out: {each}")
     FAILED.fill(each="mllm 1 of 40")
 
-`gain`, `specialists` and `content` read one paired difference each, b minus a. They call it a difference only if its 95
-% interval excludes 0, by the output's rule for questions without a readable answer; if the other rule gives another
-verdict, the last sentence says so. `hybrid.scoring.conclusion.cases` has all of them, as the site prints them.
+`gain`, `specialists` and `content` read one paired difference each, b minus a. They report a difference only if its 95
+% interval excludes 0 under the output's rule for questions without a readable answer. If the other rule gives another
+verdict, the last sentence says so. `hybrid.scoring.conclusion.cases` returns all cases, as the docs print them.
 """
 
 from __future__ import annotations

@@ -58,7 +58,7 @@ RECORDED = case("limits.recorded", "recorded model", "the model's answers are re
 
 def limits_of(conclusion_rows: ConclusionRows, groups: Sequence[ComparisonGroup]) -> Iterator[str]:
     """Yield the parts of the last sentence of a conclusion, about these groups or, without any, all solvers."""
-    # The solvers of the first sentences; the specialists' abstentions are in their own sentence.
+    # Only the solvers of the first sentences; the abstentions of specialists have a sentence of their own.
     concerned = [
         solver for group in groups for solver in (group.hybrid, group.alone, group.blank) if solver is not None
     ]

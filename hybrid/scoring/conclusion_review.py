@@ -42,13 +42,13 @@ from hybrid.scoring.traces import unchanged_outputs
 
 # A sentence: the id of its case, and its text.
 Said = tuple[str, str]
-# Outputs are called ignored if the model uses fewer than this share of those that it needs.
+# Tool output is called ignored if the model uses less than this share of the outputs that it needs.
 IGNORED = 0.5
 # With fewer models, their spread is hardly known: with two, the interval extends 13 standard errors each way.
 LEAST_MODELS = 3
-# With fewer needed outputs, no sentence is made.
+# With fewer needed outputs, the sentence is omitted.
 LEAST_NEEDED = 10
-# Below this share of questions with a call, their effect is stated in addition to that over all questions.
+# If fewer questions than this share have a call, the effect on those questions is stated as well.
 SELDOM = 0.5
 # Names of the compared sides, by quantity of the section.
 EQUAL_PAIRS = {
@@ -57,7 +57,7 @@ EQUAL_PAIRS = {
     OUTPUT: "with tools and with blank tools",
 }
 
-# The cases by the sentence that they belong to; the functions below choose among them.
+# The cases, grouped by sentence; the functions below choose among them.
 case(
     "equal.shown",
     (
@@ -259,7 +259,7 @@ def rows_about(rows: ConclusionRows, section: str, hybrid: Scored) -> dict[str, 
 
 
 def _equal(rows: ConclusionRows, group: ComparisonGroup) -> Iterator[Said]:
-    """Yield the pairs that are equal within the margin, unless parts of the difference or the rule disagree."""
+    """Yield the pairs that are equal within the margin, unless its parts or the two rules disagree."""
     sides = {
         GAIN: (group.alone, group.hybrid),
         OFFERING: (group.alone, group.blank),
@@ -343,7 +343,7 @@ def _words_of_tools(rows: ConclusionRows, group: ComparisonGroup) -> Iterator[Sa
 
 
 def _unchanged_outputs(scored: Scored | None) -> tuple[int, int]:
-    """Return the number of outputs that kept their wording, and of all outputs; (0, 0) if unknown."""
+    """Return how many outputs kept their wording, and how many there are; (0, 0) if unknown."""
     if scored is None or scored.folder is None:
         return 0, 0
     try:
@@ -374,7 +374,7 @@ def _price(rows: ConclusionRows, group: ComparisonGroup) -> Iterator[Said]:
 
 
 def _rounded(value: float) -> str:
-    """Format a number with two digits, or as a whole number from 10 on."""
+    """Format a number with two digits, or as a whole number if it is 10 or more."""
     return f"{value:,.0f}" if abs(value) >= 10 else f"{value:.2g}"
 
 
@@ -404,7 +404,7 @@ def _used(rows: ConclusionRows, group: ComparisonGroup) -> Iterator[Said]:
 
 
 def _asked(calls: Mapping[str, Result]) -> int:
-    """Return how many questions there are with a call and without."""
+    """Return the number of questions with a call, and without one."""
     return sum(row.n or 0 for name in (CALLED, NOT_CALLED) if (row := calls.get(name)) is not None)
 
 

@@ -26,7 +26,7 @@ from hybrid.scoring.sections.answered import ANSWERING, BETTER, BOTH, SILENT, SP
 from hybrid.scoring.table import answered
 from hybrid.scoring.tally import OTHER
 
-# The sections that a conclusion reads; those of `conclusion_review.py` are the last.
+# The sections that a conclusion reads; those that `conclusion_review.py` reads come last.
 REVIEW = ("headroom", "equivalence", "used", "selection", "called", "places", "pooled", "price")
 SECTIONS = ("metrics", "differences", "helped", "gain", "effects", "outcomes", "answered", *REVIEW)
 NAME_WIDTH = 30
@@ -87,7 +87,7 @@ class AnswerSplit:
     more_answered: bool = True
 
     def matters(self, state: State) -> bool:
-        """Return whether the parts lead to another conclusion than the full difference, whose state is given.
+        """Return whether the parts lead to another conclusion than the full difference, which has this `state`.
 
         True if the part from answering is significant, or if the questions that both answered show another result.
         """
@@ -97,7 +97,7 @@ class AnswerSplit:
 
 @dataclass(frozen=True)
 class HeadlinePair:
-    """The difference b minus a of two solvers by the headline metric, as the result table has it.
+    """The difference b minus a of two solvers by the headline metric, as in the result table.
 
     `rows` has the difference, if there is one, and `metrics` each solver's metric over the questions that both have.
     `right` and `none` count the right and the unreadable answers of a and b to `n` questions; `right` is None if the
@@ -111,7 +111,7 @@ class HeadlinePair:
     right: tuple[int, int] | None = None
     none: tuple[int, int] = (0, 0)
     n: int = 0
-    # Number of questions that one of the solvers failed, among those that decided whether to test.
+    # Number of questions that one of the solvers failed, in the overlap that decided whether to test.
     failed: int = 0
     asked: int = 0
     metrics: tuple[Metric, Metric] | None = None
@@ -120,12 +120,12 @@ class HeadlinePair:
     split: AnswerSplit | None = None
     # The difference by the other rule for unanswered questions, if its sign or its state differs.
     other_rule: Result | None = None
-    # For a mean over tasks, the difference over all questions, if that has the other sign or only that is significant.
+    # For a mean over tasks: the difference over all questions, if its sign differs or only it is significant.
     over_all: Result | None = None
 
     @property
     def claim(self) -> Claim:
-        """The asserted state, or the reason to assert none: the rule, the weights of tasks, or answering at all."""
+        """The claimed state, or the reason to claim none: the rule, the weights of tasks, or answering at all."""
         if self.state not in ("more", "less", "open"):
             return self.state
         if self.other_rule is not None:
@@ -136,7 +136,7 @@ class HeadlinePair:
             return self.state
         of_both = None if self.split.both is None else shown(self.split.both)
         if of_both == self.state:
-            # Both results agree; the part from answering adds to the difference, reduces it, or is 0.
+            # The two results agree, so the part from answering only adds to the difference, reduces it, or is 0.
             return self.state
         if self.state == "open" or self.state != shown(self.split.answering):
             return "split"
@@ -215,7 +215,7 @@ CI = "95% CI"
 
 
 def cases_of_claims(sentence: str, words: Mapping[Claim, str]) -> Mapping[Claim, Case]:
-    """Declare the claims of a sentence about its pair of solvers, each with its words."""
+    """Declare the claims that a sentence can make about its pair of solvers, each with its wording."""
     return {claim: case(f"{sentence}.{claim}", CONDITIONS[claim], text) for claim, text in words.items()}
 
 
@@ -227,7 +227,7 @@ def _difference(row: Result) -> str:
 
 
 def shown(row: Result) -> State:
-    """Return the result that an interval shows of a difference."""
+    """Return what the interval shows about a difference."""
     if row.low is None or row.high is None:
         return "few"
     return "more" if row.low > 0 else "less" if row.high < 0 else "open"
@@ -269,7 +269,7 @@ def are_counts(values: Sequence[float | None], right: Sequence[int], n: int) -> 
 
 
 def unit_of(row: Result) -> str:
-    """Return the word behind a number of a row."""
+    """Return the word that follows a row's number."""
     return " points" if row.unit == FRACTION else ""
 
 
@@ -293,14 +293,14 @@ def ends_of(row: Result, *, cost: bool = False) -> str:
 
 
 class ConclusionRows:
-    """The rows of a comparison that conclusions are drawn from."""
+    """The rows of a comparison from which conclusions are drawn."""
 
     def __init__(self, comparison: Comparison, sections: Sequence[str] = SECTIONS) -> None:
         self.found = comparison
         self._by_section = {result.name: result.rows for result in results(comparison, sections)}
 
     def of(self, section: str) -> tuple[Result, ...]:
-        """Return the rows of one section; none where it could not be made."""
+        """Return the rows of one section; empty if it could not be computed."""
         return self._by_section.get(section, ())
 
     def between(self, section: str, names: tuple[str, str]) -> list[Result]:
@@ -358,7 +358,7 @@ class ConclusionRows:
         return of_number * (rows[ANSWERING, group].value or 0.0) > 0 and 2 * abs(of_number) >= abs(gain - loss)
 
     def _other_rule(self, pair: HeadlinePair, shared: Overlap) -> Result | None:
-        """Return the difference by the other rule for unanswered questions, if its sign or state differs from this."""
+        """Return the difference by the other rule for unanswered questions, if it has another sign or state."""
         if pair.state not in ("more", "less", "open") or not np.any(shared.unanswered):
             return None
         metrics = shared.headline(OTHER[shared.rule])
@@ -376,7 +376,7 @@ class ConclusionRows:
         return row if is_uneven(pair, row) else None
 
     def where_answered(self, specialist: Scored, other: Scored) -> tuple[HeadlinePair, dict[str, Result]]:
-        """Return the pair on the questions that the specialists answer, and the rows of the others by quantity.
+        """Return the pair on the questions that the specialists answer, and by quantity the rows of the rest.
 
         If they answer all or none, return the full pair and no rows.
         """
@@ -398,7 +398,7 @@ class ConclusionRows:
         return replace(part, other_rule=self._other_rule(part, shared), over_all=self._over_all(part, shared)), silent
 
     def part(self, group: ComparisonGroup, a: Scored, b: Scored, quantity: str) -> HeadlinePair:
-        """Return a difference of the section `gain`, over the questions that all of a gain's solvers have."""
+        """Return a difference of the section `gain`, over the questions that all solvers of the gain have."""
         names = (a.solver, b.solver)
         solvers = [solver for solver in (group.alone, group.blank, group.hybrid) if solver is not None]
         pair = _counting_failures(self.pair(a, b), self.found.overlap(*solvers))
@@ -413,7 +413,7 @@ class ConclusionRows:
         return sum(has_calls), len(answered)
 
     def otherwise(self, a: Scored, b: Scored) -> str | None:
-        """Return how b compares to a by the other rule for unanswered questions; None for the verdict of this rule."""
+        """Return how b compares to a by the other rule for unanswered questions; None if both rules agree."""
         shared = self.found.overlap(a, b)
         if all(answered(answer).all() for answer in shared.answer):
             return None
@@ -428,7 +428,7 @@ class ConclusionRows:
         return [row for row in rows if row.low is not None]
 
     def is_of_answers(self, a: Scored, b: Scored, row: Result) -> bool:
-        """Return whether a task's difference has one state: on all questions, on those both answered, by both rules."""
+        """Return whether a task's difference has one state on all questions, on those both answered, by both rules."""
         part = self.found.overlap(a, b).groups(self.found.options.by)[row.group]
         if not np.any(part.unanswered):
             return True
@@ -440,7 +440,7 @@ class ConclusionRows:
 
 
 def _counting_failures(pair: HeadlinePair, shared: Overlap) -> HeadlinePair:
-    """Return the pair with the failed questions of the overlap by which it was decided whether to test."""
+    """Return the pair with the number of failed questions in the overlap that decided whether to test."""
     return replace(pair, failed=int(shared.lost.sum()), asked=int((~shared.missing).sum()))
 
 
@@ -448,7 +448,7 @@ def why_no_interval(metrics: Sequence[Metric] | None) -> str:
     """Say why a metric with a value has no interval: all questions share one picture, or they are too few."""
     cells = metrics[0].cells if metrics else ()
     one_picture = len(cells) > 1 and len({cell.cluster for cell in cells}) == 1
-    return "one picture: no interval" if one_picture else "too few questions to tell a difference"
+    return "one picture: no interval" if one_picture else "too few questions to show a difference"
 
 
 def hangs_on_rule(pair: HeadlinePair, other: Result) -> bool:
@@ -462,7 +462,7 @@ def has_other_sign(pair: HeadlinePair, other: Result) -> bool:
 
 
 def is_uneven(pair: HeadlinePair, over_all: Result) -> bool:
-    """Return whether the difference over all questions has another sign than the mean over tasks, or only it holds.
+    """Return whether the difference over all questions differs in sign from the mean over tasks, or only it holds.
 
     If all tasks have the same size, both differences are equal, and only their intervals differ.
     """

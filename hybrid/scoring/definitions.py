@@ -71,7 +71,7 @@ def statistic(rows: Rows, lead: Lead = no_lead, *, about: str = "", **facts: Any
 
 
 def notes_of(section: Section) -> str:
-    """Return the paragraphs below the quantities in a statistic's module; empty if it has no definition."""
+    """Return the paragraphs below the quantities in the docstring of a statistic; empty without a definition."""
     try:
         return definition(sys.modules[section.rows.__module__].__doc__).notes
     except ValueError:

@@ -3,8 +3,8 @@
     adjusted_by_claim(comparison, rows, lambda row: family_of_pair(comparison, row.a, row.b))
 
 A claim is what a reader asks of a pair: is the hybrid solver better than its model alone, than the specialists, which
-part comes from tools that return nothing? A page states one verdict per difference because every section takes the
-family of a difference from here.
+part of a gain comes from tools that return nothing? A page states one verdict per difference because every section
+takes the family of a difference from here.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ ALL_PAIRS = Family("all pairs")
 OTHER_METRICS = Family("other metrics")
 EFFECTS = Family("effects")
 
-# The quantity of a row that another section prints, and that only counts as a test of its family.
+# The quantity of a row that another section prints; here it only counts as a test of its family.
 ELSEWHERE = "tested elsewhere"
 
 

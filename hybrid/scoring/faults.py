@@ -20,13 +20,13 @@ from hybrid.plugins.registry import names
 from hybrid.scoring.groups import is_imported, role
 from hybrid.scoring.score import Scored
 
-# Stands for any name that is not a tool's, because such names are a model's own words.
+# Replaces any name that is not a tool's, because a model may have made up any text.
 NO_SUCH: Final = "(no such tool)"
 # Minimum share of failed calls at which a tool's faults are reported as a limit of statements about tools.
 NOTED: Final = 0.05
 # Faults of a tool that does not work.
 FAILED: Final = frozenset({Fault.TOOL_ERROR, Fault.TIMEOUT})
-# Faults of a tool that is not available, or has no weights here. All others are wrong calls by a model.
+# Faults of a tool that is not available, or has no weights here. All other faults are wrong calls by a model.
 NOT_THERE: Final = frozenset({Fault.UNKNOWN_TOOL, Fault.ABSENT})
 
 
@@ -42,7 +42,7 @@ class ToolFaults:
 
     @property
     def faults(self) -> int:
-        """Number of calls that ended in any fault."""
+        """Number of calls that ended in a fault of any kind."""
         return sum(self.kinds.values())
 
     @property
@@ -79,8 +79,8 @@ def reply_ends(scored: Scored) -> Mapping[tuple[str, str], int]:
 
 
 def _count(scored: Scored) -> Counts:
-    """Return the counts of a solver's attempts, read from disk now."""
-    assert scored.folder is not None  # noqa: S101 - both callers have checked it
+    """Return the counts of a solver's attempts, read from disk at this moment."""
+    assert scored.folder is not None  # noqa: S101 - both callers have checked that it is set
     path = scored.folder.path / attempts_of(scored.recorded)
     if not path.exists():
         return Counts()
@@ -89,11 +89,11 @@ def _count(scored: Scored) -> Counts:
 
 
 def broken_tools(scored: Scored) -> tuple[str, ...]:
-    """Return a line for each tool that never ran; for unavailable tools only if no tool of the model ran."""
+    """Return a line for each tool that never ran; unavailable tools only if none of its tools ran."""
     faults = tool_faults(scored)
     nothing_ran = role(scored) == "hybrid" and all(fault.faults == fault.calls for fault in faults)
     return tuple(
-        f"{scored.solver}: {fault.tool} ran on none of its {fault.calls} calls: {fault.error}"
+        f"{scored.solver}: all {fault.calls} calls of {fault.tool} failed: {fault.error}"
         for fault in faults
         if fault.never_ran or (nothing_ran and not NOT_THERE.isdisjoint(fault.kinds))
     )
@@ -121,7 +121,7 @@ def _counted(folder: RunFolder, solver: str, changed: int, size: int) -> Counts:
             if step.kind == "model":
                 ends.update(_ends(step.data))
             if step.fault is Fault.PICTURE_REFUSED:
-                # This step follows the step of the call, which is counted already.
+                # The call's own step came before this one and is already counted.
                 tool = str(step.data.get("tool"))
                 kinds.setdefault(tool, Counter())[Fault.PICTURE_REFUSED] += 1
                 errors.setdefault(tool, step.text)
@@ -143,7 +143,7 @@ def _ends(data: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for reason in broken if isinstance(broken, list | tuple) else ():
         yield "broken_off", str(reason)
     reason = data.get("finish_reason")
-    # A step of an older run has a reason only if the reply was cut.
+    # Older runs saved a reason only for replies that were cut.
     end = data.get("end", "cut" if reason else None)
     if end is not None:
         yield str(end), str(reason or "")

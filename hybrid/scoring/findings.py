@@ -6,7 +6,7 @@ For every question that a solver answered, the rule of the specialist alone runs
 recorded steps. No tool runs: a call of the rule gets the output of the last recorded call with the same request
 (`recorded_calls.py`), and no output if there is no such call. The rule's answer is scored like any reply. If the
 solver ran the rule itself and its steps hold the specialists' answer, that answer is used.
-`docs/evidence.md` says what this can and cannot tell.
+`docs/evidence.md` explains what this can and cannot show.
 
 Results are kept in memory as long as their line is unchanged, so several sections and refreshed pages read it once.
 """
@@ -45,14 +45,14 @@ from hybrid.solving.trust import Trust
 from hybrid.tool import Tool
 from hybrid.tool.rules import Rule
 
-# Verdict on the answer that the tool output leads to. `none`: it leads to no answer. `unread`: it cannot be known.
+# Verdict on the answer that the tool output leads to. `none`: it leads to no answer. `unread`: it cannot be determined.
 Verdict = Literal["right", "wrong", "none", "unread"]
 
 VERDICTS: tuple[Verdict, ...] = ("right", "wrong", "none", "unread")
 
 NO_TRACE = "there is no trace"
 DAMAGED = "the trace cannot be read"
-GRADED = "such answers are graded, and neither right nor wrong"
+GRADED = "such answers are graded and are neither right nor wrong"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,19 +70,19 @@ class OutputVerdict:
     """The tool calls of a question's conversation and the verdict on their output."""
 
     calls: tuple[Called, ...]  # Calls of all exchanges, in order
-    to_the_point: bool  # Whether any call, however it ended, was of a tool that the rule for its prompt may call
+    to_the_point: bool  # Whether any call, even a failed one, was to a tool that the prompt's rule may call
     finding: Verdict
     answer: str | None = None  # The answer as scored, if the tool output leads to one
     unread: str | None = None  # Reason why the verdict is `unread`
 
     @property
     def tools(self) -> tuple[str, ...]:
-        """Names of the tools that answered a call; a call that ended in a fault has no output."""
+        """Names of the tools that answered a call; calls that ended in a fault do not count."""
         return tuple(sorted({call.tool for call in self.calls if call.fault is None}))
 
     @property
     def no_trace(self) -> bool:
-        """Whether even the calls are unknown."""
+        """Whether not even the calls are known."""
         return self.unread in (NO_TRACE, DAMAGED)
 
 
@@ -118,7 +118,7 @@ def outputs_by_question(scored: Scored) -> Mapping[str, OutputVerdict]:
             entry = kept.by_line[score.id] = (stamp, await _judge_recorded(recorded, benchmark, question, lost_rules))
         return entry[1]
 
-    # The caller may itself run in an event loop of this thread.
+    # The caller may already run in this thread's event loop.
     try:
         asyncio.get_running_loop()
     except RuntimeError:
@@ -156,7 +156,8 @@ async def _judge_recorded(
         attempt = recorded.by_id[question.id]
     except DataError:
         return OutputVerdict((), False, "unread", unread=DAMAGED)
-    # The built-in rule for the same kind of question would not understand the output of a tool whose rule is lost.
+    # If a tool's own rule is missing, the built-in rule for this kind of question would not understand the tool's
+    # output.
     calls = _called(attempt)
     prompts = [exchange.prompt for exchange in attempt.exchanges]
     routes = {route for prompt in prompts for route in (prompt.task_route, prompt.route, prompt.fallback_route)}
@@ -177,7 +178,7 @@ async def judge_outputs(benchmark: Benchmark, question: Question, attempt: Attem
 
     Prompts of another kind than the question (ActiView's for parts of a picture) keep the reply with which the
     conversation continued; the rule answers every prompt of the question's kind from that exchange's tool output,
-    because the model did not see any other.
+    because the model saw no other output.
     """
     calls, rules = _called(attempt), table()
     to_the_point = any(
@@ -214,8 +215,8 @@ def _called(attempt: Attempt) -> tuple[Called, ...]:
             if step.kind == "rule" and step.name == AS_READ:
                 read.append(step)
             elif step.kind == "tool":
-                # Parallel calls are parsed, in order, before the first of them ends; a parsed call that no tool could
-                # take has no images.
+                # Parallel calls are parsed in order before the first of them ends. A parsed call that no tool accepts
+                # has no images.
                 matching = [
                     read_step for read_step in read if read_step.data.get("tool") == step.name and "images" in step.data
                 ][:1]
@@ -230,7 +231,7 @@ def _called(attempt: Attempt) -> tuple[Called, ...]:
 
 
 def _specialist_answer(exchange: Exchange) -> str | None:
-    """Return the specialists' answer that the solver itself got in an exchange; None if its steps hold none."""
+    """Return the specialists' answer from the solver's own steps of an exchange; None if they contain none."""
     for step in reversed(exchange.reply.steps):
         answer = step.data.get("specialist_answer")
         if isinstance(answer, Mapping) and isinstance(answer.get("answer"), str):

@@ -1,12 +1,12 @@
 """Recorded fixations of people, read from the usual files of a folder.
 
     found = read_fixations(Path("eyes"), images=None, screen=None)
-    found.paths, found.skipped          # one path a viewing; lines that name file, row and reason
+    found.paths, found.skipped          # one path per viewing; lines that name file, row and reason
     found.notes                         # what was read without order, and why
 
-- `*.csv`, `*.tsv`: a row a fixation, with columns for the picture (`image`, `picture`, `name`, ...), `x`, `y`, and
+- `*.csv`, `*.tsv`: one row per fixation, with columns for the picture (`image`, `picture`, `name`, ...), `x`, `y`, and
   where known `t` (duration in ms) and `subject`; consecutive rows of a picture and subject are one path. Rows without a
-  subject may come from several viewers, so they have no order and are used for saliency only.
+  subject may come from several viewers, so they have no order, and are used for saliency only.
 - `*.json`: a list of paths as in COCO-Search18 and COCO-FreeView, `{"name", "subject", "X": [], "Y": [], "T": []}`.
 - `*.mat` with `fixLocs` (CAT2000) and `NAME_fixPts.png` or `.jpg` (MIT1003): a matrix of the picture's size that is not
   at fixations. They have no order and no times, and are used for saliency only.
@@ -36,7 +36,7 @@ Floats = NDArray[np.float64]
 
 PICTURES: Final = (".jpg", ".jpeg", ".png", ".webp", ".bmp", ".tif", ".tiff")
 POINTS: Final = "_fixpts"
-# Columns by meaning, in small letters; the first that exists is read.
+# Columns by meaning, in lower case; the first that exists is read.
 NAMES: Final[Mapping[str, Sequence[str]]] = {
     "picture": ("image", "picture", "name", "filename", "file", "stimulus", "image_name", "img"),
     "x": ("x", "fix_x", "x_px", "fixation_x"),
@@ -129,7 +129,7 @@ class _Reader:
         self.found.skipped.append(str(error))
 
     def table(self, path: Path) -> None:
-        """Read a table with a row a fixation."""
+        """Read a table with one row per fixation."""
         if path.stat().st_size > MAX_BYTES:
             raise DataError(f"{path.name}: larger than {MAX_BYTES:,} bytes")
         with path.open(newline="", encoding="utf-8-sig", errors="replace") as file:
@@ -149,8 +149,8 @@ class _Reader:
             anonymous = sum(len(run.points) for run in paths if not run.subject)
             if anonymous:
                 self.found.notes.append(
-                    f"{path.name}: {anonymous} rows without a subject may be of several viewers: without order, they "
-                    "serve saliency only; a column subject gives them one"
+                    f"{path.name}: {anonymous} rows without a subject may come from several viewers, so they have no "
+                    "order and are used for saliency only; add a column subject to give them an order"
                 )
             paths = self._with_durations(paths, path.name)
         self.found.paths += paths
@@ -213,14 +213,10 @@ class _Reader:
         times = [t for path in paths if path.ordered for t in path.points[:, 2].tolist()]
         median = statistics.median(times) if times else MEDIAN_MS[0]
         if not MEDIAN_MS[0] <= median <= MEDIAN_MS[1]:
-            fix = (
-                "seconds are to be multiplied by 1000"
-                if median < MEDIAN_MS[0]
-                else "t must be durations, not clock times"
-            )
+            fix = "multiply seconds by 1000" if median < MEDIAN_MS[0] else "t must be durations, not clock times"
             self.found.notes.append(
-                f"{name}: t has the median {median:g}, and durations of fixations in ms have one from {MEDIAN_MS[0]:g} "
-                f"to {MEDIAN_MS[1]:,g} ({fix}): its paths serve saliency only"
+                f"{name}: the median of t is {median:g}, but durations of fixations in ms have a median from "
+                f"{MEDIAN_MS[0]:g} to {MEDIAN_MS[1]:,g} ({fix}): its paths are used for saliency only"
             )
             return [replace(path, ordered=False) for path in paths]
         return [self._limited(path, name) for path in paths]
@@ -232,7 +228,7 @@ class _Reader:
             return path
         self.found.notes.append(
             f"{name}: the path of {path.subject!r:.40} on {path.picture} lasts {total:,.0f} ms, above {MAX_MS:,.0f}: "
-            "it serves saliency only"
+            "it is used for saliency only"
         )
         return replace(path, ordered=False)
 
@@ -270,10 +266,10 @@ class _Reader:
                 a, b = (_number(value, row_name) for value in numbers[:2])
                 points.append((*self.share(relative, a, b, row_name), _duration(numbers[2], f"{row_name}: t")))
             except DataError as error:
-                # A fixation outside of the picture costs only itself.
+                # A fixation outside the picture is dropped; the rest of the path is kept.
                 self.skip(error)
         if not points:
-            raise DataError(f"{location}: no fixation is inside its picture")
+            raise DataError(f"{location}: no fixation is inside the picture")
         task = f" {entry['task']}" if isinstance(entry.get("task"), str) else ""
         return RecordedPath(relative, f"{entry.get('subject', '')}{task}", np.array(points, float), ordered)
 
@@ -283,7 +279,7 @@ class _Reader:
         width, height = self._sizes[relative]
         if values.ndim != 2 or values.shape != (height, width):
             shape = " x ".join(map(str, values.shape[::-1]))
-            raise DataError(f"{path.name}: a matrix of {shape} is not of {relative}, {width} x {height} px")
+            raise DataError(f"{path.name}: the matrix has size {shape}, but {relative} has {width} x {height} px")
         rows, columns = np.nonzero(values)
         if not len(rows):
             raise DataError(f"{path.name}: no fixation")

@@ -43,7 +43,7 @@ BANDWIDTH: Final = 0.12
 BASELINE_CELLS: Final = 80
 BLURS: Final = (0.03, 0.06, 0.12, 0.25)
 UNIFORM: Final = (0.01, 0.1, 0.5, 1.0)
-# MultiMatch is defined from three fixations on.
+# MultiMatch needs at least three fixations.
 LEAST_FIXATIONS: Final = 3
 MAP_METRICS: Final = ("NSS", "AUC-Judd", "shuffled AUC", "CC", "KL", "SIM", "information gain")
 # Metrics without bounds; the others are in 0..1 for points inside the picture.
@@ -63,9 +63,9 @@ class GazeRow:
     pictures: int
     # The score of a map without contrast, or of the path predicted for another picture.
     chance: float | None
-    # For paths, each viewer compared with the others of the picture; None without two viewers of one picture.
+    # For paths, each viewer compared with the other viewers of the picture; None if no picture has two viewers.
     people: float | None = None
-    # Number of pictures with two viewers or more, which alone have `people`.
+    # Number of pictures with two or more viewers; only these have `people`.
     people_pictures: int = 0
 
 
@@ -86,7 +86,7 @@ class GazeScores:
 
 
 def measure_maps(fixations: Fixations, predict: MapOf, limit: int | None = None) -> GazeScores:
-    """Measure saliency maps. A picture without a map costs only itself.
+    """Measure saliency maps. A picture without a map is skipped.
 
     Raises `UsageError` if none of the pictures can be used.
     """
@@ -100,7 +100,7 @@ def measure_maps(fixations: Fixations, predict: MapOf, limit: int | None = None)
     for name in by_picture:
         try:
             grid = _grid_map(predict, fixations, name)
-        # A plug-in's code raises anything.
+        # A plug-in's code may raise any exception.
         except Exception as error:
             measured.skipped.append(_fault(name, error))
             continue
@@ -127,7 +127,7 @@ def _grid_map(predict: MapOf, fixations: Fixations, name: str) -> Floats:
     size = max(1, round(pixels.shape[1] * scale)), max(1, round(pixels.shape[0] * scale))
     values = np.asarray(predict(pixels), np.float32)
     if values.ndim != 2 or not values.size:
-        raise DataError(f"its map has the form {values.shape}, not (height, width)")
+        raise DataError(f"its map has the shape {values.shape}, not (height, width)")
     if not np.isfinite(values).all():
         raise DataError("its map has values that are not finite")
     return np.asarray(Image.fromarray(values).resize(size, Image.Resampling.BILINEAR), np.float64)
@@ -136,7 +136,7 @@ def _grid_map(predict: MapOf, fixations: Fixations, name: str) -> Floats:
 def _of_map(
     grid: Floats, points: Floats, name: str, baseline: CentreBias | None, others: OtherFixations | None
 ) -> dict[str, tuple[float, float]]:
-    """Return each metric for a map and for one without contrast; metrics against other pictures if there are any."""
+    """Return each metric for a map and for one without contrast; metrics against other pictures need some."""
     shape = (grid.shape[0], grid.shape[1])
     fixated, maps = _on_grid(points, shape), (grid, np.zeros_like(grid))
     density = metrics.blurred(fixated, shape, SIGMA * max(shape))
@@ -244,7 +244,7 @@ def measure_paths(fixations: Fixations, predict: PathOf, limit: int | None = Non
         reasons = "".join(f"; {line}" for line in (*fixations.notes[-3:], *fixations.skipped[-3:]))
         raise UsageError(
             "--fixations: no path with order, durations and three fixations; a table needs the columns t and subject, "
-            f"and a matrix of fixations serves saliency only{reasons}"
+            f"and a matrix of fixations is used for saliency only{reasons}"
         )
     short = sum(path.ordered and len(path.points) < LEAST_FIXATIONS for path in fixations.paths)
     measured.skipped += [f"{short} paths of fewer than {LEAST_FIXATIONS} fixations"] if short else []
@@ -272,7 +272,7 @@ def _checked_path(path: Floats) -> Floats:
     """Return a predicted path (n, 3). Raises `DataError` if metrics are not defined for it."""
     points = np.asarray(path, np.float64)
     if points.ndim != 2 or points.shape[1] != 3:
-        raise DataError(f"its path has the form {points.shape}, not (fixations, 3)")
+        raise DataError(f"its path has the shape {points.shape}, not (fixations, 3)")
     if len(points) < LEAST_FIXATIONS:
         raise DataError(f"its path has {len(points)} fixations; MultiMatch needs {LEAST_FIXATIONS}")
     if not np.isfinite(points).all():
@@ -334,7 +334,7 @@ def _by_picture(fixations: Fixations, limit: int | None) -> dict[str, list[Recor
 def _check_measured(measured: GazeScores) -> None:
     if not measured.pictures:
         reasons = "".join(f"; {line}" for line in measured.skipped[-3:])
-        raise UsageError(f"--fixations: the tool answers on none of the pictures{reasons}")
+        raise UsageError(f"--fixations: the tool answered for none of the pictures{reasons}")
 
 
 def _row(metric: str, pairs: Sequence[tuple[float, float]], names: Sequence[str]) -> GazeRow:
@@ -371,16 +371,18 @@ def gaze_table(title: str, measured: GazeScores) -> Table:
         lines.append((*cells, _form(row.people)) if has_people else cells)
     notes = [f"{measured.pictures} pictures, {measured.paths} paths of viewers; intervals over pictures"]
     if any(row.metric == "KL" for row in measured.rows):
-        notes.append("KL (nats): lower is better; information gain in bits a fixation over fixations on other pictures")
+        notes.append(
+            "KL (nats): lower is better; information gain in bits per fixation, over fixations on other pictures"
+        )
     if measured.frames:
         sizes = ", ".join(f"{size} ({number})" for size, number in list(measured.frames.items())[:3])
         more = f" and {len(measured.frames) - 3} more sizes (--json)" if len(measured.frames) > 3 else ""
         notes.append(f"MultiMatch in pixels of each picture: {sizes}{more}")
     if has_people:
-        note = "people: each viewer of a picture next to the others"
+        note = "people: each viewer of a picture compared with the others"
         fewer = two_viewers < measured.pictures
         rest = (
-            f", over the {two_viewers} pictures with two viewers or more; the tool's means are over all"
+            f", over the {two_viewers} pictures with two or more viewers; the tool's means are over all pictures"
             if fewer
             else ""
         )

@@ -1,4 +1,4 @@
-"""How well a saliency map or a scanpath predicts where people looked: one function a metric, on arrays.
+"""How well a saliency map or a scanpath predicts where people looked: one function per metric, on arrays.
 
     nss(values, fixations)                     # values (H, W); fixations (n, 2) of row and column
     auc_judd(values, fixations), shuffled_auc(values, fixations, counted(others, values.shape))
@@ -56,7 +56,7 @@ def shuffled_auc(values: Floats, fixations: Ints, others: Floats) -> float:
     """Return the area under the ROC curve of the fixations against fixations on other pictures; ties count half.
 
     Zhang, Tong, Marks, Shan and Cottrell, Journal of Vision 8(7):32 (2008); Borji, Tavakoli, Sihite and Itti, ICCV
-    2013. All of the others are negatives, without random subsets. A map of the usual centre scores 0.5.
+    2013. All other fixations are negatives; no random subset is drawn. A map of the usual centre scores 0.5.
 
     Args:
         values: the map (H, W).
@@ -134,7 +134,7 @@ def _varies(values: Floats) -> bool:
 
 
 def cells(path: Floats, grid: tuple[int, int] = GRID) -> Ints:
-    """Return the cell (column, row) of each fixation of a path (n, 3), (n, 2); the last cell holds the border."""
+    """Return the cell (column, row) of each fixation of a path (n, 3), as (n, 2); the border is in the last cell."""
     columns = np.minimum((path[:, 0] * grid[0]).astype(np.intp), grid[0] - 1)
     rows = np.minimum((path[:, 1] * grid[1]).astype(np.intp), grid[1] - 1)
     return np.stack([columns, rows], axis=1)
@@ -188,11 +188,12 @@ def _every_cell(grid: tuple[int, int]) -> Floats:
 
 
 def sequence_score(a: Floats, b: Floats, clusters: Floats, reach: float) -> float:
-    """Share of the longer path that agrees in order with the other, 0..1, as strings of clusters of fixations.
+    """Return the share of the longer path that agrees in order with the other, 0..1; paths are strings of clusters.
 
     Borji, Tavakoli, Sihite and Itti, ICCV 2013, section 3; as Yang et al., CVPR 2020 (COCO-Search18): equal clusters
     score 1, others and gaps 0. A fixation farther than `reach` from every cluster belongs to none, and agrees only with
-    another such fixation within `reach`; otherwise, if people look at one place, every path would be perfect.
+    another such fixation within `reach`; otherwise every path would score 1 on a picture where people look at one
+    place.
 
     Args:
         a: a path (n, 3).

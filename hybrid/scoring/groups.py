@@ -84,7 +84,7 @@ def origin_of(scored: Scored) -> dict[str, str | None]:
     return {"model": model_of(scored), "run": None if scored.folder is None else scored.folder.path.as_posix()}
 
 
-# Shown if no command made the run, but a call from Python or a script.
+# Shown if the run was made from Python or a script instead of a command.
 AGAIN = "ask again as before"
 
 
@@ -156,7 +156,7 @@ def comparison_groups(solvers: Sequence[Scored]) -> tuple[ComparisonGroup, ...]:
     # to a solver that is present.
     heads = [solver for solver in hybrids if asked_in(solver) == USUAL or (solver.model, word(solver)) not in plain]
     heads = [head for head in heads if not head.read_by_judge]
-    # Next to a solver with a loop, `result_only` is a setting of that solver's study, not a contestant.
+    # If a solver with a loop is present, `result_only` is a setting in that solver's study, not a contestant.
     heads = [head for head in heads if word(head) != RESULT_ONLY] or heads
     return tuple(_group_of(head, solvers) for head in heads)
 
@@ -201,7 +201,7 @@ def _group_of(head: Scored, solvers: Sequence[Scored]) -> ComparisonGroup:
             fitting = [solver for solver in fitting if solver.identity.get("tools_offered") == tools]
         return min(fitting, key=lambda solver: solver.folder is not head.folder, default=None)
 
-    # Tool output never reaches the MLLM alone, so its answers in a run with a control are equally good.
+    # Tool output never reaches the MLLM alone, so its answers in a run with a control are equally valid.
     outputs = dict.fromkeys((REAL, *(solver.tool_output for solver in solvers)))
     alone = next((solver for output in outputs if (solver := first("mllm", ALONE, output))), None)
     return ComparisonGroup(

@@ -51,7 +51,7 @@ def _parts(
     more = [f"and {len(models) - SHOWN_MODELS} more models"] if len(models) > SHOWN_MODELS else []
     card: BenchmarkCard = load("hybrid.benchmarks", benchmark).card
     split_names = ", ".join(sorted(splits - {GENERATED}))
-    # Beside a split, only a part of the questions was generated.
+    # If there is a split, only part of the questions were generated.
     generated = f"and {GENERATED}" if split_names else GENERATED
     return (
         ", ".join([*models[:SHOWN_MODELS], *more]) or "no model",
@@ -64,7 +64,7 @@ def _parts(
 
 def _count(questions: int, shared: int) -> str:
     text = f"{questions:,} question{'s' * (questions != 1)}"
-    return text if shared == questions else f"{text}, {shared:,} of them asked of every solver"
+    return text if shared == questions else f"{text}, {shared:,} of them put to every solver"
 
 
 def _days(folders: Sequence[RunFolder]) -> str:

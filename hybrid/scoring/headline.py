@@ -43,7 +43,7 @@ from hybrid.scoring.sections.tasks import WHERE_ANSWERED as TASK_WHERE_ANSWERED
 from hybrid.scoring.tally import OTHER
 
 SECTIONS = ("metrics", "differences", "tasks", "outcomes")
-# Maximum columns for the name of a solver, of a task, and of a solver as a heading.
+# Maximum columns for a solver's name, a task's name, and a solver's name as a heading.
 NAME, TASK, HEADING = 36, 28, 24
 SHOWN_WARNINGS = 4
 COST = ("outcomes", "cost")
@@ -206,7 +206,7 @@ def _solvers(
 
 
 def _answered(scored: Scored, count: Result) -> str:
-    """Return the share of answered questions; for partial predictions also the number of all questions."""
+    """Return the share of answered questions; for partial predictions also the total number of questions."""
     if not (left_out := scored.without_prediction):
         return share(count.value, count.n)
     answered, total = int(count.value or 0), int(count.n or 0)
@@ -232,7 +232,7 @@ def _tasks(
         for solver in comparison.solvers:
             key = (solver.solver, group)
             if role(solver) == "specialist" and (key in where_answered or key in unanswered):
-                # Unanswered questions count in the difference, so it says nothing about the answers: show no mark.
+                # Show no mark: unanswered questions count in the difference, so it says nothing about the answers.
                 line.append(f"{_number(where_answered[key])}*" if key in where_answered else f"{NONE} ")
                 continue
             value, row = values.get(key), differing.get(key)

@@ -63,11 +63,11 @@ class UnreadReply:
 
 @dataclass(frozen=True)
 class Judged:
-    """Counts of a judge's readings of one solver's replies; all but `asked` count readings on disk.
+    """Counts of a judge's readings of one solver's replies; all except `asked` count readings on disk.
 
     `none` counts replies that the judge says give no answer, `unreadable` those whose reading cannot be parsed, and
-    `letters` the replies by the answer that the judge read; of `mixed` readable replies, `alike` are read as the parser
-    reads them.
+    `letters` the replies by the answer that the judge read; `alike` is the number of the `mixed` readable replies that
+    the judge reads as the parser does.
     """
 
     solver: str
@@ -83,7 +83,7 @@ class Judged:
 
     @property
     def refused(self) -> bool:
-        """Whether the judge agrees with the parser on too few replies to be trusted."""
+        """Whether the judge cannot be trusted, because it agrees with the parser on too few replies."""
         return self.alike < AGREEMENT * self.mixed
 
 

@@ -48,7 +48,8 @@ def with_same_labels(solvers: Sequence[Scored], mode: OtherLabels) -> tuple[Scor
             raise UsageError(
                 f"{correction.task}: its labels were corrected on {correction.on} ({correction.said}), and these "
                 f"solvers are scored by different ones ({words}): neither the task nor a mean over all tasks can be "
-                "compared; --other-labels leave-out compares the other tasks, --other-labels compare: all as they are"
+                "compared; --other-labels leave-out compares the other tasks, --other-labels compare compares all of "
+                "them as they are"
             )
         if mode == "leave-out":
             solvers = [_without(solver, correction.task) for solver in solvers]
@@ -92,7 +93,7 @@ def printed_otherwise(comparison: Comparison) -> tuple[CardCorrection, ...]:
 
 
 def is_concerned(cell: Published, corrections: Sequence[CardCorrection], tasks: Sequence[str]) -> bool:
-    """Return whether a printed cell is of a corrected task, or is a mean over tasks."""
+    """Return whether a printed cell belongs to a corrected task or is a mean over tasks."""
     return bool(corrections) and (
         cell.metric not in tasks or cell.metric in {correction.task for correction in corrections}
     )

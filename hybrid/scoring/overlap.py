@@ -1,4 +1,4 @@
-"""Two, three or four solvers on exactly the questions that all of them have and none failed on.
+"""Two to four solvers on exactly the questions that all of them have and none failed.
 
     shared = comparison.overlap(alone, blank, hybrid)
     alone, blank, hybrid = shared.headline("wrong")      # each solver's headline metric, over the same units
@@ -27,7 +27,7 @@ from hybrid.scoring.score import AnyQuestions, Scored, group_of, grouped, summar
 from hybrid.scoring.table import Flags, Floats, Objects, Places, ScoredAnswers, answered, objects
 from hybrid.stats import combine, contrast
 
-# Above this share of failed questions nothing is tested, unless `--allow-failed` is given.
+# If a larger share of questions failed, nothing is tested, unless `--allow-failed` is given.
 FAILED_SHARE = 0.01
 
 # Reason why nothing is tested: too many questions failed, some questions of a mean over tasks are not finished, one
@@ -54,7 +54,7 @@ class Overlap:
     first: Objects
     # For each repetition, the index of each question among its scores; -1 if missing.
     where: tuple[tuple[Places, ...], ...]
-    # The overlap of all questions if this one is a subset; None if this is the full overlap.
+    # If this is a subset: the overlap of all questions. Otherwise None.
     whole: Overlap | None = None
     # Cache of metrics by rule.
     _known: dict[UnansweredRule, dict[str, tuple[Metric, ...]]] = field(default_factory=dict, init=False, repr=False)
@@ -81,7 +81,7 @@ class Overlap:
 
     @property
     def rule(self) -> UnansweredRule:
-        """Rule for the worth of no answer, for every number of a comparison."""
+        """The rule by which every number of a comparison counts unanswered questions."""
         return self.solvers[0].unanswered
 
     def __len__(self) -> int:
@@ -115,7 +115,7 @@ class Overlap:
 
     @cached_property
     def _counting(self) -> list[list[tuple[ScoredAnswers, Places, Flags]]]:
-        """For each repetition, the questions that count for its solver; the first counts if no repetition has any."""
+        """For each repetition, the questions that count for its solver; if none has any, the first one counts."""
         counting = []
         for repeats, places in zip(self.again, self.where, strict=True):
             flags = [(at >= 0) & ~answers.failed[at] for answers, at in zip(repeats, places, strict=True)]
@@ -135,7 +135,7 @@ class Overlap:
 
     @cached_property
     def present(self) -> Flags:
-        """Marks the questions that all solvers have and none failed on."""
+        """Marks the questions that all solvers have and none failed."""
         return ~self.lost & ~self.missing
 
     @cached_property
@@ -150,7 +150,7 @@ class Overlap:
 
     @cached_property
     def right(self) -> list[Floats]:
-        """Each solver's correctness: 1 for a right answer, 0 for any other, and the rule's value for no answer."""
+        """Each solver's correctness: 1 for a right answer, 0 for a wrong one, and the rule's value for no answer."""
         return self._mean(lambda answers: answers.right(self.rule))
 
     @cached_property
@@ -184,7 +184,7 @@ class Overlap:
 
     @property
     def n(self) -> int:
-        """Number of questions that every solver has and none failed on."""
+        """Number of questions that every solver has and none failed."""
         return int(self.present.sum())
 
     @property
@@ -208,7 +208,7 @@ class Overlap:
         for place, repetitions in enumerate(self.again):
             by_name: dict[str, list[Metric]] = defaultdict(list)
             for number, answers in enumerate(repetitions):
-                # Metrics over all questions are precomputed, or worth caching.
+                # Metrics over all questions are precomputed or cached; those over a subset are not.
                 if len(answers.place) == len(self) == len(self.whole or self) and self.present.all():
                     all_metrics = answers.metrics(self.benchmark, self.questions, rule)
                 else:
@@ -229,7 +229,7 @@ class Overlap:
         """Split each solver's headline metric into two parts whose differences add up to the metric's difference.
 
         The first part is the metric as if nobody had answered the questions that any solver left unanswered; the second
-        is the rest, cell by cell. Returns None without a headline metric, or if its denominators depend on which
+        is the remainder, cell by cell. Returns None without a headline metric, or if its denominators depend on which
         questions were answered.
         """
         metrics = self.headline(rule)
@@ -247,7 +247,8 @@ class Overlap:
             rest.append(
                 [cell.numerator - part_cell.numerator for cell, part_cell in zip(metric.cells, part.cells, strict=True)]
             )
-        # A wrong answer may score below the guess that replaces no answer; then the cell is shifted up equally for all.
+        # A wrong answer may score less than the guess that counts for no answer; then the cell is raised equally for
+        # all.
         least = [min(0.0, *values) for values in zip(*rest, strict=True)]
         moved = ([value - low for value, low in zip(numerators, least, strict=True)] for numerators in rest)
         return tuple(better), tuple(map(_with_numerators, metrics, moved))
@@ -272,7 +273,7 @@ class Overlap:
         return next((metric for metric in metrics if metric.name == name), None)
 
     def tasks_by_metric(self) -> Mapping[str, Sequence[str]]:
-        """Return by metric the tasks that have it when scored alone; metrics that need several tasks are missing."""
+        """Map each metric to the tasks that have it when scored alone; metrics that need several tasks are missing."""
         answers = self.again[0][0]
         is_full = len(answers.place) == len(self) and bool(self.present.all())
         if is_full and answers.tasks_by_metric:
@@ -317,7 +318,7 @@ class Overlap:
         return {name: part for name, part in self.groups(by).items() if part.kept.any()}
 
     def accuracy(self, rule: UnansweredRule) -> tuple[Metric, ...]:
-        """Return the accuracy of each solver over the questions that have right and wrong."""
+        """Return the accuracy of each solver over the questions that can be right or wrong."""
         return tuple(self.ratio("accuracy", correct[self.kept]) for correct in self.correct(rule))
 
     def ratio(self, name: str, above: Floats, below: Floats | None = None, *, share: bool = True) -> Metric:
@@ -367,7 +368,7 @@ class Overlap:
     @property
     def questions(self) -> AnyQuestions:
         """The questions of all solvers by id."""
-        return ChainMap(*(solver.questions for solver in self.solvers))  # type: ignore[arg-type]  # never written to
+        return ChainMap(*(solver.questions for solver in self.solvers))  # type: ignore[arg-type]  # never modified
 
 
 def _units(metric: Metric) -> list[tuple[str, str, float]]:

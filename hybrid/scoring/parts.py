@@ -97,7 +97,7 @@ def parts(
 ) -> Iterator[Part]:
     """Yield the part of all shared questions, with a note on those left out, then each group's part.
 
-    The rows name `sides`, by default the first two solvers.
+    The rows name the two solvers `sides`, by default the first two.
     """
     overlap = comparison.overlap(*solvers, repeated=repeated)
     a, b = sides or solvers[:2]

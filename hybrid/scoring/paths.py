@@ -65,7 +65,7 @@ def known_group(by: str | None, solvers: Sequence[Scored]) -> str | None:
     scores = [score for solver in solvers for score in solver.scores]
     groups = {name for score in scores for name in score.groups}
     if by is not None and scores and by not in groups:
-        there_are = f"available: {', '.join(sorted(groups))}" if groups else "there are none: leave out --by"
+        there_are = f"available: {', '.join(sorted(groups))}" if groups else "there are no groups: leave out --by"
         raise UsageError(f"--by {by}: these questions have no such group; {there_are}")
     return by
 
@@ -90,17 +90,20 @@ def by_model(paths: Sequence[str | Path], options: TableArguments) -> tuple[tupl
     Prints a note if options for predictions are unused because all paths are runs. Raises `UsageError` if a path is
     given twice.
     """
-    # A run given twice, as itself or by one of its solvers, would be compared with itself.
+    # A run that is given twice, directly or through one of its solvers, would be compared with itself.
     seen: dict[Path, Path] = {}
     for path in map(Path, paths):
         if (other := seen.setdefault(path.resolve(), path)) is not path:
-            raise UsageError(f"{path} is given twice{'' if other == path else f' (as {other})'}: name each run once")
+            raise UsageError(f"{path} is given twice{'' if other == path else f' (as {other})'}: give each run once")
     for real, path in seen.items():
         if real.parent in seen and (real.parent / MANIFEST).is_file():
-            raise UsageError(f"{path} is given twice, for {seen[real.parent]} is its run: name one of them")
+            raise UsageError(f"{path} is given twice, because {seen[real.parent]} is its run: give one of them")
     unused = [f"--{name}" for name in ("benchmark", "data", "field") if options.get(name) is not None]
     if unused and all(_run_of(Path(path)) is not None for path in paths):
-        tell(f"note: {', '.join(unused)} not used: they are for saved predictions, and a run knows its questions")
+        tell(
+            f"note: {', '.join(unused)} not used: they apply to saved predictions only, because a run knows "
+            "its questions"
+        )
     benchmark = options.get("benchmark")
     if benchmark is None:
         return tuple((Path(path),) for path in paths)
@@ -112,7 +115,7 @@ def by_model(paths: Sequence[str | Path], options: TableArguments) -> tuple[tupl
 
 
 def _run_of(path: Path) -> Path | None:
-    """Return the run that a path names or whose solver it names; None for predictions and unknown paths."""
+    """Return the run at a path, or the run of the solver at a path; None for predictions and unknown paths."""
     if (path / MANIFEST).is_file():
         return path
     return path.parent if path.is_dir() and (path.parent / MANIFEST).is_file() else None

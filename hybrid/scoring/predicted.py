@@ -1,4 +1,4 @@
-"""Scores of predictions that other programs saved, and imported runs that every later command can read.
+"""Scores of predictions that other programs saved, and their import as runs that every later command can read.
 
 hybrid score PREDICTIONS --benchmark blink --field stored
 hybrid score PREDICTIONS --benchmark blink -o RUN
@@ -110,7 +110,7 @@ def _replies(pairs: Sequence[tuple[Question, Prediction]], field: Field) -> Repl
 def import_run(
     path: Path, benchmark: Benchmark, field: Field | None, out: Path, data: str | None = None, more: Sequence[Path] = ()
 ) -> RunFolder:
-    """Make a run from predictions that another program saved; `more` lists further files of the same model.
+    """Create a run from predictions that another program saved; `more` lists further files of the same model.
 
     Raises:
         UsageError: `out` is not empty, or as in `score_predictions`.

@@ -30,7 +30,7 @@ class Published:
     # The table, for example "Table 4".
     source: str
     split: str
-    # Number of questions behind the cell; empty if the paper does not say.
+    # Number of questions that the cell covers; empty if the paper does not say.
     n: str
     # Subset, checkpoint and other limits of a comparison; may be empty.
     note: str

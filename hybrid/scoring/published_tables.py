@@ -22,7 +22,7 @@ Head = tuple[str, str]
 
 
 def cells_of(comparison: Comparison) -> list[Published]:
-    """Return the printed cells of the measured metrics and tasks, without those whose labels were corrected since.
+    """Return the printed cells of the measured metrics and tasks, except tasks with corrected labels.
 
     Returns none if questions were generated.
     """
@@ -56,7 +56,8 @@ def published_below(comparison: Comparison) -> tuple[Table, ...]:
         name = comparison.benchmark.card.name
         raise UsageError("; ".join((f"--published: no paper has a number for these metrics of {name}", *notes)))
     note = (
-        "As printed: percent, unless a note says fraction. Other subsets, checkpoints and prompts than yours are noted."
+        "As printed: percent, unless a note says fraction. Notes name subsets, checkpoints and prompts that differ "
+        "from yours."
     )
     first, *others = published_tables(cells)
     return (replace(first, notes=(note, *notes, *first.notes)), *others)
@@ -65,8 +66,8 @@ def published_below(comparison: Comparison) -> tuple[Table, ...]:
 def published_tables(cells: Sequence[Published]) -> tuple[Table, ...]:
     """Return tables with a row for each model, specialist, human or chance, in the order of the file.
 
-    A second row of the same name in one table stays separate. Limits of comparison become numbered notes below the
-    table; the number is at the name if the note holds for the full row, else at the cell.
+    Two rows of the same name in one table stay separate. Limits of comparison become numbered notes below the
+    table; the number stands beside the name if the note holds for the whole row, else beside the cell.
     """
     tables: list[Table] = []
     for source in dict.fromkeys(cell.source for cell in cells):

@@ -72,7 +72,7 @@ def refuse_disagreement(path: Path, readings: Readings) -> None:
     if agreeing < AGREEMENT * mixed:
         raise UsageError(
             f"{path}: this judge reads {agreeing} of {mixed} replies as the parser does, which can read them; below "
-            f"{AGREEMENT} its readings are not used: judge with another model"
+            f"{AGREEMENT} its readings are not used: choose another model as judge"
         )
 
 
@@ -102,7 +102,7 @@ def with_readings(attempt: Attempt, readings: Readings) -> tuple[Exchange, ...] 
             continue
         verdict = f"the verdict on {attempt.id}, ask {number}"
         if reading.reply_sha256 not in ("", reply_sha256(exchange)):
-            raise DataError(f"{verdict}, was made of another reply: not of this run's")
+            raise DataError(f"{verdict}, was made for a reply that is not in this run")
         if parse(reading.letter, exchange.prompt.kind, exchange.prompt.choices).value is None:
             raise DataError(f"{verdict}: {reading.letter!r} is not one of the possible answers")
         reply = replace(exchange.reply, text=reading.letter, outcome=Outcome.ANSWERED)

@@ -47,7 +47,7 @@ def recorded_tools(calls: Sequence[TracedCall]) -> CallTool:
 def as_asked(call: TracedCall, args: Mapping[str, Json]) -> Finding | None:
     """Return the output of a call if it matches these arguments, with the rule's labels; None otherwise.
 
-    Arguments that the rule states must be equal, apart from case and spaces of words. The model may have chosen the
+    Arguments that the rule gives must be equal; case and spaces are ignored. The model may have chosen the
     arguments that the rule leaves to the tool, if they only affect how the tool looks: numbers, and the places of the
     lettered objects.
 
@@ -55,7 +55,7 @@ def as_asked(call: TracedCall, args: Mapping[str, Json]) -> Finding | None:
     - points that the rule does not give: any.
     - boxes: the same number, each overlapping its counterpart by `SAME_BOX`; the output uses the rule's labels.
     - `names`: the call's include the rule's.
-    - words, a region, and boxes without letters that the rule does not give: none.
+    - words, a region, and boxes without letters that the rule does not give: not allowed.
     """
     if call.finding is None or dict(call.args) == dict(args):
         return call.finding

@@ -33,9 +33,9 @@ from hybrid.scoring.study_tables import decomposition_table
 
 # Column names of MED's trajectories, mapped to the names used here.
 MED = {"accuracy_reward": "correct", "tool_call_counts": "calls"}
-# Column names of exported question tables, mapped likewise.
+# Column names of exported question tables, mapped in the same way.
 TABLE = {"tool_calls": "calls"}
-# Placeholder tools for a question whose calls were only counted.
+# Placeholder for the tools of a question whose calls were only counted.
 CALLED, NOT_CALLED = ("calls",), ()
 
 Row = Mapping[str, object]
@@ -73,12 +73,14 @@ class RecordedPair:
     def missing(self) -> tuple[str, ...]:
         """One sentence for each thing that the files lack."""
         uncounted = "The file with tools has no column calls: gain and harm are not split by calls."
-        lacking = f"{how_many(self.only_one, verb=('is', 'are'))} in one of the files alone and left out."
+        lacking = f"{how_many(self.only_one, verb=('is', 'are'))} in only one of the files and left out."
         left_out = "is left out" if self.empty == 1 else "are left out"
         empty = f"{how_many(self.empty, verb=('has', 'have'))} an empty cell in correct or calls and {left_out}."
         without_task = how_many(self.without_task, verb=("has", "have"))
         no_task = f"{without_task} no task: every question weighs the same, not every task."
-        limits = "Without controls, repetitions and traces: no presence, result or loop, and nothing by luck."
+        limits = (
+            "These files have no controls, repetitions or traces, so presence, result, loop and luck are not computed."
+        )
         return (
             *([] if self.has_calls else [uncounted]),
             *([lacking] if self.only_one else []),
@@ -88,7 +90,7 @@ class RecordedPair:
         )
 
 
-# Names of quantities for files without calls: their questions count as without a call, so only two parts remain.
+# Names of quantities for files without calls: all their questions count as having no call, so only two parts remain.
 UNSPLIT = {PARTS[1]: "gains", PARTS[3]: "harms"}
 
 

@@ -4,8 +4,8 @@
     missing["tools/redness"]       # "no folder /home/me/own; --path DIR names another"
 
 Rules are stored with their tools, so without the tools their output cannot be judged. A folder is searched only if the
-hash of its code equals the hash in the manifest, so a run from elsewhere cannot name code of its own. Whatever `--path`
-or `$HYBRID_TOOL_PATH` finds takes precedence, unchecked.
+hash of its code equals the hash in the manifest, so a run from elsewhere cannot name code of its own. Plug-ins found by
+`--path` or `$HYBRID_TOOL_PATH` take precedence and are not checked.
 """
 
 from __future__ import annotations

@@ -41,8 +41,8 @@
 - group.NAME (string) = the value of the additional grouping NAME, an argument of `--by`
 - value.NAME (double) = the additional number NAME of the score [parquet]
 
-Tokens, cost and seconds are null if a reply of an earlier run was reused (`--cache-replies`), because they would leave
-it out.
+Tokens, cost and seconds are null if a reply of an earlier run was reused (`--cache-replies`), because the reused reply
+would not be counted.
 
 Columns marked `table` or `parquet` are only in that one of the two. The pages of a report read the same list, and add
 columns for people. No column is a map, because the library `datasets` cannot read maps.
@@ -135,11 +135,11 @@ class Row:
         return verdict if verdict is not None and (verdict.calls or verdict.no_trace) else None
 
     def score(self, rule: str = "wrong") -> Score:
-        """Return the score under a rule for the worth of no answer."""
+        """Return the score under a rule for unanswered questions."""
         return self.solver.scores[rule][self.question.id]
 
     def correct(self, rule: str) -> float | None:
-        """Return the correctness, 0..1; None for a failure or if there is no right and wrong."""
+        """Return the correctness, 0..1; None for a failure, or if an answer is neither right nor wrong."""
         score = self.score(rule)
         return None if score.outcome.failed else score.correct
 
@@ -194,7 +194,7 @@ MADE: Mapping[str, Callable[[Row], Any]] = {
     "group.NAME": lambda row: row.question.groups,
     "value.NAME": lambda row: row.score().values,
 }
-# Columns that a question which could not be read lacks.
+# Columns that are missing for a question that could not be read.
 OF_QUESTION: Mapping[str, Callable[[Question], Any]] = {
     "kind": lambda question: question.kind.value,
     "question": lambda question: question.text,
@@ -207,7 +207,7 @@ OF_ASKS = {"prompts": "prompt", "replies": "reply"}
 
 @dataclass(frozen=True)
 class RecordColumn:
-    """A column: its name, its Arrow type, a description, and the only form that has it (empty for both)."""
+    """A column: its name, its Arrow type, a description, and the one form that has it (empty if both have it)."""
 
     name: str
     type: str
@@ -238,7 +238,7 @@ class QuestionTable(Sequence[Mapping[str, Any]]):
     def __init__(self, solvers: Sequence[Scored], columns: Sequence[RecordColumn] = TABLE) -> None:
         rows = [row for scored in solvers for row in SolverRows(scored)]
         self._questions = {row.question.id: row.question for row in rows}
-        # Maps each column of the file to its fact and, if the fact is a mapping, the key in it.
+        # Maps each column of the file to its fact and, for a mapping, to the key in it.
         places: dict[str, tuple[str, str | None]] = {}
         self.columns: dict[str, str] = {}  # Name and type
         for column in columns:
@@ -304,7 +304,7 @@ def _question_html(question: Question | BrokenQuestion) -> list[str]:
 
 
 def _split(scored: Scored) -> str | None:
-    """Return the split that a run asked; None for predictions, which do not name it."""
+    """Return the split of a run's questions; None for predictions, which do not name it."""
     if scored.data.generated:
         return scored.data.named_split
     split: str | None = scored.identity.get("split")

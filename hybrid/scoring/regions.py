@@ -1,6 +1,6 @@
 """The regions that tool calls look at, in pixels of a question's pictures, and whether they cover annotations.
 
-    annotated(question)                       # the column `evidence`, or a box or point as answer
+    annotated(question)                       # the column `evidence`, or a box or point as the answer
     looks_of(question, attempt)               # each call with a region, in order
 
 **Region of a call.** The boxes (`x0`, `y0`, `x1`, `y1`) and points (`x`, `y`) in its arguments; in every tool's schema
@@ -31,7 +31,7 @@ from hybrid.scoring.traces import TracedCall, calls_of
 HALF: Final = 0.5
 # Share of the picture above which a call's boxes select no place.
 WHOLE: Final = 0.5
-# Distance at which a point looks at an annotated point, as a share of the picture's longer side.
+# Largest distance at which a point counts as looking at an annotated point, as a share of the picture's longer side.
 NEAR: Final = 0.05
 # Longest chain of crops of crops that is followed.
 DEPTH: Final = 16
@@ -59,7 +59,7 @@ class Look:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """An annotated place of an image; `within` is the distance in pixels at which a point looks at a point.
+    """An annotated place in an image; a point within `within` pixels of an annotated point looks at it.
 
     `index` is the picture's index (from 0) in the question.
     """
@@ -95,7 +95,7 @@ def _within(question: Question, image: StoredImage) -> float:
 
 
 def covers(place: Place, target: Target) -> bool:
-    """Return whether a box or point in the target's image covers it; the module defines it."""
+    """Return whether a box or point in the target's image covers it; see the definition above."""
     annotated_place = target.place
     if isinstance(place, Point) and isinstance(annotated_place, Point):
         return math.hypot(place.x - annotated_place.x, place.y - annotated_place.y) <= target.within

@@ -10,8 +10,8 @@ their differences.
 
 Names of solvers, tasks and groups may come from data, and a spreadsheet evaluates a cell that begins with `=`, `+`,
 `-`, `@`, a tab or a line break as a formula (OWASP, CSV Injection). Such a name gets a leading apostrophe, which a
-spreadsheet hides; so does a name with apostrophes before such a sign, so that removing one apostrophe restores every
-name (`named`). Numbers, including negative ones, stay numbers, and csv never rounds.
+spreadsheet hides; a name that already has apostrophes before such a sign gets one more, so that removing one apostrophe
+restores every name (`named`). Numbers, including negative ones, stay numbers, and csv never rounds.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from hybrid.scoring.result import Result, Section, SectionResult
 from hybrid.scoring.score import Scored
 
 KEYS = ("a", "b", "metric", "group")  # The fields that identify what a row measures
-# A table with more columns of numbers, or one that would be mostly empty, has a line for each number instead.
+# A table with more columns of numbers, or a mostly empty one, has a line for each number instead.
 WIDEST = 13
 
 
@@ -89,7 +89,7 @@ def _table(comparison: Comparison, section: Section, keys: Sequence[str], rows: 
     title = f"{title_of(comparison, section)}{of}" + (f", by {comparison.grouping}" if "group" in keys else "")
     names = {"group": comparison.grouping, **section.headings}
     columns = [Column(names.get(key, key), "left") for key in shown_keys]
-    # Rows by their keys, and within a line by quantity.
+    # Rows by key, and for each key by quantity.
     lines: dict[tuple[str, ...], dict[str, Result]] = {}
     for row in rows:
         lines.setdefault(tuple(getattr(row, key) for key in keys), {}).setdefault(row.quantity, row)
@@ -134,7 +134,7 @@ def _table(comparison: Comparison, section: Section, keys: Sequence[str], rows: 
 
 
 def _extras(rows: Sequence[Result]) -> tuple[str, ...]:
-    """Return which of interval and p values any row has; a single p value needs no adjustment."""
+    """Return which extra columns the rows need: interval, p, adjusted p; a single p value needs no adjustment."""
     present = {
         "interval": any(row.low is not None for row in rows),
         "p": any(row.p is not None for row in rows),
@@ -191,7 +191,7 @@ def printed(section: Section, row: Result) -> str:
 
 _SIDES = ("model_a", "run_a", "model_b", "run_b")
 _FIELDS = tuple(field.name for field in fields(Result) if field.name not in ("ids", "detail"))
-# The last column is the rule of the full output, also for rows that it does not affect (`none`).
+# The last column is the rule of the whole output, even for rows that it does not affect (`none`).
 COLUMNS = ("benchmark", *_FIELDS, *_SIDES, "unanswered")
 
 # Some spreadsheets skip leading blanks and invisible characters, and accept full-width and small signs.

@@ -103,7 +103,7 @@ class Report(ABC):
         return joined(self.html_parts())
 
     def html_parts(self) -> Iterator[str]:
-        """Yield the tables as HTML; subclasses put before them what qualifies their numbers."""
+        """Yield the tables as HTML; subclasses add text before them that qualifies the numbers."""
         yield from map(as_html, self.tables())
 
 
@@ -114,7 +114,7 @@ class ScoreReport(Report):
     paths: Mapping[Path, tuple[Scored, ...]]  # Empty for a run whose answers are hidden
     options: ComparisonOptions = field(default_factory=ComparisonOptions)
     unanswered: UnansweredRule = DEFAULT_RULE  # Worth of no answer, in every form
-    published: bool = False  # Whether tables end with the numbers that papers printed
+    published: bool = False  # Whether the tables are followed by numbers from papers
     in_run: bool = False  # Whether JSON names the solver even if there is only one, as `hybrid run` does
 
     @property
@@ -200,8 +200,8 @@ class ScoreReport(Report):
 class ComparisonReport(Report):
     """Solvers side by side on the same questions, as `hybrid compare` prints them.
 
-    Everything is computed on demand, and the comparison and its sections only once for all forms. Plug-in sections are
-    imported then, first in a separate process.
+    Everything is computed on demand, and the comparison and its sections are computed only once for all forms. Plug-in
+    sections are imported then, first in a separate process.
     """
 
     solvers: tuple[Scored, ...]
@@ -370,7 +370,7 @@ class ComparisonReport(Report):
 # Keys of the records of `ScoreReport`; `unanswered` is the rule for all its numbers.
 COLUMNS_OF_SCORES = ("path", "benchmark", "solver", "unanswered", "metric", "n", "value", "low", "high")
 HEAD_SEPARATOR = " | "
-PUBLISHED_TITLE = "What did papers print of the same metrics?"
+PUBLISHED_TITLE = "What do papers report for the same metrics?"
 
 
 def corruption_warnings(solvers: Sequence[Scored]) -> tuple[str, ...]:
@@ -427,7 +427,7 @@ def compare_paths(paths: Sequence[str | Path], **options: Unpack[CompareArgument
     solvers, compared = side_by_side(scored, options)
     only, show_all = tuple(options.get("only", ())), options.get("all", False)
     if only and show_all:
-        raise UsageError("--only and --all: give one of the two")
+        raise UsageError("--only and --all: give only one of the two")
     return ComparisonReport(solvers, compared, options.get("published", False), only, show_all, headed=True)
 
 

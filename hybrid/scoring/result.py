@@ -21,7 +21,7 @@ from hybrid.stats import EXACT, FEW, SWAPPED, Contrast, Interval, contrast, ends
 if TYPE_CHECKING:
     from hybrid.scoring.compare import Comparison
 
-# Units: of a share, of another metric (pixels, degrees, counts), and of a count of questions.
+# Units of a share, of any other metric (pixels, degrees, counts), and of a count of questions.
 FRACTION, OWN_UNIT, QUESTIONS = "fraction", "the metric's own", "questions"
 
 LEVEL = 0.05  # Two-sided significance level of a test
@@ -64,7 +64,7 @@ class Result:
     note: str = ""
     ids: tuple[str, ...] = ()
     detail: bool = False  # Whether tables omit the row; JSON and csv have every row
-    # Coverage of the interval; 0.9 in `equivalence`, which is the same as its two tests at 5 %.
+    # Coverage of the interval; 0.9 in `equivalence`, where it agrees with the two tests at 5 %.
     level: float = COVERAGE
 
     def as_json(self) -> dict[str, Json]:
@@ -124,7 +124,7 @@ class Section:
     rows: Rows  # Yields nothing if the comparison lacks what the section needs: a blank control, traces, repetitions
     lead: Lead = no_lead  # The conclusion in one or two sentences; may be empty
     about: str = ""  # Full sentences that explain the table, printed below it; each line is a paragraph
-    # Headings of the columns `a`, `b`, `metric` and `group`, if they hold something else than their names say.
+    # Headings of the columns `a`, `b`, `metric` and `group`, if they hold something other than their names say.
     headings: Mapping[str, str] = field(default_factory=dict)
     chart: ChartKind | None = None
     charted: tuple[str, ...] = ()  # The quantities that the chart shows; if empty, all that tables show

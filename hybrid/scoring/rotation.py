@@ -44,7 +44,7 @@ def rotation_metrics(questions: Mapping[str, Question | BrokenQuestion], scores:
     choice_counts = {
         len(question.choices) for question in map(questions.get, answered_groups) if isinstance(question, Question)
     }
-    # These metrics have no cells, because solvers are not compared by the letters they choose.
+    # These metrics have no cells, because solvers are not compared by chosen letters.
     shares = {f"says.{letter}": letter_counts[letter] / len(asks) for letter in LETTERS[: max(choice_counts)]}
     tasks, moved = (Counter(members[0].task for members in grouping.values()) for grouping in (groups, multiples))
     still = {f"excluded_in.{task}": float(n) for task, n in sorted(tasks.items()) if task not in moved}

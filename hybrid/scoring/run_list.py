@@ -128,7 +128,7 @@ class RunList(Report):
 
     @property
     def left_out(self) -> int:
-        """Number of runs that `most` leaves out; for an order by score or cost, number of rows."""
+        """Number of runs that `most` leaves out; if sorted by score or cost, number of rows."""
         if self.most is None:
             return 0
         if self.sort in _RUN_KEYS:
@@ -252,7 +252,7 @@ def show_run(path: Path) -> RunDetails:
     folder = RunFolder.existing(path)
     manifest = folder.manifest
     run = next((run for run in list_runs([path]) if run.path.resolve() == path.resolve()), None)
-    assert run is not None  # noqa: S101 - the folder is a run
+    assert run is not None  # noqa: S101 - the folder itself is a run
     return RunDetails(run, manifest)
 
 
@@ -288,7 +288,7 @@ def _usage_of(folder: RunFolder, solver: str) -> Usage | None:
 
 
 def _refuse_unknown(runs: Sequence[ListedRun], criteria: RunFilter) -> None:
-    """Raise `UsageError` for a benchmark, model or solver that no run has, with the nearest that there is."""
+    """Raise `UsageError` for a benchmark, model or solver that no run has, with the nearest existing name."""
     available = {
         "benchmark": {run.benchmark for run in runs if run.benchmark},
         "model": {run.model for run in runs if run.model},

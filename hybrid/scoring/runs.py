@@ -38,10 +38,10 @@ def score_run(
 ) -> tuple[Scored, ...]:
     """Score the solvers of a run (default: all) and save their scores; valid saved scores are reused.
 
-    With `keep` False nothing is written, for a run that is still going on.
+    With `keep` False nothing is written; use it for a run that is still in progress.
 
-    With `verdicts`, a file or "judge" for each solver's own readings, metrics `judged.*` are added, which count replies
-    that the parser could not read as the judge read them. The saved scores do not include them.
+    With `verdicts`, a file or "judge" for each solver's own readings, metrics `judged.*` are added, in which replies
+    that the parser could not read count as the judge read them. The saved scores do not include them.
 
     Raises:
         UsageError: the answers are hidden, a solver has no attempts, or there are no verdicts.

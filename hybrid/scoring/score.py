@@ -1,4 +1,4 @@
-"""One solver's scores: its verdicts and metrics under both rules for the worth of no answer.
+"""One solver's scores: its verdicts and metrics under both rules for unanswered questions.
 
 Every number exists under both rules, and an output follows one: a question without a readable answer counts as wrong,
 as in the papers, or as a guess, both for a specialist that abstains and for a model whose reply cannot be parsed. A
@@ -38,7 +38,7 @@ JUDGED = "judged."
 
 @dataclass(frozen=True)
 class Counted:
-    """Scores under one rule for the worth of no answer, and their metrics."""
+    """Scores under one rule for unanswered questions, and their metrics."""
 
     scores: tuple[Score, ...]
     metrics: tuple[Metric, ...]
@@ -82,7 +82,7 @@ class Scored:
     reasons: Mapping[str, str] = field(default_factory=dict)
     # Reason why the scores were not saved; None if they were.
     not_kept: str | None = None
-    # On request, the scores in which unreadable replies count as a judge read them.
+    # The scores in which unreadable replies count as a judge read them, if requested.
     judged: Mapping[UnansweredRule, Counted] = field(default_factory=dict)
     # The format of predictions, and the rows that did not match.
     origin: Origin | None = None
@@ -139,11 +139,11 @@ class Scored:
 
     @property
     def answered_nothing(self) -> bool:
-        """Whether no question has a readable answer, so that its metrics measure nothing."""
+        """Whether no question has a readable answer, so its metrics mean nothing."""
         return nothing_answered(self.scores)
 
     def under(self, rule: UnansweredRule) -> Scored:
-        """Return these scores under another rule for the worth of no answer."""
+        """Return these scores under another rule for unanswered questions."""
         return replace(self, unanswered=rule)
 
     def as_json(self, by: str | None = None) -> dict[str, Json]:
@@ -218,7 +218,7 @@ def nested(flat: Mapping[str, Json]) -> dict[str, Json]:
         head, dot, tail = name.partition(".")
         if dot:
             inner = tree.setdefault(head, {})
-            assert isinstance(inner, dict)  # noqa: S101 - metric names of one benchmark do not end inside another
+            assert isinstance(inner, dict)  # noqa: S101 - no metric name is the beginning of another
             inner[tail] = value
         else:
             tree[head] = value

@@ -57,7 +57,7 @@ def study_tables(sections: Iterable[SectionResult]) -> tuple[Table, ...]:
     rows = {section.name: [row for row in section.rows if not row.group] for section in sections}
     by_solver = defaultdict[str, list[Result]](list)
     for row in rows.get(decomposition.NAME, ()):
-        # Rows with a metric are for single sets of tools; keep those over all tools.
+        # Rows with a metric cover a single set of tools; keep the rows over all tools.
         if not row.metric:
             by_solver[row.b].append(row)
     return (

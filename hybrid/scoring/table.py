@@ -63,7 +63,7 @@ def answered(answers: Objects) -> Flags:
 
 def objects(values: Sequence[Any]) -> Objects:
     """Return a column of arbitrary values."""
-    # numpy would turn answers of equal length into a table of their parts.
+    # numpy would turn answers of equal length into a two-dimensional array.
     array = np.empty(len(values), object)
     array[:] = values
     return array

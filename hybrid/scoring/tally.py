@@ -34,7 +34,7 @@ from hybrid.log.questions import RecordedQuestions
 from hybrid.plugins.prompt_texts import text_hash
 from hybrid.serving.sources import ours
 
-# The other rule for the worth of no answer.
+# Maps each rule for unanswered questions to the other rule.
 OTHER: Mapping[UnansweredRule, UnansweredRule] = {"guess": "wrong", "wrong": "guess"}
 
 
@@ -103,9 +103,9 @@ def tally(
     *,
     keep: bool = True,
 ) -> Tally:
-    """Score every question of the run that this solver was asked or could not be asked.
+    """Score every question of the run that was put to this solver, or could not be.
 
-    The scores are saved next to the answers unless `keep` is False, for a run that is still going on.
+    The scores are saved next to the answers unless `keep` is False, for a run that is still in progress.
 
     Raises:
         UsageError: the official parse cannot read replies to hybrid's format line.
@@ -137,7 +137,7 @@ def tally(
         new_basis = _ScoresBasis(basis, _sha256(path), *rest)
         write_sealed(path.with_name(SCORES_BASIS), to_json(_ScoresBasis, new_basis))
     except OSError as error:
-        reason = f"the scores of {folder.path} are not kept there ({error.strerror or error})"
+        reason = f"the scores of {folder.path} cannot be saved there ({error.strerror or error})"
         return replace(result, not_kept=reason)
     return result
 
@@ -150,7 +150,7 @@ def recorded_of(folder: RunFolder, solver: str, questions: RecordedQuestions) ->
         count = how_many(len(unknown), verb=("that is", "that are"))
         raise DataError(
             f"{folder.path / attempts_of(solver)} answers {count} not in {folder.path / QUESTIONS} (the first is "
-            f"{unknown[0]!r}): the answers are of another run, or questions are lost"
+            f"{unknown[0]!r}): the answers belong to another run, or questions were lost"
         )
     return recorded
 
@@ -246,7 +246,8 @@ def refuse_our_line(
     unread = sorted({question.kind for question in questions.sound} - benchmark.card.official_reads)
     if unread:
         raise UsageError(
-            f"{folder.path} was asked with our format line, and the official parse of {benchmark.card.name} does not "
+            f"{folder.path} was asked with hybrid's format line, and the official parse of {benchmark.card.name} does "
+            "not "
             f'read replies that follow it ("Answer: ..."; {", ".join(unread)}): every one would count as unparsed. '
             f"Run with --protocol official, which sends the papers' wording, or score with --protocol strict"
         )

@@ -29,7 +29,7 @@ EFFECTS: Final = (GAIN, OFFERING, OUTPUT)
 
 @dataclass(frozen=True)
 class ToolEffect:
-    """A difference b minus a by the headline metric, over the questions `shared`."""
+    """The difference b minus a of the headline metric over the `shared` questions."""
 
     quantity: str
     a: Scored

@@ -2,7 +2,7 @@
 
     tools_words([full, without_depth])        # [(), ("without depth",)]
 
-Only solvers that offer a model tools get such names: the MLLM alone is the same in all of these runs.
+Only solvers that offer tools to a model get such names: the MLLM alone is the same in all runs.
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ def calls_of(exchange: Exchange) -> tuple[TracedCall, ...]:
 def unchanged_outputs(folder: RunFolder, solver: str) -> tuple[int, int]:
     """Return how many tool outputs of a run with paraphrased output kept their words, and how many have a text.
 
-    Raises `DataError` if a trace cannot be read. Runs of versions that did not mark such outputs have none.
+    Raises `DataError` if a trace cannot be read. Older versions did not mark such outputs, so their runs count none.
     """
     exchanges = (exchange for attempt in folder.recorded(solver).by_id.values() for exchange in attempt.exchanges)
     findings = (call.finding for exchange in exchanges for call in calls_of(exchange))
@@ -55,7 +55,7 @@ def unchanged_outputs(folder: RunFolder, solver: str) -> tuple[int, int]:
 
 
 def lacks_pictures(folder: RunFolder, solver: str) -> bool:
-    """Return whether tools answered a solver and none made a picture; False if no tool answered."""
+    """Return whether a solver's tools answered but none made a picture; False if no tool answered."""
     answered = False
     for attempt in folder.recorded(solver).by_id.values():
         for exchange in attempt.exchanges:

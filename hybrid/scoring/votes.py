@@ -4,7 +4,7 @@
 
 Each sample is scored by the benchmark's own dialogue and scorer; the total over questions is what one run at the same
 temperature would have given. If the dialogue would have continued differently after a sample (another part of a
-picture, a repeated question), that prompt was never sent: such a sample has no verdict and is counted.
+picture, a repeated question), that next prompt was never sent; such a sample has no verdict, and the section counts it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The queue of a batching tool: waiting items of one form run as one batch.
 
-    lane = Lane(8, run, form=shape_of)               # run(items) returns one result, or error, per item
+    lane = Lane(8, run, form=shape_of)               # run(items) returns one result or error per item
     async with lane.room:                            # limits the items in memory to a few batches
         result = await lane.submit(prepare(item))    # `prepare` may still be running
 
@@ -136,11 +136,11 @@ class Lane(Generic[T, R]):
         except HybridError as error:
             results = [error for _ in batch]
         except (Exception, asyncio.CancelledError) as error:
-            # Closing a thread pool cancels its work; tell the callers.
+            # Closing a thread pool cancels its work, so tell the callers.
             reason = "it was stopped" if isinstance(error, asyncio.CancelledError) else error
             results = [Outage(f"the tool could not be run: {reason}") for _ in batch]
         if len(results) != len(batch):
-            results = [ToolError(f"the tool gave {len(results)} results for {len(batch)} requests") for _ in batch]
+            results = [ToolError(f"the tool returned {len(results)} results for {len(batch)} requests") for _ in batch]
         for entry, result in zip(batch, results, strict=True):
             if entry.answer.done():
                 continue

@@ -38,7 +38,7 @@ def finding_of(data: bytes) -> Finding:
             shows no input, or a number is not finite.
     """
     finding: Finding = codec(Finding).validate_json(data)
-    # Values that are not finite or not UTF-8 would change when written again.
+    # Reject values that are not finite or not UTF-8, because they would change when written again.
     json.dumps(finding.data, allow_nan=False, ensure_ascii=False).encode()
     finding.text.encode()
     if not 0.0 <= finding.confidence <= 1.0:
@@ -88,10 +88,13 @@ class FindingCache:
         # A deleted picture is made again silently.
         if not path.exists():
             return
-        log.info("%s; the tool is asked again", error)
+        log.info("%s; the tool is called again", error)
         if not self._told_damage:
             self._told_damage = True
-            tell(f"note: {path} is not the picture that a tool made, so the tool is asked again; others are in log.txt")
+            tell(
+                f"note: {path} is no longer the picture that a tool made, so the tool is called again; "
+                "further cases are in log.txt"
+            )
 
     def put(self, key: str, finding: Finding) -> None:
         """Save a tool output. Raises `DataError` for a key that is not a sha256, which could name another file."""
@@ -101,7 +104,7 @@ class FindingCache:
     def _path(self, key: str) -> Path:
         assert self.folder is not None  # noqa: S101 - both callers have checked it
         if not SHA256.fullmatch(key):
-            raise DataError(f"{key[:80]!r} is not a key of a finding")
+            raise DataError(f"{key[:80]!r} is not a key of the cache")
         return self.folder / key[:2] / f"{key}.json"
 
 
@@ -154,13 +157,13 @@ def size(cache: FindingCache) -> Size:
 
 
 def prune(cache: FindingCache, older_than_days: float) -> int:
-    """Remove outputs written earlier, and pictures that only they showed; return the number of outputs."""
+    """Remove outputs written earlier, and pictures that only these outputs showed; return the number of outputs."""
     limit = time.time() - older_than_days * DAY_S
     old_pictures = pictures(cache)
     old = [path for path in entries(cache) if path.stat().st_mtime < limit]
     for path in old:
         path.unlink(missing_ok=True)
-    # Images of questions are in the same store, so delete only pictures that were in outputs and are in none now.
+    # Images of questions are in the same store, so only delete pictures that were in outputs and are in none any more.
     for sha in old_pictures - pictures(cache):
         path = cache.store.path(sha)
         if _is_inside(path):

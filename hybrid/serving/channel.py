@@ -35,7 +35,7 @@ class ThreadChannel:
             self._sock.sendall(data)
 
     def first(self) -> Message:
-        """Wait for the first message; the other side sends no more before it has a response."""
+        """Wait for the first message; the other side sends nothing else before it gets a response."""
         while True:
             for message in self._lines.take(self._received(0)):
                 return message
@@ -58,7 +58,7 @@ class ThreadChannel:
 
 
 class LoopChannel:
-    """One end, used in one event loop.
+    """One end of a channel, used in one event loop.
 
     Args:
         sock: the socket, which becomes non-blocking.
@@ -121,7 +121,7 @@ class LoopChannel:
         except (BlockingIOError, InterruptedError):
             sent = 0
         except OSError:
-            # The reader will see the end too.
+            # Ignore the error, because the reader will see the end, too.
             sent = len(self._out)
         self._out = self._out[sent:]
         if self._out:

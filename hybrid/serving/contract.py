@@ -49,7 +49,7 @@ MAX_LINE_LENGTH = 160
 # Maximum characters of an output's text, since a model reads several before it answers.
 MAX_TEXT_LENGTH = 450
 FAR_PX = 50_000
-# Prefixes of the service's messages for a tool that crashed instead of refusing.
+# Prefixes of the service's messages about a tool that crashed instead of refusing.
 WRAPPED = ("the tool failed", "the tool could not be run")
 
 
@@ -100,7 +100,7 @@ def complaints(finding: Finding, refs: Sequence[ImageRef]) -> list[str]:
 def _unit_hint(key: str, value: float) -> str:
     """Return how to rename a number without a unit."""
     if key in COUNTS or key.endswith(COUNT_ENDS):
-        return "a count or an index is a whole number"
+        return "a count or an index must be a whole number"
     ends = ", ".join(MEASURED_ENDS)
     count_hint = f", a count or an index {key}_count or {key}_index" if isinstance(value, int) else ""
     return f"end its name in one of {ends} (such as {key}_px){count_hint}, a pure number {key}_ratio or {key}_score"
@@ -124,11 +124,11 @@ def card_complaints(name: str, tool: Tool) -> list[str]:
         starts = [bin_.confidence for bin_ in backend.reliability]
         owed |= {
             f"{of} no version": bool(backend.version),
-            f"{of} summary of less than 20 characters": len(backend.summary) >= 20,
+            f"{of} has a summary of less than 20 characters": len(backend.summary) >= 20,
             f"{of} the bins of its reliability are out of order": starts == sorted(set(starts)),
-            f"{of} a reliability without what it was counted on": bool(backend.counted_on) or not starts,
-            f"{of} weights, but it is not the learned one": not backend.weights or backend.name == "learned",
-            f"{of} nothing is known of its default weights {backend.weights}": not backend.weights
+            f"{of} a reliability without the data on which it was counted": bool(backend.counted_on) or not starts,
+            f"{of} weights, but it is not the learned backend": not backend.weights or backend.name == "learned",
+            f"{of} the card has no facts about its default weights {backend.weights}": not backend.weights
             or backend.weights in {provenance.weights for provenance in backend.provenances},
         }
     owed |= dict.fromkeys(_need_complaints(tool), False)
@@ -200,8 +200,8 @@ ODD: Mapping[str, Callable[[], bytes]] = {
     "black": lambda: encoded(np.zeros((120, 160, 3), np.uint8)),
     "wide": lambda: encoded(scene(8000, 24)),
     "high": lambda: encoded(scene(24, 8000)),
-    # Larger than any built-in tool's working size (2,560 px), and less elongated than the limit of one (8 : 1). Cached,
-    # because compressing takes longer than most tools.
+    # Larger than any built-in tool's working size (2,560 px), and less elongated than the limit of one of them (8 : 1).
+    # Cached, because compressing takes longer than most tools.
     "large": functools.cache(lambda: encoded(scene(2600, 330), compress_level=1)),
     "rotated": _rotated,
 }
@@ -274,7 +274,7 @@ class _Probe:
             return [*wrong, f"a plain call {refused} is refused: {first}{hint}"]
         second, _ = await self._one(refs, args, "a plain call")
         if first != second:
-            wrong.append("the same question has two findings")
+            wrong.append("the same question has two different outputs")
         seen = {line.partition(": ")[2] for line in wrong}
         for odd, make in ODD.items():
             image = store.put(make(), odd)
@@ -283,11 +283,11 @@ class _Probe:
             wrong += (await self._one(refs, arguments, f"arguments {json.dumps(arguments)}", seen))[1]
         # Check coordinates only if the arguments contain points or boxes.
         if '"x' in json.dumps(args):
-            answer, broken = await self._one(refs, moved(args, FAR_PX), "places outside of the image")
+            answer, broken = await self._one(refs, moved(args, FAR_PX), "places outside the image")
             wrong += broken
             if isinstance(answer, Finding) or "outside" not in str(answer):
                 text = answer.text if isinstance(answer, Finding) else str(answer)
-                wrong.append(f"places outside of the image are not refused as outside: {text}")
+                wrong.append(f"the refusal of places outside the image does not say so: {text}")
         return wrong
 
     async def _one(

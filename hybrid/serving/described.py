@@ -4,7 +4,7 @@
         load("tools", "redness")                   # from the user's folder: a `Tool` with `code`
         load("baselines", "always_a")              # imported here after a successful import there
 
-The project's own files are trusted; for any other, an import that hangs, crashes or ends its process costs only that
+The project's own files are trusted; for any other, an import that hangs, crashes or ends its process affects only that
 plug-in. A tool's card and argument schema are transferred. Its functions stay with its code: its worker validates the
 arguments of a call, determines what the tool needs, and runs its rules (`rules.py`). Solvers, benchmarks, models,
 statistics and formats run in this process, so for them the trial only shows that they can be imported and have the
@@ -35,7 +35,7 @@ from hybrid.tool.card_file import CodeElsewhere
 
 
 class ProcessDescriber:
-    """Imports plug-ins by name, each once; its worker process starts with the first and runs until `close`."""
+    """Imports plug-ins by name, each once; its worker process starts with the first import and runs until `close`."""
 
     def __init__(self, options: ServiceOptions | None = None) -> None:
         self._worker = ProcessExecutor(FindingCache(None, ImageStore(home() / "images")), options or ServiceOptions())
@@ -89,7 +89,7 @@ class ProcessDescriber:
 
 
 def tool_of(response: ImportResponse, next_step: NextStep) -> Tool | None:
-    """Return an imported tool whose code is elsewhere and whose rules `next_step` runs; None for another plug-in.
+    """Return an imported tool whose code is elsewhere and whose rules are run by `next_step`; None for another plug-in.
 
     Raises:
         DataError: the card is invalid.

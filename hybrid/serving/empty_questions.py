@@ -36,7 +36,8 @@ SQUARES_PX: Final = (2, 8, 20, 32, 48)
 BLUR: Final = 0.08
 CHESS_PX: Final = 24
 JPEG_QUALITY: Final = 10
-# Exponents of noise whose spectrum falls with the frequency: it has parts as a photograph has, but no edges.
+# Exponents of noise whose spectrum falls with the frequency: it has light and dark areas like a photograph, but no
+# edges.
 EXPONENTS: Final = (1.0, 2.0)
 TINY: Final = ((1, 1), (2, 2))
 PLAIN_PX: Final = (240, 320)
@@ -57,7 +58,7 @@ class EmptyAnswer:
 def ask_empty(tool: Tool, backend: Backend[Any]) -> list[EmptyAnswer]:
     """Put every empty question to a backend that is set up.
 
-    Skips tools that state nothing about their pictures, and tools with neither claims nor known answers.
+    Skip tools that make no claims about their pictures, and tools with neither claims nor known answers.
     """
     if not tool.claims.fields if tool.claims is not None else not tool.checks:
         return []
@@ -79,7 +80,7 @@ def claim_of(claims: Claims | None, evidence: Evidence) -> str | None:
     certainty = f"with confidence {evidence.confidence:.2f}"
     if claims is None:
         return f"an answer {certainty}" if evidence.confidence > UNDECIDED else None
-    # An index of 0 is a claim, and equals False.
+    # Test for False by identity, because an index of 0 is a claim but equals False.
     stated = [f"{key} = {value}" for key in claims.fields if (value := evidence.data.get(key)) or _is_zero(value)]
     return f"{', '.join(stated)} {certainty}" if stated else None
 

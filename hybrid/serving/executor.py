@@ -51,7 +51,7 @@ class Executor(Protocol):
 
     # Maximum seconds of a call; infinite if the executor itself ends calls that take too long.
     timeout_s: float
-    # One line for the user per backend that was unavailable or moved, and per tool that was given up.
+    # One line for the user per backend that was unavailable or moved, and per tool that is no longer run.
     notices: list[str]
 
     async def load(self, tool: Tool, watch: Stopwatch) -> BackendIdentity:

@@ -23,7 +23,7 @@ from hybrid.tool.networks import Network, PictureInput
 
 Values = npt.NDArray[np.float64]
 
-# The two values of each channel of the chart: no two channels, and no channel and an inverted one, are equal.
+# The two values of each channel of the chart: all channels differ from each other and from every inverted channel.
 LEVELS = ((40, 150), (90, 235), (15, 200))
 COLOURS = np.array(list(itertools.product(*LEVELS)), np.uint8)
 # Cells along the chart's shorter side; each keeps a flat interior, however a network's input is scaled.
@@ -77,7 +77,7 @@ def run_probes(tool: Tool, backend: Backend[Any]) -> list[Seen]:
         try:
             watched.append(_Watched(network.name, network.module, network.wants()))
         except WeightsError as error:
-            # The checkpoint does not specify its input.
+            # Skip this network, because its checkpoint does not specify the input.
             unreadable.append(Seen(network.name, str(error)))
     if not watched:
         return unreadable
@@ -102,7 +102,7 @@ class _Watched:
 
 
 def _run_probes(tool: Tool, backend: Backend[Any], picture: Pixels, watched: Sequence[_Watched]) -> list[str]:
-    """Ask about a picture until every network has received input; return the errors raised."""
+    """Ask about a picture until every network has received input; return the errors that were raised."""
     counts = [len(network.given) for network in watched]
     troubles: list[str] = []
     for check_case in probes(tool, picture):
@@ -119,7 +119,7 @@ def _run_probes(tool: Tool, backend: Backend[Any], picture: Pixels, watched: Seq
 
 
 def probes(tool: Tool, picture: Pixels) -> Iterator[CheckCase]:
-    """Yield the tool's own probe, or without one its known answers with the picture replacing every image."""
+    """Yield the tool's own probe, or, if there is none, its known answers with the picture in place of every image."""
     if tool.probe is not None:
         yield tool.probe(picture)
     elif not tool.checks:

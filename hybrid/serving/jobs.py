@@ -20,7 +20,7 @@ START_S = 120.0
 # The error of a job that takes too long, by its stage.
 LATE = {
     IMPORT: "did not finish its import within {:g} s",
-    LOAD: "could not be loaded within {:g} s (--max-load-seconds says how long that may take)",
+    LOAD: "could not be loaded within {:g} s (--max-load-seconds sets the limit)",
 }
 # A worker silent for this fraction of its limit is not judged by the time of its jobs.
 DOUBTED = 3
@@ -34,7 +34,8 @@ class PendingRequest:
     watch: Stopwatch
     response: asyncio.Future[Response]
     sent: bool = False
-    # Whether it was running when a worker ended; it is then sent alone, and is the culprit if that ends a worker too.
+    # Whether it was running when a worker ended; the request is then sent alone, and is the culprit if it ends another
+    # worker.
     suspect: bool = False
 
     @property
@@ -105,7 +106,7 @@ class WorkerLink(Protocol):
 
 @dataclass
 class Worker:
-    """A worker process and its state."""
+    """A worker process, with the state that `judge` needs."""
 
     process: WorkerLink
     up: bool = False
@@ -124,7 +125,7 @@ def judge(worker: Worker, options: ServiceOptions, passed_s: float, now: float) 
     """
     worker.silent_s += passed_s
     silence_s = options.silence_s if worker.up else max(START_S, options.silence_s)
-    # A library on a slow disk may block everything else.
+    # Allow more time, because loading a library from a slow disk may block everything else.
     limits = {IMPORT: options.import_s, LOAD: options.load_s}
     jobs = [(job, limits.get(job.start.stage, options.timeout_s)) for job in worker.jobs.values()]
     silence_s = max(silence_s, *(most_s for job, most_s in jobs if job.prepares), 0.0)
@@ -132,9 +133,9 @@ def judge(worker: Worker, options: ServiceOptions, passed_s: float, now: float) 
         return WorkerEnd(f"no sign of life for {silence_s:g} s", Fault.TIMEOUT, certain=True)
     used = worker.process.resident_bytes()
     if used is not None and used > options.process_bytes:
-        return WorkerEnd(f"{used / 1e9:.3g} GB of memory, where {options.process_bytes / 1e9:.3g} GB is the most")
+        return WorkerEnd(f"{used / 1e9:.3g} GB of memory, above the limit of {options.process_bytes / 1e9:.3g} GB")
     if worker.silent_s > options.silence_s / DOUBTED:
-        # One job may be blocking the others, which are then late through no fault of their own.
+        # One job may be blocking the others, which are then not to blame for being late.
         return None
     for job, most_s in jobs:
         job.alone_s = (

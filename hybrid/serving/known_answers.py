@@ -1,4 +1,4 @@
-"""Known answers: easy questions that any sound weights answer; they are asked for new weights or on request.
+"""Known answers: easy questions that any sound weights can answer; they check new weights, or run on request.
 
 The tool knows the answers (`Tool.checks`); mistakes in colours, coordinates or training of a network show in its
 answers. `hybrid tools check depth` prints them; `check_once(tool, backend, version, device, folder)` raises for weights
@@ -30,7 +30,7 @@ from hybrid.tool.output_schema import data_mismatch
 
 @dataclass(frozen=True)
 class Checked:
-    """One known answer: its name, the mistake (None: none), and the backend's seconds.
+    """The result of one known answer: its name, the mistake (or None), and the backend's seconds.
 
     `unasked` says why these weights do not support the question (a checkpoint that only takes words), which is not a
     mistake. Mistakes within a `series` count only if too few of that series are right.
@@ -76,7 +76,7 @@ def check_once(
     names = [check.name for check in tool.checks]
     digest = ""
     if weights is not None:
-        # Include the configuration, because a normalisation is set in a JSON file next to the weights.
+        # Include the configuration, because the normalisation is in a JSON file next to the weights.
         total = hashlib.sha256(weights_sha256(weights).encode())
         for path in sorted(weights.rglob("*.json")):
             total.update(f"{path.relative_to(weights).as_posix()}\x1f".encode() + path.read_bytes() + b"\x1e")
@@ -119,7 +119,7 @@ def series_counts(checked: Sequence[Checked]) -> list[str]:
         answered = [result for result in of_series if result.unasked is None]
         right = sum(result.wrong is None for result in answered)
         lines.append(
-            f"series {series.name}: {right} of {len(answered)} asked are right, at least {series.least} wanted "
+            f"series {series.name}: {right} of {len(answered)} asked are right, at least {series.least} needed "
             f"({len(of_series)} in the series, which counts as one)"
         )
     return lines

@@ -80,7 +80,7 @@ class Loader:
         self.choice = choice
         # One line for the user per backend that was unavailable or moved.
         self.notices: list[str] = []
-        # Backends are loaded one at a time, because libraries change global state meanwhile.
+        # Backends are loaded one at a time, because libraries change global state while loading.
         self.loading = threading.RLock()
         # By tool, least recently used first, the copy on each device.
         self._loaded: dict[str, dict[str, LoadedBackend]] = {}
@@ -208,7 +208,7 @@ class Loader:
             except Exception as error:
                 if device == CPU or not is_out_of_memory(error):
                     raise
-            # Free memory only now: while the error was handled, it referenced what had been loaded.
+            # Free memory only now, because the error referenced the loaded tensors while it was handled.
             _free()
             if not self.make_room(name, device):
                 self.leave(name, device)
@@ -302,7 +302,7 @@ def _start(card: BackendCard, weights: Path | None, device: str, choice: Backend
 
 
 def refuse_absent(devices: str) -> None:
-    """Raise `UsageError` for any device that torch does not know or this machine does not have."""
+    """Raise `UsageError` for a device that torch does not know or this machine does not have."""
     for device in devices.split(","):
         if device in (AUTO, CPU):
             continue
@@ -320,7 +320,7 @@ def refuse_absent(devices: str) -> None:
             if count == 0:
                 raise UsageError(f"--device {device}: torch sees no CUDA device on this machine")
             if (target.index or 0) >= count:
-                raise UsageError(f"--device {device}: torch sees none beyond cuda:{count - 1} on this machine")
+                raise UsageError(f"--device {device}: torch sees no device beyond cuda:{count - 1} on this machine")
             continue
         try:
             torch.zeros(1, device=target)

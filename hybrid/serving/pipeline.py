@@ -160,11 +160,11 @@ class ThreadExecutor(Generic[W]):
             return need_args(needs_of(tool, backend)[place], args, findings)
 
     async def _lane(self, call: QueuedCall) -> Lane[PreparedCall[W], ComputedCall[W]]:
-        """Return the lane in which the calls of a tool become batches, one per event loop."""
+        """Return the queue that batches the calls of a tool; there is one per event loop."""
         loop, tool = asyncio.get_running_loop(), call.tool
         learned = call.request.answering.backend == "learned"
         if learned and self.loader.get(tool.card.name) is None:
-            # Determine the devices before loading anything: this imports torch, in the thread of the first device.
+            # Determine the devices before loading anything; this imports torch in the thread of the first device.
             await self._in_thread(self._first, lambda: self.loader.devices)
         if loop not in self._lanes:
             self._lanes = {other: lanes for other, lanes in self._lanes.items() if not other.is_closed()}
@@ -248,7 +248,7 @@ class ThreadExecutor(Generic[W]):
         prepared, ready = computed.prepared, computed.ready
         with self._job(call.tool, "finish", [prepared.token]):
             if ready.card.name != call.request.answering.backend:
-                raise ToolError("the weights of this tool were taken away while it answered")
+                raise ToolError("the weights of this tool were removed while it answered")
             with tool_errors():
                 raw_evidence = ready.backend.finish(prepared.request, prepared.inputs, computed.output)
                 evidence = checked(raw_evidence, len(call.request.images), overlays=call.request.overlays)

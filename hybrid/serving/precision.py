@@ -1,7 +1,7 @@
 """The numeric precision of a backend's networks: float32, TF32, or bfloat16 and float16 by torch's autocast.
 
     precision = precision_of(choice, card, "cuda:0")      # "tf32", or "bfloat16" where the card allows it
-    backend = computing(backend, precision, "cuda:0")     # its `compute` runs in that precision, and nothing else
+    backend = computing(backend, precision, "cuda:0")     # only its `compute` runs in that precision
 
 Autocast keeps weights, norms and sums in float32 and rounds only the operands of products and convolutions. A part that
 must not be rounded opts out (`hybrid.tool.networks.in_float32`). A backend without a torch network, such as an ONNX
@@ -64,7 +64,7 @@ def computing(backend: Stages[Any, Any, Any], precision: str, device: str) -> St
     def compute(prepared: Sequence[Any]) -> list[Any]:
         if on_cuda:
             # Allow or forbid TF32 in float32 products and convolutions (torch's default allows it only in
-            # convolutions). Set for each batch, because another tool of this process may need another mode.
+            # convolutions). The mode is set for each batch, because another tool of this process may need another one.
             torch.set_float32_matmul_precision("highest" if precision == FLOAT32 else "high")
             torch.backends.cudnn.allow_tf32 = precision != FLOAT32
         with torch.autocast(kind, getattr(torch, precision)) if precision in REDUCED else nullcontext():
@@ -95,7 +95,7 @@ def warm_up(tool: Tool, backend: Stages[Any, Any, Any], batch: int) -> None:
         try:
             prepared = backend.prepare(request)
         except ToolError:
-            # A checkpoint may accept only words, or only coordinates.
+            # Some checkpoints accept only words, or only coordinates.
             continue
         try:
             for size in sorted({1, batch}):

@@ -70,7 +70,7 @@ class NeedRequest:
     backend: BackendName
     place: int
     args: Mapping[str, Json]
-    # Outputs of the needs before it.
+    # Outputs of the needs before this one.
     findings: Mapping[str, tuple[Finding, ...]]
 
 
@@ -81,7 +81,7 @@ class DescribeRequest:
     number: int
     # The name of the plug-in.
     tool: str
-    # The package that it belongs to.
+    # The package to which it belongs.
     package: str = "tools"
 
 
@@ -138,7 +138,7 @@ class RuleCall:
 
 @dataclass(frozen=True, slots=True)
 class RuleAnswer:
-    """A `SpecialistAnswer` based on the output of call number `call` (from 0)."""
+    """A `SpecialistAnswer` that is based on the output of call number `call` (from 0)."""
 
     answer: str
     call: int
@@ -154,7 +154,7 @@ class RuleResponse:
     number: int
     call: RuleCall | None = None
     answer: RuleAnswer | None = None
-    # Name and text of everything that it logged since its start.
+    # Name and text of everything that the rule has logged since its start.
     remarks: tuple[tuple[str, str], ...] = ()
     notices: tuple[str, ...] = ()
 

@@ -56,7 +56,7 @@ class DescribedRule:
             try:
                 findings.append(await ctx.tool(response.call.tool, response.call.images, response.call.args))
             except NoBackend:
-                # The rule may continue without this output.
+                # The rule may be able to continue without this output.
                 findings.append(None)
         for name, text in response.remarks:
             ctx.rule(name, text)
@@ -64,9 +64,9 @@ class DescribedRule:
             return None
         finding = findings[answer.call] if 0 <= answer.call < len(findings) else None
         if finding is None:
-            raise ToolError(f"{self._name}: its answer rests on no finding of its calls")
+            raise ToolError(f"{self._name}: its answer is not based on the output of any of its calls")
         if answer.choice is not None and not 0 <= answer.choice < len(prompt.choices):
-            raise ToolError(f"{self._name}: there is no choice {answer.choice} of {len(prompt.choices)}")
+            raise ToolError(f"{self._name}: there is no choice {answer.choice}, only {len(prompt.choices)}")
         return SpecialistAnswer(
             answer.answer, tool_names[answer.call], finding, answer.choice, answer.sure, answer.on_card
         )
@@ -103,7 +103,7 @@ def next_step(rule: Rule, request: RuleRequest) -> RuleResponse:
 
     Raises:
         ToolError: it awaits something other than a tool call, or its answer is invalid.
-        NoBackend: a tool that it cannot do without has no backend.
+        NoBackend: a tool that it requires has no backend.
     """
     ctx = _WorkerContext()
     running: Any = rule(request.prompt, ctx)
@@ -112,7 +112,7 @@ def next_step(rule: Rule, request: RuleRequest) -> RuleResponse:
         waited = running.send(None)
         while True:
             if not isinstance(waited, RuleCall):
-                raise ToolError("a rule awaits its tool calls, one after the other, and nothing else")
+                raise ToolError("a rule may only await its tool calls, one after the other")
             try:
                 finding = next(findings)
             except StopIteration:
@@ -129,7 +129,7 @@ def next_step(rule: Rule, request: RuleRequest) -> RuleResponse:
 def _checked(answer: object, findings: Sequence[Finding | None]) -> RuleAnswer:
     """Validate the answer of a plug-in rule and convert it to a message. Raises `ToolError`."""
     if not isinstance(answer, SpecialistAnswer) or not isinstance(answer.answer, str):
-        raise ToolError(f"a rule gives a SpecialistAnswer or None, not {type(answer).__name__}")
+        raise ToolError(f"a rule must return a SpecialistAnswer or None, not {type(answer).__name__}")
     if len(answer.answer) > MAX_ANSWER:
         raise ToolError(f"an answer of {len(answer.answer)} characters; the limit is {MAX_ANSWER}")
     confidence = answer.sure

@@ -152,7 +152,8 @@ class CachedTools:
         finding = await self._cached(key, overlays)
         key = key if overlays else without_overlays(key)
         request = ToolRequest(0, name, answering, json_args, tuple(images), needs, seed, key, overlays, pictures)
-        # No await before `_shared`: work that cached its output after this lookup is in the table only until then.
+        # Do not await before `_shared`, because work that cached its output after this lookup is in the table only
+        # until then.
         if finding is not None:
             spent.cached = True
         else:
@@ -162,7 +163,7 @@ class CachedTools:
         return replace(finding, images=refs)
 
     def warm(self) -> None:
-        """Start whatever takes long to start and costs nothing to have, because a call is likely."""
+        """Start whatever takes long to start and costs nothing while idle, because a call is likely."""
         if not self._closed:
             self._runner.warm()
 
@@ -173,7 +174,7 @@ class CachedTools:
         self._threads.shutdown(wait=False)
 
     async def _answering_for(self, tool: Tool) -> BackendIdentity:
-        """Return the active backend of a tool. For learned weights only the process that loads them knows it."""
+        """Return the active backend of a tool. Only the process that loads learned weights knows their version."""
         name, classical = tool.card.name, tool.backend("classical")
         if (backend := self._answering.get(name)) is not None:
             return backend
@@ -193,7 +194,7 @@ class CachedTools:
         for place, need in enumerate(needs_of(tool, backend)):
             if tool.code:
                 make = partial(self._runner.need_args, tool, backend, place, args, dict(findings))
-                # The number makes the key unique, because no two callers share this work.
+                # The number makes the key unique, because this work is not shared between callers.
                 need_arguments = await self._shared(f"need {next(self._numbers)}", tool.card.name, make, spent)
             else:
                 with tool_errors():
@@ -216,7 +217,7 @@ class CachedTools:
             async with asyncio.timeout(LOOK_UP_S):
                 return await self._in_thread(self._find_cached, key, overlays)
         except TimeoutError:
-            # Each further lookup would wait as long.
+            # Give up the cache, because each further lookup would wait as long.
             if not self._slow:
                 silent = f"the tool cache did not answer within {LOOK_UP_S:g} s"
                 self.notices.append(f"{silent} and is not read again")
@@ -236,7 +237,7 @@ class CachedTools:
         try:
             finding, answering = await self._runner.find(call, watch)
         except HybridError:
-            # Its weights may have changed.
+            # Do not share the result, because the weights may have changed.
             self._answering.pop(name, None)
             raise
         self._answering[name] = answering

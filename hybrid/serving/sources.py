@@ -66,7 +66,7 @@ def imports(text: str, package: str) -> Iterator[str]:
             continue
         try:
             base = importlib.util.resolve_name(match["base"], package)
-        except ImportError:  # The relative import goes above the top-level package.
+        except ImportError:  # Skip a relative import that leads above the top-level package.
             continue
         yield base
         yield from (f"{base}.{name.split()[0]}" for name in _split_names(match["names"]))
@@ -99,8 +99,8 @@ class Sources:
     def reached(self, modules: Sequence[str]) -> frozenset[str]:
         """Return these modules, everything that they import, and the packages that contain them.
 
-        The imports of a package itself count only if it is imported by name: `hybrid` with its Python interface is
-        above every module and imports everything.
+        The imports of a package itself count only if it is imported by name: `hybrid` with its Python interface is the
+        parent of every module and imports everything.
         """
         reached: set[str] = set()
         waiting = list(modules)

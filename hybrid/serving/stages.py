@@ -116,7 +116,7 @@ def compute(
         if len(outputs) == len(inputs):
             return list(outputs)
         if len(inputs) == 1:
-            return [ToolError(f"the tool gave {len(outputs)} findings for 1 requests")]
+            return [ToolError(f"the tool returned {len(outputs)} outputs for 1 request")]
     # Continue outside the handler, because the error references the batch's memory on the device.
     if short:
         halved(size)
@@ -178,26 +178,28 @@ def checked(evidence: Evidence, images: int, *, overlays: bool = True) -> Eviden
         ToolError: the evidence is invalid.
     """
     if not isinstance(evidence, Evidence):
-        raise ToolError(f"the tool gave a {type(evidence).__name__} instead of evidence")
+        raise ToolError(f"the tool returned a {type(evidence).__name__} instead of evidence")
     if not 0.0 <= evidence.confidence <= 1.0:
-        raise ToolError(f"the tool gave a confidence of {evidence.confidence}, which is outside 0..1")
+        raise ToolError(f"the tool returned a confidence of {evidence.confidence}, which is outside 0..1")
     if not isinstance(evidence.text, str):
-        raise ToolError(f"the tool gave a text that is a {type(evidence.text).__name__}")
+        raise ToolError(f"the tool returned a {type(evidence.text).__name__} as text")
     if len(evidence.text) > MAX_TEXT:
-        raise ToolError(f"the tool gave a text of {len(evidence.text):,} characters; {MAX_TEXT:,} is the most")
+        raise ToolError(f"the tool returned a text of {len(evidence.text):,} characters; the limit is {MAX_TEXT:,}")
     try:
         evidence.text.encode()
     except UnicodeEncodeError as error:
-        raise ToolError(f"the tool gave a text that is no Unicode: {error.reason} at {error.start}") from error
+        raise ToolError(
+            f"the tool returned a text that is not valid Unicode: {error.reason} at {error.start}"
+        ) from error
     if not isinstance(evidence.data, Mapping) or not _has_plain_keys(evidence.data, MAX_DEPTH):
-        raise ToolError(f"the tool gave data that is not a JSON object with string keys, at most {MAX_DEPTH} deep")
+        raise ToolError(f"the tool returned data that is not a JSON object with string keys, at most {MAX_DEPTH} deep")
     try:
         # A non-finite number would change when read from the cache, and an incomplete character could not be read.
         size = len(json.dumps(evidence.data, allow_nan=False, ensure_ascii=False).encode())
     except (TypeError, ValueError) as error:
-        raise ToolError(f"the tool gave data that is not JSON: {_words(error)[:300]}") from error
+        raise ToolError(f"the tool returned data that is not JSON: {_words(error)[:300]}") from error
     if size > MAX_DATA:
-        raise ToolError(f"the tool gave {size:,} bytes of data; {MAX_DATA:,} is the most")
+        raise ToolError(f"the tool returned {size:,} bytes of data; the limit is {MAX_DATA:,}")
     if not overlays:
         evidence = replace(
             evidence, pictures=tuple(picture for picture in evidence.pictures if picture.box is not None)
@@ -222,12 +224,14 @@ def _check_picture(picture: Picture, images: int) -> None:
     pixels = picture.pixels
     if not isinstance(pixels, np.ndarray) or pixels.dtype != np.uint8 or pixels.ndim != 3 or pixels.shape[2] != 3:
         what = f"shape {getattr(pixels, 'shape', None)} and type {getattr(pixels, 'dtype', type(pixels).__name__)}"
-        raise ToolError(f"the tool gave a picture of {what}; an RGB picture of 8 bits is (H, W, 3) uint8")
+        raise ToolError(f"the tool returned a picture of {what}; an RGB picture of 8 bits is (H, W, 3) uint8")
     if not 0 < pixels.shape[0] * pixels.shape[1] <= MAX_PIXELS or max(pixels.shape) > MAX_SIDE:
-        raise ToolError(f"the tool gave a picture of {pixels.shape[1]} x {pixels.shape[0]} pixels")
+        raise ToolError(f"the tool returned a picture of {pixels.shape[1]} x {pixels.shape[0]} pixels")
     if not isinstance(picture.of, int) or not 0 <= picture.of < images:
-        raise ToolError(f"the tool gave a picture of image {picture.of}; the images are counted from 0 to {images - 1}")
+        raise ToolError(
+            f"the tool returned a picture of image {picture.of}; the images are counted from 0 to {images - 1}"
+        )
     box = picture.box
     corners = () if box is None else (box.x0, box.y0, box.x1, box.y1)
     if not all(math.isfinite(number) for number in (*corners, picture.scale)) or picture.scale <= 0:
-        raise ToolError(f"the tool gave a picture with the box {corners} and the scale {picture.scale}")
+        raise ToolError(f"the tool returned a picture with the box {corners} and the scale {picture.scale}")

@@ -1,4 +1,4 @@
-"""Supervises a tool worker process: a tool that hangs, crashes, leaks or blocks all threads costs only itself.
+"""Supervises a tool worker process: a tool that hangs, crashes, leaks or blocks all threads affects only itself.
 
     executor = ProcessExecutor(cache, ServiceOptions())
     response = await executor.ask(LoadRequest(1, "depth"), watch)
@@ -63,8 +63,8 @@ MAX_STARTS = 3
 MAX_LOADS = 2
 # Maximum requests of one tool that cost a process, without a response in between.
 MAX_CALLS = 8
-# Seconds to wait so that the first model call starts first: an immediate start takes a core from the first requests,
-# which then leave 0.4 s later on two cores.
+# Seconds to wait so that the first model call starts first: an immediate start would take a core from the first
+# requests, which on two cores would be sent 0.4 s later.
 SOON_S = 0.5
 # Seconds of loading after which the user is told.
 TOLD_S = 1.0
@@ -282,7 +282,7 @@ class _Supervisor:
     # Faults of the worker
 
     def _look(self) -> None:
-        """Check the worker, and schedule the next check."""
+        """Check the worker, then schedule the next check."""
         self._timer = None
         now = time.monotonic()
         # If this event loop was busy, it could not receive messages either.
@@ -331,7 +331,7 @@ class _Supervisor:
             pending.suspect = True
         if not ran and end.jobs is not None:
             self._count_call(end.jobs[0].start.tool, end)
-        # Any of several jobs may have ended it; a single load that did will do so again.
+        # Any of several jobs may have ended it; if it was a single load, it will end the process again.
         if len(jobs) == 1:
             self._count_load(jobs[0], end)
         self._dispatch_pending()
@@ -346,7 +346,7 @@ class _Supervisor:
             pending.sent = False
 
     def _count_load(self, job: Job, end: WorkerEnd) -> None:
-        # For a description, the caller keeps the error.
+        # If a description failed, the caller keeps the error.
         if job.prepares and not any(isinstance(pending.request, DescribeRequest) for pending in job.requests):
             name = job.start.tool
             # A load that took too long will do so again; a process may have been killed from outside.
@@ -363,7 +363,7 @@ class _Supervisor:
         """Stop running a tool."""
         if tool in self._refused:
             return
-        self._refused[tool] = f"{reason}; the tool is not run any more"
+        self._refused[tool] = f"{reason}; the tool is no longer run"
         self._executor.notice(self._refused[tool])
         log.warning(self._refused[tool])
         for pending in [pending for pending in self._pending.values() if pending.request.tool == tool]:

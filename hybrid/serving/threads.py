@@ -34,7 +34,7 @@ _RUNNING: set[Future[Any]] = set()
 
 
 class DaemonThreads(Executor):
-    """At most `most` threads, each started with a work item; `first` runs once in each."""
+    """A pool of at most `most` threads, each started with a work item; `first` runs once in each."""
 
     def __init__(self, most: int, name: str, first: Callable[[], None] = lambda: None) -> None:
         self._most, self._name, self._first = most, name, first
@@ -47,7 +47,7 @@ class DaemonThreads(Executor):
         """Run `fn` in one of the threads. Raises `RuntimeError` after `shutdown`."""
         with self._lock:
             if self._closed:
-                raise RuntimeError("no work can be given to threads that were told to end")
+                raise RuntimeError("the threads were told to end and accept no more work")
             future: Future[R] = Future()
             self._waiting.put((future, lambda: fn(*args, **kwargs)))
             if len(self._threads) < self._most:
@@ -83,7 +83,7 @@ class DaemonThreads(Executor):
 
 
 def _settle(future: Future[Any], run: Callable[[], Any]) -> None:
-    # A separate frame, so that a waiting thread keeps no result alive.
+    # This is a separate frame, so that a waiting thread keeps no result alive.
     _RUNNING.add(future)
     try:
         result = run()

@@ -2,8 +2,8 @@
 
     python -P -m hybrid.serving.worker FD
 
-FD is one end of a socket pair (`hybrid/serving/channel.py`). The process ends with the other side, which also handles
-terminal interrupts. Anything that a tool prints goes to stderr.
+FD is one end of a socket pair (`hybrid/serving/channel.py`). The process ends when the other end of its channel closes;
+that end also handles terminal interrupts. Anything that a tool prints goes to stderr.
 """
 
 from __future__ import annotations
@@ -99,7 +99,8 @@ def main() -> None:
     try:
         asyncio.run(_serve(sock, channel, setup))
     except OSError as error:
-        # The selector lost its descriptor. An orderly end would wait for threads of tools.
+        # The tool closed the selector's descriptor. Exit at once, because an orderly end would wait for threads of
+        # tools.
         _end_without_descriptors(str(error))
 
 
@@ -112,7 +113,7 @@ def load_libraries() -> None:
 
 
 def _end_with(sock: socket.socket) -> None:
-    """End the process when the other side is gone, whatever still runs."""
+    """End the process when the other side is gone, even if work is still running."""
     poll = select.poll()
     poll.register(sock, 0)
     poll.poll()
@@ -120,7 +121,7 @@ def _end_with(sock: socket.socket) -> None:
 
 
 def _end_without_descriptors(tool: str) -> NoReturn:
-    # stderr may be among them.
+    # The closed descriptors may include stderr.
     with suppress(OSError):
         sys.stderr.write(f"{tool}: descriptors of the worker process were closed\n")
     os._exit(DESCRIPTORS_LOST)
@@ -142,11 +143,11 @@ class JobReports:
         try:
             yield
         except DeviceLost as error:
-            # Exit while the job runs, so that the run knows which calls were in it.
+            # Exit while the job is running, so that the run knows which calls it contained.
             sys.stderr.write(f"{tool}: {error}\n")
             os._exit(DEVICE_LOST)
         finally:
-            # Without its socket the process could not report, and would count as hanging.
+            # Without its socket, the process could not report and would count as hanging.
             if _file_at(self._descriptor) != self._file:
                 _end_without_descriptors(tool)
             self._channel.send(JobEnd(job, time.monotonic()))
@@ -218,13 +219,13 @@ class RequestHandler:
         if isinstance(request, DescribeRequest):
             return await asyncio.to_thread(self._described, request)
         if request.tool not in self._tools:
-            # Its import runs its own code, which may take long or never end.
+            # Import in a thread, because this runs the plug-in's own code, which may take long or never end.
             self._tools[request.tool] = await asyncio.to_thread(self._import, request)
         tool = self._tools[request.tool]
         match request:
             case LoadRequest():
                 answering = await pipeline.load(tool, number)
-                # Another thread may have imported it only in part, but not after a network was loaded.
+                # Another thread may have imported torch only in part, but no longer once a network is loaded.
                 has_torch = answering.backend == "learned" and "torch" in sys.modules
                 return LoadResponse(number, answering, auto=",".join(auto_devices()) if has_torch else "")
             case NeedRequest(backend=backend, place=place, findings=findings):

@@ -94,7 +94,7 @@ class WorkerProcess:
             self._process.wait(REAP_S)
 
     def _kill(self) -> None:
-        # It has its own process group, whose other members may outlive it.
+        # The worker has its own process group, whose other members may outlive it.
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
 
@@ -115,7 +115,7 @@ class WorkerProcess:
 def _started(sock: socket.socket) -> subprocess.Popen[bytes]:
     fd = sock.fileno()
     places = [str(Path.cwd()) if entry == "" else entry for entry in sys.path]
-    return subprocess.Popen(  # noqa: S603 - this interpreter and a module of ours
+    return subprocess.Popen(  # noqa: S603 - this interpreter and a module of this project
         [sys.executable, "-P", "-m", "hybrid.serving.worker", str(fd)],
         stdin=subprocess.DEVNULL,
         stdout=2,

@@ -1,1 +1,1 @@
-"""One ask: session, solver context, budgets, controls, coordinates, image forms and trust."""
+"""Everything for one ask: session, solver context, budgets, controls, coordinates, image forms and trust."""

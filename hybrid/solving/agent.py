@@ -80,7 +80,7 @@ class Agent(Solver):
 
     @property
     def written_as(self) -> tuple[Callable[..., Any], ...]:
-        """Return its class and the wrapped function; a graph has no source code."""
+        """Return the class of the agent and the wrapped function; a graph has no source code."""
         return (type(self),) if hasattr(self.agent, "ainvoke") else (type(self), self.agent)
 
     @cached_property
@@ -112,18 +112,18 @@ class Agent(Solver):
         except TimeoutError:
             if not limit.expired():
                 raise
-            raise BudgetSpent("the question's budget of seconds ended while the agent was asked") from None
+            raise BudgetSpent("the question's budget of seconds ended while the agent was running") from None
         finally:
             SHOWN_IMAGES.reset(token)
             ctx.meter.used += Usage(seconds=time.monotonic() - started)
-        # Get the messages from what the agent returned.
+        # Extract the messages from the agent's result.
         messages = _field(returned, "messages")
         if messages is None and (choices := _field(returned, "choices")):
             messages = [_field(choices[0], "message")]
         if messages is None and isinstance(returned, Sequence) and not isinstance(returned, str):
             messages = returned
         if not messages or any(_role(message) is None for message in messages):
-            raise TypeError(f"an agent returns messages, or an object that has them, not {type(returned).__name__}")
+            raise TypeError(f"an agent must return messages, or an object that has them, not {type(returned).__name__}")
         conversation = _Conversation(list(messages), urls, _token_usage(_field(returned, "usage")))
         text = conversation.noted(ctx)
         return Reply(text, Outcome.ANSWERED if text else Outcome.UNPARSED)

@@ -15,7 +15,7 @@ from hybrid.core.types import Json
 # on new pictures than on those counted on a card: the right weight is between 1 (equally well) and 0 (not at all), so
 # the midpoint is off by at most a half.
 CLAIM = 0.5
-# Probabilities are clipped this far from 0 and 1, so that one unforeseen case can outweigh any source.
+# Probabilities are clipped this far from 0 and 1, so that no source outweighs every unforeseen case.
 CERTAIN = 1e-4
 
 
@@ -50,11 +50,11 @@ class AnswerConfidence:
     rate: float
     # Stated confidence in this answer; None if none was stated.
     said: float | None = None
-    # Mean log-odds of its stated confidences; None if not measured, then the log-odds of `rate`.
+    # Mean log-odds of its stated confidences; if None (not measured), the log-odds of `rate` are used.
     usually: float | None = None
     # Weight of the deviation from that mean, at least 0.
     slope: float = CLAIM
-    # Number of answers that the rate rests on; infinite if it is certain.
+    # Number of answers from which the rate was computed; infinite if it is certain.
     n: float = math.inf
     # The questions on which a card's rate and curve were counted; empty without a card.
     counted_on: str = ""
@@ -89,7 +89,7 @@ class AnswerConfidence:
         return probability(self.log_odds)
 
     def as_json(self) -> dict[str, Json]:
-        """Return the worth and every number that it was computed from."""
+        """Return the worth and every number from which it was computed."""
         return {
             "rate": self.rate,
             "n": None if math.isinf(self.n) else self.n,

@@ -40,19 +40,20 @@ from hybrid.tool import Tool
 
 # Characters of a reply's thoughts kept in its step; the model gets all of them back.
 MAX_THOUGHTS = 8_000
-# Names of the steps for a picture that the server rejected, and for a picture that added no tokens.
+# Names of two steps: for a picture that the server rejected, and for one that added no tokens.
 PICTURE_REFUSED: Final = "picture refused"
 PICTURE_UNCOUNTED: Final = "picture not counted"
-# Characters of a server's message about a picture that the model and the trace are shown.
+# Maximum characters of a server's message about a picture, for the model and the trace.
 MAX_REFUSAL: Final = 240
-# Sides in pixels, and a side ratio, at which processors are known to refuse pictures; they select the remedy.
+# Sides in pixels, and a side ratio, beyond which processors are known to refuse pictures; they determine the suggested
+# remedy.
 SMALL_SIDE, LARGE_SIDE, NARROW_RATIO = 64, 1500, 20
 # Seconds; larger than the rounding error of a sum of durations.
 TIMER_S = 1e-6
 
 
 def _ending(message: AssistantMessage) -> dict[str, Json]:
-    """Return how a reply ended if it ended abnormally, and why earlier ones were broken off."""
+    """Return how a reply ended if it ended abnormally, and why earlier replies were broken off."""
     facts: dict[str, Json] = {"broken_off": [*message.broken_off]} if message.broken_off else {}
     if message.end not in (End.ENDED, End.TOOL_CALLS):
         facts |= {"end": message.end.value, "finish_reason": message.finish_reason}
@@ -67,7 +68,7 @@ class ModelCalls:
     # Key of the next call.
     key: CallKey
     _price: Price | None
-    # Options to score by likelihood instead of generating text; empty if the model answers in text.
+    # Options to score by likelihood instead of generating text; empty if the model generates text.
     _options: tuple[str, ...]
     _meter: Meter
     _run_meter: RunMeter
@@ -120,7 +121,7 @@ class ModelCalls:
             "tool_calls": calls or None,
             "unreadable": None if message.unreadable is None else asdict(message.unreadable),
             "reasoning": thoughts or None,
-            # Recorded for every abnormal ending, so that such replies can be found in a run.
+            # Log every abnormal ending, so that such replies can be found in a run.
             **_ending(message),
             "model": message.model,
             "likelihood": message.likelihood,
@@ -141,7 +142,7 @@ class ModelCalls:
         try:
             async with count_call(spent, self._clock) as limit:
                 if self._options and not tools:
-                    assert isinstance(model, Likelihoods)  # noqa: S101 - `prepare` has refused every other model
+                    assert isinstance(model, Likelihoods)  # noqa: S101 - `prepare` has rejected every other model
                     message = readable(await model.likelihood(messages, self._options))
                 else:
                     message = readable(await self._chat(model, messages, tools, key))
@@ -154,7 +155,7 @@ class ModelCalls:
                 reasoning_tokens=tokens.reasoning_tokens,
                 cost_usd=cost_usd(tokens if message.reused else message.usage, self._price, batched=message.batched),
                 cached_tokens=tokens.cached_tokens or 0,
-                # Recordings and models in this process have no server that could have counted.
+                # Recordings and models in this process have no server that counts tokens.
                 uncounted_calls=int(message.usage is None and bool(model.connection()) and not message.reused),
             )
         except TimeoutError:
@@ -238,7 +239,7 @@ class ModelCalls:
         self._log.note(Step("rule", PICTURE_UNCOUNTED, text))
         self._run_meter.warn_once(
             f"warning: {name}: a request with one more picture took no more prompt tokens than the one before it: its "
-            "server drops pictures of tools, or does not count them; hybrid models check shows which"
+            "server drops pictures of tools or does not count them; `hybrid models check` shows which is the case"
         )
 
 

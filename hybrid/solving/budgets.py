@@ -27,10 +27,10 @@ class RunMeter:
 
     limits: RunLimits = field(default_factory=RunLimits)
     used: Usage = field(default_factory=Usage)
-    # Model calls in progress; they count as made, so that concurrency cannot exceed the limit.
+    # Model calls in progress; they count as completed, so that concurrent calls cannot exceed the limit.
     pending: int = 0
     started: float = field(default_factory=time.monotonic)
-    # Expected cost of a call whose pending calls cannot be withdrawn, as in a batch; each counts when it is sent.
+    # Expected cost of a call that cannot be withdrawn once it is pending, as in a batch; it counts when it is sent.
     expected_usd: float | None = None
     # Warnings already printed, because each is printed once per run.
     warned: set[str] = field(default_factory=set)
@@ -57,7 +57,7 @@ class RunMeter:
         return next((name.format(most) for most, spent, name in budgets if most is not None and spent >= most), None)
 
     async def begin(self) -> None:
-        """Count a call that starts. Raises `RunBudgetSpent` if none is allowed."""
+        """Count a call when it starts. Raises `RunBudgetSpent` if none is allowed."""
         if name := self.spent():
             raise RunBudgetSpent(f"the run's budget of {name} is spent")
         self.pending += 1
@@ -65,7 +65,7 @@ class RunMeter:
     def refuse_uncounted(self, model: str, question: Limits) -> None:
         """Raise `ModelRefused` for a reply without token counts if a budget of the run or of a question needs them.
 
-        Otherwise that budget would never be spent, whatever the run costs.
+        Otherwise that budget would never be spent, however much the run costs.
         """
         budgets = {
             "--run-max-tokens": self.limits.tokens,
@@ -86,7 +86,7 @@ class RunMeter:
         cost_per_call = used.cost_usd / used.model_calls if used.cost_usd and used.model_calls else self.expected_usd
         estimate = Usage(model_calls=requests, cost_usd=None if cost_per_call is None else cost_per_call * requests)
         self.used = used + estimate
-        # The requests to be sent again are pending and already count; do not count the last one twice.
+        # The requests to be sent again are pending and already counted; do not count the last one twice.
         self.pending -= 1
         try:
             return self.spent() is None
@@ -100,7 +100,7 @@ class RunMeter:
 
 
 def timed(used: Usage, spent: CallTime, wall_s: float, at_least_s: float = 0.0) -> Usage:
-    """Return the usage with the running and waiting time of a call that took `wall_s` seconds in total.
+    """Add the running and waiting time of a call that took `wall_s` seconds in total to its usage.
 
     At least `at_least_s` seconds count as running time.
     """

@@ -85,7 +85,7 @@ class _Reading:
         self._nodes = argument_schemas(tool.args)
 
     def unwrapped(self, rest: dict[str, Any]) -> dict[str, Any]:
-        """Return the arguments without a second layer, as if the call was written into its own arguments."""
+        """Unwrap arguments that contain the whole call again."""
         for key in ARGUMENTS:
             value = self._from_text(rest[key]) if isinstance(rest.get(key), str) else rest.get(key)
             if key not in self._nodes and isinstance(value, dict):
@@ -198,7 +198,7 @@ class _Reading:
         self.repairs.append(COORDINATES)
         rest[places[0]] = value
         if "label" not in self._nodes:
-            # Qwen-VL learns to write a box together with a label of its content.
+            # Qwen-VL is trained to write a box together with a label of its content.
             rest.pop("label", None)
 
     def _value(self, key: str, value: Any) -> Any:

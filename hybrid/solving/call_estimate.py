@@ -13,9 +13,9 @@ class CallPath:
     calls: int = 0
     # Number of those calls that offer the tools.
     offered: int = 0
-    # Number of tool outputs shown to the model by its answer; they arrive evenly from the second call on.
+    # Number of tool outputs that the model is shown before its answer; they arrive evenly from the second call on.
     findings: int = 0
-    # Text of every call in addition to the prompt.
+    # Text that every call contains in addition to the prompt.
     says: str = ""
 
 

@@ -38,13 +38,13 @@ SHOWN = "shown"
 traces = logging.getLogger("hybrid.solving.session.traces")
 
 # Faults after which a question is answered without the tool; all others are wrong calls by the solver, or calls of a
-# tool without weights here.
+# tool whose weights are missing here.
 LOST = (Fault.TOOL_ERROR, Fault.TIMEOUT)
 
 
 @dataclass
 class ToolCalls:
-    """A `CallTool` over a `ToolCondition`: budget, arguments, images by name, and the steps of the calls."""
+    """A `CallTool` over a `ToolCondition`: checks budget and arguments, names images, and logs the calls' steps."""
 
     _control: ToolCondition
     # The offered tools, which need not be modules of `tools/`.
@@ -63,7 +63,7 @@ class ToolCalls:
     # Picture limits of the model's server; tool pictures are scaled to fit.
     _limits: PictureLimits = NO_LIMITS
     _max_pixels: int | None = None
-    # Set when the previous call has been logged.
+    # Event that is set when the previous call has been logged.
     _last: asyncio.Event = field(default_factory=asyncio.Event)
 
     def __post_init__(self) -> None:
@@ -111,7 +111,7 @@ class ToolCalls:
                 traces.info("%s: tool %s\n%s", self._subject.id, name, error.trace.rstrip())
             if text == str(error):
                 raise
-            # Raise a new error, because others may await the same one with images of other sizes.
+            # Raise a new error, because other calls with images of other sizes may await the same one.
             raise type(error)(text, error.fault) from error
         finally:
             used = timed(Usage(tool_faults=faults), spent, self._clock() - started)
@@ -165,7 +165,7 @@ class ToolCalls:
         default = handed_in_tool(name) or loaded("tools", name)
         tool = next((tool for tool in self._tools_offered if tool.card.name == name), default)
         if not isinstance(tool, Tool):
-            # The first use of a tool imports it; a thread keeps other questions running meanwhile.
+            # The first use of a tool imports it; a thread lets other questions continue meanwhile.
             tool = await asyncio.to_thread(find_tool, name)
         parsed = tool.parse(args)
         if spent.rest is not None and spent.rest <= 0:
@@ -199,7 +199,7 @@ def find_tool(name: str) -> Tool:
     try:
         tool: Tool = load("tools", name)
     except Exception as error:
-        # A tool whose import fails costs only its own answer.
+        # If the import of a tool fails, only its own answer is missing.
         cause = error.__cause__ or error
         failed = ToolError(f"{name} cannot be imported: {in_one_line(cause)}")
         failed.trace = "".join(traceback.format_exception(cause))

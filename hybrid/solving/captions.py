@@ -5,8 +5,8 @@
 
 A caption is requested with the image and `CAPTION` alone, without question, choices or image name, so the same image
 has the same caption in every question. The cache key is the sha256 of the image, of the prompt and of the describing
-model (`ChatModel.metadata`); a resumed run reads it again. Concurrent asks for one caption make one call: one asks, the
-others wait, and if that call fails the next one asks. Waiting is not charged to a question.
+model (`ChatModel.metadata`); a resumed run reads it again. Concurrent asks for one caption make one call: one caller
+asks, the others wait, and if that call fails, the next caller asks. Waiting is not charged to a question.
 
 Source: "Caption + LLM", Fu et al., ECCV 2024, section 4.3: "task-agnostic dense image captions" that describe the image
 and its visual prompts.

@@ -1,14 +1,15 @@
 """Supplied text shown next to a question's images: `--setting context=FILE.jsonl`.
 
     texts = read_supplied(Path("captions.jsonl"))
-    texts.of("q7#s2")            # the text of that variant, else of q7; None if there is neither
+    texts.of("q7#s2")            # the text of that variant, else of q7; None if neither has a text
 
 The file has one JSON object per line, `{"id": "q7", "text": "..."}`. An MLLM is shown the text after the prompt and
 before the line with the reply format, with the same introduction for every question and solver; tools and rules never
 see it.
 
 Source: Lin et al., 2024 (HVSBench), section 4.3 and Table 5: captions by people (COCO) and detailed descriptions
-(LLaVA-Instruct-150K) beside the image. The paper prints neither the words around them nor their place.
+(LLaVA-Instruct-150K) beside the image. The paper states neither the words around these texts nor their place in the
+prompt.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ class SuppliedTexts:
         return None if text is None else BESIDE.format(text=text)
 
     def lacking(self, ids: Iterable[str]) -> tuple[str, ...]:
-        """Return those of the questions that have no text."""
+        """Return the questions that have no text."""
         return tuple(identity for identity in ids if self.of(identity) is None)
 
 

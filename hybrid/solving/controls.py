@@ -68,7 +68,7 @@ class AskedQuestion:
 
 @dataclass(frozen=True)
 class OracleWords:
-    """The output of a perfect tool about a prompt.
+    """The output of a perfect tool for a prompt.
 
     `answer` is the complete reply in the format of the prompt's kind; None if there is no answer to give.
     """
@@ -77,7 +77,7 @@ class OracleWords:
     answer: str | None = None
 
 
-# Maps the id of a question and one of its prompts to the output.
+# Returns the output for the id of a question and one of its prompts.
 Oracle = Callable[[str, Prompt], OracleWords]
 
 # The backend name of oracle output.
@@ -96,7 +96,7 @@ class ToolCondition:
     partners: Mapping[str, tuple[StoredImage, ...]] = field(default_factory=dict)
 
     def warm(self) -> None:
-        """Warm up the tools, which are likely to be called (`CachedTools.warm`)."""
+        """Warm up the tools that are likely to be called (`CachedTools.warm`)."""
         if self.mode in ("real", "shuffled", "paraphrased"):
             self.service.warm()
 
@@ -140,7 +140,7 @@ class ToolCondition:
         others = [replace(ref, image=partner[place]) for ref, place in zip(images, places, strict=True)]
         clipped = clip(args, [(ref.image.width, ref.image.height) for ref in others])
         finding = await self.service.call(tool, clipped, others, seed, spent, overlays=overlays)
-        # Keep the backend: rules weigh output by it, and the control must take the same path as real output.
+        # Keep the backend: rules weigh output by its backend, and a control must be treated like real output.
         return replace(finding, version=f"shuffled:{finding.version}")
 
 

@@ -5,9 +5,9 @@ sent to them, or of the copy that their processor makes of it. The frame is decl
 frame=thousandths_yx`), probed once on a rendered target (`frame=probe`), or taken from the style of the tools; it is
 recorded in the manifest and never guessed per call.
 
-In a tool call each coordinate has its own name, which decides: `x` is across and `y` down in every frame, and the model
-is told so. The order matters only for two numbers without names, as in the probe's reply. A length is not a position
-and is not converted: such an argument states its unit, which is the same in every frame.
+In a tool call each coordinate has its own name, and the name decides: `x` is across and `y` is down in every frame, and
+the model is told so. The order matters only for two numbers without names, as in the probe's reply. A length is not a
+position and is not converted: such an argument states its unit, which is the same in every frame.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ FRAMES: Mapping[FrameName, str] = {
     "fractions_yx": FRACTIONS,
     "thousandths_yx": THOUSANDTHS,
 }
-# Prefix, with the factor of the model's processor and its fewest and most pixels: `resized:28:3136:1003520`.
+# Prefix, followed by the factor of the model's processor and its minimum and maximum number of pixels:
+# `resized:28:3136:1003520`.
 RESIZED = "resized"
 POINT_KEYS = (("x", "y"), ("x0", "y0"), ("x1", "y1"))
 
@@ -71,7 +72,7 @@ class CoordinateSystem:
         """
         sizes = [_size_of(ref) if (ref := image_registry.find(name)) else None for name in images]
         converted = self._convert(dict(args), sizes)
-        assert isinstance(converted, dict)  # noqa: S101 - a mapping is converted to a mapping
+        assert isinstance(converted, dict)  # noqa: S101 - the conversion of a mapping is a mapping
         return converted
 
     def _convert(self, node: Json, sizes: Sequence[tuple[int, int] | None]) -> Json:
@@ -123,7 +124,7 @@ class CoordinateSystem:
         return size[0] / width, size[1] / height
 
     def changes(self, images: Sequence[ImageRef]) -> bool:
-        """Return whether a coordinate of any of the images differs from its pixel value."""
+        """Return whether coordinates in any of these images differ from pixels."""
         return any(self._units(_size_of(ref)) != (1.0, 1.0) for ref in images)
 
     def say(

@@ -65,19 +65,19 @@ def is_empty(reply: AssistantMessage, log: Log) -> bool:
     """Return whether a reply without tool calls is empty; log it if so."""
     if without_thoughts(reply.text).strip():
         return False
-    # A text of only thoughts is not requested again, because it may still contain an answer.
+    # A reply that consists only of thoughts is not requested again, because it may still contain an answer.
     cause, remedy = "the model said nothing", ""
-    # Both follow from the data in its step.
+    # Both cases can be told from the data in its step.
     if reply.is_cut or reply.reasoning or reply.text.strip():
         cause = f"the reply {'is all reasoning' if reply.reasoning or reply.text.strip() else 'says nothing'}"
     if reply.end is End.CONTEXT_FULL:
         cause += ": the model's context was full"
         remedy = "send smaller pictures (--max-pixels), or start the server with a longer context"
     elif reply.is_cut:
-        cause += ": it ended by the limit of tokens"
+        cause += ": it ended at the token limit"
         remedy = "raise --max-tokens, or ask for less with --reasoning-effort"
     elif reply.reasoning:
         cause += ": the server's reasoning parser never saw the end of the thoughts"
-        remedy = "start the server with the reasoning parser of this model, or with none"
+        remedy = "start the server with this model's reasoning parser, or with none"
     log.note(Step("rule", "empty reply", cause, fault=Fault.EMPTY_REPLY, data={"remedy": remedy} if remedy else {}))
     return not reply.text.strip()

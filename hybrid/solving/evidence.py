@@ -20,7 +20,7 @@ PIXELS, NO_IMAGES = CoordinateSystem(), ImageRegistry(())
 
 
 def evidence(prompt: Prompt, ctx: SolverContext, finding: Finding) -> list[str | ImageRef]:
-    """Return the sizes of the prompt's images, then text and pictures of the output according to `--show`."""
+    """Return the sizes of the prompt's images, then text and pictures of the output, as `--show` allows."""
     names = [image.name for image in prompt.images]
     heading = EVIDENCE.format(plural="s" if len(names) > 1 else "", sizes=image_sizes(prompt.images, ctx.frame))
     parts = finding_parts(finding, names, ctx.show, ctx.frame, ctx.image_registry)

@@ -3,7 +3,7 @@
     separate  each image as it is, after its name
     concat    all images side by side in one picture, each under its name: for models that take one image
     caption   a description of each image instead of the image, by the model itself or by a second one (`captions.py`)
-    none      no image: shows what the text alone gives away
+    none      no image; this shows how much the text alone gives away
 
 Tools always get the original images; only what the MLLM is shown changes. Pictures are joined as in the benchmark's
 paper if it defines a way (`BenchmarkCard.joint`).

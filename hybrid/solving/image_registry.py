@@ -12,7 +12,7 @@ from hybrid.core.types import Fault, ImageRef
 class ImageRegistry:
     """The images of one ask by name: the shown ones, and those that tools made from them.
 
-    Tools get images only from the registry, so a view that has not been revealed is unreachable.
+    Tools get images only from the registry, so they cannot reach a view that has not been revealed yet.
     """
 
     def __init__(self, images: Sequence[ImageRef]) -> None:
@@ -31,7 +31,7 @@ class ImageRegistry:
         return self._refs.get(name)
 
     def add(self, ref: ImageRef, of: str) -> ImageRef:
-        """Name an image made from `of` (`img:1.1`, `img:1.2`, ...) and store it; one without a parent stays without."""
+        """Name an image made from `of` (`img:1.1`, `img:1.2`, ...) and store it; a missing `parent` stays missing."""
         number = self._made.get(of, 0) + 1
         while f"{of}.{number}" in self._refs:
             number += 1

@@ -16,7 +16,7 @@ from hybrid.solving.coordinates import CoordinateSystem
 
 
 def image_sizes(images: Sequence[ImageRef], frame: CoordinateSystem) -> str:
-    """Describe each image: its name, its size in pixels as shown, and the region of which image it copies."""
+    """Describe each image: name, size in pixels as shown, and the region of the image from which it was copied."""
     by_name = {ref.name: ref for ref in images}
     descriptions = []
     for ref in images:

@@ -2,11 +2,11 @@
 
     paraphrased(finding, tool.wording, given)      # `--tool-output paraphrased`
 
-A run that differs only in the words shows whether a gain depends on a tool's wording instead of its findings. A phrase
+A run that differs only in the wording shows whether a gain depends on a tool's wording or on its content. A phrase
 never contains a digit, and texts from the call and the data (names, labels, read texts) are not changed, so both
-wordings contain the same numbers and names. Data and pictures stay the same, so rules read the same. An output stays
-unchanged if it contains no phrase, or if its data repeat its full sentence; its version then begins with `UNCHANGED`,
-and a conclusion about wording counts such outputs.
+wordings contain the same numbers and names. Data and pictures stay the same, so rules see no difference. An output
+stays unchanged if it contains no phrase, or if its data repeat its full sentence; its version then begins with
+`UNCHANGED`, and a conclusion about wording counts such outputs.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def paraphrased(finding: Finding, wording: Wording, arguments: Mapping[str, Any]
 
     Args:
         finding: the output.
-        wording: phrases and their replacements; of several that begin at one place, the first counts.
+        wording: phrases and their replacements; if several begin at the same place, the first counts.
         arguments: arguments of the call, whose texts are not changed.
     """
     if not wording:

@@ -25,7 +25,7 @@ from hybrid.tool.rules import Rule, RuleByText
 
 @dataclass(frozen=True)
 class RuleEntry:
-    """A rule, the route under which it was found, and the external tool that defines it (empty: the project)."""
+    """A rule, the route under which it was found, and the external tool that defines it (or empty)."""
 
     rule: Rule
     route: str
@@ -51,7 +51,7 @@ class RuleTable:
     rules: Mapping[str, Rule]
     # Rules of external tools by route and tool, in the order in which they are used.
     outside: Mapping[str, Mapping[str, Rule]] = field(default_factory=dict)
-    # Tools that could not be imported, so that their rules are missing.
+    # Tools that could not be imported; their rules are missing.
     notes: tuple[str, ...] = ()
 
     def rules_for(self, prompt: Prompt) -> tuple[RuleEntry, ...]:
@@ -113,7 +113,7 @@ class RuleTable:
                     f"{owners}: no question has the route {route!r} of its rule{hint}; available: {available:.500}"
                 )
             elif route in self.rules:
-                notes.append(f"{owners}: asked about {route!r} before the project's rule")
+                notes.append(f"{owners}: their rules for {route!r} are asked before the project's rule")
         return tuple(notes)
 
 
@@ -130,12 +130,12 @@ class RuleOrder:
 
 
 NO_ORDER: Final = RuleOrder()
-_ORDER: ContextVar[RuleOrder] = ContextVar("the order of the rules of tools from outside", default=NO_ORDER)
+_ORDER: ContextVar[RuleOrder] = ContextVar("the order of the rules of external tools", default=NO_ORDER)
 
 
 @contextmanager
 def rules_in_order(named: Collection[str], objects: Collection[Tool] = ()) -> Iterator[None]:
-    """Within the body, use the rules of these tools first and in this order, including those of tool objects."""
+    """Within the body, use the rules of these tools first, in this order, including tools passed as objects."""
     token = _ORDER.set(RuleOrder(tuple(named), tuple(objects)))
     try:
         yield
@@ -169,7 +169,7 @@ def _table(tool_names: tuple[str, ...], order: RuleOrder, cache_key: tuple[Any, 
     for location, rules in modules:
         for route, rule in rules.items():
             if builtin.setdefault(route, rule) is not rule:
-                raise ValueError(f"{location}: there is another rule for {route!r} elsewhere")
+                raise ValueError(f"{location}: another file also has a rule for {route!r}")
     external: dict[str, Tool] = {tool.card.name: tool for tool in order.objects}
     notes = []
     for name in tool_names:
@@ -178,7 +178,7 @@ def _table(tool_names: tuple[str, ...], order: RuleOrder, cache_key: tuple[Any, 
         try:
             external[name] = load(TOOLS, name)
         except UsageError as error:
-            notes.append(f"its rules are not asked: {error}")
+            notes.append(f"its rules are not used: {error}")
     ranks = {name: rank for rank, name in enumerate(order.named)}
     outside: dict[str, dict[str, Rule]] = {}
     for name in sorted(external, key=lambda name: (ranks.get(name, len(ranks)), name)):

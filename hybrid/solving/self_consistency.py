@@ -35,7 +35,7 @@ VOTE = "vote"
 # Key of the winner's confidence in its data.
 CONFIDENCE = "confidence"
 
-# Asks again from the beginning.
+# Asks the model again from the beginning.
 Once = Callable[[], Awaitable[Reply]]
 
 
@@ -94,9 +94,9 @@ async def voted(prompt: Prompt, samples: int, once: Once, log: Log) -> Vote:
 
 def _majority(samples: Sequence[Sample], guess: float) -> tuple[Vote, dict[str, Json]]:
     """Elect the answer with most votes, the first among equals; without a readable answer the first reply."""
-    # The confidence is the winner's share of all samples plus one. That extra sample and every unreadable one count as
-    # a guess, which is right with probability `guess`, so unreadable samples never increase the confidence.
-    # A counter keeps the order of its keys, and `max` takes the first of equals.
+    # The confidence is the winner's share of all samples plus one. The extra sample and every unreadable one count as a
+    # guess, which is right with probability `guess`, so unreadable samples never increase the confidence. A counter
+    # keeps the order of its keys, and `max` takes the first of equals.
     votes = Counter(sample.ballot for sample in samples if sample.ballot is not None)
     data: dict[str, Json] = {"readable": votes.total(), "votes": dict(votes), "entropy_bits": entropy_bits(votes)}
     if not votes:

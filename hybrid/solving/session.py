@@ -3,10 +3,10 @@
     session = Session(question, solver, resources)
     exchanges = await benchmark.dialogue(question.without_target(), session.ask)
 
-The identity of the question stays inside the session, and its target never enters: a session keeps only id, unit and
-images. Every model and tool call goes through a wrapper that checks the budget, counts the usage and logs a step; a
-solver cannot bypass it. A context holds opaque handles of the wrappers, so that nothing reachable from it (attributes,
-containers, closures) leads to an id, a recording or another question.
+The identity of the question stays inside the session, and its target never enters: a session only keeps the id, the
+unit and the images. Every model and tool call goes through a wrapper that checks the budget, counts the usage and logs
+a step; a solver cannot bypass it. A context holds opaque handles of the wrappers, so that nothing reachable from it
+(attributes, containers, closures) leads to an id, a recording or another question.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class AskSetup:
     # Accuracy of MLLMs and of a guess, from the benchmark's card.
     prior_accuracy: PriorAccuracy = field(default_factory=PriorAccuracy)
     run_meter: RunMeter = field(default_factory=RunMeter)
-    # Clock for timing model and tool calls.
+    # Clock that times model and tool calls.
     clock: Clock = time.monotonic
     style: Style = PLAIN
 
@@ -86,7 +86,7 @@ class AskSetup:
 
     @property
     def wording(self) -> Wording:
-        """The closing lines of a prompt."""
+        """The lines at the end of a prompt."""
         return Wording(self.config.sends_format_line, self.config.reasoning)
 
 
@@ -96,7 +96,7 @@ def seed_of(*parts: object) -> int:
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") >> 1
 
 
-# The outcome of an ask that ends with an error of this type.
+# Maps the type of an error that ends an ask to the outcome.
 OUTCOME_OF_ERROR: Mapping[type[HybridError], Outcome] = {
     NotRecorded: Outcome.NOT_RECORDED,
     BudgetSpent: Outcome.BUDGET,
@@ -203,9 +203,9 @@ class Session:
             try:
                 return await self._solver.ask(prompt, ctx)
             finally:
-                # Continue after the calls that were made in this context.
+                # Continue numbering after the calls that were made in this context.
                 calls = _WRAPPED[cast("_Opaque", ctx.model)]
-                assert isinstance(calls, ModelCalls)  # noqa: S101 - `_context` put it there
+                assert isinstance(calls, ModelCalls)  # noqa: S101 - `_context` has set it
                 key = calls.key
 
         return (await voted(prompt, self._shared.config.samples, once, log)).reply

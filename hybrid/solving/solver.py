@@ -127,7 +127,7 @@ class SolverContext:
 
 
 class Solver(ABC):
-    """Anything that answers: controller, verify, arbiter, pure MLLM, specialist, chance.
+    """Anything that answers prompts: controller, verify, arbiter, the MLLM alone, specialist, chance.
 
     A module in graphs/ or baselines/ exports one as `SOLVER` and overrides the defaults here as needed.
     """
@@ -144,8 +144,8 @@ class Solver(ABC):
     images: ImageForm | None = None
     # Whether its texts refer to images by name, so that names are shown regardless of `--image-labels`.
     names_images: bool = False
-    # Whether it asks the MLLM `SolverContext.samples` times itself; any other solver that needs one is run that often
-    # as a whole, and its replies vote.
+    # Whether it asks the MLLM `SolverContext.samples` times itself; any other solver that needs an MLLM is run that
+    # many times as a whole, and its replies vote.
     samples_itself: bool = False
     # Whether it draws by `SolverContext.seed` without a model, so that it may answer differently when asked again.
     seeded: bool = False
@@ -164,7 +164,7 @@ class Solver(ABC):
         """The classes and functions whose source identifies a solver that Python code passed as an object."""
         return (type(self),)
 
-    def warm(self) -> None:  # noqa: B027 - most have nothing to load
+    def warm(self) -> None:  # noqa: B027 - most solvers have nothing to load
         """Start loading, in a thread, whatever the first ask would wait for; return immediately."""
 
     def call_estimate(self, prompt: Prompt, limits: Limits) -> CallEstimate:

@@ -4,8 +4,8 @@
 other folds, so that no question is decided with its own answer. A question that was not counted, and shares no picture
 with a counted one, uses the measurements on all questions.
 
-The file names what it was measured with: benchmark, data, model and backends. A run with another benchmark, model or
-backend rejects it (`refuse_other`). Other data of the same benchmark are the intended use.
+The file names the benchmark, data, model and backends with which it was measured. A run with another benchmark, model
+or backend rejects it (`refuse_other`). Other data of the same benchmark are the intended use.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Curve:
     bins: tuple[Bin, ...]
 
     def at(self, confidence: float) -> float:
-        """Return the probability that an answer of this confidence is right, with Laplace smoothing (adds one of each).
+        """Return the probability that an answer of this confidence is right, with Laplace smoothing.
 
         Neighbouring bins are merged if the more confident one has a lower rate (pool adjacent violators), so that
         higher confidence never means a lower probability. Below all bins the value is a half, or that of the first bin
@@ -63,7 +63,7 @@ class Curve:
 
     @property
     def rate(self) -> float:
-        """Probability that an answer of any confidence is right, over all bins, with the same two cases added."""
+        """Probability that an answer of any confidence is right, over all bins, with the same smoothing."""
         return _share(Bin(0.0, sum(bin_.right for bin_ in self.bins), self.n))
 
 
@@ -82,7 +82,7 @@ MODEL: Final = ("mllm", "model")
 # (`bench/published_accuracy.py`). Heavier priors, and evidence from a model's other tasks, were not better on simulated
 # tools and recorded models (`bench/results/rivals.md`).
 MODEL_WEIGHT: Final = 8
-# Weight, in answers, of a tool's claimed rate, which is a guess or was counted on other pictures.
+# Weight, in answers, of a tool's claimed rate, which is an assumption or was counted on other pictures.
 TOOL_WEIGHT: Final = 2
 
 
@@ -117,7 +117,7 @@ class Measurement:
     n: int
     # Mean log-odds of the stated confidences; None if none were stated.
     usually: float | None = None
-    # How informative a deviation from that mean is where tool and MLLM disagree, over all routes.
+    # Weight of a deviation from that mean, fitted on questions where tool and MLLM disagree, over all routes.
     slope: float = CLAIM
 
 
@@ -176,7 +176,7 @@ class Measured:
     tools: Mapping[str, Json]
     # The source of tool output; always the real tools.
     control: str
-    # The tools whose weights answered without a test on known answers.
+    # The tools whose weights were used without a test on known answers.
     unchecked: tuple[str, ...] = ()
     # Number of times the MLLM was asked per counted answer (`--setting samples`).
     samples: int = 1
@@ -262,7 +262,7 @@ def read_trust(path: Path) -> TrustFile:
     except ValueError as error:
         raise DataError(f"{path} does not name what was measured: {error}") from error
     if content.get("sha256") != seal(content):
-        raise DataError(f"{path} was changed after `hybrid calibrate` wrote it: its sha256 does not fit its content")
+        raise DataError(f"{path} was changed after `hybrid calibrate` wrote it: its sha256 does not match its content")
     return TrustFile(tuple(folds), hashlib.sha256(data).hexdigest(), measured, overall, places)
 
 
@@ -294,10 +294,10 @@ def refuse_other(
 ) -> None:
     """Check that a run uses the benchmark, the model and the backends that a trust file was measured with.
 
-    A file that counts only tools fits any model. The compared tools are those that the file counts and those that they
-    call, as far as this run may call them (`tools`: their facts by name). Data may differ, since no question is judged
-    by its own answer, but generated questions differ from those of the benchmark. `model_known` is False in a dry run
-    without the model.
+    A file that only counts tools can be used with any model. The compared tools are those that the file counts and
+    those that they call, as far as this run may call them (`tools`: their facts by name). Data may differ, since no
+    question is judged by its own answer, but generated questions differ from those of the benchmark. `model_known` is
+    False in a dry run without the model.
 
     Raises:
         UsageError: something differs; the message names each measured and present value.

@@ -35,7 +35,7 @@ def difference_apart(
 
 
 def mean_interval(values: Floats, clusters: Sequence[object], level: float = 0.95) -> Interval | None:
-    """Return the interval of the mean of numbers, resampled by cluster; None from a single cluster.
+    """Return the interval of the mean of numbers, resampled by cluster; None for a single cluster.
 
     Student's t over clusters, longer on the side to which they are skewed (`interval` of a metric that is no share).
     """

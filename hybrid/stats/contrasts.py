@@ -15,11 +15,11 @@ from hybrid.stats.linearised import Rows, estimate, paired_rows, value_of
 from hybrid.stats.randomisation import swapped
 from hybrid.stats.scatter import SKEWED_T, ScatterError, scatter_error, tail_of
 
-EXACT = "exact over questions (Suissa and Shuster), not below the skewed t"
+EXACT = "exact over questions (Suissa and Shuster), p at least that of the skewed t"
 
 # The test of `contrast` for fewer than `FEW` single questions with partial credit or several strata; `EXACT` is for
 # right or wrong.
-SWAPPED = "randomisation of answers, not below the skewed t"
+SWAPPED = "randomisation of answers, p at least that of the skewed t"
 
 # Number of clusters from which the skewed t is used for single questions too.
 FEW = 30
@@ -74,9 +74,9 @@ def contrast(a: Metric, b: Metric, level: float = 0.95) -> Contrast:
     McCaffrey, Survey Methodology 28 (2002) 169-181), and Student's t. Two clusters that differ, one for each solver,
     are added to the variance (after Bonett and Price, Statistics in Medicine 31 (2012) 127-139, p. 131), so that
     solvers with the same answers have an interval around 0 and p = 1. The variance of small strata is moderated by that
-    of all (`StratumScale.pool`, after Smyth 2004), because few questions may show no difference by chance. At truths
-    other than the observed difference, the variance grows with the skewness of the clusters' shares, as in a score
-    interval.
+    of all (`StratumScale.pool`, after Smyth 2004), because few questions may show no difference by chance. At true
+    values other than the observed difference, the variance grows with the skewness of the clusters' shares, as in a
+    score interval.
 
     For fewer than `FEW` clusters of one question each, that p value is too often too small (`docs/statistics.md`). A
     share is then also tested exactly: its p value is at least that of the exact test, and its interval reaches 0 if
@@ -150,7 +150,7 @@ NO_LEAST: Least = (0.0, SKEWED_T)
 
 @dataclass(frozen=True)
 class Scatter:
-    """A difference of two solvers and its sampling error; `bounded` if it cannot leave -1..1."""
+    """A difference of two solvers and its sampling error; `bounded` if it must be in -1..1."""
 
     value: float
     error: ScatterError
@@ -175,7 +175,7 @@ class Scatter:
         return self._beyond(self.error.distance(self.value, truth))
 
     def p_below(self, truth: float) -> float:
-        """Return the one-sided p value: the probability of a difference this small or smaller under this truth."""
+        """Return the one-sided p value: the probability of a difference this small or smaller, given the true one."""
         return self._beyond(-self.error.distance(self.value, truth))
 
     def _beyond(self, distance: float) -> float:
@@ -218,7 +218,7 @@ def paired_difference(rows_a: Rows, rows_b: Rows, combination: Combine, *, share
     error = scatter_error(shares, full_square, unit, freedom, pooled)
     if min(of_a.layout.clusters, of_b.layout.clusters) < 2 or error.variance == 0:
         return PairedDifference(value_a, value_b, difference, None, clusters)
-    # Differences of numbers that are not shares follow Student's t even in small samples.
+    # Differences of numbers that are not shares are tested with Student's t even in small samples.
     least = _least(rows_a, rows_b, combination) if share and clusters < FEW else NO_LEAST
     return PairedDifference(value_a, value_b, difference, Scatter(difference, error, bounded, least), clusters, unit)
 

@@ -11,7 +11,7 @@ from functools import cache
 
 import numpy as np
 
-# Number of shares tried in each of three rounds of the search for the worst share of differing questions.
+# Number of values tried in each of the three rounds of the search for the worst share of differing questions.
 _STEPS = 400
 
 

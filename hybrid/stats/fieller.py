@@ -32,7 +32,8 @@ def ratio_interval(
         below: (n,) their denominators, of any sign; zeros count too.
         clusters: (n,) cluster names.
         level: two-sided coverage.
-        share: whether the ratio is one of like amounts, to which the two clusters are added; not of points by tokens.
+        share: whether both sums have the same unit, so that the two clusters are added; False for points per token, for
+        example.
 
     Raises `ValueError` for a level outside 0..1.
     """

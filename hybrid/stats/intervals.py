@@ -72,8 +72,8 @@ def interval(metric: Metric, level: float = 0.95) -> Interval | None:
       Wilson's interval with that number and quantile.
     - Otherwise (RMSE, MAE, counts): the skewed t interval of `contrast`, for the mean square under `root_of_ratio`.
 
-    None without a positive denominator, for a single cluster (unless Wilson's), and for values that are not shares and
-    do not vary. Raises `DataError` as `combine` does, and `ValueError` for a level outside 0..1.
+    None without a positive denominator, for a single cluster (unless Wilson's), and for values that are not shares if
+    they do not vary. Raises `DataError` as `combine` does, and `ValueError` for a level outside 0..1.
     """
     tail = tail_of(level)
     rows = rows_of(metric.cells, metric.combine)
@@ -121,8 +121,8 @@ def _lower_limit(ratios: Floats, weights: Floats, sizes: Floats, quantile: float
     """Return the lower end: the mean of the likeliest proportions p whose mean is just low enough not to be rejected.
 
     With a multiplier t > 0 for that mean, p solves `ratio - p = t weight / size * p (1 - p)` in each stratum; hence
-    (value - mean of p) = t V(t), with V the variance of the value under p, and the score test rejects from
-    t sqrt(V(t)) = quantile on.
+    (value - mean of p) = t V(t), with V the variance of the value under p, and the score test rejects once t sqrt(V(t))
+    reaches the quantile.
     """
     if not (ratios @ weights) > 0:
         return 0.0

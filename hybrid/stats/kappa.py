@@ -44,7 +44,7 @@ class Kappa:
     """
 
     value: float | None
-    # Is 0 for full agreement; `interval` is not based on that.
+    # The large-sample error is 0 for full agreement; `interval` is not based on it.
     error: float | None
     interval: Interval | None
     n: int
@@ -139,7 +139,7 @@ def _linearised(table: Floats) -> tuple[float, Floats]:
 
 
 def _design_effect(sums: Floats, of_rows: Floats, sizes: Floats) -> float:
-    """Return the number of rows equivalent to one independent row, from sums by cluster and by row."""
+    """Return how many rows count as one independent row, from sums by cluster and by row."""
     if len(sums) == len(of_rows):
         return 1.0
     mean_size = float((sizes**2).sum() / sizes.sum())

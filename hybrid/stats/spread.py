@@ -41,7 +41,7 @@ def spread(values: Sequence[float], level: float = 0.95) -> Spread:
     """
     tail = tail_of(level)
     if not values:
-        raise ValueError("no values to tell the spread of")
+        raise ValueError("a spread needs at least one value")
     if not all(map(math.isfinite, values)):
         raise ValueError(f"not all of the values are finite: {list(values)}")
     low, high = min(values), max(values)

@@ -18,7 +18,7 @@ class Equivalence:
 
     `p_value` is the greater of the two one-sided p values, and below `level` exactly where the whole `interval` (two
     sided, of coverage 1 - 2 level) is inside the margin: then `equal`. `beyond` is whether the whole interval is
-    outside. Without an interval nothing is shown, and both are False.
+    outside. Without an interval, both `equal` and `beyond` are False.
     """
 
     margin: float

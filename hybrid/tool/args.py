@@ -14,13 +14,13 @@ UNTOLD: dict[str, JsonValue] = {"told": False}
 
 
 class Args(BaseModel):
-    """Arguments of a tool as a model writes them: field descriptions are written once, for the model."""
+    """Arguments of a tool as a model writes them: field descriptions are written for the model."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 def args_of_schema(schema: Mapping[str, Any], fit: Callable[[Any], Any]) -> type[Args]:
-    """Return a type of arguments without declared fields; it holds whatever `fit` returns for the given arguments.
+    """Return a type of arguments without declared fields; an instance holds the values that `fit` returns.
 
     Args:
         schema: the JSON schema of the type.

@@ -59,7 +59,7 @@ class Learned(Stages[A, P, R], Generic[A, P, R, M]):
     """
 
     load: Callable[[str, str], M]
-    # See `tool`, `code` and `weights`; set by `tool_card`.
+    # Identity of the backend; `tool_card` sets it.
     identity: tuple[str, str, str | None]
 
     def __init__(
@@ -79,7 +79,7 @@ class Learned(Stages[A, P, R], Generic[A, P, R, M]):
     def model(self) -> M:
         """Return the network. Raises `ToolError` before `setup`."""
         if self._model is None:
-            raise ToolError(f"{self._tool}: the learned backend was asked before its weights were loaded")
+            raise ToolError(f"{self._tool}: the learned backend was called before its weights were loaded")
         return self._model
 
     def setup(self, device: str, weights: str | None) -> None:
@@ -90,7 +90,7 @@ class Learned(Stages[A, P, R], Generic[A, P, R, M]):
 
     @property
     def networks(self) -> Sequence[Network]:
-        """The networks loaded by `setup`; checks of weights inspect them."""
+        """The networks loaded by `setup`, which checks of weights inspect."""
         return self._networks
 
 

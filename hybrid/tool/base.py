@@ -41,8 +41,8 @@ class Request(Generic[A_co]):
 class Picture:
     """A picture that a tool made. Without `box` it is an overlay the size of input `of`; with it a derived image.
 
-    `of` counts inputs from 0; `box` is in pixels of that input; `scale` is pixels here per pixel there. An overlay
-    given as a function is drawn only if a model or a person looks at it.
+    `of` counts inputs from 0; `box` is in pixels of that input; `scale` is the number of pixels of this picture per
+    pixel of that input. An overlay given as a function is drawn only if a model or a person looks at it.
     """
 
     made: Pixels | Callable[[], Pixels]
@@ -52,7 +52,7 @@ class Picture:
 
     @cached_property
     def pixels(self) -> Pixels:
-        """Return the image, shape (H, W, 3), values 0..255; drawn now if a function was given."""
+        """Return the image, shape (H, W, 3), values 0..255; it is drawn now if a function was given."""
         return self.made() if callable(self.made) else self.made
 
 
@@ -60,14 +60,14 @@ class Picture:
 class Evidence:
     """The answer of a backend to one request: see `hybrid.core.types.Finding` for the fields.
 
-    Numbers in `text` that belong to a picture are marked (`hybrid.core.coordinates`): a model may speak another frame.
+    Numbers in `text` that belong to a picture are marked (`hybrid.core.coordinates`): a model may use another frame.
     """
 
     text: str
     data: Mapping[str, Json]
     confidence: float
     pictures: tuple[Picture, ...] = ()
-    # Read out of the text's marks.
+    # The coordinates that are marked in the text.
     places: tuple[Place, ...] = ()
 
     def __post_init__(self) -> None:
@@ -99,7 +99,7 @@ class Stages(ABC, Generic[A, P, R]):
     """A backend in three stages, so that the device computes one batch while others are prepared and drawn.
 
     `prepare` and `finish` need no device and change nothing in the backend: they run in any thread, several at once.
-    `compute` is the network over a batch, in the thread of the device and nothing else.
+    `compute` is the network over a batch, in the thread of the device and does nothing else.
     """
 
     @abstractmethod
@@ -116,7 +116,7 @@ class Stages(ABC, Generic[A, P, R]):
         """Return the input of the network, in host memory. Raises `ToolError` for a request that cannot be answered."""
 
     def batch_key(self, prepared: P) -> Hashable:
-        """Equal for inputs that one pass can take together, such as the shape of a tensor; here all are."""
+        """Return a key that is equal for inputs which fit into one pass, such as a tensor's shape."""
         del prepared
         return None
 
@@ -152,8 +152,8 @@ Found = Mapping[str, tuple[Finding, ...]]
 class Need:
     """Another tool that is called first on every image, and the arguments of that call.
 
-    `args` derives them from the caller's arguments; None means that these do not need the other tool. `given` does the
-    same and also gets the findings of the needs before this one; if it is set, it replaces `args`.
+    `args` derives them from the caller's arguments; None means that this call does not need the other tool. `given`
+    does the same, but also gets the outputs of the needs before this one; if it is set, it replaces `args`.
     """
 
     tool: str
@@ -165,7 +165,7 @@ class Need:
 class Provenance:
     """Licence and training data of one set of published weights; another size of the same network is another set."""
 
-    # The hub id, or the Python package that brings them.
+    # The hub id, or the Python package that contains them.
     weights: str
     licence: str
     # Collections of images, as `hybrid.tool.image_sets` names them; empty if they were not published.
@@ -177,8 +177,8 @@ class Provenance:
 class ReducedPrecision:
     """How the answers of a learned backend differ from those in float32 when its network computes in fewer bits.
 
-    Measured on the tool's own generated questions (`bench/tools.py --dtypes`). A decision is all of a finding's `data`
-    that is no measured number: words, truth values, chosen indices, lengths of lists.
+    Measured on the tool's own generated questions (`bench/tools.py --dtypes`). A decision is any part of an output's
+    `data` that is not a measured number: words, truth values, chosen indices, lengths of lists.
     """
 
     dtype: Literal["bfloat16", "float16"]
@@ -189,12 +189,12 @@ class ReducedPrecision:
     largest: float
     # The field of `data` with that difference.
     of: str
-    # `Provenance.weights` if they were trained.
+    # The `Provenance.weights` with which it was measured, if these were trained.
     weights: str
     # Whether the weights were trained. Decisions of random weights say little about trained ones.
     trained: bool = False
     device: str = "cpu"
-    # The largest difference of that number that is of no consequence.
+    # The largest difference of that number without consequences.
     tolerated: float = 0.0
 
     @property
@@ -213,7 +213,9 @@ class _Tuples:
         for item in fields(self):  # type: ignore[arg-type]
             value = getattr(self, item.name)
             if str(item.type).startswith("tuple[") and not isinstance(value, tuple):
-                raise TypeError(f"{item.name} must be a tuple and is a {type(value).__name__}: one value is (VALUE,)")
+                raise TypeError(
+                    f"{item.name} must be a tuple and is a {type(value).__name__}: write one value as (VALUE,)"
+                )
 
 
 @dataclass(frozen=True)
@@ -224,7 +226,7 @@ class BackendCard(_Tuples):
     version: str
     make: Callable[[], Backend[Any]]
     summary: str
-    # Default hub id; None where nothing is loaded.
+    # Default hub id; None if nothing is loaded.
     weights: str | None = None
     # Weights with known licence and training data, including the default ones; all others count as unknown.
     provenances: tuple[Provenance, ...] = ()
@@ -260,7 +262,7 @@ class Card(_Tuples):
     # Fewest and most images of one call.
     images: tuple[int, int] = (1, 1)
     needs: tuple[Need, ...] = ()
-    # Measurements, on which data, and gaps, for people: `hybrid tools show` prints them, no model reads them.
+    # Measurements, their data, and their gaps, for people: `hybrid tools show` prints them, but no model reads them.
     measured: str = ""
     # Whether the answer depends on `Request.seed`. If not, calls with different seeds share one cache entry.
     uses_seed: bool = True
@@ -312,13 +314,13 @@ class KnownAnswer:
 
 @dataclass(frozen=True)
 class Claims(_Tuples):
-    """The statements of a tool about its images, and how to ask it a question that they do not answer.
+    """The claims of a tool about its images, and how to ask it a question that its images do not answer.
 
     `hybrid tools check` puts such questions (`hybrid/serving/empty_questions.py`).
     """
 
-    # Fields of `data` that are null, false or empty if the pictures tell no answer. Without any the tool states nothing
-    # that a picture could fail to show, and is not asked.
+    # Fields of `data` that are null, false or empty if the pictures do not determine an answer. Without any the tool
+    # states nothing that a picture could fail to show, and is not asked.
     fields: tuple[str, ...]
     # The argument that lists the points or boxes that are compared: if all lie at one place, there is no answer.
     compares: str | None = None
@@ -341,10 +343,10 @@ class Tool(_Tuples):
     args: type[Args]
     checks: tuple[KnownAnswer, ...] = ()
     # Makes a question in which every network is given the picture (H, W, 3), at least 400 px a side, or large parts of
-    # it; the network's actual input is compared with the expected one. None: the picture replaces every image of the
+    # it; the network's actual input is compared with the expected one. If None, the picture replaces every image of the
     # known answers, or the tool is called without arguments.
     probe: Callable[[Pixels], CheckCase] | None = None
-    # Claims of an output; None: any output with a confidence above a half is a claim.
+    # Claims of an output; if None, any output with a confidence above a half is a claim.
     claims: Claims | None = None
     # Rules that answer questions without an MLLM, by route of the question.
     rules: Mapping[str, Rule] = field(default_factory=dict, hash=False)

@@ -43,7 +43,7 @@ def card_file(module: Path) -> Path:
 
 
 def card_alone(module: Path) -> Card | None:
-    """Return the card of a tool without importing it; None if it has no card file. `elsewhere` replaces its code.
+    """Return the card of a tool without importing it; None if it has no card file. `elsewhere` stands in for its code.
 
     Raises:
         DataError: as `tool_card`.
@@ -61,7 +61,7 @@ def families_of(module: Path) -> Mapping[str, tuple[Provenance, ...]]:
 
 
 class CodeElsewhere(dict[str, Any]):
-    """Any name of code, which is in another process or in a module that is not imported."""
+    """Stands for any name of code that is in another process or in a module that is not imported."""
 
     def __contains__(self, name: object) -> bool:
         return True
@@ -72,4 +72,4 @@ class CodeElsewhere(dict[str, Any]):
 
 def elsewhere(*_: object) -> NoReturn:
     """Raise an error: replaces code that cannot be called in this process."""
-    raise RuntimeError("the code of this tool is in the worker process of the tools alone")
+    raise RuntimeError("the code of this tool only exists in the tools' worker process")

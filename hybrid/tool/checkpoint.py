@@ -1,11 +1,11 @@
 """Load a transformers checkpoint and refuse it unless every tensor came from the file.
 
 `from_pretrained` fills missing tensors with random numbers and only logs it, so a
-damaged checkpoint answers like a working one. Here anything but an exact fit is a `WeightsError` naming the tensors.
-Only safetensors are read and no code that a checkpoint brings is run.
+damaged checkpoint answers like a working one. Here, anything but an exact match raises a `WeightsError` that names the
+tensors. Only safetensors are read, and no code in a checkpoint is run.
 
 Every checkpoint is announced with `hybrid.tool.networks.announce`, and with it what its own processor does to a picture
-(`picture_input`): that is what checks of weights compare with the tensor that the network is given.
+(`picture_input`): checks of weights compare this with the tensor that the network gets.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from hybrid.plugins.weights import find_weights, weights_sha256
 from hybrid.tool.networks import Network, PictureInput, announce
 
 CONFIGURATION = ("config.json", "preprocessor_config.json", "processor_config.json")
-# Indices that older files of text models carry and the model computes: `harmless` of `load_verified`.
+# Indices in older files of text models, which the model computes itself; a value for `harmless` of `load_verified`.
 INDICES = ("position_ids",)
-# How many tensor names an error lists.
+# Maximum number of tensor names in an error.
 SHOWN = 5
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A verified model in evaluation mode on `device`, its processor, and what identifies both.
+    """A verified model in evaluation mode on `device`, its processor, and a hash that identifies both.
 
     `sha256` covers the weight files and the configuration of model and processor, by content, not by place.
     """
@@ -81,7 +81,7 @@ def load_verified(
         download: whether a hub id that is not on disk may be fetched.
 
     Raises:
-        WeightsError: weights absent, not safetensors, another architecture, or tensors missing, unexpected or of
+        WeightsError: weights absent or not safetensors, another architecture, or tensors missing, unexpected or of
             another shape; one line that names the file or the tensors.
     """
     folder = find_checkpoint(weights, download=download)
@@ -104,7 +104,7 @@ def load_module(model: Any, weights: str, *, device: str = "cpu", download: bool
         download: whether a hub id that is not on disk may be fetched.
 
     Raises:
-        WeightsError: one of these files is absent or unreadable, or the tensors are not exactly those of the module.
+        WeightsError: one of these files is missing or unreadable, or the tensors are not exactly those of the module.
     """
     from safetensors import SafetensorError
     from safetensors.torch import load_file
@@ -126,7 +126,7 @@ def load_module(model: Any, weights: str, *, device: str = "cpu", download: bool
 
 
 def _check_preprocessor(path: Path, weights: str) -> None:
-    """Raise `WeightsError` where an image processor is not named: transformers' own message is about something else."""
+    """Raise `WeightsError` if no image processor is named: transformers' own message is about something else."""
     if not path.is_file():
         raise WeightsError(f"weights absent: {weights} has no {path.name}")
     try:
@@ -165,9 +165,9 @@ def model_type_of(folder: Path, weights: str, allowed: Sequence[str]) -> str:
     try:
         model_type = json.loads((folder / "config.json").read_text("utf-8"))["model_type"]
     except (ValueError, KeyError, TypeError) as error:
-        raise WeightsError(f"{weights}: config.json names no model_type ({type(error).__name__})") from error
+        raise WeightsError(f"{weights}: config.json has no model_type ({type(error).__name__})") from error
     if not isinstance(model_type, str):
-        raise WeightsError(f"{weights}: config.json names no model_type (it says {model_type!r})")
+        raise WeightsError(f"{weights}: config.json has no usable model_type (found {model_type!r})")
     if allowed and model_type not in allowed:
         raise WeightsError(f"{weights} is a {model_type!r} checkpoint; expected one of: {', '.join(allowed)}")
     return model_type
@@ -196,7 +196,7 @@ def picture_input(processor_class: str, folder: Path, weights: str) -> PictureIn
     answers = [_colour(reader, colour, weights) for colour in PRIMARIES]
     black, *others = (np.asarray(answer, np.float64) for answer in answers)
     if not all(np.isfinite(answer).all() and answer.shape == black.shape for answer in (black, *others)):
-        raise WeightsError(f"{weights}: its image processor does not give one finite value a channel")
+        raise WeightsError(f"{weights}: its image processor does not give one finite value per channel")
     columns = np.stack([other - black for other in others], axis=1)
     rows = tuple((float(red), float(green), float(blue)) for red, green, blue in columns)
     return PictureInput(rows, tuple(float(value) for value in black))
@@ -215,9 +215,11 @@ def _colour(reader: Any, colour: tuple[int, int, int], weights: str) -> Any:
             pair = [[flat, flat]]
             values = reader(images=pair, return_tensors="pt", input_data_format="channels_last")["pixel_values"]
         except (ValueError, TypeError, KeyError) as error:
-            raise WeightsError(f"{weights}: its image processor takes no RGB picture ({first_line(error)})") from error
+            raise WeightsError(
+                f"{weights}: its image processor does not accept an RGB picture ({first_line(error)})"
+            ) from error
     if values.ndim == 3:
-        # Patches in a row, (1, patches, side * side * channels), with the channels last.
+        # The output is a row of patches, (1, patches, side * side * channels), with the channels last.
         values = values[0].reshape(-1, 3).T[None, :, :, None]
     return values.reshape(-1, *values.shape[-3:])[0].flatten(1).float().median(dim=1).values.numpy()
 
@@ -234,7 +236,7 @@ def _load(auto: str, processor: str, folder: Path, weights: str, harmless: Seque
             use_safetensors=True,
             trust_remote_code=False,
             output_loading_info=True,
-            # Listed and refused below by name, instead of a report of the whole model.
+            # Mismatches are listed and rejected by name below; transformers would report the whole model.
             ignore_mismatched_sizes=True,
             dtype="float32",
         )
@@ -284,7 +286,7 @@ def refuse_unfit(location: str, info: Mapping[str, Any], harmless: Sequence[str]
 
     Args:
         location: the checkpoint, or its part, for the error.
-        info: what `from_pretrained(output_loading_info=True)` of transformers and diffusers gives.
+        info: the result of `from_pretrained(output_loading_info=True)` in transformers and diffusers.
         harmless: parts of the names of tensors that may be in the file although the model has no place for them.
     """
     wrong = {

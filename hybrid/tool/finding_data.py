@@ -1,4 +1,4 @@
-"""Findings read: rows, boxes, numbers and places out of JSON of unknown content."""
+"""Reads rows, boxes, numbers and indices from the data of tool outputs, which are JSON of unknown content."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hybrid.core.types import Box, Finding, Json
 
 
 def rows_of(finding: Finding, key: str) -> list[Mapping[str, Json]]:
-    """Return the list of objects under a key of a finding's data; empty if there is none."""
+    """Return the list of objects under a key of an output's data; empty if there is none."""
     value = finding.data.get(key)
     if not isinstance(value, Sequence) or isinstance(value, str):
         return []
@@ -26,9 +26,9 @@ def box_of(row: Mapping[str, Json]) -> Box | None:
 
 
 def number_of(row: Mapping[str, Json], key: str) -> float | None:
-    """Return the number under a key of an object in a finding's data, or None; True and False do not count.
+    """Return the number under a key of an object in an output's data, or None; True and False do not count.
 
-    JSON has whole numbers that are too large for floating point: None.
+    None also for a whole number that is too large for floating point.
     """
     value = row.get(key)
     try:
@@ -38,6 +38,6 @@ def number_of(row: Mapping[str, Json], key: str) -> float | None:
 
 
 def whole_number(finding: Finding, key: str, below: float = math.inf) -> int | None:
-    """Return the whole number under a key of a finding's data if it is at least 0 and below a bound, else None."""
+    """Return the whole number under a key of an output's data if it is at least 0 and below a bound, else None."""
     value = finding.data.get(key)
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < below else None

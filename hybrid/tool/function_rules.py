@@ -31,7 +31,7 @@ class FunctionRule:
         """Return the answer, or None for an abstention."""
         args = self.args(prompt)
         if args is None:
-            ctx.rule("no arguments", "the question does not give the arguments of the tool")
+            ctx.rule("no arguments", "the question does not contain the arguments of the tool")
             return None
         finding = await ctx.tool(self.tool, image_names(prompt), args)
         output = self.output_type.from_finding(finding, self.tool)
@@ -51,7 +51,9 @@ def answer_with(
     if value is None:
         return None
     if not isinstance(value, str | int | float):
-        raise TypeError(f"a rule returns the answer as a text, a number or a truth value, not a {type(value).__name__}")
+        raise TypeError(
+            f"a rule must return the answer as a text, a number or a truth value, not a {type(value).__name__}"
+        )
     words = f"{value:g}" if isinstance(value, float) else str(value)
     if isinstance(value, bool):
         words = "yes" if value else "no"
@@ -59,7 +61,7 @@ def answer_with(
         return say(words, tool_name, finding)
     place = _choice_of(words, prompt.choices)
     if place is None:
-        ctx.rule("no choice", f"{words!r:.80} is none of the choices, or several")
+        ctx.rule("no choice", f"{words!r:.80} matches none of the choices, or several")
         return None
     return choose(place, tool_name, finding)
 

@@ -97,7 +97,7 @@ class FunctionTool(Tool):
         **args: Json,
     ) -> Callable[[Callable[[], Any]], Callable[[], Any]]: ...
 
-    def check(  # type: ignore[misc]  # mypy takes `pose` for one of the keywords of `args`
+    def check(  # type: ignore[misc]  # mypy treats `pose` as one of the keywords of `args`
         self,
         pose: Callable[..., Any] | None = None,
         /,
@@ -111,7 +111,7 @@ class FunctionTool(Tool):
 
         Args:
             pose: the decorated function, if the decorator has no arguments.
-            expect: by key the expected value, or a function that tells whether a value is right.
+            expect: for each key, the expected value or a function that tells whether a value is right.
             within: tolerance of a number.
             outputs: by name of a needed tool its output about the image, or one for each image.
             args: the tool's arguments.
@@ -136,7 +136,8 @@ class FunctionTool(Tool):
 
         Args:
             routes: tasks of a benchmark, or of the user's own questions.
-            args: makes the tool's arguments of a prompt, or None where its wording does not give them.
+            args: derives the tool's arguments from a prompt; returns None if the prompt's wording does not contain
+            them.
         """
         if not routes or not all(isinstance(route, str) for route in routes):
             raise TypeError(f'@{self.card.name}.rule needs the routes it answers: @{self.card.name}.rule("Counting")')
@@ -194,7 +195,7 @@ def tool(
         TypeError: the function's signature or docstring lacks what a tool needs; the message says what to write.
     """
     if function is not None or not isinstance(limits, str) or not limits.strip():
-        raise TypeError('write @tool(limits="Where it fails."): a model reads the limits with the summary')
+        raise TypeError('write @tool(limits="Where it fails."): a model reads the limits together with the summary')
 
     if gaze not in ("", "path"):
         raise TypeError(f'gaze={gaze!r}: a function can have gaze="path"; a map needs a class with predict_map')
@@ -228,7 +229,7 @@ def _compile(function: Callable[..., Any], options: _Options) -> FunctionTool:
     first, second, described = read_docstring(function)
     summary = options.summary or first
     if not summary:
-        raise TypeError(f"{name}: write what it says, for the model, as the first line of its docstring")
+        raise TypeError(f"{name}: the first line of its docstring must tell the model what it returns")
     hints = type_hints_of(function)
     plan, args, needs, images = read_signature(name, function, hints, described)
     output_type = output_class(hints.get("return"))
@@ -282,7 +283,7 @@ def code_version(function: Callable[..., Any]) -> str:
 
 
 def _output_of(function: Callable[..., Any], usual: type[ToolOutput]) -> type[ToolOutput]:
-    """Return the class of outputs that the first parameter of a rule names, else the tool's own."""
+    """Return the class of outputs that annotates the first parameter of a rule, else the tool's own."""
     parameters = list(inspect.signature(function).parameters)
     if not parameters:
         raise TypeError(f"a rule takes the output and the prompt: def {function.__name__}(output, prompt)")

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 FACTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
-# Collection -> collections that it takes images from.
+# Maps a collection to the collections from which it takes images.
 DRAWN_FROM: Final[Mapping[str, list[str]]] = FACTS["drawn_from"]
 # Collections crawled from the web, or never listed: they may contain any published picture; this was not checked.
 CRAWLED: Final = frozenset[str](FACTS["crawled"])
@@ -44,7 +44,7 @@ def is_known(name: str) -> bool:
 
 
 def crawled(names: Collection[str]) -> tuple[str, ...]:
-    """Return those of the collections that are crawls or draw on one."""
+    """Return the collections that are crawls or take images from one."""
     return tuple(name for name in names if origins(name) & CRAWLED)
 
 

@@ -5,8 +5,7 @@
 
 `load_verified` in `hybrid/tool/checkpoint.py` announces every checkpoint of transformers, with the preprocessing of the
 checkpoint's own processor. Code that loads weights in another way calls `announce` itself and gives the normalisation
-that the weights were trained with, the normalisation that the weights were trained with, for example
-`normalised(IMAGENET_MEAN, IMAGENET_STD)`.
+with which the weights were trained, for example `normalised(IMAGENET_MEAN, IMAGENET_STD)`.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ class Network:
     """A torch module that was loaded from a file, and the picture input that it expects.
 
     `wants` is called when a check runs. It is None for a network that gets no pictures (a text encoder), or only small
-    parts of them (a reader of text lines): the check skips these.
+    parts of them (a reader of text lines); the check skips these.
     """
 
     # Name for errors: the weights, and their part if they have several.
@@ -47,7 +46,7 @@ class Network:
 def in_float32(module: Any) -> None:
     """Make a part of a network compute in float32, even if the rest uses fewer bits (`hybrid/serving/precision.py`).
 
-    For what reads small differences: points of a depth map, places of key points.
+    Use it for code that depends on small differences: points of a depth map, positions of key points.
     """
     import torch
 

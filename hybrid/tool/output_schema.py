@@ -31,7 +31,7 @@ def describe_kind(node: Mapping[str, Any], root: Mapping[str, Any]) -> str:
     """Return the type of a value of the schema `root` in words: "list of numbers", "string or null"."""
     if "$ref" in node:
         definition = resolve(node, root)
-        # A recursive type has no end: it keeps its name.
+        # A recursive type would never end, so it keeps its name.
         plain = {"enum", "const", "properties"} & {*definition}
         return describe_kind(definition, root) if plain else str(node["$ref"]).rpartition("/")[2]
     if "enum" in node:
@@ -95,12 +95,12 @@ _JSON_TYPES: Mapping[str, tuple[type, ...]] = {
 def _object_mismatch(
     node: Mapping[str, Any], data: Mapping[str, Json], root: Mapping[str, Any], path: str
 ) -> str | None:
-    """Return how an object differs from the node of a schema; `path` leads to it from the top: "points[0]."."""
+    """Return how an object differs from a schema's node; `path` is its place in the output, such as "points[0]."."""
     properties: Mapping[str, Any] = node.get("properties", {})
     others = node.get("additionalProperties")
     if missing := [key for key in node.get("required", ()) if key not in data]:
         hint = did_you_mean(missing[0], [key for key in data if key not in properties])
-        return f"the value {path + missing[0]!r} of the output's schema is missing{hint}"
+        return f"the output lacks the value {path + missing[0]!r} of its schema{hint}"
     if extra := [key for key in data if key not in properties and others is False]:
         hint = did_you_mean(extra[0], list(properties))
         return f"the value {path + extra[0]!r} is not in the output's schema{hint}; there are: {', '.join(properties)}"
@@ -115,7 +115,7 @@ def _mismatch(value: Any, node: Mapping[str, Any], root: Mapping[str, Any], path
     if "anyOf" in node:
         return _choice_mismatch(value, [resolve(other, root) for other in node["anyOf"]], node, root, path)
     if not _has_type(value, node):
-        return f"the value {path!r} is {value!r:.60}, and its schema says {describe_kind(node, root)}"
+        return f"the value {path!r} is {value!r:.60}, but its schema requires {describe_kind(node, root)}"
     if isinstance(value, Mapping):
         return _object_mismatch(node, value, root, f"{path}.")
     if isinstance(value, list | tuple):
@@ -136,7 +136,7 @@ def _choice_mismatch(
     same_type = [fault for fault, choice in zip(wrong, choices, strict=True) if _has_type(value, choice)]
     if len(same_type) == 1:
         return same_type[0]
-    return f"the value {path!r} is {value!r:.60}, and its schema says {describe_kind(node, root)}"
+    return f"the value {path!r} is {value!r:.60}, but its schema requires {describe_kind(node, root)}"
 
 
 def _has_type(value: Any, node: Mapping[str, Any]) -> bool:

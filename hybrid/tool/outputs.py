@@ -7,7 +7,7 @@
     Brightness.schema()          # the JSON schema of its data
 
 Without a subclass, values are passed to `ToolOutput` by name. Numbers are counts, or their name ends with the unit
-(`_px`, `_0_1`, `_0_1`, `_deg`, `_m`; `hybrid/serving/contract.py` lists all).
+(`_px`, `_0_1`, `_deg`, `_m`; `hybrid/serving/contract.py` lists all).
 """
 
 from __future__ import annotations
@@ -81,12 +81,12 @@ class ToolOutput:
 
     @classmethod
     def schema(cls) -> dict[str, Json] | None:
-        """Return the JSON schema of the values; None if the class names none."""
+        """Return the JSON schema of the values; None if the class declares none."""
         return model_schema(model) if (model := _model(cls)) is not None else None
 
     @classmethod
     def from_finding(cls, finding: Finding, tool: str) -> Self:
-        """Return the output of another tool, with its further values as well.
+        """Return the output of another tool, including values that the class does not declare.
 
         Raises:
             ToolError: it has not the values that the class names.
@@ -126,7 +126,9 @@ def schema_of(annotation: Any) -> dict[str, Json]:
     if isinstance(annotation, type) and issubclass(annotation, ToolOutput):
         schema = annotation.schema()
         if schema is None:
-            raise TypeError(f"{annotation.__name__} names no values: write them as NAME: TYPE in a class of ToolOutput")
+            raise TypeError(
+                f"{annotation.__name__} declares no values: write them as NAME: TYPE in a class of ToolOutput"
+            )
         return schema
     from pydantic import TypeAdapter
 

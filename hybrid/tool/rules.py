@@ -1,10 +1,10 @@
-"""The rules of a tool: which questions it answers without an MLLM, and how its finding becomes the answer.
+"""The rules of a tool: which questions it answers without an MLLM, and how its output becomes the answer.
 
     RULES = {"Relative_Depth": OneCall("depth", letter("nearer"), drawn_labels)}      # of `TOOL`: rules=RULES
 
 The route of a prompt selects the rule. The rule calls the tools that it names, and turns their `data` (never their
-text) into a reply of the prompt's kind, or into None, an abstention. It depends only on the prompt and the findings and
-is deterministic, because a rule of an external tool is run again for each of its calls (`hybrid/serving/rules.py`).
+text) into a reply of the prompt's kind, or into None, an abstention. It depends only on the prompt and the tool outputs
+and is deterministic, because a rule of an external tool is run again for each of its calls (`hybrid/serving/rules.py`).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class CallTool(Protocol):
     """Call a specialist on images that this ask has shown, by name."""
 
     async def __call__(self, name: str, images: Sequence[str], args: Mapping[str, Json]) -> Finding:
-        """Return the finding, after its images got names and were registered. Raises `ToolError` or `BudgetSpent`."""
+        """Return the tool output, after its images were named and registered. Raises `ToolError` or `BudgetSpent`."""
 
 
 class RuleContext(Protocol):
@@ -41,18 +41,18 @@ class RuleContext(Protocol):
 
 @dataclass(frozen=True)
 class SpecialistAnswer:
-    """A specialist's answer to a prompt of any kind, and the finding it rests on."""
+    """A specialist's answer to a prompt of any kind, and the tool output behind it."""
 
     # The whole reply, in the form of the format line of the prompt's kind.
     answer: str
     tool: str
     finding: Finding
-    # The place of the choice, from 0, if the prompt offers choices.
+    # Index of the choice, from 0, if the prompt offers choices.
     choice: int | None = None
-    # Probability, 0..1, that the answer is right; None: the confidence of the tool output.
+    # Probability, 0..1, that the answer is right; if None, the confidence of the tool output applies.
     sure: float | None = None
-    # Whether the reliability on the tool's card applies to this answer. It does not where the card counts another
-    # statement, or counts generated pictures while the answer is about where people look.
+    # Whether the reliability on the tool's card applies to this answer. It does not if the card counts another
+    # statement, or if it counts generated pictures but the answer is about where people look.
     on_card: bool = False
 
     @property
@@ -66,7 +66,7 @@ class SpecialistAnswer:
         return self.finding.confidence if self.sure is None else self.sure
 
     def as_json(self) -> dict[str, Json]:
-        """Return the answer as written to a trace and read by `hybrid calibrate`."""
+        """Return the answer in the form that traces contain and `hybrid calibrate` reads."""
         return {
             "letter": self.letter,
             "answer": self.answer,
@@ -89,7 +89,7 @@ class Rule(Protocol):
 
 
 class Abstained(Exception):
-    """The end of a rule without an answer. Its arguments are a note for the trace, a name and a text, or none."""
+    """Ends a rule without an answer. Its arguments are a note for the trace, a name and a text, or none."""
 
 
 @dataclass(frozen=True)
@@ -178,19 +178,19 @@ def choose_matching(prompt: Prompt, tool: str, finding: Finding, pattern: str | 
     return choose(fits[0], tool, finding, on_card=True) if len(fits) == 1 else None
 
 
-# Turn a finding into a pattern that matches the right choice; None if it does not decide.
+# Turn a tool output into a pattern that matches the right choice; None if the output does not decide.
 Reading = Callable[[Finding, Prompt], str | None]
 
 
 @dataclass(frozen=True)
 class OneCall:
-    """A rule that calls one tool once, on all images, and takes the one choice that matches its finding."""
+    """A rule that calls one tool once, on all images, and takes the one choice that matches its output."""
 
     tool: str
     reading: Reading
-    # The tool's arguments; None if the wording of the question does not give them.
+    # The tool's arguments; None if the question does not contain them.
     args: Callable[[Prompt], Mapping[str, Json] | None] = lambda prompt: {}
-    # The note written to the trace for an abstention.
+    # The note that an abstention adds to the trace.
     unread: tuple[str, str] = ("", "")
 
     @property
@@ -209,7 +209,7 @@ class OneCall:
 
 
 def letter(key: str = "best") -> Reading:
-    """Return the letter under a key of the finding, as "Point B", "Box B" or "B is closer" name it."""
+    """Return the letter under a key of the output, as "Point B", "Box B" or "B is closer" name it."""
 
     def reading(finding: Finding, prompt: Prompt) -> str | None:
         label = finding.data.get(key)

@@ -2,14 +2,15 @@
 
 Parameters of the function by their type:
 
-- `Image` is an image (H, W, 3) of 8 bits; the number of images of a call is the number of these parameters, those that
-  may be None left out at the least. `list[Image]` and `*images: Image` take 1 to `MOST_IMAGES`; pydantic's
-  `Field(min_length=2, max_length=4)` in `Annotated` says otherwise.
+- `Image` is an image (H, W, 3) of 8 bits; the number of images of a call is the number of these parameters, and those
+that may be None can be left out. `list[Image]` and `*images: Image` take 1 to `MOST_IMAGES`; pydantic's
+  `Field(min_length=2, max_length=4)` in `Annotated` sets other limits.
 - `ToolOutput`, or a class of it, is the output of the tool of the parameter's name about the image; `list[ToolOutput]`
   one for each image. `Annotated[ToolOutput, {"points": []}]` gives that tool arguments, `Annotated[ToolOutput,
-  Need("depth", ARGS)]` makes them of one's own.
+  Need("depth", ARGS)]` derives them from the function's own.
 - `seed: int` is the seed of the question.
-- Any other is an argument for the model, which pydantic checks; its description is a text in `Annotated`, or its line
+- Any other parameter is an argument for the model, which pydantic checks; its description is a text in `Annotated`, or
+its line
   under `Args:` in the docstring.
 """
 
@@ -40,7 +41,7 @@ else:
         """The type of a parameter that is an image: an array (H, W, 3) of 8 bits, RGB."""
 
 
-# Images of one call of a function that takes a list of them.
+# Maximum number of images in a call of a function that takes a list of them.
 MOST_IMAGES: Final = 16
 
 
@@ -91,7 +92,7 @@ class CallPlan:
         for need in self.needs:
             outputs = [need.kind.from_finding(finding, need.tool) for finding in request.needs.get(need.tool, ())]
             if not need.several and not outputs:
-                raise ToolError(f"{self.function.__name__}: there is no output of {need.tool}")
+                raise ToolError(f"{self.function.__name__}: the output of {need.tool} is missing")
             values[need.name] = outputs if need.several else outputs[0]
         if self.seeded:
             values["seed"] = request.seed
@@ -103,7 +104,7 @@ class CallPlan:
         if isinstance(output, Evidence):
             return output
         name = self.function.__name__
-        raise TypeError(f"{name} must return ToolOutput(TEXT, KEY=VALUE, ...), and returns a {type(output).__name__}")
+        raise TypeError(f"{name} must return ToolOutput(TEXT, KEY=VALUE, ...), but returns a {type(output).__name__}")
 
 
 def read_docstring(function: Callable[..., Any]) -> tuple[str, str, dict[str, str]]:
@@ -163,7 +164,7 @@ def read_signature(
             raise TypeError(f"{name}: **{parameter.name} cannot be offered to a model: name each argument")
         if parameter.name not in hints:
             kind = "*" if parameter.kind is parameter.VAR_POSITIONAL else ""
-            raise TypeError(f"{name}: say the type of {parameter.name}: {kind}{parameter.name}: Image, or another")
+            raise TypeError(f"{name}: give the type of {parameter.name}: {kind}{parameter.name}: Image, or another")
         base, several, optional, extras = _unfold(hints[parameter.name])
         star = parameter.kind is parameter.VAR_POSITIONAL
         if star and (fields or needs or seeded):
@@ -187,7 +188,7 @@ def read_signature(
             _check_argument_type(name, function, parameter.name, hints[parameter.name])
             fields[parameter.name] = _field(hints[parameter.name], parameter, described)
     if single := next((part.name for part, _ in needs if not part.several and most > 1), ""):
-        raise TypeError(f"{name}: it takes several images, so that {single} is a list: {single}: list[ToolOutput]")
+        raise TypeError(f"{name}: it takes several images, so {single} must be a list: {single}: list[ToolOutput]")
     plan = CallPlan(function, tuple(images), tuple(part for part, _ in needs), tuple(fields), seeded)
     return plan, _args_type(name, function, fields), tuple(need for _, need in needs), (fewest, most)
 
@@ -282,7 +283,7 @@ def _is_image_like(hint: Any) -> bool:
     """Return whether a type, or a part of it, is one commonly used for images."""
     parts = (get_origin(hint), *get_args(hint)) if get_origin(hint) is not None else (hint,)
     names = {f"{getattr(part, '__module__', '')}.{getattr(part, '__qualname__', '')}" for part in parts}
-    # The module PIL.Image, where its class was meant.
+    # The module PIL.Image was given where its class was meant.
     names |= {getattr(part, "__name__", "") for part in parts}
     inner = (part for part in parts if part is not hint and get_origin(part) is not None)
     return bool(names & IMAGE_LIKE) or any(map(_is_image_like, inner))

@@ -25,7 +25,7 @@ def name_of(behaviour: Behaviour) -> str:
 @pytest.mark.parametrize("behaviour", FAST, ids=name_of)
 def test_a_behaviour_comes_to_what_is_wanted(behaviour: Behaviour, tmp_path: Path) -> None:
     result = measured(behaviour, tmp_path / "run")
-    assert result.kind != "failed", result.said
+    assert result.kind != "failed", result.details
 
 
 @pytest.mark.system

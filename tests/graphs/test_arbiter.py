@@ -207,12 +207,12 @@ def test_other_letters_for_the_same_choices_change_nothing(
 
 
 @given(st.floats(0, 1), st.floats(-3, 3), st.floats(0, 3), CHANCES)
-def test_both_accuracies_are_computed_alike(said: float, usually: float, slope: float, right: float) -> None:
+def test_both_accuracies_are_computed_alike(confidence: float, usually: float, slope: float, right: float) -> None:
     """A tool and a model with equal counts and confidence have the same weight."""
     measurement = Measurement(right * MANY, MANY, usually, slope)
     trust = Trust({ROUTE: measurement, (*MODEL, "Jigsaw"): measurement})
-    tool = trust.tool(ROUTE, AnswerConfidence(0.5, said))
-    assert tool.worth == pytest.approx(trust.model("Jigsaw", 0.5, said).worth, abs=1e-3)
+    tool = trust.tool(ROUTE, AnswerConfidence(0.5, confidence))
+    assert tool.worth == pytest.approx(trust.model("Jigsaw", 0.5, confidence).worth, abs=1e-3)
 
 
 def test_it_answers_recorded_models() -> None:

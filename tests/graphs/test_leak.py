@@ -1,4 +1,4 @@
-"""No graph shows its model the knowledge of a rule or the id of the question."""
+"""No graph shows its model a rule's knowledge or the question's id."""
 
 import json
 from collections.abc import Sequence

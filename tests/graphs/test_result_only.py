@@ -1,4 +1,4 @@
-"""Tool output in the prompt without a loop: one call that shows the output, and a plain ask without one."""
+"""A solver that puts tool output into the prompt, without a loop: one call, with the output if there is any."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""A question with ten images and ten tool calls stays small: pictures are in the store, the rest refers to them."""
+"""A question with ten images and ten tool calls stays small: pictures are stored, and the rest refers to them."""
 
 import json
 from dataclasses import asdict

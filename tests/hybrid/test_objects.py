@@ -69,7 +69,7 @@ def in_tmp_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ({"solvers": [Agent(print, name="My agent")]}, "'My agent' is not a valid name"),
         ({"solvers": [AlwaysA]}, "hand in a hybrid.solving.solver.Solver"),
         ({"tools": [AlwaysA()]}, "hand in a hybrid.tool.Tool"),
-        ({"solvers": Agent(print), "tool_output": "blank"}, 'tool_output="blank": agent runs tools of its own'),
+        ({"solvers": Agent(print), "tool_output": "blank"}, 'tool_output="blank": agent runs its own'),
     ],
 )
 def test_an_object_that_cannot_be_used_is_refused(options: dict[str, Any], message: str) -> None:

@@ -224,7 +224,7 @@ def test_a_reply_with_an_alias_says_so_and_signs_in_a_text_are_no_alias() -> Non
         ("[" * (MAX_DEPTH + 1) + "]" * (MAX_DEPTH + 1), "nested more than"),
         ("a: " + "x" * MAX_CHARACTERS, "characters"),
         ("[" + "1," * MAX_VALUES + "]", "values"),
-        ("a: 1\n---\nb: 2", "more than one document"),
+        ("a: 1\n---\nb: 2", "more than one YAML document"),
         ("[a]: 1", "one word"),
         ("a: [", "not YAML"),
     ],

@@ -89,7 +89,7 @@ def lines(path: Path) -> list[JsonObject]:
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
-# What a row says.
+# The content of a row.
 
 
 def failed(row: JsonObject) -> bool:
@@ -185,7 +185,7 @@ def accuracy(rows: Iterable[JsonObject], rule: str) -> list[Cell]:
     return [Cell("", unit(row), credit(row, rule)) for row in rows if not failed(row)]
 
 
-# The same questions.
+# The cells of the same questions.
 
 
 def aligned(runs: Runs, names: Sequence[str], *, repeated: bool = True) -> list[tuple[JsonObject, ...]]:

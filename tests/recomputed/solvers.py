@@ -164,7 +164,7 @@ def chance(runs: Runs) -> Iterator[JsonObject]:
         often = min(keys, key=lambda answer: (-keys[answer], answer))
         of = {"metric": "accuracy", "group": task}
         yield result("chance", "guess", "fraction", guess(runs, ids), **of, n=len(ids))
-        note = f"always {often}, chosen by the answer key: an upper bound of a constant answer"
+        note = f"always {often}, chosen by the answer key: an upper bound for a constant answer"
         share = keys[often] / len(ids)
         yield result("chance", "most frequent answer", "fraction", share, **of, n=len(ids), note=note)
         for name, rows in by_score.items():

@@ -49,7 +49,7 @@ def found_answer(question: JsonObject, objects: Sequence[JsonObject]) -> str | N
 
 
 class Case(NamedTuple):
-    """A question that both answered: MLLM alone right, the output, hybrid right, its class, whether it was adopted."""
+    """A question that both answered: MLLM alone right, output, hybrid right, class, output adopted."""
 
     row: JsonObject
     alone: bool

@@ -99,7 +99,7 @@ class Process:
             time.sleep(0.02)
 
     def end(self, seconds: float = END_S) -> int:
-        """Return its exit code, negative for a signal. After `seconds`, kills what is left of its group and fails."""
+        """Return the exit code, negative for a signal. After `seconds`, kills what is left of its group and fails."""
         try:
             return self._process.wait(seconds)
         except subprocess.TimeoutExpired:
@@ -115,5 +115,5 @@ class Process:
 
     @property
     def said(self) -> str:
-        """Its output so far."""
+        """The output so far."""
         return self.log.read_text(errors="replace")

@@ -243,7 +243,7 @@ def test_a_folder_that_is_read_only_can_be_scored_and_compared_and_is_not_contin
             folder.chmod(0o755)
     assert len(lines) == COUNT
     assert (scored.code, scored.out) == (0, expected)
-    assert scored.err == f"note: the scores of {files.path} are not kept there (Permission denied)\n"
+    assert scored.err == f"note: the scores of {files.path} cannot be saved there (Permission denied)\n"
     assert compared.code == 0
     assert json.loads(compared.out)
     assert continued.code == 2

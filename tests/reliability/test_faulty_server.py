@@ -198,7 +198,7 @@ def test_an_empty_account_stops_at_once_and_keeps_what_is_answered(
         result = hybrid(*arguments, code=3)
         assert "the account is out of credit or quota: top it up" in result.err
         assert "Traceback" not in result.err
-        # Every other question is answered if the refused one does not end the run.
+        # All questions are answered except the refused one, which does not end the run.
         assert len(server.asked()) < COUNT
         paid = {number for number in server.asked() if number != 3}
         server.plan, mark = only({}), len(server.seen)

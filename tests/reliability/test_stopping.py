@@ -48,7 +48,7 @@ def test_a_run_that_is_told_to_stop_keeps_what_it_has_and_says_how_to_go_on(
         hybrid(*arguments, code=0)
     assert run.finished() == set(range(1, COUNT + 1))
     assert not finished & set(server.asked(mark))
-    # No request is paid for twice, because replies in flight were awaited and saved.
+    # No request is paid for twice, because the run waited for replies in flight and saved them.
     assert set(server.asked().values()) == {1}
     assert f"ended by {number.name}" in (run.path / "log.txt").read_text()
 
@@ -62,7 +62,7 @@ def test_replies_that_do_not_come_are_given_up_and_counted(
         running.kill(signal.SIGTERM)
         running.wait_for("waiting up to 10 s for 4 replies in flight")
         assert running.end(STOP_S) == 143
-    assert "ended by SIGTERM; 4 replies in flight did not come within 10 s and will be asked again" in running.said
+    assert "ended by SIGTERM; 4 replies in flight did not arrive within 10 s and will be asked again" in running.said
     assert "SIGTERM: 4 replies in flight are lost" in (tmp_path / "run" / "log.txt").read_text()
 
 

@@ -62,7 +62,7 @@ def _faults_of(call: ast.Call) -> list[str]:
     return wrong
 
 
-# The only place: a fork of this process, the only other user of the socket, sends what it read.
+# This is the only such place: the data come from a fork of this process, the only other user of the socket.
 OWN_FORK = ("hybrid/running/forked.py", "import pickle")
 
 

@@ -74,7 +74,7 @@ def test_a_kernel_of_the_hub_is_refused(folder: Path) -> None:
         {"vision_config": {"_attn_implementation": "evil/kernel@main"}},
     ):
         (folder / "config.json").write_text(json.dumps(config))
-        with pytest.raises(WeightsError, match=r"config.json: .*attn_implementation names code to fetch and run"):
+        with pytest.raises(WeightsError, match=r"config.json: .*attn_implementation names code to download and run"):
             look_through(folder, "w")
     (folder / "config.json").write_text('{"attn_implementation": "sdpa"}')
     look_through(folder, "w")

@@ -191,7 +191,7 @@ def test_the_contract_sees_what_breaks_it() -> None:
         "confidence": replace(good, confidence=1.5),
         "x_px is nan": replace(good, data={"x_px": math.nan}),
         "width has no unit: end its name in one of _px, _0_1": replace(good, data={"width": 3.5}),
-        "count has no unit: a count or an index is a whole number": replace(good, data={"count": 3.5}),
+        "count has no unit: a count or an index must be a whole number": replace(good, data={"count": 3.5}),
         "overlay of 20 x 15 px": replace(good, images=(small,)),
     }
     for start, finding in broken.items():

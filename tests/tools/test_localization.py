@@ -1,4 +1,4 @@
-"""Localization: overlaps and their order, the colour cut on generated scenes, the detected thing if there is one."""
+"""Localization: overlaps and their order, the colour cut on generated scenes, the detected object if there is one."""
 
 import numpy as np
 import pytest

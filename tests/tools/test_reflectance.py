@@ -54,7 +54,7 @@ def test_generated_questions_are_answered_whatever_the_light_and_marks_are_found
 
 
 def test_a_picture_of_one_hue_leaves_it_undecided() -> None:
-    # Two greys, one twice as dark as the other: a hue that everything shares says nothing of either.
+    # Two greys, one twice as dark as the other: a hue that everything shares is no evidence about either.
     greys = [GREY, (0.15, 0.15, 0.15), GREY]
     places = two((30, 100), (90, 100))
     output = ask(painted(greys, [1.0, 0.8, 0.6]), places)

@@ -176,7 +176,7 @@ def _kornia(folder: Path) -> None:
     save_file(LoFTR(pretrained=None).state_dict(), folder / "loftr.safetensors")
 
 
-# Checkpoints that are not one model with one configuration.
+# Checkpoints that consist of several models or configurations.
 CODED: Mapping[str, Callable[[Path], None]] = {
     "ocr": _ocr,
     "timm_detector": _timm_detector,

@@ -32,7 +32,7 @@ from tools._shared.reading import shrink
 
 DETECTORS = ("pp_ocrv5_mobile_det", "pp_ocrv5_server_det", "pp_ocrv6_small_det", "pp_ocrv6_medium_det")
 RECOGNISERS = ("pp_ocrv5_mobile_rec", "pp_ocrv5_server_rec", "pp_ocrv6_small_rec", "pp_ocrv6_tiny_rec")
-# The files in rapidocr 3.10's wheel: line detector, orientation classifier, recogniser.
+# The files in rapidocr 3.10's wheel: a line detector, an orientation classifier, and a recogniser.
 BUNDLED = {
     "Det": "PP-OCRv6_det_small.onnx",
     "Cls": "ch_ppocr_mobile_v2.0_cls_mobile.onnx",
@@ -166,7 +166,7 @@ class RapidReader:
         total = hashlib.sha256()
         for name in BUNDLED.values():
             if not (folder / name).is_file():
-                raise WeightsError(f"weights absent: there is no {folder / name}; the wheel of rapidocr 3.10 brings it")
+                raise WeightsError(f"weights absent: there is no {folder / name}; it is in the wheel of rapidocr 3.10")
             total.update(hashlib.sha256((folder / name).read_bytes()).digest())
         self._version = f"{version('rapidocr')}@{total.hexdigest()[:12]}"
         # Paths are given because the package would download missing files.

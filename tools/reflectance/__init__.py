@@ -299,14 +299,14 @@ class PaintCues(WeightFree[ReflectanceArgs]):
         spots, cleaned = spots_of(request), clean_image(request)
         parts = segment(cleaned)
         verdict = None
-        # In one hue every two places seem to be of one paint, whatever their paints are.
-        # In flat patches no light is to be seen, so brightness may be of the paint or of the light.
+        # If everything has one hue, any two places seem to have the same paint. Flat patches show no light, so a difference
+        # in brightness may come from the paint or from the light.
         if can_compare(spots, cleaned) and colour_spread(parts) >= COLOURFUL and not is_patchwork(cleaned):
             scale = cleaned.shape[1] / request.images[0].shape[1], cleaned.shape[0] / request.images[0].shape[0]
             first, second = (parts.at(spot.x * scale[0], spot.y * scale[1]) for spot in spots)
             levels = log_reflectance(parts, np.array([first, second]), DARKER_WEIGHTS)
             verdict = judge(compare(parts, first, second), (float(levels[0]), float(levels[1])))
-        basis = "hue without brightness says which places share a paint, how bright they get how dark it is"
+        basis = "hue without brightness shows which places share a paint; how bright they get shows how dark it is"
         return evidence_of(request, spots, verdict, reflectance_map(parts, DARKER_WEIGHTS), basis)
 
 

@@ -135,7 +135,7 @@ def depths_of(finding: Finding | None) -> tuple[float, float] | None:
     rows = [point for point in points if isinstance(point, Mapping)] if isinstance(points, list | tuple) else []
     values = [value for row in rows if isinstance(value := row.get("depth_0_1"), int | float)]
     if len(values) != 2:
-        raise ToolError("relation: the depth finding does not hold the depth of two points")
+        raise ToolError("relation: the depth output does not contain the depth of two points")
     return float(values[0]), float(values[1])
 
 

@@ -1,7 +1,7 @@
 """Similarity of features of a vision transformer: cosine, aligned patches, and Gram matrices for style.
 
 DINOv2 (Oquab et al. 2024), with registers, DINOv3 (Simeoni et al. 2025), SigLIP (Zhai et al. 2023) and SigLIP 2
-(Tschannen et al. 2025; its checkpoints of a fixed size are of the family `siglip`) through transformers.
+(Tschannen et al. 2025; its checkpoints of a fixed size belong to the family `siglip`) through transformers.
 `model = ImageFeatures(dir_or_id, "cpu")`, then `describe(model.predict([model.prepare(pixels)])[0])` runs an image
 once; `likeness` compares two.
 

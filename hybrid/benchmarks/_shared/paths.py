@@ -16,7 +16,7 @@ from pathlib import Path, PureWindowsPath
 from hybrid.core.errors import DataError
 from hybrid.core.images import read_image_file
 
-# Longest name of a file, in characters.
+# Maximum length of a file name, in characters.
 MAX_NAME = 1024
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
@@ -27,8 +27,8 @@ def refused(name: str) -> str | None:
     if len(name) > MAX_NAME:
         return f"a name of {len(name):,} characters"
     if any(ord(char) < 32 or 0xD800 <= ord(char) <= 0xDFFF for char in name):
-        return "a name with characters that no file name has"
-    # The same on every system, so that a data set that works here works elsewhere.
+        return "a name with characters that file names cannot have"
+    # These rules are the same on every system, so that a data set that works here works elsewhere.
     if name.startswith("/") or PureWindowsPath(name).anchor:
         return "an absolute path"
     return "a URL" if _SCHEME.match(name) else None
@@ -67,7 +67,7 @@ def read_located(folder: Path, name: str, location: str, below: Sequence[str] = 
     if path is None:
         # `Path.is_file` raises for a name that is too long.
         leads_out = ".." not in Path(name).parts and any(os.path.isfile(folder / base / name) for base in below)
-        reason = ": it is a link to one outside, which is not followed" if leads_out else ""
+        reason = ": it is a link to a file outside the folder, which is not followed" if leads_out else ""
         raise DataError(f"{location}: no file {name!r:.120} inside {folder}{reason}")
     try:
         return read_image_file(path, f"{location}: {name!r:.80}")

@@ -1,8 +1,8 @@
 """Reads rows of parquet and JSON files with checked columns: every error names the file, row and column.
 
-Damage costs as little as possible. A page that does not decode costs the cells of its row group; an unusable row, or
-one of several files that cannot be opened (`lost`), becomes a `BrokenQuestion`: missing data is always named and
-counted as failed. A row without a task counts as missing from each task.
+Damage affects as little as possible. If a page does not decode, only the cells of its row group are lost; an unusable
+row, or one of several files that cannot be opened (`lost`), becomes a `BrokenQuestion`: missing data is always named
+and counted as failed. A row without a task counts as missing from each task.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from hybrid.core.types import LETTERS, BrokenQuestion, Question, StoredImage
 if TYPE_CHECKING:
     import pyarrow.parquet as pq
 
-# More rows than any table here has: a damaged file may claim any number.
+# Maximum number of rows, more than any table here has; a damaged file may claim any number.
 MAX_ROWS = 10_000_000
-# Declared bytes of a row group after decompression. Arrow decompresses a group in memory, where 50 kB may become
-# gigabytes.
+# Maximum declared bytes of a row group after decompression. Arrow decompresses a group in memory, where 50 kB may
+# become gigabytes.
 MAX_GROUP_BYTES = 4 * 2**30
 
-# Characters of one text: far more than any question or answer has.
+# Maximum characters of one text, far more than any question or answer has.
 MAX_TEXT = 200_000
 
 # Number of rows whose pictures are stored in advance.
 MAX_AHEAD = 16
-# More threads would multiply the memory for a large picture.
+# Number of threads; more would multiply the memory for a large picture.
 STORING_THREADS = 2
 
 # Exceptions that damaged tables raise; arrow's own are `OSError`, `ValueError`, `MemoryError` or `ArrowException`.
@@ -76,7 +76,7 @@ class DataRow:
             raise DataError(f"{location}: expected at least two choices, found {value!r:.80}")
         if len(value) > len(LETTERS):
             raise DataError(
-                f"{location}: {len(value)} choices are more than the {len(LETTERS)} letters to call them by"
+                f"{location}: {len(value)} choices are more than the {len(LETTERS)} letters that can label them"
             )
         return tuple(checked_text(item, location) for item in value)
 
@@ -96,7 +96,7 @@ class DataRow:
         if data is None:
             return None
         if column in self.storing:
-            # An error occurs again below, where its location is added.
+            # The error occurs again below, where its location is added.
             with suppress(Exception):
                 return self.storing[column].result()
         return store.put(data, f"{self.where}, question {identity}, column {column}")

@@ -54,7 +54,7 @@ def score_reply(
 def score_kept(
     question: Question, answer: str | None, *, right: bool, chance: float, options: ScoreOptions, rule: str = "stored"
 ) -> Score:
-    """Score an answer that the authors' extraction stored; None if it stored none."""
+    """Score an answer that the authors' extraction stored; None stands for a failed extraction."""
     if answer is None:
         return score_of(question, unanswered(Outcome.UNPARSED, chance, options), Outcome.UNPARSED)
     return score_of(question, float(right), Outcome.ANSWERED, answer, rule)

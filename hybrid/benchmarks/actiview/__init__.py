@@ -48,7 +48,7 @@ from hybrid.core.types import (
     Score,
 )
 
-# The end of a reply that declines to answer, which the form without guessing allows.
+# Matches the end of a reply that declines to answer, which the form without guessing allows.
 DECLINED = re.compile(r"\bnone\b[^\w]*$", re.IGNORECASE)
 
 
@@ -107,7 +107,7 @@ class ActiView(Benchmark):
             )
             for exchange in answers
         ]
-        # A wrong answer is more informative than a view without an answer, whatever the latter scores.
+        # Prefer a wrong answer to a view without an answer, whatever the latter scores.
         best = max(judged, key=lambda score: (score.answer is not None, score.correct or 0.0))
         if question.protocol["mode"] == "commonsense":
             declined = best.answer is None and DECLINED.search(answers[-1].reply.text) is not None

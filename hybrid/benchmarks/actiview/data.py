@@ -39,7 +39,7 @@ PICTURES = 7
 class Entry:
     """A row of data.json joined with the other files. Parts are numbered from 1.
 
-    `fault` is the reason why the row cannot be asked; `id` and `task` are empty if the row lacks them.
+    `fault` is the reason why the question cannot be asked; `id` and `task` are empty if the row lacks them.
     """
 
     row: DataRow
@@ -55,7 +55,9 @@ def asset_folder(folder: Path) -> Path:
     for candidate in (folder / "asset", folder):
         if (candidate / DATA).is_file():
             if candidate.name == "asset" and candidate == folder and not any(map(Path.is_dir, folder.iterdir())):
-                raise DataError(f"{folder} holds {DATA} and no ActiView data: the pictures lie in folders next to it")
+                raise DataError(
+                    f"{folder} contains {DATA}, but it is not ActiView's: the pictures must be in folders next to it"
+                )
             return candidate
     raise DataError(f"{folder} contains no ActiView data: expected asset/{DATA} (or {DATA})")
 

@@ -187,7 +187,7 @@ def single(script: Script) -> Steps:
 
 
 def zoom(script: Script) -> Steps:
-    """Ask for parts, without the options; then show the full image and these parts. No part chosen: the image alone."""
+    """Ask for parts, without the options; then show the full image and the chosen parts, if any."""
     if "oracle_views" in script.question.protocol:
         views = sorted(cast("Sequence[int]", script.question.protocol["oracle_views"]))
     else:
@@ -231,7 +231,7 @@ def shift(script: Script) -> Steps:
 
 
 def mixed(script: Script) -> Steps:
-    """Ask which parts to zoom into; which of them to keep and which others to see; then the question."""
+    """Ask which parts to zoom into, then which of them to keep and which others to show, then the question itself."""
     reply = yield script.prompt("zoom_plan", Kind.VIEW_PLAN, script.full_image(lined=True))
     if script.official:
         zoomed = sorted(set(official_part(reply.text)))

@@ -35,7 +35,7 @@ class Settings:
 
     @property
     def starts(self) -> frozenset[str]:
-        """The kinds of first view in use."""
+        """The kinds of first view that these settings use."""
         return frozenset(start for _, start in self.variants if start)
 
 

@@ -1,4 +1,4 @@
-"""Splits a picture into parts, and makes pictures from it: parts, the small full image, the one with lines.
+"""Makes the pictures of a dialogue: the parts of an image, the small full image, and the full image with lines.
 
 Parts are numbered from 1, column by column as in the released code (`toolkit/`): with four, 1 is upper left, 2 lower
 left, 3 upper right, 4 lower right.
@@ -19,7 +19,7 @@ GRIDS: Mapping[int, tuple[int, int]] = {4: (2, 2), 6: (3, 2), 8: (4, 2), 9: (3, 
 FOUR = ("upper left", "lower left", "upper right", "lower right")
 # Widths of the dividing lines: red inside white.
 WHITE_PX, RED_PX = 15, 5
-# Longest side of a row of parts; more would only be shrunk by the model.
+# Longest side of a row of parts; a longer one would only be shrunk by the model.
 STITCHED_PX = 4096
 
 

@@ -93,7 +93,9 @@ class Blink(Benchmark):
     def score(self, question: Question, exchanges: Sequence[Exchange], options: ScoreOptions) -> Score:
         """Score the exact letter. Raises `UsageError` if the answer is hidden."""
         if question.target == HIDDEN:
-            raise UsageError(f"the answers of this split are hidden ({question.id}): it can be submitted, not scored")
+            raise UsageError(
+                f"the answers of this split are hidden ({question.id}): it can be submitted but not scored"
+            )
         choices = question.choices
         return score_reply(
             question,
@@ -106,7 +108,7 @@ class Blink(Benchmark):
         )
 
     def score_stored(self, question: Question, stored: str, options: ScoreOptions = AS_PAPERS) -> Score:
-        """Compare with the stored string: "(C) Point C" is not "(C)", and "(Z)" is not an answer."""
+        """Compare the answer with the stored string: "(C) Point C" is not "(C)", and "(Z)" is not an answer."""
         is_valid = stored[:3] in OFFERABLE or stored[:3] in _offered_letters(len(question.choices))
         letter = stored[1:2] if is_valid else None
         right = stored == question.target

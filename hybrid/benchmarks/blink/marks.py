@@ -26,7 +26,7 @@ from hybrid.tool import Pixels
 COLORS: dict[str, Color] = {"red": "red", "white": "white", "gray": "grey", "grey": "grey"}
 REFERENCE = "REF"
 MIN_CONFIDENCE = 0.3
-# Distance over which JPEG, which stores colour at half the resolution, spreads the colour of a line.
+# Distance in pixels over which JPEG spreads the colour of a line, because it stores colour at half the resolution.
 BLEEDS_PX = 4.0
 
 
@@ -93,7 +93,8 @@ def erase_marks(pixels: Pixels, labels: Sequence[str]) -> UnmarkedImage:
     marks = tuple(by_label[label] for label in labels)
     if hidden := [str(mark.label) for mark in marks if mark.label_box_px is None]:
         raise DataError(f"--setting marks: the letter {', '.join(hidden)} was not found, so it cannot be removed")
-    # The inside of a ring is kept only if it does not have the ring's colour: for BLINK's rings, nowhere.
+    # Pixels inside a ring are kept only if they do not have the ring's colour; this is never the case for BLINK's
+    # rings.
     return UnmarkedImage(remove_marks(pixels, Marks(located.points), BLEEDS_PX, BLEEDS_PX, 0.0), marks)
 
 

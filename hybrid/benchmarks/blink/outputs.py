@@ -32,8 +32,8 @@ def read_outputs(path: Path) -> tuple[PredictedRow, ...] | None:
     stems = {file.stem for file in files}
     if concatenated := sorted(stem for stem in stems if f"{stem}{CONCAT}" in stems):
         raise DataError(
-            f"{path} holds {concatenated[0]}.json and {concatenated[0]}{CONCAT}.json: they are of two runs; "
-            "put each into a folder"
+            f"{path} holds {concatenated[0]}.json and {concatenated[0]}{CONCAT}.json: they come from two runs; put "
+            "each into its own folder"
         )
     for file in files:
         splits = splits_of(file)
@@ -73,7 +73,7 @@ def rows_of(file: Path, splits: Mapping[str, list[Any]]) -> Iterator[PredictedRo
                 raise DataError(f"{location}: no 'idx'")
             text = row.get("full_prediction", ...)
             if text is not None and not isinstance(text, str):
-                raise DataError(f"{location}: 'full_prediction' is absent or neither text nor null")
+                raise DataError(f"{location}: 'full_prediction' is missing, or neither text nor null")
             yield PredictedRow(
                 location,
                 text or "",

@@ -49,7 +49,7 @@ def files(folder: Path, split: str) -> tuple[Path, ...]:
 def types_present(folder: Path, paths: Sequence[Path]) -> tuple[str, ...]:
     """Return the question types in the readable files, in the order Q1 to Q13.
 
-    Raises `DataError` if there is none: as `rows` does for the first unreadable file, or naming a row.
+    Raises `DataError` if there is none: with the error of the first unreadable file, or naming a row.
     """
     types: set[str] = set()
     stray: list[DataRow] = []
@@ -277,7 +277,7 @@ def _from_axes(axes: Mapping[str, Any]) -> Iterator[Scanpath]:
         raise DataError("X, Y and T must be lists")
     if columns[0] and all(isinstance(item, list | tuple) for item in columns[0]):
         if not len(columns[0]) == len(columns[1]) or len(columns[2]) not in (0, len(columns[0])):
-            raise DataError(f"{len(columns[0])}, {len(columns[1])} and {len(columns[2])} lists do not make scanpaths")
+            raise DataError(f"{len(columns[0])}, {len(columns[1])} and {len(columns[2])} lists do not form scanpaths")
         for x, y, t in zip(columns[0], columns[1], columns[2] or [[]] * len(columns[0]), strict=True):
             yield from _from_axes({"X": x, "Y": y, "T": t})
         return

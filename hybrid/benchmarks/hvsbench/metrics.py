@@ -65,7 +65,7 @@ def compare(path: Scanpath, humans: Sequence[Scanpath], rules: Rules) -> dict[st
     return dict(zip(DIMENSIONS, table.mean(axis=0).tolist(), strict=False))
 
 
-@lru_cache(maxsize=2048)  # the same for every solver, and most of the time that scoring takes
+@lru_cache(maxsize=2048)  # the result is the same for every solver, and computing it takes most of the scoring time
 def references(humans: tuple[Scanpath, ...], other: Scanpath | None, rules: Rules) -> Mapping[str, float]:
     """Return `compare` for people and for a random guess, as `m_dir_human`, `m_dir_random` and so on.
 

@@ -33,10 +33,11 @@ Codes = NDArray[np.uint8]
 # Columns of a result, in order; the package calls the first one vector.
 DIMENSIONS: Final = ("shape", "direction", "length", "position", "duration")
 
-# Below this the measure is undefined: the package returns NaN, this module raises, and a protocol must define padding.
+# With fewer fixations the measure is undefined: the package returns NaN, this module raises, and a protocol must define
+# padding.
 MIN_FIXATIONS: Final = 3
 
-# Bits for the cheapest predecessors of a pair of saccades; several for a tie.
+# Bits for the cheapest predecessors of a pair of saccades; a tie sets several bits.
 _DIAGONAL, _LEFT, _UP = 1, 2, 4
 
 _TIED: Final = np.array([bits.bit_count() > 1 for bits in range(8)])
@@ -101,9 +102,9 @@ def _sides(pairs: ArrayLike, paths: int) -> tuple[Ints, Ints]:
     if not table.size:
         table = np.empty((0, 2), np.intp)
     if table.ndim != 2 or table.shape[1] != 2 or table.dtype.kind not in "iu":
-        raise DataError(f"pairs of the form {table.shape} and type {table.dtype} are not (pairs, 2) whole numbers")
+        raise DataError(f"pairs of shape {table.shape} and type {table.dtype} are not (pairs, 2) whole numbers")
     if table.size and not 0 <= table.min() <= table.max() < paths:
-        raise DataError(f"a pair names a path that is not there; they are counted from 0 to {paths - 1}")
+        raise DataError(f"a pair names a path that does not exist; paths are counted from 0 to {paths - 1}")
     first, second = np.ascontiguousarray(table.T, np.intp)
     return first, second
 
@@ -112,7 +113,7 @@ def _saccades(paths: Sequence[Floats]) -> _Saccades:
     forms = [points.shape for points in paths]
     for form in set(forms):
         if len(form) != 2 or form[1] != 3:
-            raise DataError(f"scanpath {forms.index(form)} has the form {form}, not (fixations, 3)")
+            raise DataError(f"scanpath {forms.index(form)} has the shape {form}, not (fixations, 3)")
         if form[0] < MIN_FIXATIONS:
             many = f"{form[0]} fixations; MultiMatch needs {MIN_FIXATIONS}"
             raise DataError(f"scanpath {forms.index(form)} has {many}")
@@ -158,7 +159,7 @@ def _compare(saccades: _Saccades, first: Ints, second: Ints) -> Floats:
     """Return medians of the five differences, (5, pairs), not yet divided by their scales."""
     starts = saccades.starts[first], saccades.starts[second]
     rows, columns = saccades.counts[first], saccades.counts[second]
-    # Length of the difference of every saccade of a path with every one of the other, (rows, columns, pairs).
+    # Length of the difference of every saccade of one path with every saccade of the other, (rows, columns, pairs).
     down, across = starts[0] + np.arange(rows.max())[:, None], starts[1] + np.arange(columns.max())[:, None]
     dx, dy = (part.take(down)[:, None] - part.take(across) for part in (saccades.dx, saccades.dy))
     np.multiply(dx, dx, out=dx)

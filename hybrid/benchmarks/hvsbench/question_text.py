@@ -43,7 +43,7 @@ def options(text: str) -> tuple[str, ...]:
         raise DataError("no options after labels such as [A] and [B]")
     texts = [option for option in choices if option]
     if len(set(texts)) != len(texts):
-        raise DataError(f"two options read the same: {', '.join(choices)!r:.120}")
+        raise DataError(f"two options are the same: {', '.join(choices)!r:.120}")
     return choices
 
 
@@ -83,7 +83,7 @@ def lists(text: str) -> tuple[Scanpath, ...]:
     """
     x, y, t = ([_numbers(m[1]) for m in re.finditer(_AXIS.format(axis=axis), text)] for axis in "XYT")
     if len(x) != len(y) or len(t) not in (0, len(x)):
-        raise DataError(f"{len(x)} lists of X, {len(y)} of Y and {len(t)} of T do not make scanpaths")
+        raise DataError(f"{len(x)} lists of X, {len(y)} of Y and {len(t)} of T do not form scanpaths")
     paths = [Scanpath(*lists) for lists in zip(x, y, t or [()] * len(x), strict=True)]
     for path in paths:
         if len(path.x) != len(path.y) or (t and len(path.t_ms) != len(path.x)):
@@ -121,7 +121,7 @@ def _segments(text: str, *, cut_last: bool) -> tuple[str, ...]:
 
 
 def _boxes(text: str, size: tuple[int, int], form: str) -> Iterator[Box]:
-    # Two corners, or a corner and the size: the paper does not say, so it is a setting.
+    # A box may be two corners, or a corner and the size; the paper does not say, so this is a setting.
     rows = [tuple(float(value) for value in match.groups()) for match in _BOX.finditer(text)]
     fractions = bool(rows) and all(value <= 1 for row in rows for value in row)
     width, height = size if fractions else (1, 1)

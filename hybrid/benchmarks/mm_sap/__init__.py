@@ -55,7 +55,7 @@ class MmSap(Benchmark):
                 try:
                     present.add(set_of(path, folder, row, columns))
                 except DataError:
-                    # The table is at fault only if no earlier row named a set.
+                    # Blame the table only if no earlier row named a set.
                     if not number:
                         raise
                 if not columns.set:
@@ -99,7 +99,7 @@ class MmSap(Benchmark):
                     except DataError as error:
                         yield BrokenQuestion(identity, name, str(error))
             except DataError as error:
-                # It may contain the set in its name, else any.
+                # It may contain the set in its name; without one there, it may contain any set.
                 question_set = set_in(str(path.relative_to(source.folder)))
                 for name in source.tasks if question_set is None else {question_set} & {*source.tasks}:
                     yield lost(name, source.folder, str(path), error)
@@ -109,7 +109,7 @@ class MmSap(Benchmark):
         with_prompt = question.protocol["refusal_prompt"] is True
         first = self._prompt(question, question.choices, "refusal" if with_prompt else "plain")
         reply = await ask(first)
-        # Use both parses, so that a run can be scored with either.
+        # Use both parsers, so that a run can be scored with either.
         read = {read_answer(reply.text, question.choices, parse).value for parse in ("strict", "official")}
         if _refusal(question) not in read:
             return (Exchange(first, reply),)
@@ -146,7 +146,7 @@ class MmSap(Benchmark):
         return _judged(question, first, second, reply.outcome, options)
 
     def score_stored(self, question: Question, stored: str, options: ScoreOptions = AS_PAPERS) -> Score:
-        """Score a stored letter; without a second pass no refusal on KnowVisQA counts as right."""
+        """Score a stored letter; without a second pass, no refusal on KnowVisQA counts as right."""
         letter = stored.strip().strip("().")
         letters = tuple(LETTERS[: len(question.choices)])
         parsed: Parsed[int] = Parsed(letters.index(letter), "stored") if letter in letters else undecided()

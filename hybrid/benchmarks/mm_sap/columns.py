@@ -38,7 +38,7 @@ class SetColumns:
     options: tuple[str, ...]
     answer: str
     image: str
-    # Empty if the table has no such column.
+    # The column is empty if the table does not have it.
     type: str
     refusal: str
     set: str
@@ -93,7 +93,7 @@ def set_of(path: Path, folder: Path, row: DataRow, columns: SetColumns) -> str:
     for text in (set_name, str(path.relative_to(folder))):
         if name := set_in(text):
             return name
-    raise DataError(f"{row.where}: neither the file's name nor a set column says basic, know or beyond")
+    raise DataError(f"{row.where}: neither the file's name nor a column for the set contains basic, know or beyond")
 
 
 def set_in(text: str) -> str | None:

@@ -47,7 +47,7 @@ def values_at_chance(name: str, options: int) -> Values:
 
 
 def terms(kk: float, ku: float, refused: float, knew: float) -> Values:
-    """Return the terms that one question adds to the sums."""
+    """Return the terms that a question contributes to the sums."""
     return {"kk": kk, "ku": ku, "sa": kk + ku, "refused": refused, "answered": 1.0 - refused, "knew": knew}
 
 

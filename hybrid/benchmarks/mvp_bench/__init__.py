@@ -175,7 +175,7 @@ class MvpBench(Benchmark):
         )
 
     def oracle(self, question: Question, prompt: Prompt) -> str:
-        """Return the right word, or the letter and the text of the right option."""
+        """Return the right word, or the letter and text of the right option."""
         if question.kind is Kind.YES_NO:
             return f"The evidence says that the answer is {question.target}."
         return super().oracle(question, prompt)
@@ -249,5 +249,7 @@ def _chance(question: Question) -> float:
 
 def _right(question: Question) -> str:
     if question.target is None:
-        raise UsageError(f"{question.id}: MVP-Bench's predictions hold no answers; give the questions with --data DIR")
+        raise UsageError(
+            f"{question.id}: MVP-Bench's predictions contain no right answers; give the questions with --data DIR"
+        )
     return str(question.target)

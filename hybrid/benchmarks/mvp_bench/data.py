@@ -48,7 +48,7 @@ class PairRow:
 
     @property
     def image_side(self) -> str:
-        """The picture of the pair that is shown: natural, manipulated or both."""
+        """The picture of the pair that the question shows: natural, manipulated or both."""
         return {"s": "natural", "e": "manipulated"}.get(Path(self.image).stem.rsplit("_", 1)[1], "both")
 
     @property
@@ -174,14 +174,16 @@ def _row(values: Mapping[str, Any], location: str, types: Mapping[str, Task] | N
         task: Task = "cross" if place[1] == "concat" else "single"
         rotation, index = official[1], _INDEX.fullmatch(text_of(values, "index", location))
         if index is None or int(index[1]) != rotation or rotation > int(index[2]):
-            raise DataError(f"{location}, field index: {values['index']!r:.40} is not rotation {rotation} of some")
+            raise DataError(
+                f"{location}, field index: {values['index']!r:.40} is not a rotation {rotation} of any question"
+            )
         count = int(index[2])
     else:
         kind = text_of(values, "type", location)
         if kind not in types:
             raise DataError(f"{location}, field type: {kind!r:.40} is not one of {', '.join(types)}")
         if place[1] != (kind[-1] if kind != "mcq-cross" else "concat"):
-            raise DataError(f"{location}, field type: {kind!r} does not go with the image {image!r}")
+            raise DataError(f"{location}, field type: {kind!r} does not match the image {image!r}")
         task = types[kind]
     text, answer = text_of(values, "question", location), text_of(values, "answer", location)
     return PairRow(official[0], place[0], task, level, image, text, answer, rotation, count, location)

@@ -12,7 +12,7 @@ from hybrid.core.types import Box, ImageRef, StoredImage
 
 FOLDERS = ("Cross_Images", "Single_Images")
 GATED = (
-    "MVP-Bench's images are given out on request only: ask for them at https://huggingface.co/datasets/"
+    "MVP-Bench's images are only available on request: ask for them at https://huggingface.co/datasets/"
     "GZClarence/MVP-Bench or with the form in the readme of https://github.com/GuanzhenLi/MVP-Bench, and put the "
     "folders Cross_Images and Single_Images into the folder Images next to all_questions.json"
 )

@@ -1,4 +1,4 @@
-"""The runs behind MVP-Bench's metrics (section 5 of the paper, filters as in the released `evaluate_mcq.py`)."""
+"""The runs that MVP-Bench's metrics count: section 5 of the paper, filters of the released `evaluate_mcq.py`."""
 
 from __future__ import annotations
 

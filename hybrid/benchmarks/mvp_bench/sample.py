@@ -92,7 +92,7 @@ def questions(image_pair: ImagePair, index: int, seed: int, purpose: Purpose = "
         rng, "mcq-cross", "low", "What was done to turn one picture of the pair into the other?", LOW_EDITS, place
     )
     yield _choice(rng, "mcq-cross", "high", "Which aspect of the group differs between the two images?", ASPECTS, place)
-    # The true list, that of the other picture, and lists that are true of neither, all different.
+    # The options are the true list, the list of the other picture, and lists that are true of neither; all differ.
     lists = [described(image_pair.names[1]), described(image_pair.names[0])]
     while len(lists) < OPTIONS:
         lists.append(until("wrong list", lambda: _draw_wrong_statement(rng, image_pair.names[1], set(lists))))

@@ -50,7 +50,7 @@ def is_ignored(row: DataRow, columns: Columns) -> bool:
     column = columns.evidence
     value = row.cell(column) if column and "evidence" not in columns.from_mapping else None
     if isinstance(value, str) and (value.strip().startswith("{") or _is_broken_list(value)):
-        # An annotation that cannot be parsed is an error and no text.
+        # A text that should be an annotation but cannot be parsed is an error.
         return not any(character.isdigit() for character in value)
     return isinstance(value, str | list | tuple | Mapping) and _has_text(value) and not _holds_place(value)
 
@@ -68,14 +68,14 @@ def _has_text(value: Any) -> bool:
 
 
 def _holds_place(value: Any) -> bool:
-    """Return whether a list with two numbers is inside, also as text, or a list or mapping of numbers only."""
+    """Return whether the value contains a list with two numbers, even as text, or a list or mapping of numbers only."""
     if isinstance(value, Mapping):
         values = list(value.values())
         return bool(numbers(values)) or any(map(_holds_place, values))
     if numbers(value):
         return True
     items = parse_list(value) or []
-    # A title with the number of a sentence is not a place; a box with a missing number is one, and invalid.
+    # A title with the number of a sentence is not a place. A box with a missing number is a place, but an invalid one.
     return sum(isinstance(item, int | float) for item in items) > 1 or any(map(_holds_place, items))
 
 

@@ -54,7 +54,7 @@ class TableBenchmark(Benchmark):
         )
 
     def routes(self, source: Source) -> tuple[str, ...]:
-        """`by_text`, and what the column `route` of the chosen tasks says."""
+        """Return `by_text`, and the values of the column `route` in the chosen tasks."""
         return (ROUTE, *(route for route in self._row_routes(source) if route != ROUTE))
 
     def task_routes(self, source: Source) -> tuple[str, ...]:
@@ -64,7 +64,7 @@ class TableBenchmark(Benchmark):
     def _row_routes(self, source: Source) -> dict[str, None]:
         routes: dict[str, None] = {}
         for path in self.tables(source):
-            # A table that cannot be read is reported when its questions are read.
+            # If a table cannot be read, this is reported when its questions are read.
             with suppress(DataError):
                 by_task = self.reader(source, path).index.routes
                 routes |= dict.fromkeys(route for task in source.tasks for route in by_task.get(task, ()))
@@ -86,7 +86,7 @@ class TableBenchmark(Benchmark):
                     yield lost(task, folder_of(source), str(path), error)
 
     async def dialogue(self, question: Question, ask: Ask) -> tuple[Exchange, ...]:
-        """One ask: the images, then the text, as VLMEvalKit puts them (image_base.py, build_prompt)."""
+        """Make one ask: the images, then the text, as VLMEvalKit puts them (image_base.py, build_prompt)."""
         prompt = Prompt(
             (*show(question.images), question.text),
             question.kind,

@@ -20,7 +20,8 @@ from hybrid.core.types import LETTERS
 # Largest size of a picture in a row, in bytes.
 MAX_IMAGE_BYTES: Final = 200_000_000
 MAX_IMAGES: Final = 100
-# Length up to which VLMEvalKit treats an image's text as the index of the row that contains it (image_base.py).
+# Maximum length at which VLMEvalKit treats the text of an image as the index of the row that contains the image
+# (image_base.py).
 REFERENCE: Final = 64
 MAX_PATH_LENGTH: Final = 1000
 # Largest length of a text that is parsed as a list.
@@ -50,7 +51,7 @@ def _as_text(value: Any, location: str) -> str:
 
 
 def texts(row: DataRow, column: str) -> tuple[str, ...] | None:
-    """Return a list of texts, or a text in list form (`["a", "b"]`); None if it is neither, or empty."""
+    """Return the list in a cell, possibly written as text (`["a", "b"]`); None for an empty list or any other cell."""
     value = parse_list(row.cell(column))
     if value is None:
         return None
@@ -82,7 +83,7 @@ _LABEL_KEYS: Final = ("label", "labels", "key", "keys", "letter", "letters", "id
 
 
 def labelled(row: DataRow, column: str) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
-    """Return the labels and texts of choices in a cell with a mapping, possibly written as text; None for other cells.
+    """Return the labels and texts in a cell with a mapping, possibly written as text; None for any other cell.
 
     Supported are `{"A": TEXT, ...}`, `{"text": [TEXT, ...], "label": ["A", ...]}` and
     `[{"label": "A", "text": TEXT}, ...]`. Raises `DataError` for missing or duplicate labels, and for invalid texts.
@@ -91,7 +92,7 @@ def labelled(row: DataRow, column: str) -> tuple[tuple[str, ...], tuple[str, ...
     if pairs is None:
         return None
     location = f"{row.where}, column {column}"
-    # A table with typed columns has a key for each choice of any row.
+    # A table with typed columns has, in every row, a key for each choice of any row.
     while pairs and pairs[-1][1] in (None, ""):
         pairs.pop()
     labels = tuple(_as_text(label, location) for label, _ in pairs)
@@ -203,7 +204,8 @@ def _split_images(value: Any) -> Sequence[Any]:
     text = value.strip()
     if len(text) <= MAX_LIST_LENGTH:
         return parse_list(text) or (value,)
-    # A list of base64 images, which contain no quotes or commas; parsing millions of characters would be slow.
+    # A list of base64 images is only split, because base64 has no quotes or commas and parsing millions of characters
+    # is slow.
     parts = [part.strip().strip("'\"") for part in text.removeprefix("[").removesuffix("]").split(",")]
     if not any("data:" in part[:8] for part in parts):
         return parts
@@ -224,7 +226,7 @@ def _image(cell: Any, location: str, folder: Path) -> bytes | ImageOfRow:
         raise DataError(f"{location}: a text with a NUL character")
     if url := _DATA_URL.match(text):
         return _decoded(text[url.end() :], location)
-    # Neither base64 nor a row's id contains a dot before its end; a file without an ending is searched.
+    # Neither base64 nor a row's id contains a dot before its end; a file name without an ending is looked up.
     path = located(folder, text) if len(text) <= MAX_PATH_LENGTH and "\n" not in text else None
     if path is not None or _FILE.fullmatch(text):
         if path is not None and (size := path.stat().st_size) > MAX_IMAGE_BYTES:

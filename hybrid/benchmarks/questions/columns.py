@@ -119,7 +119,7 @@ def _lettered(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def unread(names: Sequence[str], layout: Layout) -> tuple[str, ...]:
-    """Return the columns that surely belong to a question and that a recipe does not read."""
+    """Return the columns that certainly belong to a question but that a recipe does not read."""
     used = {name for column in layout.columns.values() for name in column}
     parts = ("image", "question", "choices", "answer", "kind", "tolerance")
     certain = {name for part in parts for name in NAMES[part]} | {*_numbered(names), *_lettered(names)}

@@ -3,7 +3,7 @@
     doubts = Doubts(columns, layout, task)
     for row, question in rows:
         yield from doubts.look_at(row, question, sizes)
-    yield from doubts.of_table()          # doubts that only the rows together show
+    yield from doubts.of_table()          # doubts that only all rows together show
 
 A mapping that defines the kind, the form of answers or the frame resolves doubts about these.
 """
@@ -95,7 +95,7 @@ class Doubts:
         if self._layout.frame is None:
             yield from self._frames.look_at(question.target, sizes, row.where)
             for annotated in question.evidence:
-                # A frame shows at the end of a box.
+                # The end of a box shows which frame it uses.
                 place = annotated.place
                 ends: Json = (
                     [place.x, place.y] if isinstance(place, Point) else [place.x0, place.y0, place.x1, place.y1]
@@ -114,8 +114,8 @@ class Doubts:
             yield from self._index_like
         if not self._counts and len(set(self._zero_one.values())) == 2:
             yield from (
-                f"{location}: its answer {answer}, as every other of {self._task}, is 0 or 1 and read as a number: "
-                "`kind: yes_no` reads no and yes, `kind: integer` settles that they are numbers"
+                f"{location}: its answer {answer}, like every other of {self._task}, is 0 or 1 and is read as a "
+                "number: write `kind: yes_no` if these mean no and yes, or `kind: integer` if they are numbers"
                 for location, answer in self._zero_one.items()
             )
         if len(self._by_kind) > 1 and not self._columns.kind and self._layout.kind is None:
@@ -142,7 +142,7 @@ class Doubts:
                 yield from _of_open_answer(question, answers, is_stated)
         target = question.target
         if isinstance(target, dict) and "within" in target and 0 < float(target["within"]) < 1:
-            yield f"its point counts within {target['within']:g} px: a tolerance is in pixels in every frame"
+            yield f"its point counts within {target['within']:g} px, because a tolerance is in pixels in every frame"
 
     def _note_index(self, row: DataRow, question: Question, answers: Sequence[str]) -> None:
         """Record an answer that is the text of a choice but may be the number of another."""
@@ -156,8 +156,8 @@ class Doubts:
             self._is_text = True
             return
         self._index_like.append(
-            f"{row.where}: the answer {', '.join(parts)} is read as the text of a choice, and may be the number of "
-            "another: a mapping says which (`answer: text`, `answer: index0` or `answer: index1`)"
+            f"{row.where}: the answer {', '.join(parts)} is read as the text of a choice, but may be the number of "
+            "another: say which in a mapping (`answer: text`, `answer: index0` or `answer: index1`)"
         )
 
     def _of_options(self, row: DataRow, question: Question) -> Iterator[str]:
@@ -173,27 +173,33 @@ class Doubts:
                 )
                 return
         if _LISTED.search(question_text) or (_NAMED_OPTIONS.search(question_text) and question.kind is not Kind.YES_NO):
-            yield f"its text shows options, and it is asked as {question.kind}; a column of choices makes it a choice"
+            yield (
+                f"its text shows options, but it is asked as {question.kind}; add a column of choices to "
+                "make it a choice"
+            )
 
 
 def _of_open_answer(question: Question, answers: Sequence[str], kind_stated: bool) -> Iterator[str]:
     """Yield doubts about an answer without choices; `kind_stated`: the table or its mapping defines the kind."""
     first = answers[0].strip()
     if any(map(_is_placeholder, answers)):
-        yield f"its answer {first!r:.40} may stand for a hidden one: leave the row out, or give its answer"
+        yield f"its answer {first!r:.40} may stand for a hidden answer: leave the row out, or give its answer"
     if kind_stated:
         return
     if question.kind is Kind.INTEGER and first in ("0", "1"):
         if _asks_yes_no(question):
             word = ("no", "yes")[int(first)]
-            yield f"its answer {first} is read as a number, and may be {word}: `kind: yes_no` reads it so"
+            yield f"its answer {first} is read as a number, but may mean {word}: write `kind: yes_no` if it does"
     elif question.kind is Kind.TEXT and re.fullmatch(r"\(?[A-Za-z][).]?", first):
         yes_no = " (or `kind: yes_no`)" if first.casefold() in "ynft" else ""
-        yield f"its answer {first!r} is one letter, and it has no choices: give them{yes_no}, or `kind: text`"
+        yield (
+            f"its answer {first!r} is a single letter, but the row has no choices: give them{yes_no}, or "
+            "write `kind: text`"
+        )
     elif question.kind is Kind.TEXT and any(map(_FOREIGN_NUMBER.fullmatch, answers)):
         yield (
-            f"its answer {first!r:.40} is read as a text, and may be a number: write 1204.75 for 1.204,75, "
-            "or `kind: text` settles it"
+            f"its answer {first!r:.40} is read as a text, but may be a number: write 1204.75 for 1.204,75, or write "
+            "`kind: text`"
         )
 
 
@@ -210,15 +216,15 @@ def _asks_yes_no(question: Question) -> bool:
 def _of_text(question: Question) -> Iterator[str]:
     """Yield doubts about the text of a question and its choices."""
     if mark := _IMAGE_MARK.search(question.text):
-        yield f"its text holds {mark[0]}, which is shown unchanged: images come before the text"
+        yield f"its text contains {mark[0]}, which is shown unchanged, because images come before the text"
     inside = _options_inside(question)
     for place, (letter, choice) in enumerate(zip(LETTERS, question.choices, strict=False)):
         if choice.casefold() == "nan":
             yield f"the choice ({letter}) {choice} may be an empty cell that pandas wrote"
         elif re.match(rf"\(?{letter}[).:]\s", choice):
-            yield f"the choice {choice!r:.40} begins with its letter, which is shown before it again"
+            yield f"the choice {choice!r:.40} begins with its letter, so the letter is shown twice"
         elif inside[place : place + 1] == (choice.casefold(),):
-            yield f"the choice {choice!r:.40} is also in the question: options are shown twice"
+            yield f"the choice {choice!r:.40} is also in the question, so options are shown twice"
 
 
 def _options_inside(question: Question) -> tuple[str, ...]:

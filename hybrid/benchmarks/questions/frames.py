@@ -50,7 +50,7 @@ def in_pixels(target: Json, frame: Frame | None, sizes: Sequence[Size], location
     if (unit := UNITS.get(frame or "pixels")) is not None:
         if len(set(sizes)) != 1:
             reason = "its pictures have different sizes" if sizes else "it has no picture"
-            raise DataError(f"{location}: frame: {frame} says nothing of pixels where {reason}: write pixels")
+            raise DataError(f"{location}: frame: {frame} cannot be converted to pixels, because {reason}: write pixels")
         numbers = tuple(
             float(Fraction(repr(number)) * sizes[0][place % 2] / unit) for place, number in enumerate(numbers)
         )
@@ -72,11 +72,11 @@ def _hint(numbers: Sequence[float], sizes: Sequence[Size]) -> str:
         return ""
     if max(numbers) <= THOUSAND:
         return ": a mapping with `frame: thousandths` reads thousandths of width and height"
-    return "" if len(sizes) > 1 else ": is it that of a picture of another size?"
+    return "" if len(sizes) > 1 else ": does it belong to a picture of another size?"
 
 
 class FrameDoubts:
-    """Doubts about the coordinate frame of a table that names none; a full table shows more than a row."""
+    """Doubts about the coordinate frame of a table that names none; a full table shows more than a single row."""
 
     def __init__(self) -> None:
         # Locations with numbers up to 1,000 in a picture with a longer side, or outside a smaller picture.
@@ -91,8 +91,8 @@ class FrameDoubts:
             return
         if max(numbers) <= SMALLEST:
             yield (
-                f"{location}: no number is larger than 1, and they are read as pixels; a mapping with "
-                "`frame: normalised` reads shares of width and height, `frame: pixels` settles that they are pixels"
+                f"{location}: no number is larger than 1, but they are read as pixels; write `frame: normalised` in a "
+                "mapping for shares of width and height, or `frame: pixels` for pixels"
             )
         elif max(numbers) > THOUSAND:
             self._beyond = True
@@ -107,7 +107,7 @@ class FrameDoubts:
             return
         for location in (*self._large, *(self._small if self._outside else ())):
             yield (
-                f"{location}: no number of the table is larger than 1,000, though pictures have other sizes, and they "
-                "are read as pixels; a mapping with `frame: thousandths` reads thousandths of width and height, "
-                "`frame: pixels` settles that they are pixels"
+                f"{location}: no number of the table is larger than 1,000, though pictures have other sizes, but they "
+                "are read as pixels; write `frame: thousandths` in a mapping for thousandths of width and height, or "
+                "`frame: pixels` for pixels"
             )

@@ -33,7 +33,7 @@ class Question:
     """A question for `hybrid.run(questions=[...])`; corresponds to a row of a file of questions.
 
     The answer is the text or letter of a choice, True or False or "yes" or "no", a number, a text or a list of accepted
-    spellings, letters in order, or a box or point in pixels; if the answer does not determine the kind, `kind` does.
+    spellings, letters in order, or a box or point in pixels; `kind` is needed if the answer does not determine it.
     """
 
     question: str
@@ -41,7 +41,7 @@ class Question:
     images: Picture | Sequence[Picture]
     answer: object
     choices: Sequence[str] = ()
-    # Defaults to the number of the question.
+    # Id of the question; by default its number.
     id: str = ""
     kind: str = ""
     task: str = ""
@@ -51,7 +51,7 @@ class Question:
     tolerance: float | str | None = None
     group: Mapping[str, str] = field(default_factory=dict)
     cluster: str = ""
-    # Boxes (left, top, right, bottom) and points (x, y) in pixels that have to be seen to answer; see own-questions.md.
+    # Boxes (left, top, right, bottom) and points (x, y) in pixels that must be seen to answer; see own-questions.md.
     evidence: Sequence[object] = ()
 
     def _repr_html_(self) -> str:

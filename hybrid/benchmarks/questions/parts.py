@@ -32,7 +32,7 @@ def check_units(rows: int) -> None:
 def _inside(patterns: tuple[str, ...]) -> None:
     for pattern in patterns:
         if pattern.startswith("/") or ".." in pattern.split("/"):
-            raise ValueMismatch((), f"{pattern!r}: a path inside of the data set")
+            raise ValueMismatch((), f"{pattern!r}: must be a path inside the data set")
 
 
 def _fraction(value: float) -> None:

@@ -25,7 +25,7 @@ from hybrid.core.images import ImageStore, inspect
 from hybrid.core.option_rotation import rotated
 from hybrid.core.types import LETTERS, AnnotatedPlace, BrokenQuestion, Kind, Question, StoredImage
 
-# Rules for this route read the question's text.
+# Route of the rules that read the question's text.
 ROUTE: Final = "by_text"
 # A column of notes to the author of the table, as in `hybrid data template`.
 COMMENT: Final = "comment"
@@ -90,7 +90,7 @@ class QuestionReader:
                 cluster = f"{self.prefix}rows{self.index.number[at.line] // self.rows_a_unit + 1}"
             question = self._question(row, identity, task, cluster)
             if store is not None:
-                # Saved predictions are scored without pictures, which only determine the clusters.
+                # Saved predictions are scored without pictures, which are then only needed for the clusters.
                 with nullcontext() if needs_images else suppress(DataError):
                     question = replace(question, images=self._images(row, store, identity))
             if question.kind in PLACES and self.has_answers:
@@ -138,13 +138,13 @@ class QuestionReader:
             if int(name) >= CIRCULAR_STEP and base is not None:
                 yield (
                     f"{row.where}: the id {name} would be rotation {int(name) // CIRCULAR_STEP} of "
-                    f"{int(name) % CIRCULAR_STEP}, whose question or options differ: it is read as a question of its "
-                    "own; a mapping with `columns: {id: index}` settles it"
+                    f"{int(name) % CIRCULAR_STEP}, whose question or options differ: it is read as a separate "
+                    "question; a mapping with `columns: {id: index}` settles this"
                 )
 
     def _task_doubt(self, row: DataRow, task: str) -> Iterator[str]:
         """Yield the doubt about a row that counts with a neighbour's task because its own cannot be read."""
-        # A table without tasks has one, whose name is not in a cell.
+        # In a table without tasks, the only task's name is not in a cell.
         if not self.columns.task or len(self.index.tasks) == 1:
             return
         try:
@@ -178,7 +178,7 @@ class QuestionReader:
         kind = kind_of(row, columns, self.layout, choices, has_answer=self.has_answers)
         target = target_of(kind, row, columns, self.layout, choices, labels) if self.has_answers else None
         hint = scalar_text(row, columns.hint) if columns.hint else None
-        # pandas, with which VLMEvalKit reads its tables, treats these words as an empty cell.
+        # VLMEvalKit reads its tables with pandas, which treats these words as an empty cell.
         hint = None if hint in ("nan", "NaN") else hint
         listed_choices = choices if kind in (Kind.CHOICE, Kind.ORDER) else ()
         route = name_in(row, columns.route) if columns.route else None

@@ -40,7 +40,7 @@ class RecipeBenchmark(TableBenchmark):
     def __init__(self, recipe: Recipe) -> None:
         self.recipe = recipe
         self.card = card_of(recipe)
-        # Annotations are for statistics and do not change the prompts.
+        # Leave out annotations, which are for statistics and do not change the prompts.
         layout = {key: value for key, value in asdict(recipe.layout).items() if not key.startswith("evidence")}
         layout["columns"] = {role: names for role, names in recipe.layout.columns.items() if role != "evidence"}
         decides = {"layout": layout, "rows": recipe.cluster.rows, "cyclic": recipe.variants == "cyclic"}

@@ -88,7 +88,7 @@ class Layout:
 
 @dataclass(frozen=True)
 class Units:
-    """The definition of a unit: rows with equal cells in a column, or a number of consecutive rows."""
+    """What forms a unit: rows with equal cells in a column, or a number of consecutive rows."""
 
     rows: int = field(default=1, metadata={"check": check_units})
     column: str = ""
@@ -225,7 +225,7 @@ class _Yaml(Reader):
         return labels.get(kind) or next(step for step in reversed(steps) if isinstance(step, str))
 
     def unknown(self, kind: type, steps: Steps, keys: Collection[str]) -> ValueMismatch:
-        """Return the error for an unknown key (the last step), with words that people know."""
+        """Return the error for an unknown key (the last step), in the words of the file format."""
         choices = [key for key in keys if key != "name"]
         hint = did_you_mean(str(steps[-1]), choices)
         message = f"{self._describe_kind(kind, steps[:-1])} has no {steps[-1]!r}{hint}; available: {', '.join(choices)}"
@@ -259,7 +259,7 @@ class _Yaml(Reader):
             raise ValueMismatch(steps, f"{value!r:.40} is not a number") from error
 
     def items(self, value: Any, steps: Steps) -> Sequence[Any]:
-        """Return a single value as a list, or a list of at least one."""
+        """Return a single value as a list of one; a list must not be empty."""
         values = value if isinstance(value, list) else [value]
         texts = [item for item in values if isinstance(item, str)]
         if not values or "" in texts:

@@ -64,7 +64,7 @@ def _judged(question: Question, answer: object) -> tuple[bool, dict[str, float]]
         case float() if question.kind is Kind.NUMBER:
             off = abs(answer - facts["number"])
             allowed = facts["tolerance"] * (abs(facts["number"]) if facts["relative"] else 1.0)
-            # In binary floating point, 0.3 - 0.1 is slightly more than 0.2.
+            # Allow for rounding: in binary floating point, 0.1 + 0.2 is slightly more than 0.3.
             return off <= allowed + 1e-9 * max(1.0, abs(facts["number"])), {"error": off}
         case str() if question.kind is Kind.TEXT:
             return same(answer, facts["accepted"]), {}
@@ -81,7 +81,7 @@ def _judged(question: Question, answer: object) -> tuple[bool, dict[str, float]]
 
 def _facts(question: Question) -> Mapping[str, Any]:
     if not isinstance(question.target, Mapping):
-        raise DataError(f"{question.id}: expected a target with its facts, found {question.target!r:.80}")
+        raise DataError(f"{question.id}: expected a target with the facts of its kind, found {question.target!r:.80}")
     return question.target
 
 

@@ -23,7 +23,7 @@ from hybrid.benchmarks.card import MetricCard, metric_of
 from hybrid.core.errors import DataError, did_you_mean
 from hybrid.core.types import Cell, Metric, Score
 
-# Largest number of copies of a cell for weighting uneven groups.
+# Maximum number of copies of a cell, by which uneven groups are weighted.
 MAX_COPIES: Final = 10_000
 # Values of a score of a yes/no question: whether yes is right, and whether the reply says yes.
 YES, SAID_YES = "yes", "said_yes"
@@ -174,7 +174,8 @@ def _weighted(cells: Sequence[tuple[Path, Cell]]) -> Iterator[Cell]:
     least = math.lcm(*size.values())
     if least > MAX_COPIES:
         raise DataError(
-            f"a mean over groups of {len(paths)} groups: their numbers have no common multiple below {least}"
+            f"a mean over groups with {len(paths)} groups inside: the least common multiple of their numbers is "
+            f"{least} or more"
         )
     for path, cell in cells:
         for copy in range(least // size[path]):

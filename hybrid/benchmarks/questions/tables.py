@@ -30,7 +30,7 @@ _CONVERT: Final = "if it was saved on Windows: iconv -f {} -t UTF-8 OLD > NEW"
 
 @dataclass(frozen=True, slots=True)
 class At:
-    """Position of a row: its byte offset and its line (from 1), or its number in the file for both, from 0 and 1."""
+    """Position of a row: its byte offset and its line (from 1), or its row number counted from 0 and from 1."""
 
     offset: int
     line: int
@@ -246,7 +246,7 @@ class Separated:
         """Return the fields of the next record, the error of an invalid one, or None at the end of the file.
 
         A quotation mark at the start of a field may belong to its text: the field would then extend over the following
-        rows to the next mark. Such a record costs only its first line.
+        rows to the next mark. Only the first line of such a record is lost.
         """
         csv.field_size_limit(max(csv.field_size_limit(), MAX_LINE_BYTES))
         begin, number = lines.tell(), lines.line
@@ -254,20 +254,21 @@ class Separated:
 
         def physical() -> Iterator[str]:
             for text in lines:
-                # As many fields as the table has columns; a comma in prose is followed by a blank.
+                # Test whether the line has as many fields as the table has columns; a comma in prose is followed by a
+                # blank.
                 marks = text.count(self._delimiter) + 1
                 like = marks >= columns if self._delimiter != "," else marks - text.count(", ") == columns
                 like_rows.append(like)
                 yield text
 
-        reason, takes_rows = "a quotation mark opens a field that is not closed", False
+        reason, takes_rows = "a quotation mark opens a field that is never closed", False
         try:
             record = next(csv.reader(physical(), delimiter=self._delimiter, strict=True), None)
             first_too, rest = like_rows[:1] == [True], like_rows[1:]
             if not (rest and first_too and (rest[-1] or 2 * sum(rest) >= len(rest))):
                 return lines.fault(location) or record
             reason = (
-                f"a quotation mark opens a field that takes lines {number + 1} to {lines.line}, which look like rows"
+                f"a quotation mark opens a field that includes lines {number + 1} to {lines.line}, which look like rows"
             )
             takes_rows = True
         except csv.Error:
@@ -283,7 +284,7 @@ class Separated:
         if len(loose) == 2 and not takes_rows:
             return lines.fault(location) or loose[0]
         return lines.fault(location) or DataError(
-            f'{location}: {reason}; quote the field, with each mark of its own twice (""), or write JSON lines'
+            f'{location}: {reason}; quote the field and double each quotation mark inside it (""), or write JSON lines'
         )
 
     def scan(self, columns: Sequence[str]) -> Iterator[Row]:
@@ -319,7 +320,7 @@ def _separator(path: Path, usual: str) -> str:
     if head[:2] in (b"\xff\xfe", b"\xfe\xff") or b"\0" in head[:100]:
         raise DataError(f"{path}: is text in UTF-16; {_CONVERT.format('UTF-16')}")
     if b"\r" in head.rstrip(b"\r\n"):
-        raise DataError(f"{path}: its lines end in CR alone: tr '\\r' '\\n' < OLD > NEW")
+        raise DataError(f"{path}: its lines end in CR only; convert it: tr '\\r' '\\n' < OLD > NEW")
     counts = {mark: head.count(mark.encode()) for mark in (",", ";", "\t")}
     return usual if counts[usual] or not any(counts.values()) else max(counts, key=lambda mark: counts[mark])
 
@@ -329,7 +330,7 @@ def _record(names: Sequence[str], record: list[str] | DataError, location: str) 
         return record
     if len(record) > len(names):
         return DataError(
-            f"{location}: {len(record)} fields for {len(names)} columns; quote a field that holds a separator"
+            f"{location}: {len(record)} fields for {len(names)} columns; quote a field that contains a separator"
         )
     values: Mapping[str, Any] = dict(itertools.zip_longest(names, record))
     return DataRow({name: value for name, value in values.items() if value}, location)

@@ -110,7 +110,9 @@ def target_of(
         return "yes" if word in YES_IF_KIND else "no"
     if kind is Kind.INTEGER:
         if not WHOLE.fullmatch(text):
-            raise DataError(f"{location}: {text!r:.60} is not a whole number from 0; `kind: number` takes others")
+            raise DataError(
+                f"{location}: {text!r:.60} is not a whole number of at least 0; for other numbers write `kind: number`"
+            )
         return int(text)
     value = number_in(text)
     if value is None:
@@ -134,7 +136,7 @@ def _letter(answer: str, choices: Sequence[str], labels: Sequence[str], form: An
     if by_letter is not None and by_text is not None and by_letter != by_text:
         raise DataError(
             f"{location}: {answer!r:.60} is the letter of one choice and the text of another ({options_text:.200}): "
-            "a mapping says which (`answer: letter` or `answer: text`)"
+            "say which in a mapping (`answer: letter` or `answer: text`)"
         )
     index = by_letter if by_letter is not None else by_text
     if index is None:
@@ -227,7 +229,7 @@ def _place(kind: Kind, row: DataRow, columns: Columns) -> dict[str, Json]:
             )
         return {"box": [x0, y0, x1, y1]}
     if kind is Kind.BOX or values is None or len(values) != 2:
-        expected = "a box: four numbers" if kind is Kind.BOX else "a point or a box: two numbers or four"
+        expected = "a box: four numbers" if kind is Kind.BOX else "expected a point or a box: two or four numbers"
         raise DataError(f"{location}: {value!r:.60} is not {expected}")
     within = number_in(scalar_text(row, columns.tolerance) or "") if columns.tolerance else None
     if within is None or within < 0 or not math.isfinite(within):

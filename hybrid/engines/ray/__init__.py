@@ -15,6 +15,7 @@ offered, wording, trust, frame), so it needs neither the data nor the files that
 
 import os
 
-# Read when `ray` is imported. Under `uv run`, Ray would copy the whole working directory, including data and keys, to
-# every node and into its session folder, and start its workers from there. Nodes have their own checkout instead.
+# Ray reads this variable when it is imported. Under `uv run`, Ray would copy the whole working directory, including
+# data and keys, to every node and into its session folder, and start its workers from there. Nodes have their own
+# checkout instead.
 os.environ.setdefault("RAY_ENABLE_UV_RUN_RUNTIME_ENV", "0")

@@ -47,7 +47,7 @@ from hybrid.running.resolve import ResolvedRun
 from hybrid.serving.sources import code_hash_of_plugin, plugin_code_hashes
 
 ROOMS = ("hybrid", "tools", "graphs", "baselines")
-# Questions in flight per worker before another worker is worth its memory: questions mostly wait for models.
+# Questions in flight per worker above which another worker is worth its memory; questions mostly wait for models.
 MIN_IN_FLIGHT = 16
 # The exit code of a run that left questions unanswered.
 SOME_FAILED = 3
@@ -72,7 +72,7 @@ class Sizes:
 
     workers: int
     tools: int
-    # Threads in which one tool actor decodes and draws, and runs tools without weights.
+    # Number of threads in which a tool actor decodes, draws, and runs tools without weights.
     tool_threads: int = 1
     worker_gpus: float = 0.0
     tool_gpus: float = 0.0
@@ -128,7 +128,7 @@ def code() -> str:
 
 def plugin_code_hash() -> str:
     """Return the hex sha256 of the Python files in the folders of `--path`."""
-    # Only Python files: a user's folder may contain anything else.
+    # Hash only Python files, because a user's folder may contain anything else.
     return _code(tuple((kind.package, outside_folders(kind.package)) for kind in KINDS), ("*.py", "*/*.py"))
 
 
@@ -171,15 +171,18 @@ def other_program(place: NodeCode, node: str) -> str | None:
         try:
             load(package, name)
             code_here = code_hash_of_plugin(package, name)
-            problem = f"has the code {code_here}, in this run it has {code_there}" if code_here != code_there else ""
+            problem = f"has the code {code_here}, but {code_there} in this run" if code_here != code_there else ""
         except UsageError as error:
-            problem = f"of this run (code {code_there}) cannot be had: {error}"
+            problem = f"of this run (code {code_there}) cannot be loaded: {error}"
         if problem:
             install = "install the same package, or copy the same folder, on every node"
             return f"on node {node} the plug-in {plugin} {problem}: {install}"
     if plugin_code_hash() != place.beside:
         names = ", ".join(map(str, place.named))
-        return f"on node {node} the folders of {PATH.name} ({names}) hold other files than in this run: copy them there"
+        return (
+            f"on node {node}, the files in the folders of {PATH.name} ({names}) differ from those of this "
+            "run: copy them there"
+        )
     return None
 
 
@@ -201,7 +204,8 @@ async def connected(address: str | None) -> AsyncIterator[None]:
     os.environ.setdefault("RAY_worker_niceness", "0")
     logging.getLogger("ray").setLevel(logging.ERROR)
     with redirect_stdout(sys.stderr):
-        # In a thread: it takes seconds, and in the main thread Ray would replace the run's SIGTERM handler.
+        # Start Ray in a thread, because it takes seconds, and in the main thread Ray would replace the run's SIGTERM
+        # handler.
         await asyncio.to_thread(_connect, address)
         stop_event = threading.Event()
         threading.Thread(target=_watch_node, args=(stop_event,), daemon=True, name="node of Ray").start()
@@ -227,7 +231,7 @@ def _watch_node(stop_event: threading.Event) -> None:
     if stop_event.is_set():
         return
     tell(
-        "\nhybrid: Ray's node on this machine has died (its raylet, or an agent of it): what was in flight is lost, "
+        "\nhybrid: Ray's node on this machine has died (its raylet, or an agent of it): questions in flight are lost, "
         f"finished answers are saved. To resume: {command}"
     )
     os._exit(SOME_FAILED)
@@ -238,7 +242,7 @@ def _connect(address: str | None) -> None:
         # Without a listening server, Ray itself would retry for minutes.
         host, colon, port = address.rpartition(":")
         if not (colon and host and port.isdigit()) or "/" in host:
-            raise UsageError(f"--address {address}: write HOST:PORT, as `ray start --head` names it (HOST:6379)")
+            raise UsageError(f"--address {address}: write HOST:PORT, as printed by `ray start --head` (HOST:6379)")
         try:
             socket.create_connection((host.strip("[]"), int(port)), REACH_S).close()
         except (OSError, OverflowError) as error:

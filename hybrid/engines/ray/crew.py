@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from hybrid.engines.ray.worker import RayWorker
 
-# Workers in a row that may fail to start.
+# Number of workers in a row that may fail to start.
 MAX_STARTS = 3
 
 
@@ -36,7 +36,7 @@ class WorkerPool:
     """Starts the workers of a run together, spreads questions evenly, and replaces a worker that is lost.
 
     Args:
-        hire: starts one worker, or raises why it cannot.
+        hire: starts one worker, or raises the reason why it cannot.
         size: number of workers.
         most: most questions in flight per worker.
     """

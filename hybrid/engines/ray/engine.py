@@ -58,7 +58,7 @@ from hybrid.solving.captions import RunCaptions
 if TYPE_CHECKING:
     from ray.actor import ActorHandle
 
-# Lost workers per question before it is left open.
+# Number of lost workers after which a question is left open.
 MAX_LOSSES = 3
 # Seconds that an actor may take to be scheduled and to start.
 START_S = 600.0
@@ -133,8 +133,8 @@ class RayEngine:
                 count = hand.in_flight
                 if self.crew.lose(hand):
                     self._tell(
-                        f"note: a worker on node {hand.ready.node} was lost ({type(error).__name__}); what it had in "
-                        f"flight ({count}) is asked again by others"
+                        f"note: a worker on node {hand.ready.node} was lost ({type(error).__name__}); its questions "
+                        f"in flight ({count}) are asked again by other workers"
                     )
                     # An unreachable actor may still be running.
                     with suppress(RayError):
@@ -145,7 +145,7 @@ class RayEngine:
 
     @property
     def crew(self) -> WorkerPool:
-        """The pool of workers, started on first use."""
+        """Return the pool of workers, which is started on first use."""
         if self._crew is None:
             most = -(-self._run.config.concurrency // self._size.workers)
             self._crew = WorkerPool(self._hire, self._size.workers, most)
@@ -198,7 +198,7 @@ class RayEngine:
     async def _tools_when_started(self) -> tuple[ActorHandle[ToolActor], ...]:
         if self._tools is None:
             self._tools = asyncio.create_task(self._start_tools())
-        # Shielded: other questions wait for the same start.
+        # Shield the start from cancellation, because other questions wait for it.
         return await asyncio.shield(self._tools)
 
     async def _hire(self) -> WorkerSlot:
@@ -225,7 +225,7 @@ class RayEngine:
         try:
             ready: Ready = await asyncio.wait_for(actor.ready.remote(*args), START_S)
         except TimeoutError:
-            raise ClusterDown(f"no place in the cluster for another actor within {START_S:g} s") from None
+            raise ClusterDown(f"the cluster had no place for another actor within {START_S:g} s") from None
         if ready.refusal is not None:
             raise ClusterDown(ready.refusal)
         return ready

@@ -1,4 +1,4 @@
-"""Images shared between the stores of nodes: bytes by sha256, put into Ray's object store once.
+"""Images shared between the stores of nodes: bytes by sha256, put into Ray's object store only once.
 
 images = SharedImages(store)
 refs = images.refs(["9f2c..."])           # Ray objects; each image is put once, however often it is requested
@@ -23,7 +23,8 @@ from hybrid.core.types import SHA256, Attempt, Question
 if TYPE_CHECKING:
     from ray import ObjectRef
 
-# Images whose Ray objects are held: questions about one image follow each other closely, and a run has many images.
+# Maximum number of images whose Ray objects are kept: questions about one image follow each other closely, and a run
+# has many images.
 MAX_HELD = 512
 
 
@@ -66,7 +67,7 @@ async def take(store: ImageStore, refs: Mapping[str, ObjectRef[bytes]]) -> None:
 def keep(store: ImageStore, sha256: str, data: bytes) -> None:
     """Store an image from another node. Raises `DataError` if the bytes do not match the hash."""
     if hashlib.sha256(data).hexdigest() != sha256:
-        raise DataError(f"image {sha256[:12]} arrived damaged: its bytes have another hash")
+        raise DataError(f"image {sha256[:12]} arrived damaged: its bytes have a different hash")
     write_atomic(store.path(sha256), data)
 
 
@@ -92,7 +93,7 @@ def of_question(question: Question) -> Iterator[str]:
 
 
 def _hashes(value: Any) -> Iterator[str]:
-    """Yield every string in a JSON value that looks like a sha256: a dialogue stores the images it may reveal so."""
+    """Yield every string in a JSON value that looks like a sha256: a dialogue's images are stored like this."""
     if isinstance(value, str):
         yield from (value,) if SHA256.fullmatch(value) else ()
     elif isinstance(value, Mapping | Sequence):

@@ -27,7 +27,7 @@ from hybrid.solving.session import AskSetup
 
 @dataclass(frozen=True)
 class NodeCode:
-    """The program and folder that a run was started with; actors on other nodes must run the same program."""
+    """The program and the folder with which a run was started; actors on other nodes must run the same program."""
 
     # The hash of the program's files (`cluster.code`).
     code: str

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ray import ObjectRef
     from ray.actor import ActorHandle
 
-    # `ActorHandle[ToolActor]`, but that module imports this one.
+    # The type is `ActorHandle[ToolActor]`, but that module imports this one.
     ToolActors = tuple[ActorHandle[Any], ...]
 
 
@@ -51,7 +51,7 @@ class QuestionHandler:
     ) -> None:
         self._meter, self._cache, self._shelf = meter, cache, shelf
         self._replies, self._said, self._notices, self._start_tools = replies, logged_replies, notices, start_tools
-        # Model calls that the budget has allowed and that have not ended, and captions being made.
+        # Number of model calls that the budget has allowed and that have not ended, and the captions being made.
         self._open = 0
         self._making: set[StoredImage] = set()
 

@@ -46,7 +46,7 @@ MAX_RETRIES = 3
 # Interval in seconds at which a worker asks how long a pending request has run.
 LOOK_S = 1.0
 NOTHING = ElapsedTime(0.0, 0.0, runs=False, rate=0.0)
-LINE: ContextVar[MessageChannel] = ContextVar("line of the question under way")
+LINE: ContextVar[MessageChannel] = ContextVar("channel of the question that is being asked")
 
 
 class ToolActor:
@@ -108,7 +108,7 @@ def other_tools(setup: ToolSetup, node: str) -> str | None:
     for name, backend in setup.backends.items():
         if answering[name] != backend:
             return (
-                f"on node {node} the backend of {name} is {answering[name]!r}, in this run it is {backend!r}: "
+                f"on node {node}, the backend of {name} is {answering[name]!r}, but {backend!r} in this run: "
                 "put the same weights on every node, or choose with --backend and --weights"
             )
     return None
@@ -139,7 +139,7 @@ class ActorExecutor(MessageExecutor):
         try:
             answer = await self._answer(actor, request, watch, {})
             if isinstance(answer, ImagesLacking):
-                # The run's images, which are put once for all workers, and those that were made since.
+                # Pass the run's images, which are shared by all workers, and images that were made later.
                 refs = await line.request(QuestionHandler.images, answer.sha256s)
                 refs |= self._shelf.refs(digest for digest in answer.sha256s if digest not in refs)
                 answer = await self._answer(actor, request, watch, refs)

@@ -105,7 +105,7 @@ class RayWorker:
             if missing := lacking(self._store, of_question(question)):
                 await take(self._store, await line.request(QuestionHandler.images, missing))
             if request.solver not in self._solvers:
-                # In a thread: the import takes seconds, and other questions must go on.
+                # Import in a thread, because it takes seconds and other questions must continue.
                 self._solvers[request.solver] = await asyncio.to_thread(load_solver, word_of(request.solver))
             # The question cannot reach the tools, budget and targets of others.
             mode = self._setup.resources.config.tool_output

@@ -58,7 +58,7 @@ async def _ask_unpacked(request: httpx.Request) -> None:
 async def _bound(response: httpx.Response) -> None:
     encoding = response.headers.get("content-encoding", "identity").strip().lower()
     if encoding != "identity":
-        raise MessageTooLargeError(f"the response is packed as {encoding[:40]!r}, which was not asked for")
+        raise MessageTooLargeError(f"the response is compressed as {encoding[:40]!r}, which was not requested")
     has_events = "text/event-stream" in response.headers.get("content-type", "").lower()
     response.stream = BoundedBody(response.stream, has_events=has_events)
 

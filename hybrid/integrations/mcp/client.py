@@ -43,11 +43,11 @@ from hybrid.tool import Args, Tool
 
 # The package logs a traceback for every invalid line of a server; errors that end a call are reported by hybrid.
 logging.getLogger("mcp.client").setLevel(logging.CRITICAL)
-# Passes on what a server says over stdio, message by message.
+# The program that passes on the output of a server over stdio, message by message.
 RELAY = str(Path(__file__).with_name("relay.py"))
 # Seconds that calls wait for an unreachable server; afterwards each call tries once, until it is back.
 AWAY_S = 60.0
-# Maximum connections that a call may break while no other is running.
+# Maximum number of connections that a call may break while no other call is running.
 MAX_BREAKS = 2
 # Seconds for a server to start and list its tools.
 START_S = 120.0
@@ -56,7 +56,7 @@ MAX_TOOLS, MAX_TEXT, MAX_DATA, MAX_IMAGES = 64, 4000, 100_000, 8
 
 
 class BrokenConnection(ToolError):
-    """A server cannot be reached, or its connection broke; `sent` tells whether the call had been sent."""
+    """A server cannot be reached, or its connection broke; `sent` tells whether the call had already been sent."""
 
     def __init__(self, message: str, *, sent: bool = False) -> None:
         super().__init__(message)
@@ -102,7 +102,7 @@ async def connected(server: ServerAddress) -> AsyncIterator[tuple[ClientSession,
 def foreign_tools(
     servers_given: Sequence[str], image_arguments: Mapping[str, str], used_names: Sequence[str]
 ) -> ForeignTools:
-    """Return the tools that the servers currently list. Each server is started or contacted, asked, and disconnected.
+    """Return the tools that the servers list; each is started or contacted, asked, and disconnected.
 
     Args:
         servers_given: the values of `--mcp`.
@@ -134,7 +134,7 @@ def foreign_tools(
                 left_out[name] = f"{name}: {error}"
             else:
                 if name in used_names or tools.setdefault(name, added) is not added:
-                    left_out[name] = f"{name}: there is a tool of that name already"
+                    left_out[name] = f"{name}: a tool with that name already exists"
     if unknown := image_arguments.keys() - tools.keys() - left_out.keys():
         available = ", ".join(tools) or "none"
         raise UsageError(f"--mcp-image {min(unknown)}: unknown foreign tool; available: {available}")
@@ -278,7 +278,8 @@ class McpTools(CachedTools):
         finally:
             answer.cancel()
             if watch.read().ran >= self._timeouts.running_s:
-                # A question that ran out of time says nothing about the server, so only a call's own timeout closes it.
+                # A question that ran out of time says nothing about the server, so only a call's own timeout closes the
+                # connection.
                 connection.task.cancel()
 
     def close(self) -> None:
@@ -325,7 +326,7 @@ def texts_match(texts: Sequence[str], structured: Mapping[str, Json]) -> bool:
 def _is_text_of(text: str, value: Json | Mapping[str, Json]) -> bool:
     if isinstance(value, str):
         return text == value
-    # As text, because True == 1 in Python.
+    # Compare as text, because True == 1 in Python.
     return _is_json(text) and json.dumps(json.loads(text), sort_keys=True) == json.dumps(value, sort_keys=True)
 
 

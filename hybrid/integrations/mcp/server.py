@@ -123,7 +123,7 @@ def mcp_server(toolbox: Toolbox) -> Server[Any, Any]:
 def serve(toolbox: Toolbox, port: int | None) -> None:
     """Serve over stdin and stdout, or over HTTP on a port (0 for a free one), printing the address on stderr."""
     if port is None:
-        # An orderly end would wait for a thread that reads stdin, and there is nothing to save.
+        # Exit at once: an orderly end would wait for a thread that reads stdin, and there is nothing to save.
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         asyncio.run(serve_stdio(toolbox))
         return
@@ -247,7 +247,7 @@ class ImpatientProtocol(H11Protocol):
         self._wait()
 
     def data_received(self, data: bytes) -> None:
-        """Read a part of a request, and wait for the next."""
+        """Read a part of a request, and wait for the next part."""
         super().data_received(data)
         self._wait()
 
@@ -269,7 +269,7 @@ class ImpatientProtocol(H11Protocol):
 
 
 class _Ended(uvicorn.Server):
-    """A server that a signal only stops in order; uvicorn's own would raise the signal again."""
+    """A server that a signal stops in an orderly way; uvicorn's own would raise the signal again."""
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:

@@ -19,7 +19,7 @@ from hybrid.models.chat_completions.wire import Address
 
 # HTTP statuses for requests whose batch reports none; each may be asked again.
 EXPIRED, CANCELLED, FAILED = 408, 409, 500
-LISTED: Final = 100  # Number of a provider's newest batches that are searched for a batch whose id was lost.
+LISTED: Final = 100  # Number of a provider's newest batches to search for a batch whose id was lost.
 
 
 class BatchRules(NamedTuple):
@@ -35,7 +35,7 @@ class BatchRules(NamedTuple):
 class BatchError(NamedTuple):
     """The reason why a provider rejected an accepted batch, as the body of a reply.
 
-    `line` counts from 1; None concerns all of it. With `is_queue`, the queue is full, and it may be sent later.
+    `line` counts from 1; None concerns all of it. With `is_queue`, the queue is full, and the batch may be sent later.
     """
 
     body: Any
@@ -50,13 +50,13 @@ class BatchStatus:
     state: str
     back: int  # Number of finished requests.
     ended: bool
-    results: Sequence[str] = ()  # Addresses to fetch them from.
+    results: Sequence[str] = ()  # Addresses from which to fetch the results.
     errors: Sequence[BatchError] = ()
     missing: int = FAILED  # Status of requests that are missing in the results.
 
 
 class BatchResult(NamedTuple):
-    """The result of one request, as the single form would have returned it: a status and a body in JSON."""
+    """The result of one request, as a single request would have returned it: a status and a body in JSON."""
 
     id: str
     status: int
@@ -76,10 +76,10 @@ class BatchApi(Protocol):
         self.http = Http(at, settings.timeout_s)
 
     def request(self, identity: str, body: bytes) -> bytes:
-        """Build one request of a batch from the body that the single form would send."""
+        """Build one request of a batch from the body that a single request would have."""
 
     async def upload(self, file: Path, name: str) -> str:
-        """Upload a file of requests; return its id, to be deleted in the end, or "" if `create` takes the file."""
+        """Upload a file of requests; return its id, to be deleted at the end, or "" if `create` takes the file."""
         return ""
 
     async def create(self, file: Path, name: str, uploaded: str) -> str:

@@ -1,4 +1,4 @@
-"""Gemini's batch mode: a file of requests is uploaded, a long-running operation reads it.
+"""Gemini's batch mode: a file of requests is uploaded, and a long-running operation reads it.
 
 https://ai.google.dev/gemini-api/docs/batch-api
 """
@@ -21,7 +21,7 @@ from hybrid.models.providers import PROVIDERS
 
 _ENDED = dict.fromkeys(("SUCCEEDED", "PARTIALLY_SUCCEEDED", "FAILED"), FAILED)
 _ENDED |= {"CANCELLED": CANCELLED, "EXPIRED": EXPIRED}
-# HTTP status with which the single form reports each code of `google.rpc.Status`.
+# HTTP status with which a single request reports each code of `google.rpc.Status`.
 _STATUS = {1: CANCELLED, 3: 400, 4: 504, 5: 404, 7: 403, 8: 429, 9: 400, 11: 400, 13: 500, 14: 503, 16: 401}
 _QUEUE = 8
 

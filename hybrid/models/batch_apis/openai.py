@@ -31,7 +31,7 @@ class OpenAIBatches(seam.BatchApi):
 
     def __init__(self, name: str, settings: ModelSettings) -> None:
         self._reach(address(connection(PROVIDERS["openai"], settings), settings.extra), settings)
-        # Whatever the path of the server's base, the endpoints of batches begin with the version.
+        # Whatever the path of the server's base URL, the endpoints of batches begin with the version.
         self._endpoint = f"/v1/{'responses' if settings.extra.get('api') == 'responses' else 'chat/completions'}"
 
     def request(self, identity: str, body: bytes) -> bytes:
@@ -51,7 +51,7 @@ class OpenAIBatches(seam.BatchApi):
     async def create(self, file: Path, name: str, uploaded: str) -> str:
         """See `BatchApi`."""
         body: dict[str, Any] = {"input_file_id": uploaded.removeprefix("files/"), "endpoint": self._endpoint}
-        # This is the only supported window.
+        # This is the only completion window that is supported.
         body |= {"completion_window": "24h", "metadata": {NAME: name}}
         return str((await self.http.say("POST", "batches", body))["id"])
 

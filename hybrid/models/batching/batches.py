@@ -1,6 +1,6 @@
 """Collects the requests of all questions in flight, sends them as batches of a provider, and waits for the results.
 
-    with batches.asking(1901, active=64):            # number of questions, and of those at work at a time
+    with batches.asking(1901, active=64):            # number of questions, and of those working at a time
         async with batches.question():               # one of them
             reply = await model.chat(...)            # through `BatchedClient`
 
@@ -99,7 +99,7 @@ class Batches:
 
     @contextmanager
     def asking(self, questions: int, active: int, news: Callable[[str], None]) -> Iterator[None]:
-        """Ask `questions` questions in the block, all at once; at most `active` work while the others wait."""
+        """Ask `questions` questions in the block, all at once; at most `active` of them work while the others wait."""
         self._live, self._parked, self._slots = questions, 0, asyncio.Semaphore(active)
         self._follower.begin(news)
         try:
@@ -109,7 +109,7 @@ class Batches:
 
     @asynccontextmanager
     async def question(self) -> AsyncIterator[None]:
-        """Ask one of the questions in the block."""
+        """Count one of the questions inside the block."""
         live = Live()
         token = _LIVE.set(live)
         try:
@@ -127,7 +127,7 @@ class Batches:
             return
         await self._slots.acquire()
         if live.holds:
-            # Another call of the same question was resumed too.
+            # Another call of the same question was resumed as well.
             self._slots.release()
         live.holds = True
 
@@ -184,10 +184,10 @@ class Batches:
             ticket.arrived.set_result(None)
 
     def _put(self, ticket: BatchItem, body: bytes) -> Said | None:
-        """Write a request into the batch, and let its ticket wait; return an error reply if it fits in no batch."""
+        """Write a request into the batch, and make its ticket wait; return an error reply if it fits into no batch."""
         rules = self._api.rules
         if redact_bytes(body) != body:
-            # It contains a secret, which must not be written to disk.
+            # The request contains a secret, which must not be written to disk.
             ticket.direct = True
             return None
         if self._writing is None:
@@ -199,7 +199,7 @@ class Batches:
         line = self._api.request(f"{now.path.stem}-{len(now.tickets)}", body)
         most = rules.size - len(rules.ends) - len(rules.between)
         if len(rules.begins) + len(line) > most:
-            error = {"type": "request_too_large", "message": f"larger than a batch may be ({rules.size:,} bytes)"}
+            error = {"type": "request_too_large", "message": f"larger than the largest batch ({rules.size:,} bytes)"}
             return TOO_LARGE, dumped({"error": error})
         if now.file.tell() + len(line) > most or len(now.tickets) >= self._follower.most:
             self._send(now)
@@ -214,7 +214,7 @@ class Batches:
             self._send(self._writing, ends_round=True)
 
     def _send(self, now: _Writing, *, ends_round: bool = False) -> None:
-        """Send the current batch, unless already sent; with few questions left, have it asked directly."""
+        """Send the current batch, unless already sent; with few questions left, have its requests sent directly."""
         if self._writing is not now:
             return
         self._writing = None

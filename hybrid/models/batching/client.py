@@ -32,8 +32,8 @@ def batch_api(name: str, settings: ModelSettings) -> BatchApi:
 
 
 def batched(model: ChatModel, batches: Batches, settings: ModelSettings) -> ChatModel:
-    """Return the model asked through batches. Its replies are the same; waiting does not count as server downtime."""
-    assert isinstance(model, Caller)  # noqa: S101 - `prepare` has refused every other
+    """Return the model asked through batches: with the same replies, but waiting does not count as downtime."""
+    assert isinstance(model, Caller)  # noqa: S101 - `prepare` has rejected all other models
     return Caller(BatchedClient(model.client, batches), settings, in_batches=True)
 
 
@@ -59,7 +59,7 @@ class BatchedClient:
         self._inner = inner
         self.batches = batches
         self.name, self.images = inner.name, inner.images
-        # The model and its server are the same.
+        # The model and its server are those of the inner client.
         self.metadata, self.connection = inner.metadata, inner.connection
 
     def request(self, messages: Sequence[Message], tools: Sequence[Tool], call: CallKey) -> ChatRequest[_Conversation]:
@@ -85,7 +85,7 @@ class BatchedClient:
     async def _once(
         self, request: ChatRequest[_Conversation], ticket: BatchItem, keep: Keep
     ) -> AssistantMessage | None:
-        """Return the reply, or None if the request waits in a batch; then no stack frame keeps its bytes in memory."""
+        """Return the reply, or None if the request waits in a batch; no stack frame then keeps its bytes in memory."""
         conversation = request.body
         inner_request, conversation.made = conversation.made, None
         if inner_request is None:

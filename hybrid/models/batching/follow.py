@@ -44,7 +44,9 @@ BUSY, WRONG, LOST = 429, 400, 410
 NO_PATH, GONE = frozenset({404, 405, 501}), frozenset({404, 410})
 # A gateway that gave up on the provider: the provider may have accepted the batch.
 IN_DOUBT = frozenset({408, 502, 504})
-LOST_TWICE: Final = {"error": {"message": "the provider lost it in two batches: omit --batch to ask directly"}}
+LOST_TWICE: Final = {
+    "error": {"message": "the provider lost this request in two batches: omit --batch to ask directly"}
+}
 NOT_AGAIN: Final = {"error": {"message": "the provider lost its batch, and the run's budget allows no second request"}}
 UNCONFIRMED_BATCH: Final = "the provider neither confirmed batch {batch} nor lists it"
 
@@ -103,8 +105,8 @@ class Follower:
         self._out: dict[str, _OpenBatch] = {}
         self._creating = asyncio.Lock()
         self._timer, self._count_lost = REAL_TIME, count_lost
-        self._refused_in_a_row = 0  # Batches that the queue rejected, without a result in between.
-        # Number of lost batches that each call was in.
+        self._refused_in_a_row = 0  # Number of batches that the queue rejected in a row, without a result in between.
+        # For each call, the number of its lost batches.
         self.times_lost = Counter(
             call for batch in journal.known.values() if batch.state == "lost" for call in batch.calls
         )
@@ -133,7 +135,7 @@ class Follower:
     async def _process(self, batch: LoggedBatch, path: Path | None) -> None:
         try:
             if batch.id is None:
-                # Uploaded one after the other, because each file may have gigabytes.
+                # Files are uploaded one after the other, because each may have gigabytes.
                 async with self._creating:
                     if path is not None:
                         self._journal.begin(batch)
@@ -202,7 +204,7 @@ class Follower:
                 return identity
             if in_doubt:
                 raise _LostError from error
-            # It was certainly rejected, so a later command may use the file again.
+            # The batch was certainly rejected, so a later command may use the file again.
             self._journal.change(name, state="begun")
             raise
 
@@ -213,7 +215,7 @@ class Follower:
             try:
                 identity = await self._retry(partial(self._api.find, batch, self._journal.ids))
             except StatusError as error:
-                # A server without a list has nothing in it.
+                # A server without a list counts as having an empty one.
                 if error.status_code not in NO_PATH:
                     raise
                 return None
@@ -279,7 +281,12 @@ class Follower:
             if look.errors:
                 await self._handle_failure(batch, look)
             else:
-                error = {"error": {"message": f"the batch is {look.state}, without this request", "code": look.state}}
+                error = {
+                    "error": {
+                        "message": f"the batch is {look.state}, without a result for this request",
+                        "code": look.state,
+                    }
+                }
                 for call in rest:
                     self._give(call, (look.missing, dumped(error)))
                 self._journal.change(batch.name, state="over")
@@ -300,9 +307,9 @@ class Follower:
                     await self._retry(partial(self._fetch, batch, look, delivered_indices))
                     if delivered_indices or not look.results or look.errors:
                         return look
-                    # A foreign batch of equal size, selected by mistake, contains no results for these requests.
+                    # A batch of another run with equal size, found by mistake, contains no results for these requests.
                     other = await self._search(batch, 0.0)
-                    # If batches have names, only this one can match.
+                    # If batches have names, no other batch can match.
                     other = None if other == identity else other
                     reason = f"the results of batch {identity} contain no request of this run"
                 else:
@@ -333,7 +340,7 @@ class Follower:
         current_id: str | None = identity
         if missing_s >= patience:
             try:
-                # Its own id may be in the list too.
+                # The batch's known id may be in the list too.
                 current_id = await self._retry(partial(self._api.find, batch, self._journal.ids - {identity}))
             except StatusError:
                 current_id = None
@@ -388,11 +395,11 @@ class Follower:
         return sum(not batch.ended for other, batch in self._out.items() if other != name)
 
     async def _retry(
-        self, ask: Callable[[], Awaitable[R]], what: str = "no word of the batches", sending: str = ""
+        self, ask: Callable[[], Awaitable[R]], what: str = "no information about the batches", sending: str = ""
     ) -> R:
         """Ask a provider, repeating while it does not answer. Raises errors after which asking again is useless.
 
-        `what` describes the failure. A batch that is `sending` gets less time, unless others are running.
+        `what` describes the failure. While it is `sending`, there is less time, unless other batches are running.
         """
         pause, since, patience = FIRST_LOOK_S, self._timer.clock(), PATIENCE_S if sending else AWAY_S
         while True:

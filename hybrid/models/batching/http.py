@@ -1,4 +1,4 @@
-"""HTTP of the batch APIs: JSON requests, and files sent and fetched in pieces, never fully in memory."""
+"""HTTP of the batch APIs: JSON requests, and files sent and fetched in pieces, and never fully in memory."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Http:
     Raises:
         StatusError: a status of 300 or above; redirections are not followed.
         UnreadableReplyError: the response is not JSON, is larger than `MAX_REPLY_BYTES` unpacked, or redirects to
-            another host, or to the same one without TLS.
+            another host, or to the same host without TLS.
         TimeoutError, aiohttp.ClientError: no data for `timeout_s`, or the connection failed.
     """
 
@@ -49,7 +49,7 @@ class Http:
             return json.loads(content) if content.strip() else None, response.headers
         except ValueError:
             start = " ".join(content[:200].decode("utf-8", "replace").split())
-            raise UnreadableReplyError(f"the answer is not JSON: {start}") from None
+            raise UnreadableReplyError(f"the response is not JSON: {start}") from None
 
     async def lines(self, path: str, most: int) -> AsyncIterator[bytes]:
         """Yield the first `most` lines of a file, without line ends, skipping those longer than a reply may be.
@@ -84,9 +84,9 @@ class Http:
         url = path if is_whole else f"{self._base}/{path}"
         target, server = urlsplit(url), urlsplit(at.url)
         if target.netloc != server.netloc:
-            raise UnreadableReplyError(f"it points to {target.hostname}, another host, which is not asked")
+            raise UnreadableReplyError(f"it points to another host, {target.hostname}, which is not contacted")
         if target.scheme not in (server.scheme, "https"):
-            raise UnreadableReplyError(f"it points from {server.scheme} to {target.scheme}, where nothing is sent")
+            raise UnreadableReplyError(f"it points from {server.scheme} to {target.scheme}, which is not used")
         self._session = self._session or opened_session(at, None, self._timeout_s)
         options: dict[str, Any] = {"params": {} if is_whole else at.query, "proxy": at.proxy, "allow_redirects": False}
         options["headers"] = {name: value for name, value in {**at.headers, **headers}.items() if value}
@@ -124,7 +124,7 @@ class _Line:
             self._data += piece
 
     def take(self) -> bytes:
-        """Return the line without its end, empty if it was too long, and begin the next."""
+        """Return the line without its end, empty if it was too long, and start the next one."""
         data = b"" if self.is_too_long else bytes(self._data).strip(b"\r\n")
         self.bytes.release()
         self._data, self.size = bytearray(), 0

@@ -1,4 +1,4 @@
-"""Replies of batches that wait for their questions: a few in memory, more in a file without a name.
+"""Replies of batches that wait for their questions: a few are in memory, more in a file without a name.
 
 A batch brings all its replies at once, of up to 8 MiB each, while a few questions are at work.
 """
@@ -12,7 +12,7 @@ from functools import partial
 
 from hybrid.models.batching.ticket import Said
 
-MEMORY_BYTES = 64 * 2**20  # Bytes of replies from which on they are written to the file.
+MEMORY_BYTES = 64 * 2**20  # Bytes of replies above which they are written to the file.
 
 
 class ReplyStore:

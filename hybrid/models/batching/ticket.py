@@ -30,7 +30,7 @@ class Live:
 
 @dataclass(slots=True, eq=False)
 class BatchItem:
-    """A request of a call, which is put into a batch or sent `direct`."""
+    """A request of a call, which is put into a batch or sent directly (`direct`)."""
 
     call: BatchedCall
     live: Live | None
@@ -40,7 +40,7 @@ class BatchItem:
     # Reads the reply that came back, which may be on disk.
     said: Callable[[], Said] | None = None
     parked: bool = False
-    sent: int = 0  # Number of times it was in a batch that the provider lost.
+    sent: int = 0  # Number of times that the request was in a batch which the provider lost.
     arrived: asyncio.Future[None] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
 
 

@@ -85,7 +85,7 @@ class ChatCompletionsClient:
         self._tools_json: tuple[list[dict[str, Any]], bytes] | None = None
         self._terms = ApiVariant(
             stream=settings.stream == "on"
-        )  # Learnt from the server's errors, once for all requests.
+        )  # The API variant, learnt from the server's errors once for all requests.
         self._wire = HttpTransport(address(self._connection, self._options), settings.timeout_s)
 
     def metadata(self) -> Mapping[str, Json]:
@@ -102,7 +102,7 @@ class ChatCompletionsClient:
 
     @property
     def streamed(self) -> bool:
-        """Whether a reply was streamed."""
+        """Whether any reply was streamed."""
         return self._wire.streamed
 
     def request(self, messages: Sequence[Message], tools: Sequence[Tool], call: CallKey) -> ChatRequest[RequestBody]:
@@ -155,7 +155,7 @@ class ChatCompletionsClient:
             try:
                 reply = await self._wire.post(body, read, stream=terms.stream)
             except StatusError as error:
-                # Another request may have learnt the missing variant meanwhile.
+                # Meanwhile another request may have learnt the variant that the server needs.
                 if self._terms == terms:
                     self._learn(error, body)
                 terms = self._terms
@@ -163,7 +163,7 @@ class ChatCompletionsClient:
             else:
                 if self._wire.streamed and self._settings.stream == "auto":
                     streaming = replace(self._terms, stream=True)
-                    self._terms = streaming.announce(self.name, self._terms, ", as it answers so")
+                    self._terms = streaming.announce(self.name, self._terms, ", because it answers with a stream")
                 return reply
 
     def _learn(self, error: StatusError, body: bytes) -> None:

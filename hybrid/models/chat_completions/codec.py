@@ -79,7 +79,7 @@ def request_body(
         tools: schemas of the offered tools as JSON; empty for none.
         images: base64 of each image, in order.
         cache_key: result of `prompt_cache.lane`.
-        terms: API variant of the server.
+        terms: the server's API variant.
     """
     renamed = {OLDER: terms.max_tokens}
     body: dict[str, Any] = {"model": model, "stream": terms.stream, "messages": list(messages)}
@@ -164,7 +164,8 @@ def _wire_message(message: Message, image: ImageBlock, model: str) -> dict[str, 
     if isinstance(message, SystemMessage):
         return {"content": message.text, "role": "developer" if _REASONING_MODEL.match(model) else "system"}
     entries = [(call.id, call.name, call.args) for call in message.calls]
-    # llama.cpp answers 500 to every conversation with arguments that are not JSON, and templates require an object.
+    # llama.cpp answers 500 to every conversation with arguments that are not JSON, and chat templates require an
+    # object.
     entries += [(call.id, call.name or "unknown", {"unreadable": call.written}) for call in message.invalid]
     calls = [
         {
@@ -184,7 +185,7 @@ def _content_parts(parts: Sequence[Part], image: ImageBlock) -> list[dict[str, A
 
 
 def _as_it_came(wire: dict[str, Any], native: Any) -> dict[str, Any]:
-    """Rebuild a reply with its server's other fields; text and calls are those of `wire`."""
+    """Rebuild a reply with its server's other fields; text and calls come from `wire`."""
     reply = {**wire, **native["message"]}
     if parts := native["content"]:
         text = wire["content"] or ""
@@ -224,7 +225,7 @@ def readable(data: bytes) -> dict[str, Any]:
     if not isinstance(content, str | list | None):
         raise UnreadableReplyError(f"the content of the reply is not text: {_start(data)}")
     if not (content or reason or _raw_calls(message) or _refusal(message)):
-        raise UnreadableReplyError("the reply holds neither content nor a reason why it ended")
+        raise UnreadableReplyError("the reply contains neither content nor a finish reason")
     return body
 
 
@@ -252,7 +253,7 @@ def _choice(body: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def _with_reason(body: dict[str, Any], choice: Mapping[str, Any], reason: str | None) -> dict[str, Any]:
-    """Put a first choice with an empty message and a reason in the provider's words into the reply."""
+    """Insert into the reply a first choice with an empty message and a reason in the provider's words."""
     message = {"role": "assistant", "content": None}
     first = {"message": message, **{key: value for key, value in choice.items() if value is not None}}
     first |= {"finish_reason": reason}
@@ -356,7 +357,7 @@ def _text(content: Any) -> str:
 
 
 def thoughts_in(message: Mapping[str, Any]) -> str:
-    """Return the thoughts in a message as text, from the first known field with any."""
+    """Return the thoughts in a message as text, from the first known field that has any."""
     content = message.get("content")
     parts = [part for part in content if _is_thought(part)] if isinstance(content, list) else None
     values = (*map(message.get, THOUGHTS), parts)
@@ -468,7 +469,7 @@ def as_written(arguments: Any) -> str:
 
 
 def usage_of(body: Mapping[str, Any], *, is_empty: bool) -> TokenUsage | None:
-    """Return the token counts of a reply from the first holder: next to the choices, in one, or in its message."""
+    """Return the first token counts found next to the choices, in a choice, or in its message."""
     for holder in _usage_holders(body):
         for name in _USAGE:
             if name in holder and (usage := read_usage("chat_completions", holder[name], is_empty=is_empty)):

@@ -19,12 +19,12 @@ from hybrid.models.usage import merged
 
 # Largest size of a reply in bytes, unpacked, streamed or not; a larger one is rejected as unreadable.
 MAX_REPLY_BYTES = 8 * 2**20
-# Total bytes of all replies in transit in this process; a further one counts as unreadable.
+# Total bytes of all replies in transit in this process; beyond it, a reply counts as unreadable.
 MAX_IN_FLIGHT_BYTES = 32 * MAX_REPLY_BYTES
 # Largest size of a stream on the wire in bytes; only its text is kept: events wrap a few letters in hundreds of bytes.
 MAX_STREAM_BYTES = 16 * MAX_REPLY_BYTES
 MAX_COUNTS_BYTES = 2**16  # Largest size of a reply's token counts, which are merged at each event.
-VALUE_BYTES = 8  # Size counted for any value that is not a text.
+VALUE_BYTES = 8  # Size that is counted for any value other than text.
 MAX_TRIED = 2_000  # Pieces of a call's arguments after which its end is no longer tested.
 _LINE_ENDS = re.compile(rb"\r\n|\n|\r(?!\Z)")
 _BOM = b"\xef\xbb\xbf"
@@ -92,7 +92,7 @@ class ReplyBytes:
         if self._held > MAX_REPLY_BYTES:
             raise UnreadableReplyError(f"the reply has more than {MAX_REPLY_BYTES:,} bytes")
         if total > MAX_IN_FLIGHT_BYTES:
-            raise UnreadableReplyError(f"replies on their way have more than {MAX_IN_FLIGHT_BYTES:,} bytes together")
+            raise UnreadableReplyError(f"all replies in transit together have more than {MAX_IN_FLIGHT_BYTES:,} bytes")
 
     def resize(self, count: int) -> None:
         """Hold exactly this number of bytes. Raises as `hold`."""
@@ -116,7 +116,7 @@ class ReplyBytes:
         IN_FLIGHT.add(-self._held)
         self._held = 0
 
-    # A reply that was never closed must not count forever.
+    # Release the memory of a reply that was never closed.
     __del__ = release
 
 
@@ -131,7 +131,7 @@ class StreamedReply(Protocol):
         """Return whether a body with this beginning is such a stream, whatever its declared type."""
 
     def feed(self, chunk: bytes) -> None:
-        """Read the next bytes."""
+        """Process the next bytes."""
 
     def body(self) -> bytes:
         """Return the reply, after its last byte. Raises if the stream was incomplete."""
@@ -141,7 +141,7 @@ class StreamedReply(Protocol):
 
 
 class Assembly:
-    """One reply. Its methods raise `UnreadableReplyError`, or `StatusError` with a status."""
+    """One reply. Its methods raise `UnreadableReplyError`, or `StatusError` for an error with a status."""
 
     content_type: ClassVar[str] = "text/event-stream"
 
@@ -189,7 +189,7 @@ class Assembly:
             reason = self._reason or (NO_REASON if message["content"] and not message.get("tool_calls") else None)
             choice = {"index": 0, "message": message, "finish_reason": reason}
             choice |= self._other_reasons
-            # ASCII, because pieces may contain lone surrogates, which are pairs again when this is parsed.
+            # Write ASCII, because pieces may contain lone surrogates, which form pairs again when this is parsed.
             return json.dumps({"object": "chat.completion", **self._about, "choices": [choice]}).encode("ascii")
         except RecursionError:
             raise UnreadableReplyError("a piece of the stream is nested too deep") from None
@@ -249,7 +249,7 @@ class Assembly:
                 raise error_in_reply(choice["error"])
             delta = choice.get("delta")
             if not delta and isinstance(delta := choice.get("message"), dict):
-                # At the end, or each time, some servers send the full message so far.
+                # Some servers send the full message so far, at the end or with every piece.
                 self._message = {}
             if isinstance(delta, dict):
                 self._bytes.hold(size_of(delta))
@@ -325,7 +325,7 @@ def _grow(into: dict[str, Any], name: str, more: Any, depth: int = 0) -> None:
 
 
 def _add_part(parts: list[Any], more: Any, depth: int) -> None:
-    """Add a piece to a list: it continues the last part, or starts another."""
+    """Add a piece to a list: it continues the last part or starts a new one."""
     if not isinstance(more, dict):
         parts.append(more)
         return

@@ -1,8 +1,8 @@
 """The API variant that a server accepts, learnt from its error messages, once per run.
 
-    terms = learn_terms(name, PLAIN, error, ["seed"], (), settings)    # for later requests; None: it teaches nothing
+    terms = learn_terms(name, PLAIN, error, ["seed"], (), settings)    # for later requests; None if it teaches nothing
 
-Only changes without a change of meaning are automatic: the older name of an option, or omitting an optional option. A
+Only changes that keep the meaning are automatic: the older name of an option, or omitting an optional option. A
 change that would affect results raises an error that names the option which allows it.
 """
 
@@ -47,19 +47,17 @@ class ApiVariant:
     """How requests are written for one server."""
 
     stream: bool = False
-    max_tokens: str = NEWER  # Name of the option for the longest reply.
+    max_tokens: str = NEWER  # Name of the option for the maximum length of a reply.
     without: frozenset[str] = frozenset()  # Options to leave out.
     declares_tools: bool = False  # Whether tools that were called stay declared when none may be called any more.
     bridges: bool = False  # Whether a reply is inserted between a tool's result and the user's next message.
 
     def changes(self, previous: ApiVariant) -> list[str]:
         """Describe the differences from a previous variant in sentences."""
-        sentences = ["it is asked for its replies in pieces"] if self.stream > previous.stream else []
+        sentences = ["its replies are requested as streams"] if self.stream > previous.stream else []
         sentences += [f"it is sent {OLDER} for {NEWER}"] if self.max_tokens != previous.max_tokens else []
         if self.declares_tools > previous.declares_tools:
-            sentences.append(
-                "it is sent the tools that were called with every request, with tool_choice none on the last"
-            )
+            sentences.append("every request declares the tools that were called, with tool_choice none in the last one")
         if self.bridges > previous.bridges:
             sentences.append(f"hybrid inserts a reply {BRIDGE!r} between a tool's result and its pictures")
         left_out = sorted(self.without - previous.without)
@@ -106,16 +104,16 @@ def learn_terms(
             return replace(terms, stream=True)
         raise ModelRefused(f"{refuses} only streams, which --stream off does not allow: {summary(error)}")
     if _WANTS_RESPONSES.search(text):
-        remedy = (
-            "--model-arg api=responses asks it through the Responses API, --reasoning-effort none without reasoning"
+        remedy = "use --model-arg api=responses for the Responses API, or --reasoning-effort none for no reasoning"
+        raise ModelRefused(
+            f"{refuses} accepts tools and reasoning together only in the Responses API; {remedy}: {summary(error)}"
         )
-        raise ModelRefused(f"{refuses} takes tools and reasoning together only there; {remedy}: {summary(error)}")
     if _WANTS_TOOLS.search(text) and not terms.declares_tools:
         return replace(terms, declares_tools=True)
     if _WANTS_REPLY.search(text) and not terms.bridges:
         return replace(terms, bridges=True)
     if settings.thoughts == "drop" and _WANTS_THOUGHTS.search(text):
-        raise ModelRefused(f"{refuses} wants the thoughts back that --reasoning drop leaves out: {summary(error)}")
+        raise ModelRefused(f"{refuses} requires the thoughts that --reasoning drop leaves out: {summary(error)}")
     names = _find_unknown_options(text, {*options, *extra_fields})
     can_be_left_out = {*CAN_BE_LEFT_OUT, NEWER, *extra_fields} - {*SENT_BACK}
     if refused := [name for name in names if name not in can_be_left_out]:
@@ -127,7 +125,7 @@ def learn_terms(
 
 
 def _find_unknown_options(text: str, sent: Collection[str]) -> list[str]:
-    """Return the sent options that an error calls unknown: the first it names, and those listed with it."""
+    """Return the sent options that an error calls unknown: the first one that it names, and those listed with it."""
     if not sent:
         return []
     name = rf"(?<![\w/-])({'|'.join(map(re.escape, sorted(sent, key=len, reverse=True)))})(?![\w/-]|\.\d)"

@@ -34,8 +34,9 @@ from hybrid.models.failures import StatusError, UnreadableReplyError, redirected
 if TYPE_CHECKING:
     import aiohttp
 
-MAX_ERROR = 64 * 2**10  # Bytes of an error response that are read.
-# Seconds for which an idle connection is kept: many servers close theirs after 5, and a request must not cross that.
+MAX_ERROR = 64 * 2**10  # Maximum bytes that are read of an error response.
+# Seconds for which an idle connection is kept: many servers close theirs after 5, and a request must not be sent while
+# they do.
 IDLE_S = 4.0
 # Streams may take STREAM_TIMES the timeout in total, if no gap exceeds the timeout.
 STREAM_TIMES = 10
@@ -131,7 +132,7 @@ class HttpTransport:
             if exchange[0] >= 300:
                 raise StatusError(exchange[0], _read_as_json(exchange[1].decode("utf-8", "replace")))
             return read(exchange[1])
-        # A cancelled call cancels its request, and closing the connections cancels the call.
+        # Cancelling the call cancels its request, and closing the connections cancels the call.
         sent = asyncio.run_coroutine_threadsafe(self._post(body, read, stream=stream), self._started())
         return await asyncio.wrap_future(sent)
 
@@ -140,7 +141,8 @@ class HttpTransport:
             if self._loop is None:
                 sys.setswitchinterval(min(SWITCH_S, sys.getswitchinterval()))
                 self._loop = asyncio.new_event_loop()
-                # A daemon thread: a process that exits without closing its model must not wait for a server.
+                # Use a daemon thread, because a process that exits without closing its model must not wait for a
+                # server.
                 self._thread = threading.Thread(target=self._loop.run_forever, name="model connections", daemon=True)
                 self._thread.start()
             return self._loop
@@ -164,10 +166,10 @@ class HttpTransport:
         except aiohttp.ClientProxyConnectionError as error:
             raise ConnectionRefusedError(f"the proxy that the environment names does not answer: {error}") from error
         except aiohttp.ClientHttpProxyError as error:
-            raise UnreadableReplyError(f"the proxy that the environment names says {error.status}") from None
-        # Both carry a status of 400 that did not come from the server.
+            raise UnreadableReplyError(f"the proxy that the environment names answers {error.status}") from None
+        # Both errors have a status of 400, which did not come from the server.
         except (aiohttp.ClientPayloadError, aiohttp.ClientResponseError) as error:
-            raise UnreadableReplyError(f"the reply is cut off or no HTTP ({error})") from None
+            raise UnreadableReplyError(f"the reply is cut off or is not HTTP ({error})") from None
         return read(reply)
 
     async def _reply(self, response: aiohttp.ClientResponse) -> bytes:
@@ -187,7 +189,7 @@ class HttpTransport:
         import aiohttp
 
         reply.feed(head)
-        # A connection lost after the end of the reply does no harm.
+        # A connection that is lost after the end of the reply does no harm.
         with suppress(aiohttp.ClientPayloadError):
             async for chunk in response.content.iter_any():
                 reply.feed(chunk)

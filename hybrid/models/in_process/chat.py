@@ -41,7 +41,7 @@ from hybrid.tool import Tool
 T = TypeVar("T")
 _IN_JSON = ("config", "processor_config", "preprocessor_config", "tokenizer")
 CONFIGURATION = (*(f"{name}.json" for name in _IN_JSON), "chat_template.jinja")
-# Done when the thread starts a request: the time before counts as waiting, not as time of its question.
+# Done when the thread starts a request; the time before that counts as waiting, not as the question's time.
 Begun = asyncio.Future[None]
 # A conversation, the seed of its call, the future of its reply, and the start signal.
 Waiting = tuple[generation.ChatInput, int, "asyncio.Future[generation.GeneratedReply]", Begun]
@@ -199,7 +199,7 @@ class HuggingFaceChat:
         return await loop.run_in_executor(self._thread, taken_up)
 
     async def _ready(self) -> generation.Loaded:
-        """Return the model. Loading it, or waiting for the thread, does not count as a question's time."""
+        """Return the model. Loading the model and waiting for the thread do not count as a question's time."""
         with waiting():
             return await self._run(self._load)
 
@@ -276,7 +276,7 @@ class HuggingFaceChat:
             except Exception as error:
                 if size == 1 or not is_out_of_memory(error):
                     return [_outage(self.name, error)] * size
-            # Not while the error is handled, because it keeps the memory of its batch on the device.
+            # Retry outside the handler, because the error keeps the memory of its batch on the device.
             self._most = size = -(-size // 2)
         parts = (conversations[start : start + size] for start in range(0, len(conversations), size))
         return [output for part in parts for output in self._generate(part, seed)]
@@ -293,7 +293,7 @@ def _extra(settings: ModelSettings) -> tuple[str, int]:
     if dtype not in generation.DTYPES:
         raise UsageError(f"--model-arg dtype={dtype}: choose {', '.join(generation.DTYPES)}")
     if isinstance(batch, bool) or not isinstance(batch, int) or batch < 1:
-        raise UsageError(f"--model-arg batch={batch}: must be a whole number from 1")
+        raise UsageError(f"--model-arg batch={batch}: must be a whole number of at least 1")
     if batch > 1 and settings.temperature != 0:
         raise UsageError("--model-arg batch: replies sampled together cannot be repeated; leave the temperature at 0")
     return str(dtype), batch

@@ -25,12 +25,12 @@ DTYPES = ("auto", "float32", "bfloat16", "float16")
 class GeneratedReply:
     """A generated reply: its text, the calls that the checkpoint's response template finds, and token counts."""
 
-    text: str  # Without special tokens, except those around thoughts.
-    marked: str  # With special tokens, which enclose calls in many dialects.
-    calls: list[Any]  # Unparsed, in OpenAI's form.
+    text: str  # The text without special tokens, except those around thoughts.
+    marked: str  # The text with special tokens, which enclose calls in many dialects.
+    calls: list[Any]  # The calls in OpenAI's form, not parsed.
     input_tokens: int
     output_tokens: int
-    cut: bool  # Whether it ended at the limit of tokens.
+    cut: bool  # Whether the reply ended at the token limit.
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class Loaded:
             mask = inputs["attention_mask"][index].bool()
             prompt = inputs["input_ids"][index][mask]
             tokens = out[index, length:].tolist()
-            # Up to and including the first end-of-sequence token.
+            # Keep the tokens up to and including the first end-of-sequence token.
             end = next((place for place, token in enumerate(tokens, 1) if token in self._ends), None)
             rows.append(self._read(prompt, tokens[:end], conversation.tools, limit))
         return rows
@@ -111,7 +111,7 @@ class Loaded:
         stopped = bool(ids) and ids[-1] in self._ends
         marked = tokenizer.decode(ids[:-1] if stopped else ids, skip_special_tokens=False)
         text, calls = self.plain(marked), list[Any]()
-        # A call of a tool that was not offered is ordinary text.
+        # Treat a call of a tool that was not offered as ordinary text.
         if tools and (template := getattr(tokenizer, "response_template", None)):
             # A template raises an error for text that it cannot parse; the text is still usable.
             with suppress(ValueError):
@@ -170,7 +170,7 @@ def load(folder: Path, device: str, dtype: str) -> Loaded:
             trust_remote_code=False,
             use_safetensors=True,
             output_loading_info=True,
-            # Mismatched tensors are listed and rejected by name below.
+            # Accept mismatched tensors here; they are rejected by name below.
             ignore_mismatched_sizes=True,
             dtype=dtype if dtype == "auto" else getattr(torch, dtype),
         )

@@ -35,9 +35,9 @@ def chat_model_named(word: str, model: str, options: Mapping[str, Any] | None = 
     """Return the chat model that `init_chat_model` makes, or None for a provider that it does not know.
 
     Raises:
-        UsageError: its package is not installed, or it cannot be made: no key, or an unsupported option.
+        UsageError: its package is not installed, or the model cannot be created (no key, or an unsupported option).
     """
-    # LangChain would accept other spellings, but here one provider has one name.
+    # LangChain would accept other spellings, but here each provider has one name.
     if not word.isidentifier() or word != word.lower():
         return None
     from langchain.chat_models import init_chat_model
@@ -62,8 +62,8 @@ def is_streaming(chat_model: BaseChatModel) -> bool:
 def without_streaming(chat_model: BaseChatModel) -> BaseChatModel:
     """Return a copy that streams only if its owner asked for it.
 
-    LangChain would also stream when a program watches the messages of the graph around it. Of a stream that was cut in
-    the middle of a call, it completes the arguments and reports the call as valid.
+    LangChain would also stream when a program watches the messages of the graph around it. If a stream is cut in the
+    middle of a call, LangChain completes the arguments and reports the call as valid.
     """
     return chat_model if is_streaming(chat_model) else chat_model.model_copy(update={"disable_streaming": True})
 
@@ -134,7 +134,7 @@ def refuse_settings(settings: ModelSettings) -> None:
     plain = ModelSettings()
     for name in ("base_url", "image_detail", "reasoning_effort", "max_tokens", "extra", "batch"):
         if getattr(settings, name) != getattr(plain, name):
-            raise UsageError(f"{name}={getattr(settings, name)}: set it on the model object that is handed in")
+            raise UsageError(f"{name}={getattr(settings, name)}: set it on the model object that you pass in")
 
 
 def _is_json(value: Any) -> bool:

@@ -62,7 +62,7 @@ if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
     from langchain_core.messages import AIMessage, BaseMessage
 
-OTHER_WAY = "openai:MODEL does, where the server speaks chat completions and no --model-arg is LangChain's own"
+OTHER_WAY = "openai:MODEL does, if the server speaks chat completions and no --model-arg is LangChain's own"
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ class LangChainClient:
         self.name = name
         self._provider, _, self._model = name.partition(":")
         self._handed_in = handed_in
-        # `_handed_in` describes the model in the manifest; its copy is the one that is asked.
+        # `_handed_in` describes the model in the manifest; requests go to its copy.
         self._asked = handed_in and without_streaming(handed_in)
         row = PROVIDERS.get(self._provider) if handed_in is None else None
         # The chat model's packages, and the quirks of its provider.
@@ -113,7 +113,7 @@ class LangChainClient:
             self._options = {}
         self._detail = settings.image_detail if self._row.detail_option is None else None
         self.images = ImageEncoder(store, image_rules(self._row, self._connection, settings, name))
-        # By repetition number if each has its own seed; else one for all.
+        # One chat model for each repetition if each has its own seed; otherwise one for all.
         self._chat_models: dict[int, BaseChatModel] = {}
         self._terms = PLAIN
         self._transports: list[Any] = []
@@ -125,7 +125,7 @@ class LangChainClient:
         return metadata if self._handed_in is None else {**metadata, **chat_model_metadata(self._handed_in)}
 
     def connection(self) -> Mapping[str, Json]:
-        """Return address without secrets, timeout and retries, and options that the server gets no longer."""
+        """Return address without secrets, timeout and retries, and options that are no longer sent."""
         return self._connection.metadata(self._settings, self._terms.changes(PLAIN))
 
     def request(self, messages: Sequence[Message], tools: Sequence[Tool], call: CallKey) -> ChatRequest[LangChainCall]:
@@ -188,7 +188,7 @@ class LangChainClient:
             return False
         if terms != replace(PLAIN, without=terms.without):
             raise ModelRefused(
-                f"--model {self.name}: its server takes requests only if {terms.changes(self._terms)[0]}, which "
+                f"--model {self.name}: its server accepts requests only if {terms.changes(self._terms)[0]}, which "
                 f"LangChain does not do; {OTHER_WAY}: {failed.text}"
             ) from error
         self._terms, self._chat_models = terms.announce(self.name, self._terms, f" ({failed.text})"), {}
@@ -218,7 +218,7 @@ class LangChainClient:
                     chat_model = chat_model_named(self._provider, self._model, arguments)
                 except UsageError as error:
                     raise ModelRefused(str(error)) from error
-            assert chat_model is not None  # noqa: S101 - the provider is known
+            assert chat_model is not None  # noqa: S101 - the constructor has checked that the provider is known
             known_options = options_known(chat_model) | self._row.call_options | {"api"}
             requested_options = {*self._settings.extra, *(["base_url"] if self._settings.base_url else [])}
             if unknown := sorted(requested_options - known_options):
@@ -261,7 +261,7 @@ class LangChainClient:
                 raise ModelRefused(f"--model {self.name}: {CHECK[Failure.TOOLS]}") from error
         if body.called and self._row.keeps_tools:
             nothing: dict[str, Any] = {"description": "Withdrawn.", "parameters": {"type": "object", "properties": {}}}
-            # Still declared because the conversation called them, but they may not be called any more.
+            # These tools are only declared because the conversation called them; they may not be called any more.
             withdrawn = [{"type": "function", "function": {"name": name, **nothing}} for name in body.called]
             return chat_model.bind_tools(withdrawn, tool_choice={"type": "none"}, **late)
         return chat_model.bind(**late) if late else chat_model

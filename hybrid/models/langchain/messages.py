@@ -42,8 +42,8 @@ if TYPE_CHECKING:
 Encode = Callable[[StoredImage], tuple[StoredImage, bytes]]
 
 # The only key in the arguments of a call that LangChain could not represent, with `[text, error]`.
-UNREAD = "(arguments that are no JSON object)"
-# Repairs of arguments before LangChain read them, by the id of the call.
+UNREAD = "(arguments that are not a JSON object)"
+# Repairs made to arguments before LangChain read them, by the id of the call.
 REPAIRS: ContextVar[dict[str, tuple[str, ...]]] = ContextVar("repairs of the reply that is being read")
 
 # Names under which providers report a finish reason.
@@ -166,7 +166,8 @@ def _calls(reply: AIMessage, *, may_be_cut: bool) -> tuple[tuple[ToolCall, ...],
         if tool_call not in unread
     ]
     if may_be_cut and read:
-        # Even if another call is unreadable: that may be an earlier one, and LangChain does not keep their order.
+        # Do this even if another call is unreadable, because that may be an earlier one; LangChain does not keep their
+        # order.
         last = read.pop()
         invalid.append(InvalidCall(last.id, last.name, as_written(last.args), "the reply ended within the call"))
     return (*read, *repaired), tuple(invalid)
@@ -179,7 +180,7 @@ def _may_be_cut(metadata: Mapping[str, Any], end: End) -> bool:
 
 
 def _read_end(metadata: Mapping[str, Any]) -> tuple[str | None, End]:
-    """Return the finish reason of a reply from the places where LangChain's clients store it."""
+    """Return the finish reason of a reply from the fields in which LangChain's clients store it."""
     feedback, details = metadata.get("prompt_feedback") or {}, metadata.get("incomplete_details") or {}
     wire: Wire = "responses" if metadata.get("object") == "response" else "chat_completions"
     wire = _WIRES.get(str(metadata.get("model_provider")), wire)

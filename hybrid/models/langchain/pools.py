@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import httpx
 
 ONLY_STREAMS = 400
-# zlib's `wbits` by content encoding; it recognises gzip and zlib by their headers. None: plain bytes.
+# zlib's `wbits` by content encoding; it recognises gzip and zlib by their headers. None means plain bytes.
 UNPACKED_BY: Mapping[str, int | None] = {
     "identity": None,
     **dict.fromkeys(("gzip", "x-gzip", "deflate"), zlib.MAX_WBITS | 32),
@@ -42,7 +42,7 @@ async def _refuse_unread(response: httpx.Response) -> None:
         raise StatusError(ONLY_STREAMS, "the server only streams")
     encoding = response.headers.pop("content-encoding", "identity").strip().lower()
     if encoding not in UNPACKED_BY:
-        raise UnreadableReplyError(f"the reply is packed as {encoding[:40]!r}, which was not asked for")
+        raise UnreadableReplyError(f"the reply is compressed as {encoding[:40]!r}, which was not requested")
     response.stream = _bounded(response.stream, encoding, _package_of(response))
 
 
@@ -66,7 +66,7 @@ def _bounded(stream: Any, encoding: str, package: Any) -> Any:
                         body.hold(len(piece))
                         yield piece
             except zlib.error as error:
-                raise UnreadableReplyError(f"the reply is not packed as {encoding}: {error}") from error
+                raise UnreadableReplyError(f"the reply is not compressed as {encoding}: {error}") from error
             finally:
                 body.release()
 
@@ -145,7 +145,7 @@ def anthropic_pool(client: Any, timeout_s: float) -> Any:
             return _in_batch(request) or await super().send(request, **options)
 
     pool = Pool(timeout=timeout_s, proxy=client.anthropic_proxy, event_hooks=HOOKS)
-    inner = client._async_client  # noqa: SLF001 - there is no other way to it
+    inner = client._async_client  # noqa: SLF001 - it has no public attribute
     client._async_client = inner.with_options(http_client=pool)  # noqa: SLF001
     return pool
 

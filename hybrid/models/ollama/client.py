@@ -1,7 +1,7 @@
 """The `ChatClient` of Ollama's native `/api/chat`, with all its options: context, thinking, images and schemas.
 
 Every request sets the length of the context, because the server's default (4,096 tokens on a small GPU) is too short
-for a question with pictures. None lets the server drop messages that do not fit: it returns an error instead.
+for a question with pictures. No request lets the server drop messages that do not fit: it returns an error instead.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class OllamaClient:
 
     def connection(self) -> Mapping[str, Json]:
         """Return address without secrets, timeout and retries, and deviations from the standard form of requests."""
-        terms = ["the turns of the user are joined"] if self._joined else []
+        terms = ["the messages of a user turn are joined"] if self._joined else []
         return self._connection.metadata(self._settings, terms)
 
     def request(self, messages: Sequence[Message], tools: Sequence[Tool], call: CallKey) -> ChatRequest[OllamaRequest]:
@@ -143,7 +143,7 @@ class OllamaClient:
             except StatusError as error:
                 words = summary(error, 4000)
                 if request.body.tools and _BROKEN_CALL.search(words):
-                    # The model's own mistake: it is reported to the model, and no request is repeated.
+                    # This is the model's own mistake, so it is reported to the model and the request is not repeated.
                     return read(malformed_body(_message(error)))
                 if joined == self._joined and not self._learns(words):
                     raise self._explain(error, words) from error
@@ -153,7 +153,7 @@ class OllamaClient:
         if self._joined or _ALTERNATE.search(words) is None:
             return False
         self._joined = True
-        tell(f"note: {self.name} takes one message a turn: labels and pictures of a turn go out in one message")
+        tell(f"note: {self.name} accepts one message per turn: labels and pictures of a turn are sent in one message")
         return True
 
     def _refuse_cut_prompt(self, body: Mapping[str, Any]) -> None:
@@ -178,7 +178,7 @@ class OllamaClient:
         if _CONTEXT.search(words):
             return self._too_long(_message(error))
         if _NO_MEMORY.search(words):
-            remedy = f"a shorter context takes less (--model-arg num_ctx={self._num_ctx // 2})"
+            remedy = f"a shorter context needs less memory (--model-arg num_ctx={self._num_ctx // 2})"
             return ModelRefused(f"{who}: it does not fit into the memory of the server; {remedy}: {text}")
         if _NO_THINKING.search(words) and "think" in self._options:
             return ModelRefused(f"{who}: omit --reasoning-effort (think), or give another value: {text}")

@@ -152,7 +152,7 @@ def readable(data: bytes) -> dict[str, Any]:
         StatusError: an error.
     """
     if data.count(b"\n{"):
-        # The reply was streamed although it should not be.
+        # The reply was streamed although no stream was requested.
         lines = LineAssembly()
         lines.feed(data)
         data = lines.body()
@@ -225,7 +225,7 @@ def _finish_reason(body: Mapping[str, Any], usage: TokenUsage | None, num_ctx: i
     reason = body.get("done_reason")
     if not isinstance(reason, str):
         return None
-    # One token less, because some versions keep the last position free.
+    # Subtract one token, because some versions keep the last position free.
     is_full = usage is not None and usage.input_tokens + usage.output_tokens >= num_ctx - 1
     return CONTEXT_FULL if reason == "length" and is_full else reason
 

@@ -50,7 +50,7 @@ class Provider:
     effort_option: str = "reasoning_effort"
     effort_none: Json = "none"  # Value of the option for the effort `none`.
     effort_excludes_temperature: bool = False
-    seed_option: str | None = "seed"  # None if unsupported; OpenAI's responses API has none either.
+    seed_option: str | None = "seed"  # None if unsupported; OpenAI's Responses API does not have the option either.
     max_tokens_option: str = "max_tokens"
     timeout_option: str | None = "timeout"
     # Options that disable the client's own retries, because `hybrid.models.caller` retries.
@@ -99,7 +99,7 @@ def image_tokens(provider: str, model: str, width: int, height: int, detail: str
 
     Args:
         provider: the word before the colon of a model name.
-        model: what follows it.
+        model: the part after the colon.
         width: pixels, at least 1.
         height: pixels, at least 1.
         detail: OpenAI's `low`, `high` or `auto` (counted as `high`).

@@ -42,7 +42,8 @@ class ServerKind:
     model_words: Callable[[str], list[str]]
     # Argument for the name under which the model is requested.
     name_option: str
-    # The words before the model's name if the program is a Python interpreter; empty if the server is not in Python.
+    # The words before the model's name if the program is a Python interpreter; empty if the server is not written in
+    # Python.
     module_words: tuple[str, ...] = ()
 
     def first_words(self, program: str, model: str) -> list[str]:
@@ -221,5 +222,5 @@ def _find_program(kind: ServerKind, name: str) -> str:
     if override:
         raise UsageError(f"--model {name}: {kind.variable}={override} is not a program that can be run")
     missing = f"{kind.title} is not installed (no {kind.program!r} on the PATH)"
-    other = "for a server that runs give --model openai:NAME --base-url URL"
+    other = "for a server that is already running, give --model openai:NAME --base-url URL"
     raise UsageError(f"--model {name}: {missing}: install it ({kind.install}), or set {kind.variable} to it; {other}")

@@ -35,13 +35,15 @@ def open_served(name: str, settings: ModelSettings, store: ImageStore) -> ChatMo
     word = name.partition(":")[0]
     if settings.base_url is not None:
         other = f"openai:{name.partition(':')[2]}"
-        raise UsageError(f"--base-url: {word}: starts a server of its own; for one that runs give --model {other}")
+        raise UsageError(
+            f"--base-url: {word}: starts its own server; for one that is already running, give --model {other}"
+        )
     command = command_of(name, settings.server_args)
     server = server_for(command)
     reached = replace(settings, base_url=server.base_url)
     if not speaks(reached, name):
-        raise UsageError(f"--model-arg: {word}: is asked by the chat completions API, which lacks one of these options")
-    # The key of another provider is not sent to this server.
+        raise UsageError(f"--model-arg: {word}: uses the chat completions API, which lacks one of these options")
+    # Do not send the key of another provider to this server.
     provider = replace(PROVIDERS["openai"], name=word, key_env=(), url_env=(), no_temperature=None)
     return ServedModel(ChatCompletionsClient(name, reached, store, provider), reached, command, server)
 

@@ -35,7 +35,7 @@ from hybrid.models.served.logs import LOG_FOLDER, SERVER_LOG
 START_S: Final = 3600.0
 POLL_S: Final = 0.5
 HEALTH_TIMEOUT_S: Final = 5.0
-# Seconds between two notes on a server that is still starting.
+# Seconds between notes on a server that is still starting.
 NOTE_EVERY_S: Final = 60.0
 # Seconds to wait for a server to end: longer than the watcher's grace period.
 STOP_S: Final = 20.0
@@ -112,7 +112,7 @@ class OwnServer:
         raise ModelRefused(self.describe_end())
 
     async def ends_within(self, seconds: float) -> bool:
-        """Return whether the server has ended, or does so within `seconds`."""
+        """Return whether the server has ended, or ends within `seconds`."""
         try:
             await asyncio.wait_for(self.wait_until_ended(), seconds)
         except ModelRefused:
@@ -166,7 +166,7 @@ class OwnServer:
             )
 
     def _answers(self) -> bool:
-        # Without the proxies of the environment: the server is on this machine.
+        # Ignore the environment's proxies, because the server is on this machine.
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
         try:
             with opener.open(f"http://127.0.0.1:{self.port}/health", timeout=HEALTH_TIMEOUT_S) as reply:

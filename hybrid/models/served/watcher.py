@@ -27,12 +27,12 @@ def main(words: list[str]) -> int:
 
     def read_to_end() -> None:
         with contextlib.suppress(OSError):
-            # Not `sys.stdin`: this thread would hold its lock while the interpreter exits.
+            # Do not read `sys.stdin`, because this thread would hold its lock while the interpreter exits.
             while os.read(0, 4096):
                 pass
         closed.set()
         _signal_group(process.pid, signal.SIGTERM)
-        # A process that the server left behind may outlive it.
+        # Child processes may outlive the server.
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(GRACE_S)
         _signal_group(process.pid, signal.SIGKILL)

@@ -1,10 +1,10 @@
 "use strict";
-/* Elements and texts. Every text of a model or of data becomes a text node here; none is parsed as markup. */
+/* Creates elements and texts. Every text of a model or of data becomes a text node here; none is parsed as markup. */
 
 // One namespace for all files, because browsers load no modules from disk.
 window.report = {};
 
-/** An element. `props` holds `class`, `text`, `on` (listeners) and attributes; false and null leave one out. */
+/** An element. `props` holds `class`, `text`, `on` (listeners) and attributes; false and null omit an attribute. */
 report.el = (tag, props = {}, ...children) => {
   const made = document.createElement(tag);
   for (const [name, value] of Object.entries(props)) {
@@ -35,7 +35,7 @@ const HEAD_CHARS = 700;
 
 const PIECE_CHARS = 2000;
 
-/** A text in pieces that a browser lays out only when visible: a word of a million letters would block it. */
+/** A text in pieces that a browser lays out only when visible, because a word of a million letters would block it. */
 function inPieces(text) {
   const pieces = [];
   for (let from = 0; from < text.length; ) {
@@ -49,7 +49,7 @@ function inPieces(text) {
   return pieces;
 }
 
-/** Text of any length. A long text shows its beginning and its length; on demand, a scrollable box shows all of it. */
+/** Text of any length. A long text is shown with its beginning and its length; on demand, a scrollable box shows all of it. */
 report.longText = (text, name) => {
   const whole = String(text);
   // Stop counting early, because the text may have a million lines.
@@ -71,7 +71,7 @@ report.longText = (text, name) => {
     else body.textContent = report.visible(`${head} …`);
     body.classList.toggle("boxed", open);
     if (open) {
-      // A box that scrolls must be reachable by the keyboard, and then it needs a name.
+      // A box that scrolls must be reachable by keyboard, so it needs a name.
       body.tabIndex = 0;
       body.setAttribute("role", "region");
       body.setAttribute("aria-label", name);
@@ -110,7 +110,7 @@ report.plural = (number, word) => report.count(number, word, `${word}s`);
 
 report.seconds = (value) => (value < 60 ? `${value.toFixed(value < 10 ? 2 : 1)} s` : `${(value / 60).toFixed(1)} min`);
 
-/** Copies a text to the clipboard, if the browser allows this for pages from disk; the button shows the result. */
+/** Copies a text to the clipboard, if the browser allows this for pages from disk; the button shows whether it worked. */
 report.copyButton = (text) => {
   const button = report.el("button", { type: "button", class: "copy", text: "Copy" });
   const tell = (word) => {

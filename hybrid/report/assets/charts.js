@@ -1,6 +1,5 @@
 "use strict";
-/* The charts: points with intervals, parts that add up, one number by another. Each is drawn of rows of the result table,
-   tells its numbers in its label, and can be saved. Solvers keep colour and symbol in all charts; names stand next to
+/* The charts: points with intervals, parts that add up, and one number plotted against another. Each chart is drawn from rows of the result table, names its numbers in its label, and can be saved. Solvers keep colour and symbol in all charts; names stand next to
    every mark, so that no colour is needed. */
 
 const signed = (value, digits = 3) => `${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(digits)}`;
@@ -11,7 +10,7 @@ const pairName = (row) => [row.b, row.a].filter(Boolean).join(" − ");
 const isFraction = (rows) => rows.every((row) => row.unit === "fraction");
 const number = (row) => (row.unit === "fraction" ? row.value.toFixed(3) : Number(row.value.toPrecision(4)).toLocaleString("en"));
 
-/** A chart with its heading, a menu if `where` has one, and the buttons that save it. */
+/** A chart with its heading, its menu if `where` has one, and the buttons that save it. */
 function figure(kind, title, rows, where, ...body) {
   return report.el("figure", { class: `chart ${kind}`, role: "group", "aria-label": report.visible(title) },
     report.el("figcaption", {}, report.said(title, "span"), where.menu, report.saveButtons(where.name, rows)), body);
@@ -23,7 +22,7 @@ const linked = (href, name, ...marks) =>
 
 // --- points with intervals -------------------------------------------------------------------------------------------
 
-/* A line: { label, row, look, text, href, told }, a bar where it has `from`. `marks` are lines across all: { label, kind, value, note }. */
+/* A line: { label, row, look, text, href, told }, a line with `from` is drawn as a bar. `marks` are reference lines across the chart: { label, kind, value, note }. */
 function points(lines, { low, high, last = high, zero = false, marks = [], label = "" }) {
   return (width) => {
     const right = 8 + Math.max(...lines.map((line) => report.widthOf(line.text)));
@@ -118,7 +117,7 @@ function bars(chart, where) {
   return figure("bars", chart.title, chart.rows, where, body);
 }
 
-/** Paired differences: the fewer of pairs and tasks are panels, the more are lines. */
+/** Paired differences: of pairs and tasks, the smaller group becomes panels, the larger one lines. */
 function intervals(chart, where) {
   const quantities = distinct(chart.rows.map((row) => row.quantity)).length;
   const groupOf = (row) => (quantities > 1 ? [row.group, row.quantity].filter(Boolean).join(": ") : row.group || row.metric || row.quantity);
@@ -130,7 +129,7 @@ function intervals(chart, where) {
     const rows = chart.rows.filter((row) => panelOf(row) === name);
     const lines = rows.map((row) => ({
       label: lineOf(row), row, text: signed(row.value), told: told(lineOf(row), row), href: where.ofTask && where.ofTask(row),
-      // Filled if the corrected test finds a difference, else open.
+      // Dots are filled if the corrected test finds a difference, else open.
       look: { ...report.look(row.b || row.a), symbol: "circle", filled: row.p_holm !== undefined && row.p_holm < 0.05 },
     }));
     return report.el("div", { class: "panel" }, where.menu ? null : report.said(name, "h4"),
@@ -161,7 +160,7 @@ function waterfall(chart, where) {
     });
     return { task, n: rows[0].n, lines: [...lines, whole(rows[0].b)] };
   });
-  // The interval of a step may reach further than an accuracy can.
+  // The interval of a step may extend beyond the range of an accuracy.
   const ends = reach(panels.flatMap((one) => one.lines.map((line) => line.row)), false);
   return figure("waterfall", chart.title, chart.rows, where, panelled(panels, ({ task, n, lines }) =>
     report.el("div", { class: "panel" }, task ? report.said(task, "h4") : null,
@@ -217,7 +216,7 @@ function stack(chart, where) {
   return figure("stack", chart.title, chart.rows, where, key, body, links.length ? report.el("ul", { class: "counts" }, links) : null);
 }
 
-// --- one number by another -------------------------------------------------------------------------------------------
+// --- one number against another -------------------------------------------------------------------------------------------
 
 function scatter(chart, where) {
   const cost = new Map(chart.rows.filter((row) => row.quantity !== "value").map((row) => [row.a, row]));

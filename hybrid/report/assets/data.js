@@ -4,7 +4,7 @@
 const taken = new Map();
 const loads = new Map();
 
-// Only names of our own data files may become scripts; the content policy refuses every other.
+// Only this report's data files may become scripts; the content policy refuses all others.
 const addresses = window.trustedTypes
   ? trustedTypes.createPolicy("report-data", { createScriptURL: (url) => checkedAddress(url) })
   : { createScriptURL: (url) => checkedAddress(url) };
@@ -45,7 +45,7 @@ function readScript(name, version) {
   });
 }
 
-/** The values of a data file. For a question, `report.question` finds its file. */
+/** The values of a data file. To find the file of a question, use `report.question`. */
 report.load = (name) => {
   if (!loads.has(name)) {
     const read = readScript(name, report.version).then((text) => JSON.parse(text));

@@ -29,7 +29,7 @@ function chooser(label, options, chosen, change, swatch = null) {
   return report.el("label", { class: "field" }, report.el("span", { class: "label" }, swatch, label), select);
 }
 
-/** Options for a value that any solver, or a given one, has: tools, outcomes. */
+/** Options for a value of any solver or of a given one: tools, outcomes. */
 function ofSolvers(rows, name) {
   const wordsOf = (solver, row) => [rows.ofSolver(name, solver, row)].flat();
   const any = counted(rows.all().flatMap((row) => [...new Set(rows.solvers.flatMap((_, solver) => wordsOf(solver, row)))]));
@@ -77,7 +77,7 @@ function pairFilter(rows, overview, query, change) {
   return chooser("Helped or harmed", [option("", "any"), ...options], query.get("pair") || "", (value) => change("pair", value));
 }
 
-/** The order of the list: as in the data, or by a column of the head. */
+/** The order of the list: as in the data, or by a column of the heading. */
 function orderChooser(rows, query, change) {
   const orders = [...Object.entries(report.ORDERS), ...rows.solvers.map((name) => [`worst/${name}`, `${name}: worst first`])];
   const options = orders.filter(([order]) => rows.sortable(order)).map(([order, words]) => option(order, words));
@@ -102,7 +102,7 @@ report.filterForm = ({ rows, overview, query, go }) => {
     go(report.onlyFilters(next), false);
   };
   const search = report.el("input", { type: "search", id: "search", value: query.get("text") || "", placeholder: "id, task, question, answer", autocomplete: "off", spellcheck: "false" });
-  // Consecutive letters make one entry in the history, not many.
+  // Consecutive letters make one entry in the browser's history.
   search.addEventListener("input", () => change("text", search.value, true));
   return report.el(
     "form",

@@ -1,5 +1,5 @@
 "use strict";
-/* The keyboard. A page offers `keys`: down, up, open, back; everything else is the same everywhere. */
+/* The keyboard. Keyboard shortcuts. A page defines `keys` (down, up, open, back); all other keys work everywhere. */
 
 const KEYS = [
   ["j, ↓ or →", "next question"],

@@ -10,7 +10,7 @@ report.listState = (key) => {
   return left.get(key);
 };
 
-/** A solver's cell: the columns that are shown of it, a sign and words. */
+/** A solver's cell: its visible columns, as a sign and as words. */
 function solverCell(rows, solver, row) {
   const state = rows.state(solver, row);
   const shown = rows.list.solver_columns.filter((one) => one.width);
@@ -34,7 +34,7 @@ report.pages.list = async ({ bench, query }) => {
   const body = report.el("div", { class: "rows", role: "rowgroup" });
   const columns = rows.list.columns.filter((one) => one.width);
   const heading = (kind, ...name) => report.el("span", { class: `cell ${kind}`, role: "columnheader" }, name);
-  // A press sorts by a solver's verdict, another one takes the order back.
+  // A click sorts by a solver's verdict; a second one restores the order.
   const sorting = (name) => {
     const order = `worst/${name}`;
     const press = () => {
@@ -65,7 +65,7 @@ report.pages.list = async ({ bench, query }) => {
   const form = report.filterForm({ rows, overview, query: shown, go });
   const state = () => report.listState(`${bench}?${shown}`);
 
-  // Narrow windows, and wider ones with many solvers, have rows of several lines (style.css).
+  // In narrow windows, and in wider ones with many solvers, rows have several lines (style.css).
   const rowHeight = () => (matchMedia(wide ? "(max-width: 1100px)" : "(max-width: 720px)").matches ? 96 : 44);
   const drawnRows = new Map();
 
@@ -106,7 +106,7 @@ report.pages.list = async ({ bench, query }) => {
       if (drawnRows.has(place)) continue;
       const made = makeRow(place);
       drawnRows.set(place, made);
-      // Inserted in order, so that Tab goes down the list.
+      // Insert rows in order, so that Tab moves down the list.
       let next = null;
       for (const other of body.children) if (Number(other.getAttribute("aria-rowindex")) > place + 2) { next = other; break; }
       body.insertBefore(made, next);
@@ -136,7 +136,7 @@ report.pages.list = async ({ bench, query }) => {
     draw();
   }
 
-  /** Applies other filters in the same page, so that the form keeps its focus. */
+  /** Applies other filters within the same page, so that the form keeps its focus. */
   async function update(next) {
     const asked = report.onlyFilters(next);
     const found = await report.found(bench, asked);
@@ -193,7 +193,7 @@ report.pages.list = async ({ bench, query }) => {
       if (scroll) scrollTo({ top: scroll, behavior: "instant" });
       draw();
     },
-    /** Whether a new address is shown without building the page anew. */
+    /** Whether a new address can be shown without rebuilding the page. */
     follow: async (route) => {
       if (route.view !== "list" || route.bench !== bench) return false;
       // Update the form if something else changed the address.

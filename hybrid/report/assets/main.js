@@ -1,5 +1,5 @@
 "use strict";
-/* Draws the frame, and in it the page that the address asks for. */
+/* Draws the frame, and inside it the page that the address names. */
 
 let current = { keys: {} };
 let turn = 0;
@@ -50,7 +50,7 @@ function markFrame(route) {
 
 const failure = (error) => ({
   title: "Cannot be shown",
-  node: report.el("div", { class: "page" }, report.el("h1", { tabindex: "-1", text: "This page cannot be shown" }), report.el("p", { text: error.message }), report.el("p", { class: "quiet", text: "Are all files of the report where they were written?" })),
+  node: report.el("div", { class: "page" }, report.el("h1", { tabindex: "-1", text: "This page cannot be shown" }), report.el("p", { text: error.message }), report.el("p", { class: "quiet", text: "Check that all files of the report are still in their places." })),
 });
 
 async function page(route) {
@@ -117,7 +117,7 @@ function settle(route, made, first) {
   report.afterRender = null;
 }
 
-/** New data: shown at once unless a question is open; else the returned function shows them. */
+/** Shows new data at once, unless a question is open; then the returned function shows them. */
 async function refresh() {
   const route = report.route(location.hash);
   report.tags.start();
@@ -126,7 +126,7 @@ async function refresh() {
   if (reading) return () => show({ stay: true });
   const focused = document.activeElement && document.activeElement.id;
   const { selectionStart } = document.activeElement || {};
-  // Keep which parts are folded or open.
+  // Remember which parts are folded or open.
   const folds = () => [...document.querySelectorAll(".filter-box, .section")];
   const open = folds().map((one) => one.open);
   await show({ stay: true });
@@ -149,5 +149,5 @@ if (report.site) {
   show({ first: true });
   report.watch(refresh);
 } else {
-  document.getElementById("main").replaceChildren(report.el("p", { text: "data/site.js cannot be read: are all files of the report where they were written?" }));
+  document.getElementById("main").replaceChildren(report.el("p", { text: "data/site.js cannot be read: check that all files of the report are still in their places." }));
 }

@@ -1,6 +1,5 @@
 "use strict";
-/* The first page of a benchmark: conclusion, what the gain is made of, each solver's value, differences by task; below, a
-   folded line a section. */
+/* The first page of a benchmark: conclusion, parts of the gain, each solver's value, differences by task; below, one folded line per section. */
 
 report.pages = {};
 
@@ -76,7 +75,7 @@ function frontCharts(bench, overview) {
       steps.length ? oneOf("front-steps", steps.map((one) => lineName(one.rows[0])), (at, menu) => report.chart(steps[at], { ...chartOf(bench, steps[at].rows[0].section.replaceAll("_", "-"), at), ofSolver, menu })) : null,
       report.chart(values, { name: `${bench}-values`, ofSolver })) : null,
     tasks ? byTask(tasks, { name: `${bench}-by-${overview.by}`, ofTask: (row) => list(overview.by, row.group) }) : null);
-  // Full page width: at half of it, the table of solvers would become a list.
+  // Use the full page width, because at half of it the table of solvers would become a list.
   const numbers = () => report.el("div", {}, overview.headline.map((table) => report.table(table)));
   return [front, values ? report.fold("The numbers", numbers) : null];
 }

@@ -58,7 +58,7 @@ report.picture = (picture, under = null) => {
   if (!under) return report.el("figure", { class: "picture" }, button, caption);
   button.classList.add("layered");
   const over = button.querySelector("img + img");
-  const slider = report.el("input", { type: "range", min: "0", max: "100", value: "100", "aria-label": report.visible(`How much of ${picture.name} is seen over ${under.name}`) });
+  const slider = report.el("input", { type: "range", min: "0", max: "100", value: "100", "aria-label": report.visible(`Share of ${picture.name} shown over ${under.name}`) });
   slider.addEventListener("input", () => { over.style.clipPath = `inset(0 ${100 - Number(slider.value)}% 0 0)`; });
   const row = report.el("div", { class: "slider" }, report.said(under.name, "span", "mono"), slider, report.said(picture.name, "span", "mono"));
   return report.el("figure", { class: "picture over" }, button, row, caption);

@@ -102,7 +102,7 @@ function solverColumn(entry, state, page, bench) {
     "section",
     { class: `column is-${state}`, "aria-label": report.visible(entry.solver) },
     report.el("header", {}, report.solverName(entry.solver, "h3"), report.el("p", { class: "said-verdict" }, report.verdict(state, true), credit)),
-    state === "absent" ? report.el("p", { class: "quiet", text: "This question is not among those that it was asked." }) : [
+    state === "absent" ? report.el("p", { class: "quiet", text: "This solver was not asked this question." }) : [
       report.el(
         "dl",
         { class: "outcome" },
@@ -133,7 +133,7 @@ report.pages.question = async ({ bench, id, query }) => {
   const filters = report.onlyFilters(query);
   const place = matching.indexOf(row);
   const to = (other) => (other >= 0 && other < matching.length ? report.links.question(bench, rows.id(matching[other]), filters) : null);
-  // A question that the filters exclude has no neighbours.
+  // A question that the filters exclude has no previous and next question.
   const previous = place < 0 ? null : to(place - 1);
   const next = place < 0 ? null : to(place + 1);
   if (place >= 0) report.listState(`${bench}?${filters}`).active = place;
@@ -171,7 +171,7 @@ report.pages.question = async ({ bench, id, query }) => {
           report.longText(page.text, "Question"),
           choices.length ? report.el("ul", { class: "choices", "aria-label": "Choices" }, choices) : null,
           page.target ? report.el("p", { class: "target" }, report.el("span", { class: "label", text: "Right answer" }), report.said(page.target)) : null,
-          page.evidence ? report.el("p", { class: "target" }, report.el("span", { class: "label", text: "Has to be seen" }), report.said(page.evidence)) : null,
+          page.evidence ? report.el("p", { class: "target" }, report.el("span", { class: "label", text: "Must be seen" }), report.said(page.evidence)) : null,
           markLegend(page.pictures),
         ),
       ),
@@ -191,7 +191,7 @@ report.pages.question = async ({ bench, id, query }) => {
 /** The legend of the kinds of marks drawn on the pictures. */
 function markLegend(pictures) {
   const kinds = new Set(pictures.flatMap((one) => (one.marks || []).map((mark) => mark.kind)));
-  const names = { annotated: "has to be seen", covering: "a call that covers it", elsewhere: "a call elsewhere" };
+  const names = { annotated: "must be seen", covering: "a call that covers it", elsewhere: "a call elsewhere" };
   const shown = Object.entries(names).filter(([kind]) => kinds.has(kind));
   return shown.length ? report.el("p", { class: "mark-legend" }, shown.map(([kind, name]) => report.el("span", { class: `mark-key is-${kind}`, text: name }))) : null;
 }

@@ -1,8 +1,8 @@
 "use strict";
-/* Links within the report. All of a page's state is in the address, so that it can be sent and gone back to.
+/* Links within the report. All of a page's state is in the address, so that it can be shared and revisited.
 
    #/BENCH                    overview          #/BENCH/s/SECTION     a section of it
-   #/BENCH/list?FILTERS       the list          #/BENCH/q/ID?FILTERS  a question, next to those of the same filters
+   #/BENCH/list?FILTERS       the list          #/BENCH/q/ID?FILTERS  a question among those that the same filters keep
    #/BENCH/errors             the error sheet */
 
 // An address cannot contain half of a surrogate pair; the lookup of an id makes the same replacement.
@@ -30,7 +30,7 @@ const unescaped = (text) => {
   }
 };
 
-/** Where an address leads: { bench, view, id, query }. An address that it does not understand leads to the first overview. */
+/** Parses an address to { bench, view, id, query }. An unknown address leads to the first overview. */
 report.route = (hash) => {
   const at = hash.indexOf("?");
   const path = (at < 0 ? hash : hash.slice(0, at)).replace(/^#\/?/, "");

@@ -1,10 +1,9 @@
 "use strict";
-/* The list of questions as it lies in the columns of list.js, and which of its rows a set of filters keeps. Which columns
-   there are, and how each is filtered, stands in the file: hybrid/report/columns.py. */
+/* The list of questions in the columns of list.js, and the rows that a set of filters keeps. The file itself names its columns and their filters (hybrid/report/columns.py). */
 
 const cell = (column, row) => column.values[column.codes[row]];
 
-/** The orders of the list, by their name in an address; `worst` is also followed by a solver: `worst/controller`. */
+/** The orders of the list, by name in an address; `worst` is also followed by a solver: `worst/controller`. */
 report.ORDERS = { worst: "worst first", seconds: "slowest first", cost: "dearest first" };
 // How bad a verdict is; a question that a solver does not have is no worse than a right answer.
 const BADNESS = { failed: 6, none: 5, wrong: 4, partly: 3, unscored: 2, open: 1, right: 0, absent: 0 };
@@ -29,7 +28,7 @@ report.Rows = class {
   sampled() { return this.all().filter((row) => this.of("sampled", row)); }
   all() { return Array.from({ length: this.n }, (_, row) => row); }
 
-  /** The row of an id from an address; -1 for none. */
+  /** The row of an id from an address; -1 if there is none. */
   find(id) {
     if (!this.places) this.places = new Map(this.list.ids.map((one, row) => [report.sayable(one), row]));
     const row = this.places.get(id);
@@ -47,7 +46,7 @@ report.Rows = class {
     return this.haystacks[row];
   }
 
-  /** How far up a row is in an order: larger is first, null is last. */
+  /** Sort key of a row in an order: the largest comes first, null last. */
   rank(order, row) {
     if (order === "seconds" || order === "cost") return this.of(order, row);
     const only = this.solvers.indexOf(order.slice("worst/".length));
@@ -55,7 +54,7 @@ report.Rows = class {
     return states.reduce((sum, state) => sum + BADNESS[state], 0);
   }
 
-  /** Whether an order says anything: not if no row has a value. */
+  /** Whether an order is meaningful; it is not if no row has a value. */
   sortable(order) { return !["seconds", "cost"].includes(order) || this.list.cells[order].values.some((value) => value !== null); }
 
   /** Rows in an order; equal ones stay as they are in the data. */
@@ -108,7 +107,7 @@ report.Rows = class {
 
 const rowsOf = new WeakMap();
 
-/** The rows of a benchmark, made once for each reading of its list. */
+/** The rows of a benchmark, created each time the list is read. */
 report.rows = async (key) => {
   const list = await report.load(`${key}/list`);
   if (!rowsOf.has(list)) {
@@ -118,7 +117,7 @@ report.rows = async (key) => {
   return rowsOf.get(list);
 };
 
-/** The count of a chart that an address names as SECTION.CHART.ROW, with its title; null where the report has none. */
+/** The count of a chart that an address names as SECTION.CHART.ROW, with its title; null if the report has none. */
 async function countOf(key, overview, name) {
   const [section, chart, place] = name.split(".");
   if (!overview.sections.some((one) => one.id === section)) return null;
@@ -134,7 +133,7 @@ report.found = async (key, query) => {
   return { rows, overview, counted, matching: rows.matching(query, overview.pairs, counted) };
 };
 
-/** The count that a query names, in words; null for none. */
+/** The count that a query names, in words; null if it names none. */
 report.countName = (counted) => {
   if (!counted) return null;
   if (!counted.title) return "a count that this report does not have";

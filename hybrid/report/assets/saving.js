@@ -1,5 +1,5 @@
 "use strict";
-/* "Save as SVG, PNG, csv" of a chart. A saved picture uses the light theme, for paper, and needs no other file. */
+/* The buttons "Save as SVG, PNG, csv" of a chart. A saved picture uses the light theme, for paper, and needs no other file. */
 
 const PNG_SCALE = 3;
 const KEPT_MS = 60000;
@@ -26,7 +26,7 @@ report.svgText = (svg) => {
   return `${new XMLSerializer().serializeToString(copy)}\n`;
 };
 
-// A spreadsheet takes a cell that begins with one of these characters for a formula (see `hybrid/scoring/rendering.py`).
+// A spreadsheet treats a cell that begins with one of these characters as a formula (see `hybrid/scoring/rendering.py`).
 const FORMULA = /^'*(?:[\s\u200b-\u200d\u2060\ufeff]*[=+\-@\uff1d\uff0b\uff0d\uff20\ufe66\ufe62\ufe63\ufe6b]| *[\t\r\n])/;
 const neutral = (text) => (FORMULA.test(text) ? `'${text}` : text);
 const csvCell = (value) => {

@@ -54,7 +54,7 @@ report.pages.errors = async ({ bench }) => {
   const told = report.el("p", { class: "quiet", role: "status" });
   const retell = () => {
     table.replaceChildren(tabulated(benchmark, rows));
-    const kept = report.tags.keptByBrowser ? "This browser keeps them for this report; save the file to share them or to be sure." : "This browser keeps nothing for pages such as this one: save the file before you leave.";
+    const kept = report.tags.keptByBrowser ? "This browser keeps them for this report; save the file to share them or to keep a copy." : "This browser keeps nothing for pages such as this one: save the file before you leave.";
     told.textContent = `${report.plural(report.tags.all().length, "error")} noted. ${kept}`;
   };
   const body = report.el("div", {});
@@ -95,7 +95,7 @@ report.pages.errors = async ({ bench }) => {
       report.el("h1", { tabindex: "-1", text: "Error sheet" }),
       // Without a sample, show first how to draw one.
       byTask.size ? null : body,
-      byTask.size ? report.el("p", { class: "lead", text: "A sample of questions that a solver got wrong, by task. Say of each error what went wrong, in words of your own; the table counts them." }) : null,
+      byTask.size ? report.el("p", { class: "lead", text: "A sample of questions that a solver got wrong, by task. Describe in your own words what went wrong in each error; the table counts your tags." }) : null,
       report.el("div", { class: "sheet-tools" },
         report.el("button", { type: "button", id: "save-tags", on: { click: saveTags }, text: "Save tags.json" }),
         report.el("label", { class: "button", for: "tags-file" }, "Read a saved file"), file),

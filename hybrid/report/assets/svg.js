@@ -1,5 +1,5 @@
 "use strict";
-/* Parts of charts: elements of SVG, axes, and labels that are broken into lines rather than cut. */
+/* Parts of charts: elements of SVG, axes, and labels that wrap instead of being cut. */
 
 const FONT_PX = 12;
 const LINE_PX = 14;
@@ -46,7 +46,7 @@ report.lines = (text, most) => {
   return kept.length <= LABEL_LINES ? kept : [...kept.slice(0, LABEL_LINES - 1), `${kept[LABEL_LINES - 1].slice(0, -1)}…`];
 };
 
-/** A text of some lines around the height y. */
+/** A text of several lines, centred at the height y. */
 report.label = (lines, x, y, props = {}) =>
   report.svg("text", { x, fill: "var(--ink)", "font-size": FONT_PX, ...props }, lines.map((line, place) =>
     report.svg("tspan", { x, y: y + 4 + LINE_PX * (place - (lines.length - 1) / 2) }, line)));
@@ -63,7 +63,7 @@ report.ticks = (low, high, n) => {
 
 report.tickText = (value) => (Math.abs(value) >= 10000 ? value.toLocaleString("en", { notation: "compact" }) : String(Number(value.toPrecision(6)))).replace("-", "−");
 
-/** A horizontal axis at the height y: lines over `height` pixels, numbers, and what it measures below them. */
+/** A horizontal axis at the height y: lines over `height` pixels, numbers, and below them the measured quantity. */
 report.axis = ({ toX, low, high, y, height, width, label = "", text = report.tickText }) => [
   report.ticks(low, high, Math.max(2, Math.floor(width / 70))).map((tick) => [
     report.svg("line", { x1: toX(tick), x2: toX(tick), y1: y - height, y2: y, stroke: "var(--line)" }),

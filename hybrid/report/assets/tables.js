@@ -1,5 +1,5 @@
 "use strict";
-/* Tables of strings that are formatted already. */
+/* Tables of strings that are already formatted. */
 
 const ONE_LINE_CHARS = 28;
 const WIDE_COLUMNS = 9;
@@ -19,7 +19,7 @@ function fitted(table) {
   return box;
 }
 
-/** A table as it is printed: title, headings, cells, notes. */
+/** A table as in the terminal: title, headings, cells, notes. */
 report.table = (table) => {
   const side = (place) => (table.columns[place].align === "right" ? "num" : "");
   const made = report.el(

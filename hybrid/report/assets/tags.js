@@ -1,6 +1,5 @@
 "use strict";
-/* What a person notes about errors: a tag and a note for each solver's error. The browser keeps it where it may; the
-   file that is saved is what `hybrid report --tags` reads. */
+/* A person's notes about errors: a tag and a text for each error of a solver. The browser stores them if it can; `hybrid report --tags` reads the file that the person saves. */
 
 const FORMAT = 1;
 
@@ -12,7 +11,7 @@ report.tags = {
 
   key: (benchmark, question, solver) => JSON.stringify([benchmark, question, solver]),
 
-  /** The tags of the report, then those noted here since, in this page or earlier. */
+  /** The tags in the report, then those that were added in this browser, on this page or earlier. */
   start() {
     const here = [...this.edits.values()];
     this.found.clear();
@@ -23,7 +22,7 @@ report.tags = {
     } catch {
       // Tags stored by another version are not readable; new ones replace them.
     }
-    // A browser without storage must not lose them when the report is rewritten.
+    // A browser without storage must not lose the tags when the report is rewritten.
     for (const one of here) this.put(one, false);
     this.keptByBrowser = report.kept.set(`${this.place()}:probe`, "1");
   },

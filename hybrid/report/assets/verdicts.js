@@ -1,12 +1,12 @@
 "use strict";
-/* The verdict on an answer in a word and a sign, and the looks of solvers in lists, charts and pages. */
+/* The verdict on an answer as a word and a sign, and the colours and symbols of solvers in lists, charts and pages. */
 
-/** States in the order in which filters offer them. The sign tells them apart without colour. */
+/** States in the order in which filters offer them. The signs distinguish them without colour. */
 report.STATES = {
   right: { word: "right", sign: "✓" },
   partly: { word: "partly right", sign: "◐" },
   wrong: { word: "wrong", sign: "✗" },
-  unscored: { word: "not right or wrong", sign: "○" },
+  unscored: { word: "neither right nor wrong", sign: "○" },
   none: { word: "no answer", sign: "∅" },
   failed: { word: "failed", sign: "!" },
   open: { word: "not finished yet", sign: "…" },

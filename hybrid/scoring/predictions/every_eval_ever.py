@@ -64,7 +64,7 @@ def _samples_of(path: Path) -> Path | None:
         return None
     file = path.with_name(f"{path.stem}{SAMPLES}")
     if not file.is_file():
-        raise DataError(f"{path}: its rows, {file.name}, are not in the same folder")
+        raise DataError(f"{path}: the file with its rows, {file.name}, is not in the same folder")
     return file
 
 

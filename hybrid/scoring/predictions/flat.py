@@ -1,4 +1,4 @@
-"""A JSON object of ids and answers, as benchmark servers take it: `{"val_Jigsaw_1": "(A)", ...}`.
+"""A JSON object of ids and answers, as benchmark servers accept it: `{"val_Jigsaw_1": "(A)", ...}`.
 
 It contains neither questions nor right answers, so `--data` is required.
 """
@@ -21,13 +21,13 @@ MAX_BYTES = 100_000_000
 
 
 class _Pairs(list[tuple[str, Any]]):
-    """Pairs of name and value of a JSON object, in which a name may appear twice."""
+    """The name and value pairs of a JSON object, in which a name may appear twice."""
 
 
 def read(path: Path) -> Recognised | None:
     """Return the answers of a .json file whose values are texts, numbers or null; None for any other file.
 
-    A number is not a letter and counts as that question's answer only; a file of numbers alone is another format.
+    A number is allowed as the answer to one question, but a file with numbers only is another format.
 
     Raises:
         DataError: an id occurs twice.
@@ -54,7 +54,7 @@ def read(path: Path) -> Recognised | None:
 
 
 def _letter(answer: str) -> str:
-    """Return the answer, a single letter as a capital; empty for `(Z)`, which submissions use for no answer."""
+    """Return the answer, a single letter as a capital; empty for `(Z)`, which stands for no answer in submissions."""
     if not re.fullmatch(r"\(?[A-Za-z]\)?", bare := answer.strip()):
         return answer
     return "" if bare.strip("()").upper() == "Z" else bare.upper()

@@ -91,7 +91,7 @@ def _of_zip(path: Path) -> Iterator[tuple[Any, str]]:
 
 def _unzstd(path: Path, entry: zipfile.ZipInfo) -> bytes:
     """Return the content of a zstd-compressed entry, which `zipfile` cannot read before Python 3.14."""
-    with needed_by(f"{path} (compressed by zstd; a log in .json needs nothing)"):
+    with needed_by(f"{path} (compressed with zstd; a .json log needs no extra package)"):
         import pyarrow as pa
 
     with path.open("rb") as file:

@@ -1,6 +1,6 @@
 """Matches rows of another program's format to the benchmark's questions, by the most reliable available key.
 
-In this order: the benchmark's id; an index that is the id of custom questions; the position within the task, if
+In this order: the benchmark's id; an index that is the id in the user's own questions; the position within the task, if
 question, options and answer agree in every row as far as the file has them; question text and options, if they match
 exactly one question. Rows without a match are listed, never dropped silently.
 """
@@ -142,7 +142,7 @@ def pictures_note(questions: Sequence[Question]) -> tuple[str, ...]:
     if not unknown:
         return ()
     of_all = f"the pictures of {unknown} of {how_many(len(questions))} are not known"
-    return (f"{of_all}: those that show the same one count as independent, so intervals may be too narrow",)
+    return (f"{of_all}: questions about the same picture count as independent, so intervals may be too narrow",)
 
 
 def missing_from(questions: Mapping[str, Question], predicted: Mapping[str, object]) -> tuple[str, ...]:
@@ -164,8 +164,8 @@ def refuse_rotations(rows: Sequence[PredictedRow]) -> None:
     for row in rows:
         if row.index is not None and row.index >= CIRCULAR_STEP:
             raise DataError(
-                f"{row.where}, column index: {row.index} is a rotation of a circular data set, or the id of a table of "
-                "your own: give that table with --data (hybrid score FILE --benchmark questions --data TABLE.tsv)"
+                f"{row.where}, column index: {row.index} is a rotation of a circular data set, or an id in your own "
+                "table: give that table with --data (hybrid score FILE --benchmark questions --data TABLE.tsv)"
             )
 
 
@@ -207,7 +207,7 @@ def _numbers(rows: Sequence[PredictedRow], expected: int) -> Mapping[str, int]:
 
 
 def _fits(row: PredictedRow, question: Question) -> bool:
-    """Return whether the question's text contains the row's and the options agree, as far as both are known."""
+    """Return whether the question's text contains the row's and the options agree, if both are known."""
     if row.text and question.text and _words(row.text) not in _words(question.text):
         return False
     if not row.choices or not any(question.choices):

@@ -52,7 +52,7 @@ def read(path: Path) -> Recognised | None:
     several = [count for count in counts if count > 1]
     many = f"{min(several)} to {max(several)}" if len(set(several)) > 1 else str(max(several, default=1))
     notes = (
-        (f"{len(several)} of {len(rows)} lines hold {many} replies each: the first is scored, the others are not",)
+        (f"{len(several)} of {len(rows)} lines contain {many} replies each: only the first is scored",)
         if several
         else ()
     )

@@ -1,4 +1,4 @@
-"""Predictions at a path, matched to the questions of `--data`, or to the questions that they describe themselves."""
+"""Predictions at a path, matched to the questions of `--data`, or to those in the predictions."""
 
 from __future__ import annotations
 
@@ -82,7 +82,8 @@ def join_predictions(path: Path, benchmark: Benchmark, data: str | None, more: S
     for question, _ in pairs:
         if question.id in real and question.target not in (None, real[question.id].target):
             raise DataError(
-                f"{question.id}: {path} says the answer is {question.target!r}, the data {real[question.id].target!r}"
+                f"{question.id}: {path} says that the answer is {question.target!r}, the data say "
+                f"{real[question.id].target!r}"
             )
     missing = missing_from(real, {question.id: question for question, _ in matches})
     return _with_note(Joined(matches, Origin(layout, missing, extra), facts))
@@ -108,10 +109,10 @@ def _recorded(paths: Sequence[Path], benchmark: Benchmark) -> tuple[tuple[Questi
 
 
 def _mounted(benchmark: Benchmark, data: str) -> tuple[tuple[Question, ...], Mapping[str, Json]]:
-    """Return all questions that may have been predicted, and the manifest's facts if they are generated."""
+    """Return all questions that predictions may answer, and the manifest's facts about them if they are generated."""
     store = ImageStore(home() / "images")
     mounted = mount(benchmark, data, split=None, tasks=(), settings={}, store=store)
     source = replace(mounted.source, for_predictions=True)
-    # Other facts about data are their fingerprint, which was not computed.
+    # For other data the facts would include a fingerprint, which was not computed.
     facts = mounted.origin if mounted.is_sample else {}
     return tuple(q for q in questions(benchmark, source, None) if isinstance(q, Question)), facts

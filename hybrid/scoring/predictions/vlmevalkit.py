@@ -30,7 +30,7 @@ MAX_CELL = 32_767
 
 # Maximum parts of a workbook, and bytes after decompression; the largest published sheets have about ten million.
 MAX_ENTRIES, MAX_UNPACKED = 10_000, 256 * 2**20
-# Bytes at the start of a part in which to look for a document type, which must precede the first element.
+# Number of bytes to search for a document type, which must come before the first element.
 MAX_PROLOGUE = 64 * 2**10
 
 # The text that VLMEvalKit writes if the provider did not reply.
@@ -89,17 +89,17 @@ def _notes(rows: Sequence[PredictedRow], *, is_workbook: bool) -> Iterator[str]:
     cut = [row.name for row in rows if is_workbook and len(row.reply) >= MAX_CELL]
     if cut:
         yield (
-            f"{len(cut)} of {len(rows)} replies have {MAX_CELL:,} characters, where a workbook cuts a text: their "
-            f"answers may be lost with their ends; take the .tsv or .json of this run: {first(cut)}"
+            f"{len(cut)} of {len(rows)} replies have {MAX_CELL:,} characters, the length at which a workbook cuts a "
+            f"text: the end with the answer may be lost; take the .tsv or .json of this run: {first(cut)}"
         )
 
 
 def _separated(path: Path, delimiter: str) -> Iterator[Sequence[str]]:
-    from hybrid.scoring.rendering import named  # imports what imports this module
+    from hybrid.scoring.rendering import named  # it imports modules that import this one
 
     sheet = Separated(path, delimiter)
     yield (names := sheet.columns())
-    # Sheets from `hybrid export`, which have this column, escape cells that would be formulas; undo that.
+    # Sheets from `hybrid export` have this column, and escape cells that would be formulas; undo that.
     plain = named if OURS in names else str
     for _, row in sheet.scan(names):
         if isinstance(row, DataError):
@@ -112,7 +112,7 @@ def _xlsx(path: Path) -> Iterator[Sequence[str]]:
 
     _refuse_archive(path)
     try:
-        # A writer turned a reply that begins with "=" into a formula: its text is the reply, its value (0) is not.
+        # A writer turned a reply that begins with "=" into a formula: the reply is its text, not its value (0).
         with closing(load_workbook(path, read_only=True, data_only=False)) as book:
             sheets = book.worksheets[:1]
             for sheet in sheets:
@@ -198,7 +198,7 @@ def _row(cells: Cells, location: str) -> PredictedRow:
 
 
 def _index(value: str, location: str) -> int | None:
-    """Return the number of a row; None for an index that is a name, which VLMEvalKit also allows."""
+    """Return the number of a row; None for a name, which VLMEvalKit also allows as an index."""
     try:
         number = float(value)
     except ValueError:

@@ -99,7 +99,7 @@ def _rows_of(overlap: Overlap, flags: Flags, group: str, *, tested: bool) -> Ite
 
 
 def _split_rows(overlap: Overlap, group: str = "") -> Iterator[Result]:
-    """Yield the two parts of the difference, if one of the solvers left a question unanswered."""
+    """Yield the two parts of the difference, if either solver left a question unanswered."""
     metrics = overlap.headline(overlap.rule)
     parts = overlap.split_by_answering(overlap.rule) if metrics and overlap.answered_by_all.sum() < overlap.n else None
     if metrics is None or parts is None:

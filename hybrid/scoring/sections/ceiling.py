@@ -4,7 +4,7 @@ reached: the hybrid's share of the way from its better part to a solver that alw
 it is behind its better part. only hybrid: right, and neither part is. missed: wrong, and one part is right. The
 interval treats the part that is better here as the better one.
 
-n: questions that the hybrid solver, its MLLM alone and the specialist have and none failed on
+n: questions that the hybrid solver, its MLLM alone and the specialist have and none of them failed
 source: ours
 values: 0 to n, in questions
 
@@ -55,7 +55,7 @@ def rows(comparison: Comparison) -> Iterator[Result]:
             # If both parts are equally good, the MLLM alone counts as the better one.
             alone_better = total(alone) >= total(specialist)
             place, better, other = (1, alone, specialist) if alone_better else (2, specialist, alone)
-            # A difference of sums could be below 0 by rounding if nothing is gained; the product cannot.
+            # If nothing is gained, rounding could make a difference of sums negative; the product stays at 0 or above.
             gained = (1 - better) * other
             either = better + gained
             names = [solver.solver for solver in part.shared.solvers]

@@ -47,7 +47,7 @@ def rows(comparison: Comparison) -> Iterator[Result]:
     """
     solvers = comparison.solvers
     asked_ids = {score.id for solver in solvers for score in solver.scores}
-    # Questions that at least one solver was asked and that are not broken.
+    # Questions that are not broken and were put to at least one solver.
     questions: dict[str, Question] = {}
     # Solvers of one run share their questions, which are read from disk; visit each mapping once.
     for by_id in {id(solver.questions): solver.questions for solver in solvers}.values():
@@ -112,7 +112,7 @@ def _by_task(comparison: Comparison, guesses: Mapping[str, Guess]) -> Iterator[R
         if right:
             # Break ties by name.
             often = min(right, key=lambda answer: (-right[answer], answer))
-            note = f"always {often}, chosen by the answer key: an upper bound of a constant answer"
+            note = f"always {often}, chosen by the answer key: an upper bound for a constant answer"
             share = right[often] / len(judged)
             yield Result(NAME, FREQUENT, FRACTION, share, metric=ACCURACY, group=name, n=len(ids), note=note)
         for solver, scores in solvers.items():
@@ -137,7 +137,7 @@ def _by_metric(
         # Most solvers of a comparison were asked the same questions.
         same = tuple(sorted((score.id, score.outcome.failed) for score in scored.scores))
         if same not in cache:
-            # Failed questions are missing in the guess as in the solver's value.
+            # Failed questions are left out of the guess, as they are of the solver's value.
             scores = [score for score in scored.scores if score.id in guesses]
             solver_guesses = [
                 Guess((ChanceEnd(1.0, replace(guess.ends[0].score, outcome=Outcome.OUTAGE)),), exact=True)
@@ -164,7 +164,7 @@ def _by_metric(
 
 
 def lead(comparison: Comparison, section_rows: Sequence[Result]) -> str:
-    """Say which solvers are above a guess by the headline metric, and which are not shown to be."""
+    """Say which solvers are above a guess by the headline metric, and for which this is not shown."""
     above_rows = [
         row for row in section_rows if row.quantity == ABOVE and not row.group and row.metric == comparison.headline
     ]

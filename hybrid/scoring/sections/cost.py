@@ -20,12 +20,12 @@ from hybrid.scoring.result import Result, unit_of, with_interval
 from hybrid.scoring.score import Scored
 
 NAME = "cost"
-# First words of the note on replies that another run paid for.
+# First words of the note on reused replies, which another run paid for.
 REUSED = "replies of earlier runs (--cache-replies)"
 
 
 def tokens(usage: Usage) -> tuple[int, int] | None:
-    """Return tokens in and out; None if unknown."""
+    """Return the number of tokens in and out; None if unknown."""
     # A recorded model is called but reports no tokens; their number is unknown, not 0.
     silent = usage.model_calls > usage.reused_calls and usage.input_tokens == usage.output_tokens == 0
     return None if usage.uncounted_calls or silent else (usage.input_tokens, usage.output_tokens)
@@ -43,7 +43,7 @@ def reused_note(usage: Usage) -> str:
     return "" if usage.is_complete else f"{REUSED}: {usage.reused_calls} of {usage.model_calls}, not counted"
 
 
-# In order of preference. A solver that calls no model costs no dollars and no tokens.
+# Units of cost, in order of preference. A solver that calls no model costs no dollars and no tokens.
 COSTS: tuple[tuple[str, str, Callable[[Usage], float | None]], ...] = (
     (
         "USD per question",

@@ -68,7 +68,7 @@ from hybrid.stats import Interval, combine, contrast, ends_of, interval
 NAME: Final = "decomposition"
 GAIN: Final = "gain"
 PARTS: Final = ("gain with a call", "gain without a call", "harm with a call", "harm without a call")
-# On questions that either side left unanswered, the tools showed nothing better or worse.
+# A question that either side left unanswered shows neither a gain nor a loss from tools.
 ANSWERING: Final = ("gain by answering", "harm by no answer")
 ALL_PARTS: Final = (*PARTS, *ANSWERING)
 # Sign of each part in the gain.
@@ -87,14 +87,14 @@ class Term:
     mass: str
     policy: str
     quality: str
-    # Whether the part covers the questions that are right alone, or those that are wrong.
+    # Whether the part covers the questions that the model alone gets right, or those that it gets wrong.
     right: bool
-    # Whether it covers the questions with a call, or those without.
+    # Whether the part covers the questions with a call, or those without.
     call: bool
 
     @property
     def factors(self) -> tuple[str, str, str]:
-        """Names of the shares: of questions, of these called, and of these changed."""
+        """Names of the three shares: of all questions, of those with a call, and of those changed."""
         return self.mass, self.policy, self.quality
 
 
@@ -159,7 +159,7 @@ class ToolQuestion:
         return fmean(repetition.with_tools for repetition in self.asked) if self.later else self.with_tools
 
     def only(self, tools: tuple[str, ...]) -> ToolQuestion:
-        """Return the question as if tools changed its answer only when exactly these were called."""
+        """Return a copy in which calls of any other set of tools count as changing nothing."""
         later = tuple(repetition.only(tools) for repetition in self.later)
         return replace(self, with_tools=self.with_tools if self.tools == tools else self.alone, later=later)
 
@@ -177,7 +177,7 @@ def decompose(questions: Sequence[ToolQuestion], averaging: Combine) -> dict[str
 
     Under `mean_of_ratios` each is the mean over tasks, and policy and quality are ratios of such means, so that mass x
     policy x quality is the part. The gain has the interval of a difference of two solvers (`hybrid.stats.contrast`),
-    all others, which are shares, that of a share (`interval`).
+    all others are shares and have the interval of a share (`interval`).
     """
     alone = np.array([question.alone for question in questions])
     with_tools = np.array([question.mean_with_tools for question in questions])
@@ -193,7 +193,7 @@ def decompose(questions: Sequence[ToolQuestion], averaging: Combine) -> dict[str
         }
     weights = ones
     if averaging == "mean_of_ratios":
-        # These weights turn a mean over questions into a mean over tasks.
+        # With these weights a mean over questions equals a mean over tasks.
         size = Counter(question.task for question in questions)
         weights = np.array([len(questions) / len(size) / size[question.task] for question in questions])
     answered_share = np.array([question.answered_share for question in questions])

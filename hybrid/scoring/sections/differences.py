@@ -74,7 +74,7 @@ def rows(comparison: Comparison) -> list[Result]:
 
 
 def _headlines(section_rows: Sequence[Result]) -> frozenset[tuple[str, str, str]]:
-    """Return the pairs with their common headline metric, the one over all tasks that has counts."""
+    """Return the pairs with their common headline metric, which covers all tasks and has counts."""
     return frozenset((row.a, row.b, row.metric) for row in section_rows if row.quantity == "helped" and not row.group)
 
 
@@ -115,13 +115,13 @@ def lead(_: Comparison, section_rows: Sequence[Result]) -> str:
     if not heads:
         return ""
     if not tested:
-        return "No pair was tested; the notes of the table say why."
+        return "No pair was tested; the table's notes say why."
     seen = [row for row in tested if row.holds]
     seen.sort(key=lambda row: -abs(row.value or 0.0))
     pairs = f"{len(tested)} pairs were" if len(tested) > 1 else "One pair was"
     opening = f"{pairs} tested by {tested[0].metric}, adjusted after Holm at {LEVEL}."
     if not seen:
-        return f"{opening} No difference is established, which does not say that there is none."
+        return f"{opening} No difference is significant, which does not mean that there is none."
     more = f", and {len(seen) - NAMED} more" if len(seen) > NAMED else ""
     established = []
     for row in seen[:NAMED]:

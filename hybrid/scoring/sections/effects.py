@@ -15,7 +15,7 @@ values: -1 to 1
 - text alone = hybrid shown text alone - hybrid. The form of tool output: arXiv 2604.12896. [source: docs/study.md]
 - pictures alone = hybrid shown pictures alone - hybrid. The form of tool output. [source: docs/study.md]
 - as trained = hybrid in the form of its training - hybrid. The form of the tools. [source: docs/study.md]
-- latest picture alone = hybrid with the latest picture alone - hybrid. Older pictures of tools. [source: docs/study.md]
+- latest picture alone = hybrid with only the latest picture - hybrid. Older pictures of tools. [source: docs/study.md]
 
 The cells follow "Do Multimodal Agents Really Benefit from Tool Use?" (arXiv 2606.02357): result only puts the tool
 output in the prompt, without a loop. The effect of the format alone (tools offered, blank output) is `presence` of

@@ -56,7 +56,7 @@ NAME: Final = "evidence"
 DEFINED: Final = definition(__doc__)
 FORMULAS: Final = {card.name: card.formula for card in DEFINED.quantities}
 OF_CLASS: Final = "questions with: "
-# The conditions of each class, by name, parsed from the docstring; every question belongs to exactly one class.
+# The conditions of each class, by name, parsed from the docstring.
 CLASSES: Final[Mapping[str, str]] = {
     name: words.removeprefix(OF_CLASS) for name, words in FORMULAS.items() if words.startswith(OF_CLASS)
 }
@@ -76,7 +76,7 @@ def class_of(alone_right: bool, findings: OutputVerdict, hybrid_right: bool) -> 
     return "no finding" if findings.to_the_point else "wrong tool"
 
 
-# The rate over all findings that are right or wrong, and the prefix of the counts of all others.
+# The rate over all findings that are right or wrong, and the prefix of the counts of the remaining findings.
 JUDGED: Final = "right findings rate"
 WHY_UNREAD: Final = "why unread: "
 RATES: Final = tuple(name for name in FORMULAS if name.endswith(" rate"))
@@ -140,7 +140,7 @@ def _of_part(part: Part, verdicts: Sequence[OutputVerdict]) -> Iterator[Result]:
 
 
 def lead(_: Comparison, section_rows: Sequence[Result]) -> str:
-    """Say how often each hybrid solver adopted right findings and followed wrong ones, and what was not judged."""
+    """Say how often each hybrid solver adopted right findings and followed wrong ones, and how many were not judged."""
     overall_rows = {(row.a, row.b, row.quantity): row for row in section_rows if not row.group}
     counts = {of: f"{round((row.value or 0.0) * (row.n or 0))} of {row.n}" for of, row in overall_rows.items()}
     sentences = []

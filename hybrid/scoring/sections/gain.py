@@ -85,7 +85,7 @@ def none_said(comparison: Comparison, group: ComparisonGroup) -> bool:
 
 
 def unclear_parts(rows: ConclusionRows, group: ComparisonGroup) -> Mapping[str, str]:
-    """Return, by part of a group's gain, why its difference cannot be asserted; other parts have no entry."""
+    """Map each part of a group's gain whose difference supports no claim to the reason."""
     pairs = {
         GAIN: (group.alone, group.hybrid),
         PRESENCE: (group.alone, group.blank),
@@ -117,7 +117,7 @@ def said_of(
     none: bool = False,
     unclear: Mapping[str, str] = NOTHING,
 ) -> tuple[str, str]:
-    """Return the id of a case and its words; a part is asserted if it is significant after Holm's adjustment.
+    """Return the id of a case and its words; a part is claimed if it is significant after Holm's adjustment.
 
     `none`: no tool answered a call. `unclear`: by part why its difference cannot be asserted (`unclear_parts`).
     """

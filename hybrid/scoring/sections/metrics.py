@@ -32,7 +32,7 @@ COUNTS = {"guess": "as a guess would on average", "wrong": "as wrong"}
 
 
 def rows(comparison: Comparison) -> Iterator[Result]:
-    """Yield a row for each solver and metric; metrics that the benchmark's card does not report are details."""
+    """Yield a row for each solver and metric; metrics that are not on the benchmark's card are marked as details."""
     rule = comparison.rule
     for solver in comparison.solvers:
         yield from _where_answered(comparison, solver)

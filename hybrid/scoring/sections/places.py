@@ -104,7 +104,7 @@ def seen_by(scored: Scored) -> dict[str, LookCounts]:
         regions = annotated(question) if isinstance(question, Question) else ()
         if recorded is None or not regions or score.outcome.failed or score.id not in recorded.by_id:
             continue
-        assert isinstance(question, Question)  # noqa: S101 - another row has no annotation
+        assert isinstance(question, Question)  # noqa: S101 - another row may have no annotation
         try:
             looks[score.id] = looks_of(question, recorded.by_id[score.id])
         except DataError:
@@ -238,7 +238,7 @@ def lead(comparison: Comparison, section_rows: Sequence[Result]) -> str:
             continue
         name, share = group.hybrid.solver, f"{100 * (of[AT_PLACE].value or 0):.0f} %"
         chance = f" ({100 * (of[BY_CHANCE].value or 0):.0f} % by chance)" if BY_CHANCE in of else ""
-        sentences.append(f"Of the calls of {name} with a region {share} look at an annotated place{chance}.")
+        sentences.append(f"Of the calls of {name} with a region, {share} look at an annotated place{chance}.")
         if RIGHT_AT in of and RIGHT_ELSEWHERE in of:
             at_place, other = (of[key] for key in (RIGHT_AT, RIGHT_ELSEWHERE))
             sentences.append(

@@ -18,8 +18,8 @@ source: Paule and Mandel 1982; Hartung and Knapp 2001; Higgins et al. 2009; hybr
   the effect of one more model
 
 The standard error of a model's difference is that of `differences.py`, half the 95 % interval over its quantile of the
-normal distribution. All models answer the same questions, so that the interval is about other models on these
-questions, and not about other questions.
+normal distribution. All models answer the same questions, so the interval generalises to other models on these
+questions, not to other questions.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ from hybrid.scoring.table import Floats
 from hybrid.stats import ratio_interval
 
 NAME: Final = "price"
-# By quantity, the unit of the cost, and the amount of it to which the points refer.
+# For each quantity, the unit of cost, and the amount of cost per which points are given.
 RATES: Final = {"points per 1,000 tokens": ("tokens", 1_000.0), "points per second": ("seconds", 1.0)}
 # Minimum extra cost of tools per question for a meaningful rate: recorded replies take no time.
 LEAST_ADDED: Final = {"tokens": (1.0, "a token"), "seconds": (0.01, "0.01 s")}
@@ -59,7 +59,7 @@ def rows(comparison: Comparison) -> list[Result]:
 
 
 def _of_group(comparison: Comparison, group: ComparisonGroup) -> Iterator[Result]:
-    assert group.alone is not None  # noqa: S101 - `rows` requires it
+    assert group.alone is not None  # noqa: S101 - `rows` only passes groups that have it
     part = next(parts(comparison, NAME, group.alone, group.hybrid, repeated=False))
     costs = {unit: _costs(part, unit) for unit, _ in RATES.values()}
     for quantity, (unit, amount) in RATES.items():
@@ -71,7 +71,7 @@ def _of_group(comparison: Comparison, group: ComparisonGroup) -> Iterator[Result
 
 
 def _costs(part: Part, unit: str) -> tuple[Floats, Floats] | None:
-    """Return the cost of each question alone and with tools; None if a cost is unknown or was not measured."""
+    """Return the cost of each question alone and with tools; None if any cost is missing."""
     sides = []
     for solver in part.seen.solvers:
         of = _spent(solver, part.seen.ids.tolist(), unit)
@@ -115,7 +115,7 @@ def _same_price(comparison: Comparison, group: ComparisonGroup, ratio: float) ->
     note = (
         ""
         if number == samples
-        else f"{len(repeats)} of these {samples} samples were asked: --setting repeats={samples}"
+        else f"only {len(repeats)} of these {samples} samples were asked: --setting repeats={samples}"
     )
     yield part.number(SAMPLES, float(samples), unit="samples").noted(note)
     # With two different samples the first would win, which is not a majority.

@@ -47,7 +47,7 @@ def rows(comparison: Comparison) -> Iterator[Result]:
 def lead(comparison: Comparison, section_rows: Sequence[Result]) -> str:
     """State on how many tasks each hybrid solver is above and below its parts."""
     by = comparison.grouping
-    # A row without an interval has no answers; being above it means being above a guess.
+    # A row without an interval has no answers, so being above it only means being above a guess.
     answered = (row for row in section_rows if row.quantity == "accuracy" and row.low is not None)
     value = {(row.a, row.group): row.value for row in answered}
     parts = []

@@ -54,7 +54,7 @@ _SPENT: Final[WeakKeyDictionary[OpenFile, dict[str, Mapping[str, float | None]]]
 
 
 def rows(comparison: Comparison) -> Iterator[Result]:
-    """Yield for each hybrid solver with an MLLM alone the share over all and by task, and the saving over all."""
+    """Yield for each hybrid solver paired with an MLLM alone: share over all and by task, and saving over all."""
     for group in comparison.groups:
         if group.alone is not None and group.hybrid.folder is not None:
             yield from _of_pair(comparison, group.alone, group.hybrid)
@@ -134,7 +134,7 @@ def _savings(part: Part, pair: tuple[Scored, Scored], calls: Floats, unchanged: 
             skipped, total = float(added[unchanged].sum()), float(added.sum())
             units, saved = part.seen.unit.tolist(), np.where(unchanged, added, 0.0)
             share, note = (skipped / total, "") if total > 0 else (None, f"no {unit} more with tools than alone")
-            # If no question costs less with tools, the sum is above 0 even for few questions.
+            # If no question costs less with tools, the sum is above 0 whatever the number of questions.
             if share is not None and (added < 0).any() and ratio_interval(saved, added, units) is None:
                 share, note = None, f"not given: the {unit} that tools cost do not differ from 0 (95 %)"
         # Sums of this run do not depend on the rule for no answer.
@@ -150,11 +150,11 @@ def lead(comparison: Comparison, section_rows: Sequence[Result]) -> str:
     for group in comparison.groups:
         by_quantity = {row.quantity: row for row in section_rows if row.b == group.hybrid.solver and not row.group}
         if share := by_quantity.get(UNCHANGED):
-            count = f"{len(share.ids)} of the {share.n} questions with calls have the answer of {share.a} alone"
+            count = f"{len(share.ids)} of the {share.n} questions with calls have the same answer as {share.a} alone"
             shares = {unit: part.value for unit in UNITS if (part := by_quantity.get(f"share of {unit}"))}
             parts = [f"{100 * value:.0f} % of the {unit}" for unit, value in shares.items() if value is not None]
             costs = " and ".join(filter(None, (", ".join(parts[:-1]), *parts[-1:])))
-            saved = f"; skipping their calls saves {costs} that tools cost" if parts else ""
+            saved = f"; skipping their calls would save {costs} that tools cost" if parts else ""
             sentences.append(f"{group.hybrid.solver}: {count}{saved}.")
     return " ".join(sentences)
 

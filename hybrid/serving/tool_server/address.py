@@ -4,8 +4,8 @@ with listening() as listener: ...            # the server; one for each cache fo
 sock, facts = connect()                      # a client; `facts` is the server's first message
 
 The folder has mode 0700 and the socket 0600, and both sides check the user of the other. The server holds a lock while
-it runs, so that a socket without a server is recognized and replaced. Machines that share a cache folder have a socket
-each.
+it runs, so that a socket without a server is recognized and replaced. Machines that share a cache folder each have
+their own socket.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ BACKLOG: Final = 64
 
 
 class ServerUnusable(HybridError):
-    """There is a socket, but no server of this user answers on it."""
+    """A socket exists, but no server of this user answers on it."""
 
 
 def server_folder() -> Path:
@@ -145,7 +145,8 @@ def listening() -> Iterator[socket.socket]:
 
 
 UP: Final = (
-    "a tool server is up already for this cache folder: `hybrid tools status` describes it, `hybrid tools down` ends it"
+    "a tool server is already running for this cache folder: `hybrid tools status` describes it, `hybrid tools down` "
+    "ends it"
 )
 
 
@@ -176,9 +177,13 @@ def connect(answer_s: float = ANSWER_S) -> tuple[socket.socket, ServerFacts] | N
         if isinstance(error, FileNotFoundError):
             return None
         if isinstance(error, OSError):
-            raise ServerUnusable(f"it has ended unexpectedly, its log is {log_path()}: `hybrid tools up`") from error
+            raise ServerUnusable(
+                f"it has ended unexpectedly (log: {log_path()}); start it again with `hybrid tools up`"
+            ) from error
         if isinstance(error, EOFError | ValueError):
-            raise ServerUnusable("it is from another version of hybrid, or ends: `hybrid tools down`") from error
+            raise ServerUnusable(
+                "it is from another version of hybrid, or is ending; end it with `hybrid tools down`"
+            ) from error
         raise
 
 
@@ -187,7 +192,7 @@ def _first_message(sock: socket.socket) -> ServerFacts:
         raise ServerUnusable("it belongs to another user")
     facts = ThreadChannel(sock).first()
     if not isinstance(facts, ServerFacts):
-        raise ServerUnusable("it is from another version of hybrid: `hybrid tools down`")
+        raise ServerUnusable("it is from another version of hybrid; end it with `hybrid tools down`")
     return facts
 
 

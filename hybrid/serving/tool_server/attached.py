@@ -3,7 +3,7 @@
     executor = SharedTools(ProcessExecutor(cache, options), cache, options)
 
 The server is looked for when a tool with weights is first loaded. If it is lost, its requests run again in the other
-executor, so its end costs a reload and no answer. If a run cannot use it, the user is told why once.
+executor, so its end costs time to reload, but no answer. If a run cannot use it, the user is told why once.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class ServerConnection:
         return None
 
     def kill(self) -> None:
-        """Close the connection; what runs in the server goes on."""
+        """Close the connection; work in the server continues."""
         self._channel.close()
 
     close = kill
@@ -92,7 +92,7 @@ class AttachedExecutor(ProcessExecutor):
             sock, facts = found
             if (facts.process, facts.started) != (self.facts.process, self.facts.started):
                 sock.close()
-                raise OSError("it has ended, and another one is up")
+                raise OSError("it has ended, and another one is running")
         return ServerConnection(sock, setup, on_message, on_end)
 
     async def load(self, tool: Tool, watch: Stopwatch) -> BackendIdentity:
@@ -165,21 +165,21 @@ class SharedTools:
         """Ask the server; if it is lost or not used, ask `own`."""
         name = tool.card.name
         if name not in self._by_tool:
-            # Hashing code and waiting for the server's first line take a while.
+            # Use a thread, because hashing code and waiting for the server's first line take a while.
             self._by_tool[name] = await asyncio.to_thread(self._server_for, tool)
         if (server := self._by_tool[name]) is not None:
             try:
                 result = await ask(server)
             except ServerGone as error:
                 self._by_tool[name] = None
-                self._tell(f"was lost ({error}): what it ran is run again without it")
+                self._tell(f"was lost ({error}); its requests run again without it")
             else:
                 self._answered.add(name)
                 return result
         return await ask(self._own)
 
     def _server_for(self, tool: Tool) -> AttachedExecutor | None:
-        """Return the server if a tool may run there; else say why not, if one is up and the tool has weights."""
+        """Return the server if a tool may run there; else tell why, if a server runs and the tool has weights."""
         name = tool.card.name
         is_file = bool(tool.code) or loaded("tools", name) is tool
         # The server shares the images and outputs of its own cache folder.
@@ -198,7 +198,7 @@ class SharedTools:
         if self._server is None:
             return None
         if reason := mismatch(self._server.facts, tool, self._options):
-            self._tell(f"is not used for {name}: it {reason}", reason)
+            self._tell(f"is not used for {name}, because it {reason}", reason)
             return None
         log.info("%s: runs in the tool server (process %d)", name, self._server.facts.process)
         return self._server
@@ -207,7 +207,7 @@ class SharedTools:
         try:
             found = connect()
         except ServerUnusable as error:
-            # Another try would wait as long.
+            # Do not try again, because another try would wait as long.
             self._unusable = True
             self._tell(f"is not used for {name}: {error}")
             return None

@@ -1,4 +1,4 @@
-"""What the outputs of a tool server depend on, and whether a run may use it.
+"""The facts on which the outputs of a tool server depend, and whether a run may use it.
 
 versions(), environment(), weights_facts(tool, options)      # the same on both sides
 mismatch(facts, tool, options)                               # why not, with the fix; None if it may
@@ -120,7 +120,7 @@ def mismatch(facts: ServerFacts, tool: Tool, options: ServiceOptions) -> str | N
             options.compiled,
             _restart("--tool-compile" if options.compiled else ""),
         ),
-        ("runs other code of it", served.code[:12], code_of(tool)[:12], _restart()),
+        ("runs different code of this tool", served.code[:12], code_of(tool)[:12], _restart()),
     ]
     place, files, _ = weights_facts(tool, options) or ("none", "", 0)
     here += [

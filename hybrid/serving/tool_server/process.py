@@ -2,9 +2,9 @@
 
     asyncio.run(ToolServer(tools, options).serve(listener))
 
-The worker is that of a run (`worker.py`). This process passes requests of all connections on to it, with numbers of its
-own, and its messages back: each run watches the time of its requests as it does with its own worker. A worker that
-crashes, hangs or takes too much memory ends the server; the runs then load what they need themselves. This process
+The worker is the same as in a run (`worker.py`). This process passes requests of all connections on to it, with numbers
+of its own, and its messages back: each run watches the time of its requests as it does with its own worker. A worker
+that crashes, hangs or takes too much memory ends the server; the runs then load what they need themselves. This process
 loads no library, so it answers at any time.
 """
 
@@ -55,11 +55,11 @@ from hybrid.tool import Tool
 
 # Interval in seconds of the checks of the worker.
 TICK_S = 1.0
-# A job goes on when its callers have left, because others may wait for the same tool; in a message to a worker this
-# must be finite.
+# Seconds that a job continues after its callers have left, because others may wait for the same tool; a message to a
+# worker needs a finite number.
 NO_GRACE_S = 1e9
 
-# The requests that a run may send; a server imports nothing for it and runs no rules.
+# The requests that a run may send; a server does not import plug-ins for a run and runs no rules.
 Forwarded = LoadRequest | NeedRequest | ToolRequest
 
 

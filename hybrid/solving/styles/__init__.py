@@ -133,7 +133,7 @@ class Style:
         )
 
     def frame_name(self, declared: str, model: str | None) -> str:
-        """Return the frame of a run: the declared one if it is not the model's default, else the style's."""
+        """Return the frame of a run: the declared one if it is not the model's default, else that of the style."""
         return self.frame if self.frame and declared == own_frame(model) else declared
 
     def coordinates(self, config: RunConfig) -> CoordinateSystem:
@@ -188,7 +188,7 @@ class Style:
         reference = call.args.get(self.index) if self.index else None
         image_value = call.args.get(IMAGES, call.args.get(IMAGE))
         if reference is None and image_value:
-            # Next to tools in hybrid's form, some models name the image as those tools do.
+            # If other tools keep hybrid's form, some models name the image as those tools do.
             reference = image_value[0] if isinstance(image_value, list | tuple) else image_value
         image = self.picture(reference, names, derived, registry)
         rest = {key: value for key, value in call.args.items() if key not in (self.index, IMAGE, IMAGES)}

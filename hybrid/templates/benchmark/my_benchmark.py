@@ -2,7 +2,7 @@
 
 `hybrid run my_benchmark --data sample --limit 4 --solver chance --path my_benchmarks`
 
-The folder of the data has pictures and `questions.jsonl`, one JSON object a line: `id`, `images` (two files), and the
+The folder of the data has pictures and `questions.jsonl`, one JSON object per line: `id`, `images` (two files), and the
 box that differs, `box_px` (left, top, right, bottom).
 """
 
@@ -44,7 +44,7 @@ SIZE_PX = (160, 120)
 
 
 class MyBenchmark(Benchmark):
-    """One ask a question with both pictures; a point inside the box is right."""
+    """One ask per question with both pictures; a point inside the box is right."""
 
     card = BenchmarkCard(
         name="my_benchmark",
@@ -54,7 +54,7 @@ class MyBenchmark(Benchmark):
         image_sources=(),
         hub_id=None,
         splits=("test",),
-        # Questions of the first split; 0 where that is not known.
+        # Number of questions of the first split; 0 if unknown.
         tasks={TASK: 0},
         # The tasks that `--data sample` draws.
         sample_tasks=(TASK,),
@@ -70,7 +70,7 @@ class MyBenchmark(Benchmark):
         return (TASK,)
 
     def files(self, source: Source) -> tuple[Path, ...]:
-        """The table: its hash is part of a run's configuration."""
+        """The table, whose hash is part of a run's configuration."""
         return (source.folder / "questions.jsonl",)
 
     def questions(self, source: Source) -> Iterator[Question | BrokenQuestion]:

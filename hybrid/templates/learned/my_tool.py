@@ -33,9 +33,9 @@ from hybrid.tool.outputs import schema_of
 from hybrid.tool.rules import OneCall, later_image
 
 WEIGHTS = "facebook/dinov2-small"
-"""Loaded where `--weights my_tool=DIR_OR_ID` names no others."""
+"""Default weights, unless `--weights my_tool=DIR_OR_ID` names others."""
 MAX_ELONGATION = 8.0
-"""Processors scale by the short side, so that a strip would become millions of pixels."""
+"""Processors scale by the short side, so a narrow strip would become millions of pixels."""
 
 
 class MyToolArgs(Args):
@@ -50,7 +50,7 @@ class MyToolOutput(ToolOutput):
 
 
 class Features:
-    """A verified network with its processor on a device: one vector an image."""
+    """A verified network with its processor on a device: one vector per image."""
 
     def __init__(self, weights: str, device: str) -> None:
         """Load. Raises `WeightsError` where weights are absent, or a tensor is not in them."""
@@ -61,7 +61,7 @@ class Features:
         """Convert an image (H, W, 3) with its processor to a tensor (1, 3, h, w)."""
         if max(pixels.shape[:2]) > MAX_ELONGATION * min(pixels.shape[:2]):
             raise ToolError(f"my_tool: an image is more elongated than {MAX_ELONGATION:g} : 1")
-        # Said explicitly: an image of 3 rows would be taken for one of 3 channels.
+        # State the layout, because otherwise an image of 3 rows would be taken for one of 3 channels.
         inputs = self._loaded.processor(images=[pixels], return_tensors="pt", input_data_format="channels_last")
         return inputs["pixel_values"]
 
@@ -132,8 +132,8 @@ def _same_pattern(number: int) -> CheckCase:
 
 
 RULES = {"Jigsaw": OneCall("my_tool", later_image)}
-"""By route of a question what it answers without an MLLM (`--solver specialist`): the piece that is most like the
-picture. An example whose questions can be generated; name the route of your own questions instead."""
+"""Its answer without an MLLM (`--solver specialist`), by a question's route: the piece that is most like the picture.
+An example whose questions can be generated; name the route of your own questions instead."""
 
 TOOL = Tool(
     card=Card(

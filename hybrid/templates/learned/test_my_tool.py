@@ -1,7 +1,7 @@
 """`my_tool` on a tiny checkpoint in the real format, whose filters are set by hand: `pytest test_my_tool.py`.
 
-`python test_my_tool.py FOLDER` writes that checkpoint, for trying the commands without weights. With a number
-behind FOLDER its weights are random, and refused.
+`python test_my_tool.py FOLDER` writes that checkpoint, for trying the commands without weights. With a number after
+FOLDER, its weights are random, and hybrid refuses them.
 """
 
 import shutil
@@ -40,7 +40,7 @@ def filters() -> torch.Tensor:
 
 # Side of the pictures that the tiny network takes.
 SIDE_PX = 56
-# What another network needs here.
+# The parts of this file to edit for another network.
 TO_EDIT = "tiny_network() and SIDE_PX"
 
 
@@ -59,7 +59,7 @@ def is_example(network: Any) -> bool:
 def save_tiny(folder: Path, seed: int | None = None) -> None:
     """Save a network and its processor as the tool loads them, with the filters above or seeded random weights.
 
-    Another network than the example's has random weights in any case.
+    A network other than the example's always has random weights.
     """
     torch.manual_seed(seed or 0)
     network = tiny_network()

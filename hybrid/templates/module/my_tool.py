@@ -54,7 +54,7 @@ def network() -> Any:
     import torch
 
     class Filters(torch.nn.Module):
-        """One layer of filters, and the mean of what each of them finds: (n, 3, h, w) to (n, 16)."""
+        """One layer of filters, and the mean response of each: (n, 3, h, w) to (n, 16)."""
 
         def __init__(self) -> None:
             super().__init__()

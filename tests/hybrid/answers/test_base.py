@@ -21,9 +21,9 @@ from tests.tables import cases
 
 def test_a_value_goes_with_a_rule() -> None:
     assert undecided() == Parsed(None, "none")
-    with pytest.raises(ValueError, match="does not go with rule"):
+    with pytest.raises(ValueError, match="does not match rule"):
         Parsed("A", "none")
-    with pytest.raises(ValueError, match="does not go with rule"):
+    with pytest.raises(ValueError, match="does not match rule"):
         Parsed(None, "only_letter")
 
 

@@ -42,7 +42,7 @@ def test_what_no_rule_reads(text: str, choices: tuple[str, ...]) -> None:
 
 
 def test_clauses_are_weighed_in_up_to_200_characters() -> None:
-    """In a longer reply a clause depends on its neighbours more than its words show."""
+    """In a longer reply, the meaning of a clause also depends on its neighbours."""
     wall = "There is a table beside the wall. " * 7
     for start, filler, end in (
         ("", wall, ". Not A; B."),

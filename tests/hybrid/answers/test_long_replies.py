@@ -174,8 +174,8 @@ def test_an_order_of_26_letters_is_read(count: int, random: Any) -> None:
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_the_speaker_is_no_letter"))
-def test_the_speaker_is_no_letter(said: str) -> None:
-    assert parse(said, Kind.CHOICE, tuple(f"thing {number}" for number in range(26))).value is None
+def test_the_speaker_is_no_letter(reply: str) -> None:
+    assert parse(reply, Kind.CHOICE, tuple(f"thing {number}" for number in range(26))).value is None
 
 
 def test_a_27th_choice_is_an_error() -> None:

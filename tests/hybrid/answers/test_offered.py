@@ -103,7 +103,7 @@ def test_what_cannot_be_listed_is_said_to_be_so() -> None:
     assert list_answers(Prompt(("?",), Kind.ORDER, ("x",) * 8)) is None
 
 
-# Kinds that can only be guessed by an empty reply.
+# Kinds for which the only possible guess is an empty reply.
 NOT_GUESSED = (Kind.NUMBER, Kind.TEXT, Kind.POINT, Kind.BOX, Kind.FREE)
 
 

@@ -23,9 +23,9 @@ def test_the_same_is_one_of_those_accepted() -> None:
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_what_stands_behind_the_last_announcement_is_the_answer"))
-def test_what_stands_behind_the_last_announcement_is_the_answer(text: str, said: str | None, rule: str) -> None:
+def test_what_stands_behind_the_last_announcement_is_the_answer(text: str, answer: str | None, rule: str) -> None:
     result = parse_text(text)
-    assert (result.value, result.rule) == (said, rule)
+    assert (result.value, result.rule) == (answer, rule)
 
 
 @given(st.text("bcd ", min_size=1).filter(str.strip))

@@ -50,7 +50,7 @@ def test_a_name_that_leads_out_is_refused_with_its_place(folder: Path, name: str
 
 @pytest.mark.parametrize("name", ["link.png", "out/secret.png"])
 def test_a_link_that_leads_out_is_named_as_one(folder: Path, name: str) -> None:
-    with pytest.raises(DataError, match="it is a link to one outside, which is not followed"):
+    with pytest.raises(DataError, match="it is a link to a file outside the folder, which is not followed"):
         read_located(folder, name, "here")
     with pytest.raises(DataError) as caught:
         read_located(folder, "../secret.png", "here")

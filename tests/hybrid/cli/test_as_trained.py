@@ -15,7 +15,7 @@ TRAINED = "image_zoom_in_tool"
 
 
 class Zoomer(JsonHandler):
-    """Makes two native calls, and is right with the tool of its training but wrong with another one."""
+    """A model that makes two native calls; it is right with the tool of its training and wrong with another one."""
 
     calls = 2
 
@@ -63,7 +63,7 @@ def test_a_study_says_what_the_form_of_the_tools_brings_and_keeps_what_was_writt
     )
     assert "tools as trained - in our form 16 +1.000" in text
     assert "the latest picture alone - all kept 16 +0.000" in text
-    assert result.err.count("was trained with tools in the form qwen3-vl and meets them in ours") >= 1
+    assert result.err.count("was trained with tools in the form qwen3-vl but gets them in hybrid's form") >= 1
     model = json.loads((tmp_path / "study" / "latest-picture" / "manifest.json").read_text())["identity"]["model"]
     assert model["keep_pictures"] == "latest"
     run = tmp_path / "study" / "as-trained"
@@ -86,6 +86,9 @@ def test_a_model_that_calls_once_is_not_asked_with_fewer_pictures(
     with listening(LocalServer(OnceOnly)) as server:
         words = ("--model", "openai:gpt-4o", "--base-url", server.url, "--tools", "crop", "--allow", "blind")
         result = command("study", questions, *words, "--depth", "full", "-o", tmp_path / "study", code=0)
-    assert "a tool's latest picture alone stays): nothing in it would differ, so it is left out" in result.err
+    assert (
+        "only the latest picture of a tool is kept): it would not differ from an earlier run, so it is left out"
+        in result.err
+    )
     assert not (tmp_path / "study" / "latest-picture").exists()
     assert not (tmp_path / "study" / "as-trained").exists()

@@ -98,7 +98,7 @@ def test_the_page_is_written_and_opened(
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["photo.png"], "photo.png is a file, and the question is missing"),
+        (["photo.png"], "photo.png is a file; the question is missing"),
         (["Is it a cup?"], "no picture before the question"),
         (["away.png", "Is it?"], "away.png: picture not found"),
         (["photo.png", "Is", "it?"], "Is: picture not found; put the question into quotation marks"),

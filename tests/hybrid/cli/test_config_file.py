@@ -56,7 +56,7 @@ def test_weights_of_the_only_tool_that_loads_some_need_no_name(tmp_path: Path) -
 
 
 @pytest.mark.parametrize(
-    ("text", "message"), [*cases(__file__, "misfits")[1], ("[" * 5000, "line 1: more than 20 values in each other")]
+    ("text", "message"), [*cases(__file__, "misfits")[1], ("[" * 5000, "line 1: values are nested more than 20 deep")]
 )
 def test_what_does_not_fit_is_one_line_with_its_place(
     command: Command, tmp_path: Path, text: str, message: str
@@ -179,7 +179,7 @@ def test_a_run_and_its_manifest_share_their_folder(
 
 def test_a_manifest_without_options_or_with_a_secret_says_so(tmp_path: Path) -> None:
     file = manifest(tmp_path / "manifest.json", {"base-url": "http://u:[redacted]@host/v1"})
-    with pytest.raises(UsageError, match="base-url held a secret"):
+    with pytest.raises(UsageError, match="base-url contained a secret"):
         context("--config", file)
     content = json.loads(file.read_text())
     del content["options"]

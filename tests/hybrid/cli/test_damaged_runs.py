@@ -1,4 +1,4 @@
-"""A run folder is complete, or it is refused or reported with what is missing: no error stays silent."""
+"""A run folder is complete, or it is refused, or its missing parts are reported; no error stays silent."""
 
 import json
 import shutil
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.system  # the command makes the run that is damaged, wi
 
 @pytest.fixture(scope="module")
 def shared_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Folder that keeps the run and its home after the first test has made them."""
+    """Folder for the run and its home, which the first test makes."""
     return tmp_path_factory.mktemp("made")
 
 
@@ -96,14 +96,14 @@ def test_lost_and_foreign_lines_are_told_and_their_questions_asked_again(
     resumed = again(command, blink)
     assert resumed.code == 0
     assert f"note: {text}" in resumed.err
-    assert "note: asking 2 questions of mllm again that had no answer" in resumed.err
+    assert "note: asking 2 questions of mllm again, because no answer was saved" in resumed.err
     verdict = b'{"id": "val_Jigsaw_1", "ask": 0, "letter": "A", "model": "m", "text": "A"}\n'
     for bad in (lines(run / "mllm" / "scores.jsonl")[0], verdict):
         rows = lines(path)
         path.write_bytes(b"".join([*rows[:2], bad, *rows[3:]]))
         scored = command("score", run, "--json")
         assert (scored.code, f"failed: {path}, line 3: not an Attempt (" in scored.err) == (3, True)
-        assert "note: asking 1 question of mllm again that had no answer" in again(command, blink).err
+        assert "note: asking 1 question of mllm again, because no answer" in again(command, blink).err
         assert lines(run / "mllm" / "damaged.jsonl")[-1] == bad
     assert command("score", run, "--json").out == out
     assert again(command, blink).err.count("note:") == 0

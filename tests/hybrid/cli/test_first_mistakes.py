@@ -78,7 +78,7 @@ def test_a_run_is_not_mixed_with_other_files(command: Command, blink: Path, tmp_
     (out / name).write_text("mine")
     words = ("run", "blink", "--data", blink, "--solver", "chance", "--out", out)
     err = command(*words, code=2).err
-    assert f"--out {out}: it holds {name.partition('/')[0]}, which is not part of a run: give a folder that is" in err
+    assert f"--out {out}: it contains {name.partition('/')[0]}, which is not part of a run: give a" in err
     assert [path.name for path in out.iterdir()] == [name.partition("/")[0]]
     # A hidden file is not data; an existing run continues next to added files.
     (out / name).rename(tmp_path / "mine")
@@ -93,7 +93,7 @@ def test_a_run_is_not_mixed_with_other_files(command: Command, blink: Path, tmp_
 def test_a_folder_of_runs_is_no_run(command: Command, blink: Path, tmp_path: Path) -> None:
     words = ("run", "blink", "--data", blink, "--solver", "chance", "--out")
     assert command(*words, tmp_path / "runs" / "a").code == 0
-    assert f"name them, such as {tmp_path / 'runs' / 'a'}" in command(*words, tmp_path / "runs", code=2).err
+    assert f"give one of them, such as {tmp_path / 'runs' / 'a'}" in command(*words, tmp_path / "runs", code=2).err
 
 
 def test_only_a_run_without_answers_is_removed(tmp_path: Path) -> None:
@@ -114,10 +114,10 @@ def test_only_a_run_without_answers_is_removed(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "hint"),
     [
-        (("run",), "hybrid: Missing argument 'BENCHMARK'; `hybrid benchmarks list` shows what there is"),
-        (("tools", "run"), "hybrid: Missing argument 'NAME'; `hybrid tools list` shows what there is"),
-        (("benchmarks", "show"), "hybrid: Missing argument 'NAME'; `hybrid benchmarks list` shows what there is"),
-        (("compare",), "hybrid: Missing argument 'PATHS...'; `hybrid runs list` shows what there is"),
+        (("run",), "hybrid: Missing argument 'BENCHMARK'; `hybrid benchmarks list` shows the possible values"),
+        (("tools", "run"), "hybrid: Missing argument 'NAME'; `hybrid tools list` shows the possible values"),
+        (("benchmarks", "show"), "hybrid: Missing argument 'NAME'; `hybrid benchmarks list` shows the possible values"),
+        (("compare",), "hybrid: Missing argument 'PATHS...'; `hybrid runs list` shows the possible values"),
         (("export", "absent"), "hybrid: Invalid value for 'RUN[/SOLVER]': Directory 'absent' does not exist; `hybrid"),
         (("rum",), "hybrid: No such command 'rum' (did you mean 'run'?); `hybrid --help` shows the usage"),
         (
@@ -159,7 +159,7 @@ def test_several_runs_are_not_mixed_with_other_files(command: Command, tmp_path:
     out.mkdir()
     (out / "notes.txt").write_text("mine")
     data = () if words == ("quickstart",) else ("--data", "sample", "--task", "Jigsaw")
-    message = f"--out {out}: it holds notes.txt, which is not part of a run: give a folder that is new or empty"
+    message = f"--out {out}: it contains notes.txt, which is not part of a run: give a new or empty folder"
     assert message in command(*words, *data, "--limit", 1, "--out", out, code=2).err
     assert [path.name for path in out.iterdir()] == ["notes.txt"]
 
@@ -178,7 +178,7 @@ def test_names_of_solvers_are_matched(command: Command, blink: Path, tmp_path: P
     file = tmp_path / "file"
     file.touch()
     words = ("run", "blink", "--data", blink, "--solver", "chance", "--out", file)
-    assert f"--out {file}: this is a file; give a folder that is new or empty" in command(*words, code=2).err
+    assert f"--out {file}: this is a file; give a new or empty folder" in command(*words, code=2).err
 
 
 def test_a_group_without_a_command_shows_its_help(command: Command) -> None:
@@ -195,7 +195,7 @@ def test_what_cannot_become_a_run_is_not_waited_for(command: Command, tmp_path: 
     # Answers without a manifest: no run may begin there.
     (tmp_path / "orphans" / "mllm").mkdir(parents=True)
     (tmp_path / "orphans" / "mllm" / "attempts.jsonl").write_text("{}\n")
-    assert "holds answers of mllm and no manifest.json" in command("view", tmp_path / "orphans", code=2).err
+    assert "contains answers of mllm but no manifest.json" in command("view", tmp_path / "orphans", code=2).err
 
 
 def test_a_warning_of_the_log_is_remembered() -> None:

@@ -139,7 +139,7 @@ def test_scores_are_printed_though_the_run_cannot_keep_them(
     for words in (("score", run, "--json"), ("compare", run, "--json")):
         result = command(*words, code=0)
         assert json.loads(result.out)
-        assert "are not kept there (No space left on device)" in result.err
+        assert "cannot be saved there (No space left on device)" in result.err
     assert not list(run.rglob("scores.jsonl*"))
     disk.resize(2**14)
     command("score", run, code=0)
@@ -184,4 +184,4 @@ def test_a_run_that_became_read_only_is_compared_and_not_continued(
     disk.make_read_only()
     result = command("compare", run, "--json", code=0)
     assert json.loads(result.out)
-    assert "are not kept there (Read-only file system)" in result.err
+    assert "cannot be saved there (Read-only file system)" in result.err

@@ -65,17 +65,17 @@ def test_a_file_of_more_than_tensors_is_refused_by_what_it_names(tmp_path: Path)
     from hybrid.cli._tool_import import read_tensors
 
     torch.save({"state_dict": collections.Counter("ab")}, tmp_path / "counter.pth")
-    with pytest.raises(WeightsError, match=r"holds more than tensors|holds a Counter|has no tensors"):
+    with pytest.raises(WeightsError, match=r"contains more than tensors|holds a Counter|has no tensors"):
         read_tensors(tmp_path / "counter.pth")
     torch.save(Path("x"), tmp_path / "object.pth")
-    with pytest.raises(WeightsError, match=r"object.pth holds more than tensors \(pathlib\."):
+    with pytest.raises(WeightsError, match=r"object.pth contains more than tensors \(pathlib\."):
         read_tensors(tmp_path / "object.pth")
 
 
 @pytest.mark.parametrize(
     ("content", "key", "message"),
     [
-        ({"a": {"x": 1}}, None, r"has no tensors at this level, only: a; --key NAME chooses one"),
+        ({"a": {"x": 1}}, None, r"has no tensors at this level, only: a; choose one with --key NAME"),
         ([1, 2], None, "holds a list and no mapping"),
         ({"a": 1}, "b", "has no entry 'b'; it has: a"),
         ({"a": 1}, "a", "holds a int and no mapping"),
@@ -109,12 +109,12 @@ def test_the_entry_of_a_key_is_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("{'a': open('x')}", "must be of plain texts"),
+        ("{'a': open('x')}", "must contain only plain texts"),
         ("x = 1", "write one mapping"),
         ("{'a': 'b'}\n{'c': 'd'}", "it has 2"),
-        ("{'a': 1}", "is not a text for a text"),
+        ("{'a': 1}", "both must be texts"),
         ("{'(': 'b'}", "is not a regular expression"),
-        ("{'a'", "must be of plain texts"),
+        ("{'a'", "must contain only plain texts"),
     ],
 )
 def test_a_table_is_read_and_never_run(tmp_path: Path, text: str, message: str) -> None:
@@ -128,7 +128,7 @@ def test_a_table_is_read_and_never_run(tmp_path: Path, text: str, message: str) 
     ("renames", "message"),
     [
         ({"[ab]": "c"}, "'a' and 'b' both become 'c'"),
-        ({"a": ""}, "nothing is left of the name 'a'"),
+        ({"a": ""}, "the name 'a'"),
         ({"x": "y"}, "no name matches 'x'; the first is 'a'"),
         ({"a": r"\2"}, "does not fit 'a'"),
     ],

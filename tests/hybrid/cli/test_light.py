@@ -58,7 +58,7 @@ ROOT = Path(__file__).resolve().parents[3]
 
 
 def installs(extra: str) -> str:
-    """Return the command as it is printed outside of the checkout."""
+    """Return the command in the form in which it is printed outside of the checkout."""
     return f"uv pip install -e '{ROOT}[{extra}]'"
 
 
@@ -113,7 +113,7 @@ def test_servers_are_asked_and_runs_are_read(server: str, blink: Path, tmp_path:
     assert (manifest["environment"]["torch"], manifest["environment"]["transformers"]) == (None, None)
     assert manifest["environment"]["numpy"]
     assert manifest["solvers"]["specialist"]["tools"]["depth"]["backend"].startswith("classical:")
-    # Weights are absent too, as each run reports.
+    # Weights are also absent, and each run reports that.
     assert any(line.startswith("depth: weights absent: ") for line in manifest["notices"])
 
 
@@ -178,7 +178,7 @@ def test_without_any_extra_servers_are_asked_and_runs_are_read(server: str, phot
     assert values["tools", "list"][2] == f"note: the weight-free backend of {', '.join(weight_free)} {lacks}\n"
     rendered = " ".join(values["tools", "show", "depth"][1].split())
     assert f"here no (the weight-free backend of depth {lacks})" in rendered
-    assert "without them it does not answer" in rendered
+    assert "without them the tool does not answer" in rendered
     for words in commands:
         if words[0] == "run" and words[-1] != "--help":
             notes = [line for line in values[words][2].splitlines() if line.startswith("note: the weight-free")]
@@ -193,7 +193,7 @@ def test_without_any_extra_servers_are_asked_and_runs_are_read(server: str, phot
     for run in ("named", "blank"):
         assert set(tool_faults(tmp_path / run, "controller")) == {Fault.ABSENT}
         result = next(err for words, (_, _, err) in values.items() if words[-1] == run).splitlines()[-1]
-        assert result.startswith("failed: controller: crop ran on none of its 6 calls: ")
+        assert result.startswith("failed: controller: all 6 calls of crop failed: ")
         assert result.endswith(lacks)
 
 
@@ -233,7 +233,7 @@ def test_without_any_extra_what_needs_one_is_said_in_a_line(
     picture = next(photographs.rglob("*.jpg"))
     ask = (*asking(server, "mvp_bench", photographs), "--solver", "mllm")
     parquet, vision = (f"which the extra `{extra}` installs: {installs(extra)}" for extra in ("parquet", "vision"))
-    joined = f"cutting, joining or drawing a picture needs cv2, {vision}"
+    joined = f"cropping, joining or drawing a picture needs cv2, {vision}"
     expected: dict[Words, str] = {
         ("data", "check", blink): f"{blink}/Jigsaw/val-00000-of-00001.parquet needs pyarrow, {parquet}",
         (*asking(server, "blink", blink), "--solver", "mllm"): (

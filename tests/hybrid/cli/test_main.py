@@ -131,7 +131,7 @@ def test_a_connection_that_breaks_is_no_closed_stdout() -> None:
     """click alone would exit silently with code 1 for any broken pipe."""
     client = in_process("raise BrokenPipeError(32, 'Broken pipe')")
     assert client.returncode == 2
-    assert client.stderr == "hybrid: a connection was closed at its other end ([Errno 32] Broken pipe)\n"
+    assert client.stderr == "hybrid: a connection was closed by the other side ([Errno 32] Broken pipe)\n"
 
 
 @pytest.mark.parametrize("closed", [1, 2])

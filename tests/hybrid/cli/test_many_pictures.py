@@ -17,7 +17,7 @@ from tests.finished_runs import Command
 
 @tool(limits="Says nothing about what the image shows.")
 def light(image: Image, least: float = 0.0) -> ToolOutput:
-    """Says how light an image is on average."""
+    """Returns the mean lightness of an image."""
     mean = image.mean()
     if mean == 7:
         raise ToolError("seven is refused")
@@ -28,7 +28,7 @@ def light(image: Image, least: float = 0.0) -> ToolOutput:
 
 @tool(limits="Says nothing about what the images show.")
 def both(first: Image, second: Image) -> ToolOutput:
-    """Says the difference of two images."""
+    """Returns the difference of two images."""
     return ToolOutput("Difference.", difference_grey=first.mean() - second.mean())
 
 
@@ -114,5 +114,5 @@ def test_langchain_takes_tools_of_ones_own_as_objects_and_from_a_folder(
     assert served[0].invoke(call).artifact["data"] == {"mean_grey": 255.0, "light": True}
     with pytest.raises(UsageError, match="two tools 'light'"):
         langchain_tools([light, tool(limits="x")(light.source)])
-    with pytest.raises(UsageError, match="path=DIR finds one of your own"):
+    with pytest.raises(UsageError, match="path=DIR adds your own"):
         langchain_tools(["depht"])

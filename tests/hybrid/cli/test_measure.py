@@ -172,7 +172,7 @@ def test_matrices_of_fixations(tmp_path: Path) -> None:
     assert [path.picture for path in found.paths] == ["b.png", "Action/001.png"]
     assert [path.points.tolist() for path in found.paths] == [[[40.5 / 160, 30.5 / 120, 0]]] * 2
     assert found.skipped == ["b.mat: no variable fixLocs"]
-    with pytest.raises(UsageError, match="serves saliency only"):
+    with pytest.raises(UsageError, match="is used for saliency only"):
         measure_paths(found, lambda *_: np.zeros((3, 3)))
 
 
@@ -226,20 +226,18 @@ def test_rows_without_a_subject_have_no_order(tmp_path: Path) -> None:
     found = table(tmp_path, *["a.png,1,1,200"] * 4, columns="image,x,y,t")
     assert [path.ordered for path in found.paths] == [False]
     assert "f.csv: 4 rows without a subject" in found.notes[0]
-    with pytest.raises(UsageError, match="a column subject gives them one"):
+    with pytest.raises(UsageError, match="a column subject to give them an order"):
         measure_paths(found, lambda *_: np.zeros((3, 3)))
     found = table(tmp_path, "a.png,1,1,200,", "a.png,1,1,200,s")
     assert [path.ordered for path in found.paths] == [False, True]
 
 
-@pytest.mark.parametrize(
-    ("t", "reason"), [("0.31", "seconds are to be multiplied by 1000"), ("40000", "not clock times")]
-)
+@pytest.mark.parametrize(("t", "reason"), [("0.31", "multiply seconds by 1000"), ("40000", "not clock times")])
 def test_times_that_are_no_durations_in_ms(tmp_path: Path, t: str, reason: str) -> None:
     found = table(tmp_path, *[f"a.png,1,1,{t},s"] * 3)
     (tmp_path / "p.json").write_text(json.dumps([{"name": "b.png", "X": [1], "Y": [1], "T": [float(t)]}]))
     (note,) = found.notes
-    assert note.startswith("f.csv: t has the median")
+    assert note.startswith("f.csv: the median of t")
     assert reason in note
     assert [path.ordered for path in found.paths] == [False]
     assert [note.split(":")[0] for note in read_fixations(tmp_path).notes] == ["f.csv", "p.json"]
@@ -312,13 +310,13 @@ def test_people_are_counted_on_pictures_with_two_viewers(tmp_path: Path) -> None
     assert [row.people for row in measured.rows] == pytest.approx([1.0] * len(PATH_METRICS))
     shown = gaze_table("", measured)
     assert shown.names[-1] == "people, n = 1"
-    assert any("over the 1 pictures with two viewers or more" in note for note in shown.notes)
+    assert any("over the 1 pictures with two or more viewers" in note for note in shown.notes)
 
 
 @pytest.mark.parametrize(
     ("path", "reason"),
     [
-        (STRAIGHT[:, :2], "its path has the form (3, 2), not (fixations, 3)"),
+        (STRAIGHT[:, :2], "its path has the shape (3, 2), not (fixations, 3)"),
         (STRAIGHT[:2], "its path has 2 fixations; MultiMatch needs 3"),
         (STRAIGHT * math.nan, "its path has numbers that are not finite"),
         (STRAIGHT * 9, "its path has positions outside of 0..1"),
@@ -347,7 +345,7 @@ def test_a_map_that_is_none_costs_its_picture(eyes: Path) -> None:
     measured = measure_maps(read_fixations(eyes), lambda _: next(maps))
     assert measured.pictures == 1
     reasons = [
-        "its map has the form (3,), not (height, width)",
+        "its map has the shape (3,), not (height, width)",
         "its map has values that are not finite",
         "ValueError: ",
     ]

@@ -30,12 +30,12 @@ class Able:
     side: int = 1024
     sees: bool = True
     calls: int = 2
-    # Reason for refusing tools.
+    # The server's reason for refusing tools.
     tools: str = ""
-    # Text in place of calls.
+    # Text that the model generates in place of calls.
     says: str = ""
     in_text: bool = False
-    # Reason why the conversation does not continue after a call.
+    # The server's reason for not continuing the conversation after a call.
     results: str = ""
     disc: str = "(630, 110)"
     rejects: Mapping[str, str] = field(default_factory=dict)
@@ -172,7 +172,7 @@ ERROR = {"error": {"message": "Incorrect API key provided", "code": "invalid_api
     ("answer", "message"),
     [
         (lambda at: at.answer(b"<html>Welcome</html>", 200, {"content-type": "text/html"}), "check --base-url"),
-        (lambda at: at.answer({"detail": "Not Found"}, 404), "want /v1 at its end"),
+        (lambda at: at.answer({"detail": "Not Found"}, 404), "need /v1 at its end"),
         (lambda at: at.answer(ERROR, 401), "check the key in the environment"),
         (lambda at: at.answer({"error": {"message": "The model `k` does not exist."}}, 404), "check the model's name"),
         (lambda at: time.sleep(3.0), "silence for 0.2 s"),

@@ -43,8 +43,8 @@ def test_what_would_not_be_found_is_not_begun(tmp_path: Path, command: Command, 
         "new", "benchmark", "others", "--path", spaced, code=0
     ).out.replace("test_others", "test_changes")
     for words, message in (
-        (("benchmark", "blink"), "blink is a benchmark of the project"),
-        (("recipe", "pope"), "pope is a benchmark of the project"),
+        (("benchmark", "blink"), "blink is already a benchmark of the project"),
+        (("recipe", "pope"), "pope is already a benchmark of the project"),
         (("recipe", "changes"), "changes.py already exists"),
         (("benchmark", "traffic"), "traffic.yaml already exists"),
     ):

@@ -35,7 +35,7 @@ def test_a_second_card_that_is_not_there_is_refused(card: str, tmp_path: Path) -
     words = ("run", "blink", "--data", "sample", "--limit", "2", "--solver", "specialist")
     result = hybrid(tmp_path, *words, "--device", "cuda:0,cuda:1", "--out", "run", devices="0")
     assert result.returncode == 2, result
-    assert "--device cuda:1: torch sees none beyond cuda:0 on this machine" in result.stderr
+    assert "--device cuda:1: torch sees no device beyond cuda:0 on this machine" in result.stderr
 
 
 def test_a_run_on_the_device_is_one_command(device: str, tmp_path: Path) -> None:

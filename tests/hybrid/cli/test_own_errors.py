@@ -106,7 +106,7 @@ def test_a_name_of_the_project_is_refused_where_it_is_meant(command: Command, mi
         result = command("tools", *words, "--path", "mine", code=2)
         assert "a tool 'depth' already exists" in result.err
         assert "rename one of them" in result.err
-    assert "--path DIR finds one of your own" in command("tools", "show", "brightness").err
+    assert "--path DIR adds your own" in command("tools", "show", "brightness").err
 
 
 def test_the_licence_of_a_tool_from_outside_is_not_ours(command: Command) -> None:

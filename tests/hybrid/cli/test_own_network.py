@@ -129,7 +129,7 @@ def test_random_weights_fail_the_known_answers(command: Command, path: Words) ->
 @pytest.mark.slow
 @pytest.mark.parametrize(*cases(__file__, "test_wrong_preprocessing_is_found"))
 def test_wrong_preprocessing_is_found(
-    command: Command, path: Words, tmp_path: Path, right: str, wrong: str, said: str | None
+    command: Command, path: Words, tmp_path: Path, right: str, wrong: str, message: str | None
 ) -> None:
     """The template's test finds the error; `hybrid tools check` also finds wrong colours."""
     text = tmp_path / "mine" / "likeness.py"
@@ -138,10 +138,10 @@ def test_wrong_preprocessing_is_found(
     forget(text.parent)
     with pytest.raises(AssertionError):
         template_test(tmp_path).test_the_network_is_given_what_the_processor_of_its_weights_makes(tmp_path / "tiny")
-    if said is not None:
+    if message is not None:
         checked = command("tools", "check", "likeness", "--weights", "tiny", *path)
         (line,) = (line for line in checked.out.splitlines() if "colours of its input" in line)
-        assert (checked.code, line.startswith("WRONG"), said in line) == (3, True, True), line
+        assert (checked.code, line.startswith("WRONG"), message in line) == (3, True, True), line
 
 
 @pytest.mark.slow
@@ -169,7 +169,7 @@ def test_its_rule_serves_every_solver_that_follows_rules(command: Command, path:
     solvers = [word for name in ("mllm", "specialist", "arbiter", "verify") for word in ("--solver", name)]
     weights = ("--weights", "likeness=tiny", *path)
     result = command("run", *JIGSAW, "--model", "embedded", *solvers, *weights, "--out", "real", code=0)
-    assert "note: likeness: asked about 'Jigsaw' before the project's rule" in result.err
+    assert "note: likeness: their rules for 'Jigsaw' are asked before the project's rule" in result.err
     for solver in ("specialist", "arbiter", "verify"):
         attempts = (tmp_path / "real" / solver / "attempts.jsonl").read_text()
         assert '"likeness"' in attempts

@@ -131,7 +131,7 @@ ILL = {
     "grows": (
         "held = b'x' * 700_000_000; time.sleep(10000)",
         ServiceOptions(process_bytes=600_000_000),
-        "GB of memory, where 0.6 GB is the most",
+        "GB of memory, above the limit of 0.6 GB",
     ),
 }
 
@@ -148,7 +148,7 @@ def test_a_rule_that_goes_wrong_costs_its_own_question(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The run continues with the next questions and the other solvers."""
+    """After an error in a rule, the run continues with the next questions and the other solvers."""
     does, limits, text = ILL[name]
     (tool_folder / "ruled.py").write_text(RULED.replace('"ILL"', does))
     monkeypatch.setattr("hybrid.cli.describer", lambda: ProcessDescriber(limits))
@@ -194,6 +194,6 @@ def test_its_rule_is_evidence_for_every_solver_and_calibrated(
     command("run", *run_arguments, "--solver", "arbiter", "--trust", "trust.json", "--out", "trusted", code=0)
     steps = [step for attempt in attempts(tmp_path / "trusted", "arbiter") for ask in attempt["steps"] for step in ask]
     weighed = [step["data"]["tool"] for step in steps if step["kind"] == "rule"]
-    # It was right for two of four. Each fold counts the other folds, plus two answers at the rate of a guess.
+    # The tool was right for two of four. Each fold counts the other folds, plus two answers at the rate of a guess.
     assert sorted(item["rate"] for item in weighed) == pytest.approx([(1 + 1) / (3 + 2), *[(1 + 1) / (1 + 2)] * 3])
     assert {entry["said"] for entry in weighed} == {None}, "what a rule of thumb says of its own answer is no claim"

@@ -104,7 +104,7 @@ def test_the_environment_names_folders_too(tool_folder: Path, tmp_path: Path, mo
 
 @pytest.mark.parametrize(*cases(__file__, "test_a_name_that_is_taken_or_no_word_is_told_and_left_out"))
 def test_a_name_that_is_taken_or_no_word_is_told_and_left_out(
-    tool_folder: Path, name: str, said: str, capsys: pytest.CaptureFixture[str]
+    tool_folder: Path, name: str, message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     previous = names("tools")
     (tool_folder / name).write_text(FORTY_LINES)
@@ -114,7 +114,7 @@ def test_a_name_that_is_taken_or_no_word_is_told_and_left_out(
         names("tools")
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("note: left out: ")
-    assert re.search(said, line)
+    assert re.search(message, line)
     assert load("tools", "depth").card.name == "depth", "a name of the project stays its own"
 
 
@@ -266,7 +266,7 @@ def test_a_tool_that_answers_differently_each_time_breaks_it(tool_folder: Path) 
     (tool_folder / "redness.py").write_text("import itertools\nDRAWS = itertools.cycle((1, 0.5, 0.25))\n" + variant)
     add_search_path([tool_folder], "--path")
     result = breaches("redness", load("tools", "redness"), ServiceOptions("classical"))
-    assert result == ("the same question has two findings",)
+    assert result == ("the same question has two different outputs",)
 
 
 def test_a_refused_plain_call_names_its_pictures(tool_folder: Path) -> None:
@@ -408,10 +408,10 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_the_rules_are_the_same_for_an_installed_package"))
-def test_the_rules_are_the_same_for_an_installed_package(installed: Path, line: str, said: str) -> None:
+def test_the_rules_are_the_same_for_an_installed_package(installed: Path, line: str, message: str) -> None:
     (installed / "red_package-1.0.dist-info" / "entry_points.txt").write_text(f"[hybrid.tools]\n{line}\n")
     plugins._entry_points.cache_clear()
-    with pytest.raises(UsageError, match=said):
+    with pytest.raises(UsageError, match=message):
         load("tools", line.split(maxsplit=1)[0])
 
 

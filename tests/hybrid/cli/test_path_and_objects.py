@@ -32,7 +32,7 @@ def by_day(output, prompt):
 
 @tool(limits="Says nothing about what the image shows.")
 def middle(image: Image) -> ToolOutput:
-    """Says the grey level in the middle of an image."""
+    """Returns the grey level in the middle of an image."""
     return ToolOutput("grey", light_0_1=image[4, 4].mean() / 255)
 
 

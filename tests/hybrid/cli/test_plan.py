@@ -46,7 +46,7 @@ def test_a_run_tells_its_tasks_and_how_often_tools_change_the_answer(command: Co
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_a_plan_that_cannot_be_made_is_one_line"))
-def test_a_plan_that_cannot_be_made_is_one_line(command: Command, words: Words, said: str) -> None:
+def test_a_plan_that_cannot_be_made_is_one_line(command: Command, words: Words, message: str) -> None:
     result = command("plan", *words, code=2)
-    assert said in result.err
+    assert message in result.err
     assert "Traceback" not in result.err

@@ -232,7 +232,7 @@ BAD: dict[str, tuple[str, str]] = {name: (text, case) for name, text, case in ca
         "its role raises ZeroDivisionError: division by zero",
     ),
     "chance": (SOLVER, "a solver 'chance' already exists"),
-    "Capital": (SOLVER, "the name of a solver is of lower-case letters"),
+    "Capital": (SOLVER, "the name of a solver may only have lower-case letters"),
 }
 
 
@@ -310,17 +310,19 @@ def test_a_node_of_a_cluster_is_asked_with_the_plug_ins_of_the_run_alone(plugin_
     assert cluster.other_program(place, "n1") is None
     for plugin, code in place.plugins.items():
         other = replace(place, plugins={**place.plugins, plugin: "0" * 12})
-        text = f"on node n1 the plug-in {plugin} has the code {code}, in this run it has {'0' * 12}: install the same"
+        text = f"on node n1 the plug-in {plugin} has the code {code}, but {'0' * 12} in this run: install the same"
         assert str(cluster.other_program(other, "n1")).startswith(text)
     absent = str(cluster.other_program(replace(place, plugins={"graphs/own_other": code}), "n1"))
-    assert f"the plug-in graphs/own_other of this run (code {code}) cannot be had: no 'own_other' in graphs/" in absent
+    assert (
+        f"the plug-in graphs/own_other of this run (code {code}) cannot be loaded: no 'own_other' in graphs/" in absent
+    )
     write(plugin_folder, "sections", "own_later", SECTION)
     cluster._code.cache_clear()
-    assert "hold other files than in this run" in str(cluster.other_program(place, "n1"))
+    assert "differ from those of this run" in str(cluster.other_program(place, "n1"))
 
 
 def test_a_tool_whose_rule_is_asked_is_one_of_the_run(plugin_folder: Path) -> None:
-    """Also if the rule only calls another tool: its code decides the answers."""
+    """A rule that only calls another tool is also recorded, because its code decides the answers."""
     ruled = TOOL.replace('"nothing"),)), Args)', '"nothing"),)), Args, rules={"Jigsaw": OneCall("jigsaw", letter())})')
     write(plugin_folder, "tools", "own_ruled", "from hybrid.tool.rules import OneCall, letter\n" + ruled)
     add_search_path([plugin_folder], "--path")

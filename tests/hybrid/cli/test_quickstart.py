@@ -45,7 +45,8 @@ def test_from_nothing_to_a_conclusion_and_on(command: Command, tmp_path: Path, m
     assert [line.split()[0] for line in tasks.splitlines()[2:6]] == sorted(TASKS)
     assert ABOUT.strip() in " ".join(first.out.split())
     assert lines[-1] == shlex.join((*program(), *NEXT))
-    # Every specialist that is used is installed: a question that waits for weights would show a broken tool.
+    # Every specialist that is used is installed: a question without an answer because of missing weights would look
+    # like a broken tool.
     assert "absent" not in first.out + first.err
     assert MISHAPS not in first.out
     assert "preparing" not in first.out
@@ -66,7 +67,7 @@ def test_from_nothing_to_a_conclusion_and_on(command: Command, tmp_path: Path, m
     printed = [item for item in report["conclusion"] if item["id"].partition(".")[0] in SENTENCES]
     assert len(printed) >= 2
     assert all(entry["text"] in text for entry in printed)
-    # No omitted sentence is about a fault.
+    # None of the omitted sentences reports a fault.
     assert not re.search("faults|failed", " ".join(value["text"] for value in report["conclusion"]))
     assert report["study"] == {run: f"quick/{run}" for run in RUNS}
 

@@ -84,7 +84,7 @@ def test_view_waits_for_runs_that_begin(run: Path, tmp_path: Path) -> None:
     )
     assert process.stderr is not None
     notes = [process.stderr.readline() for _ in range(2)]
-    assert notes == [f"note: waiting for a run to begin in {name}; Ctrl-C ends it\n" for name in ("absent", "empty")]
+    assert notes == [f"note: waiting for a run to start in {name}; Ctrl-C ends it\n" for name in ("absent", "empty")]
     url = process.stderr.readline().split()[0]
 
     def states() -> list[str]:

@@ -168,4 +168,4 @@ def test_a_question_with_several_measures_is_left_out(capfd: pytest.CaptureFixtu
     words = ("hvsbench", "--data", "sample", "--task", "Q9", "--task", "Q10", "--limit", "4")
     (response,) = ask(words, {"do": "list"})
     assert {name.split("_")[-2] for name in response["questions"]} == {"Q10"}
-    assert "its score is several measures, not one number" in capfd.readouterr().err
+    assert "its score consists of several measures, not one number" in capfd.readouterr().err

@@ -85,7 +85,7 @@ def test_a_full_disk_ends_the_run_and_costs_nothing_that_was_there(
     finished = complete_ids(path)
     assert value == (
         f"stopped with {23 - len(finished)} questions open: {tmp_path / 'run'} cannot be written: File too large; "
-        "finished answers are saved: run it again to go on"
+        "finished answers are saved: run it again to continue"
     )
     assert 5 < len(finished) < 23
     assert json.loads(result.out)["solvers"]["mllm"]["n"] == len(finished)

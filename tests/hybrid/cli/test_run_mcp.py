@@ -44,10 +44,10 @@ def test_without_the_package_one_line_says_what_to_do(
 
 @pytest.mark.parametrize(*cases(__file__, "test_wrong_words_are_said_in_one_line_without_secrets"))
 def test_wrong_words_are_said_in_one_line_without_secrets(
-    command: Command, asking: Words, words: Words, said: str
+    command: Command, asking: Words, words: Words, message: str
 ) -> None:
     result = command(*asking, *words, code=2)
-    assert said in result.err
+    assert message in result.err
     assert len(result.err.splitlines()) == 1
     assert "hidden-word" not in result.err
 

@@ -78,6 +78,6 @@ def test_unchecked_weights_are_said_when_they_are_counted(command: Command, blin
     content["solvers"]["specialist"]["unchecked_weights"] = ["jigsaw", "ocr"]
     folder.write_manifest(content)
     result = command("calibrate", tmp_path / "run", "-o", tmp_path / "trust.json", code=0)
-    assert "unchecked weights: jigsaw answered without having been asked for known answers" in result.err
+    assert "unchecked weights: jigsaw answered, but its known answers were not checked" in result.err
     assert "ocr" not in result.err
     assert json.loads((tmp_path / "trust.json").read_text())["measured"]["unchecked"] == ["jigsaw"]

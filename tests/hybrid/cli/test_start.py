@@ -62,7 +62,7 @@ def test_a_controller_with_tools_needs_nothing_learned(server: str, photographs:
     words = ("--solver", "controller", "--tools", "crop,depth")
     _, last = imported(tmp_path, *asking(server, photographs), *words)
     assert "langgraph" in last
-    # The client of MCP servers is not imported either, if none is named.
+    # The client of MCP servers is not imported either, if no server is named.
     assert last & (LEARNED | {"mcp"}) == set()
 
 

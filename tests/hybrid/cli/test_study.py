@@ -80,7 +80,10 @@ def test_the_cell_of_other_words_is_left_out_if_a_tool_has_no_second_wording(com
     runs = json.loads(result.out)["runs"]
     assert len(runs) == 7
     assert "other-words" not in runs
-    assert "note: other-words is not asked: without a second wording (Tool.wording): redness" in result.err
+    assert (
+        "note: other-words is not asked, because these tools have no second wording (Tool.wording): redness"
+        in result.err
+    )
 
 
 def test_recorded_results_are_decomposed_without_asking(command: Command, tmp_path: Path) -> None:
@@ -88,7 +91,7 @@ def test_recorded_results_are_decomposed_without_asking(command: Command, tmp_pa
     (tmp_path / "tools.csv").write_text("id,correct,calls\na,1,1\nb,1,0\nc,0,2\n")
     result = command("study", "--recorded", "alone.csv", "--recorded", "tools.csv", code=0)
     assert "gain of tools over alone, 3 questions" in result.out
-    assert "no presence, result or loop" in result.err
+    assert "so presence, result, loop and luck are not computed" in result.err
     latex = command("study", "--recorded", "alone.csv", "--recorded", "tools.csv", "--latex").out
     assert r"part & value & 95 \%" in latex
     rows = json.loads(command("study", "--recorded", "alone.csv", "--recorded", "tools.csv", "--json").out)["results"]

@@ -125,7 +125,7 @@ def run_questions(command: Command, tmp_path: Path) -> Iterator[Callable[..., An
     [
         (deepseek, (), []),
         (gemini, (), []),
-        (dashscope, (), ["replies in pieces"]),
+        (dashscope, (), ["replies are requested as streams"]),
         (older, ("--max-tokens", "50"), ["max_tokens for max_completion_tokens"]),
         (groq, ("--reasoning", "drop"), []),
     ],
@@ -151,7 +151,7 @@ def test_a_server_that_checks_is_given_what_it_wants(
     ("server", "words", "message"),
     [
         (groq, (), "does not accept reasoning_content in the form sent; --reasoning drop"),
-        (deepseek, ("--reasoning", "drop"), "wants the thoughts back that --reasoning drop leaves out"),
+        (deepseek, ("--reasoning", "drop"), "requires the thoughts that --reasoning drop leaves out"),
         (dashscope, ("--stream", "off"), "only streams, which --stream off does not allow"),
     ],
 )
@@ -166,7 +166,7 @@ def test_what_cannot_go_on_ends_with_the_option_that_allows_it(
 def test_a_reply_that_is_all_reasoning_says_so_with_the_remedy(run_questions: Callable[..., Any]) -> None:
     result, manifest, attempts = run_questions(speechless, "--max-tokens", "50")
     (line,) = manifest["notices"]
-    assert "controller, 4 of 4 questions: the reply is all reasoning: it ended by the limit of tokens; raise" in line
+    assert "controller, 4 of 4 questions: the reply is all reasoning: it ended at the token limit; raise" in line
     assert line in result.err
     replies = [attempt["exchanges"][0]["reply"] for attempt in attempts]
     assert [(reply["text"], reply["outcome"]) for reply in replies] == [("", "unparsed")] * 4

@@ -40,7 +40,10 @@ def test_gallery_makes_a_page_and_one_broken_image_costs_only_itself(tmp_path: P
     assert "b<b>" not in page
     figures = re.findall(r"<figcaption>.*?<b>(.*?)</b>", page)
     assert [figures.count(name) for name in ("the image itself", "saliency", "segmentation", "motion")] == [2, 2, 2, 1]
-    assert "Not run without arguments (--args TOOL=JSON): attributes, detection, localization, relation." in page
+    assert (
+        "Not run, because they need arguments (--args TOOL=JSON): attributes, detection, localization, relation."
+        in page
+    )
     seen = set(re.findall(r'src="(.*?)"', page))
     assert {"001.jpg", "001-saliency.png", "003-segmentation.png", "001-crop-4.png", "001-003-similarity.png"} <= seen
     assert seen == {path.name for path in out.iterdir()} - {"index.html"}

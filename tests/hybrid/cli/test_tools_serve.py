@@ -9,5 +9,5 @@ pytest.importorskip("mcp")
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_wrong_words_are_said_before_anything_is_served"))
-def test_wrong_words_are_said_before_anything_is_served(command: Command, words: Words, said: str) -> None:
-    assert said in command("tools", "serve", *words, code=2).err
+def test_wrong_words_are_said_before_anything_is_served(command: Command, words: Words, message: str) -> None:
+    assert message in command("tools", "serve", *words, code=2).err

@@ -69,7 +69,7 @@ def test_a_run_with_a_real_network_is_the_same_with_and_without_a_server(
         text=True,
         check=True,
     )
-    assert "the tool server is up with depth (process " in up.stdout
+    assert "the tool server is running with depth (process " in up.stdout
     for name in ("one", "two"):
         assert command(*words, "--out", name, code=0).err.count("tool server") == 0
     assert "runs in the tool server (process " in Path("one/log.txt").read_text()
@@ -90,7 +90,7 @@ def test_a_run_with_a_real_network_is_the_same_with_and_without_a_server(
     [
         (("--tools", "deepth"), "--tools: no 'deepth' in tools/ (did you mean 'depth'?)"),
         (("--tools", ","), "--tools names no tool"),
-        (("--tools", "markers"), "--tools markers: it loads no network, so it needs no server; leave it out"),
+        (("--tools", "markers"), "--tools markers: it loads no network and needs no server; leave it out"),
         (("--tools", "crop,markers"), "--tools crop: it loads no network"),
         (("--tools", "depth", "--weights", "no/such/place"), "weights absent: directory no/such/place not found"),
         (("--tools", "depth"), "is not on disk (`hybrid tools fetch depth` fetches it)"),
@@ -143,4 +143,4 @@ def test_a_second_server_is_refused_and_nothing_is_up_without_one(
     assert command("tools", "down", code=0).out == "no tool server is up\n"
     with listening():
         err = command("tools", "up", "--tools", "depth", *folder, code=2).err
-    assert "a tool server is up already for this cache folder: `hybrid tools status`" in err
+    assert "a tool server is already running for this cache folder: `hybrid tools status`" in err

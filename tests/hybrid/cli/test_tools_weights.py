@@ -126,7 +126,7 @@ def test_one_broken_tool_loses_no_other_and_ends_with_3(
     assert values["saliency"] == f"weights absent: made/pickles has no .safetensors file at {hub.url}"
     assert "is gated" in values["segmentation"]
     assert "HF_TOKEN" in values["segmentation"]
-    assert f"no/where is not at {hub.url}" in values["detection"]
+    assert f"no/where does not exist at {hub.url}" in values["detection"]
     assert "contains no .safetensors file" in values["depth"]
     assert "next: hybrid tools run eye PICTURE_1" in result.out
     rows = json.loads(Path("out.json").read_text())
@@ -141,7 +141,7 @@ def test_a_server_that_fails_is_named_and_what_came_is_kept(
     hub.faults.append("404")
     result = command("tools", "fetch", "eye", *eye_arguments, code=3)
     assert f"eye: weights absent: made/tiny cannot be fetched from {hub.url} (" in result.err
-    assert "HF_ENDPOINT names a mirror" in result.err
+    assert "HF_ENDPOINT to a mirror" in result.err
     assert "--from DIR" in result.err
     assert command("tools", "fetch", "eye", *eye_arguments).code == 0
 
@@ -165,7 +165,7 @@ def test_a_folder_of_repositories_serves_as_the_hub(
     ]
     assert command("tools", "check", "eye", *eye_arguments).code == 0
     missing = command("tools", "fetch", "eye", "--from", "cache", *eye_arguments)
-    assert (missing.code, missing.err) == (3, "eye: weights absent: cache holds neither made/tiny nor made--tiny\n")
+    assert (missing.code, missing.err) == (3, "eye: weights absent: cache contains neither made/tiny nor made--tiny\n")
 
 
 @pytest.mark.system
@@ -176,7 +176,8 @@ def test_a_folder_that_names_code_is_not_taken(
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps({**config, "_attn_implementation": "evil/kernel"}))
     assert (
-        "names code to fetch and run" in command("tools", "fetch", "eye", "--from", "usb", *eye_arguments, code=3).err
+        "names code to download "
+        "and run" in command("tools", "fetch", "eye", "--from", "usb", *eye_arguments, code=3).err
     )
     assert not (tmp_path / "cache").exists()
 
@@ -201,7 +202,7 @@ def test_absent_weights_name_the_command(command: Command, tiny: Path, eye_argum
     auto = command("tools", "check", "eye", *eye_arguments, code=2)
     assert "weights absent: made/tiny is not on disk (`hybrid tools fetch eye` fetches it)" in auto.err
     result = command("tools", "check", "eye", *eye_arguments, "--weights", "no/where")
-    assert f"weights absent: no/where is not at {hub.url}" in result.err
+    assert f"weights absent: no/where does not exist at {hub.url}" in result.err
 
 
 def test_check_goes_on_after_a_tool_whose_weights_do_not_load(
@@ -228,6 +229,6 @@ def test_check_prints_each_image_and_ends_with_0_or_3(command: Command) -> None:
     first, *item, text = failed.out.splitlines()
     assert any(line.startswith("missed ") for line in item)
     assert "failed: the same pattern in another light: " in text
-    assert "at least 7 wanted" in text
+    assert "at least 7 needed" in text
     assert first.startswith("1 of 1 wrong: similarity, ")
     assert "WRONG  nearer point" in command("tools", "check", "depth", "--backend", "classical", code=3).out

@@ -182,9 +182,9 @@ def test_runs_that_cannot_be_compared(command: Command, runs: Path, tmp_path: Pa
     assert result.err.endswith("\nname runs of one of them; `hybrid report` takes both\n")
     for second in (blink, f"{blink}/.", os.path.relpath(blink)):
         assert "is given twice" in the_message(command("compare", blink, second))
-        assert "name each run once" in the_message(command("report", blink, second, "-o", "site"))
-        assert "name each run once" in the_message(command("score", blink, second))
-    assert f"for {blink} is its run: name one of them" in the_message(command("compare", blink, blink / "chance"))
+        assert "give each run once" in the_message(command("report", blink, second, "-o", "site"))
+        assert "give each run once" in the_message(command("score", blink, second))
+    assert f"for {blink} is its run: give one of them" in the_message(command("compare", blink, blink / "chance"))
     assert "empty is not a run" in the_message(command("compare", blink, "empty"))
 
 
@@ -195,12 +195,14 @@ def test_what_is_no_run(command: Command, runs: Path, tmp_path: Path, words: Wor
     (tmp_path / "empty").mkdir()
     assert "empty is not a run" in the_message(command(words[0], "empty", *words[1:]))
     above = the_message(command(words[0], runs, *words[1:]))
-    assert f"it holds runs: name them, such as {runs / 'blink'} (`hybrid runs list {runs}` shows all)" in above
+    assert (
+        f"it contains runs: give one of them, such as {runs / 'blink'} (`hybrid runs list {runs}` shows all)"
+    ) in above
     assert "'absent' does not exist" in command(words[0], "absent", *words[1:], code=2).err
 
 
 def test_a_folder_of_runs_is_not_viewed(command: Command, runs: Path) -> None:
-    assert f"it holds runs: name them, such as {runs / 'blink'}" in the_message(command("view", runs))
+    assert f"it contains runs: give one of them, such as {runs / 'blink'}" in the_message(command("view", runs))
 
 
 def test_a_solver_where_a_run_is_wanted(command: Command, runs: Path) -> None:

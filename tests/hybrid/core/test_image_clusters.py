@@ -71,4 +71,4 @@ def test_they_are_read_so_whatever_the_limit_and_data_check_says_it(table: Path,
     assert len(questions(benchmark, source, 2)) == 2
     assert shared_pictures(entry.cluster for entry in request) == "6 questions show 2 pictures"
     output = CliRunner().invoke(cli, ["data", "check", str(table)]).output
-    assert "6 questions show 2 pictures: those of one picture count as one cluster" in output
+    assert "6 questions show 2 pictures: questions about one picture count as one cluster" in output

@@ -109,7 +109,7 @@ def test_questions_without_rotations_are_counted_as_excluded() -> None:
     assert unrotated_note([*questions.values(), make_question(["no", "more"])]) == ()
     other = Question("other", "Jigsaw", (), "Which?", Kind.CHOICE, ("x", "y"), "(A)")
     assert unrotated_note([*questions.values(), other]) == (
-        "--rotate: 1 of Jigsaw have no options to move and are asked once",
+        "--rotate: 1 of Jigsaw have no options to rotate and are asked once",
     )
     assert rotation_metrics({}, [alone]) == ()
 

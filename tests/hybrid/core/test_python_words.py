@@ -14,7 +14,7 @@ from hybrid.core.python_words import python_errors, python_words
         ("--tool-output oracle: the answers are hidden", 'tool_output="oracle": the answers are hidden'),
         ("--weights depth=/a/b: there is no folder", 'weights={"depth": "/a/b"}: there is no folder'),
         ("--limit 3 is too few", "limit=3 is too few"),
-        ("no 'x' in tools/; --path DIR finds one of your own", "no 'x' in tools/; path=DIR finds one of your own"),
+        ("no 'x' in tools/; --path DIR adds your own", "no 'x' in tools/; path=DIR adds your own"),
         ("`hybrid tools fetch depth --weights a=b` fetches it", "`hybrid tools fetch depth --weights a=b` fetches it"),
         ("use hybrid tools fetch --from DIR, or --no-cache", "use hybrid tools fetch --from DIR, or no_cache="),
         ("--tools: no 'a' in tools/", "tools: no 'a' in tools/"),

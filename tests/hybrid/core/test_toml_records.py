@@ -56,13 +56,13 @@ def test_a_file_becomes_the_dataclass_that_its_annotations_describe(tmp_path: Pa
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_what_does_not_fit_is_refused_by_file_line_and_key"))
-def test_what_does_not_fit_is_refused_by_file_line_and_key(tmp_path: Path, text: str, line: int, said: str) -> None:
+def test_what_does_not_fit_is_refused_by_file_line_and_key(tmp_path: Path, text: str, line: int, message: str) -> None:
     path = tmp_path / "card.toml"
     path.write_text(text)
     with pytest.raises(DataError) as refused:
         read_card(path, Facts, CODE)
     assert str(refused.value).startswith(f"{path}, line {line}: ")
-    assert said in str(refused.value)
+    assert message in str(refused.value)
 
 
 @pytest.mark.parametrize("content", [b'name = "a"\nname = "b"\n', b"name = \xff\n", None])

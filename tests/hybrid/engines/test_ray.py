@@ -50,7 +50,7 @@ CAT = re.compile(rb"Is the cat (\d+) on the mat")
 
 @pytest.fixture(scope="module")
 def session() -> Iterator[Path]:
-    """Start two nodes of one CPU and connect to them; return Ray's log folder. Its sockets need a short path."""
+    """Start two nodes of one CPU and connect to them; return Ray's log folder. Ray's sockets need a short path."""
     folder = Path(tempfile.mkdtemp(prefix="ray-"))
     # Ray writes its address there, and creates the folder only for a cluster inside it.
     Path(tempfile.gettempdir(), "ray").mkdir(exist_ok=True)
@@ -120,7 +120,7 @@ class Server:
             await self._came.wait_for(seen)
 
     async def until_seen_by(self, run: asyncio.Task[Any], seen: Callable[[], bool]) -> None:
-        """Wait until the requests are as wanted; fail if the run ends before that."""
+        """Wait until the condition holds for the requests; fail if the run ends before that."""
         waiting = asyncio.create_task(self.until(seen))
         await asyncio.wait({waiting, run}, return_when=asyncio.FIRST_COMPLETED)
         waiting.cancel()
@@ -219,7 +219,7 @@ class Watched:
 
 
 class _Counting(RunReplies):
-    """The replies of a run, counted."""
+    """Counts of a run's replies."""
 
     def __init__(self, inner: RunReplies, watched: Watched) -> None:
         self._inner = inner
@@ -345,7 +345,7 @@ async def test_a_worker_killed_half_way_costs_what_it_had_in_flight(
     assert sorted(Counter(body for body in server.bodies if not CAT.search(body)).values()) == [1] * 12
     assert len(server.cats()) == 12 + in_flight
     assert [line for line in watched.told if "was lost (ActorDiedError)" in line and f"({in_flight})" in line]
-    # A known description does not count as a call in the budget.
+    # A saved description does not count as a call in the budget.
     meter = run.resources.run_meter
     assert (meter.used.model_calls, meter.pending) == (1 + 12 + 12 + in_flight, 0)
     lines = (run.folder.path / "replies.jsonl").read_text().splitlines()

@@ -41,7 +41,7 @@ TURNS = 4
 
 @dataclass(frozen=True)
 class Said:
-    """One scripted reply: text, with calls of tools."""
+    """One scripted reply: its text and its tool calls."""
 
     words: str = ""
     calls: tuple[tuple[str, Mapping[str, Json]], ...] = ()

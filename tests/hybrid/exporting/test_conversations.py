@@ -80,7 +80,7 @@ def test_it_is_so_however_the_model_was_asked(changes: dict[str, Any], tmp_path:
 
 def test_a_conversation_whose_pictures_were_not_all_kept_is_left_out(tmp_path: Path) -> None:
     rows, text = exported(write(tmp_path, solvers=("controller",), keep_images=1).path, tmp_path / "out")
-    assert text.left_out["requests left older pictures out (--keep-pictures)"] == 2
+    assert text.left_out["requests left out older pictures (--keep-pictures)"] == 2
     assert set(rows) == {"generated_val_Jigsaw_2", "generated_val_Jigsaw_3", "generated_val_Relative_Depth_2"}
 
 
@@ -94,7 +94,7 @@ def test_the_trust_that_a_system_message_quotes_is_read_again(tmp_path: Path) ->
     for name, row in rows.items():
         assert row_as_sent(row, tmp_path / "out")[:-1] == sent(path.sent(name))
     trust.write_text(trust.read_text() + "\n")
-    with pytest.raises(UsageError, match="its trust file, which the system message quotes, is lost or has changed"):
+    with pytest.raises(UsageError, match="its trust file, which the system message quotes, is missing or has changed"):
         EXPORTER.export(ExportedRun.at(path.path), tmp_path / "again", ALL)
 
 
@@ -102,7 +102,7 @@ def test_calls_in_text_are_calls_that_fit_the_schemas(scripted_runs: dict[str, S
     rows, text = exported(scripted_runs["text"].path, tmp_path / "out")
     assert text.left_out == {"a tool call that is not a JSON object": 1}
     assert set(rows) == set(SAID) - {BROKEN}
-    # It has calls of a missing tool, and calls with images that do not exist.
+    # This run has calls of a missing tool, and calls with images that do not exist.
     rows.pop("generated_val_Jigsaw_2")
     for name, row in rows.items():
         check_trl(row)

@@ -73,7 +73,7 @@ def test_no_path_of_the_machine_leaves_it(traced: Path, tmp_path: Path) -> None:
     run = with_options(traced, tmp_path, data="/home/somebody/blink")
     options, notes = exported_options(run, tmp_path / "private")
     assert options["data"] == "blink"
-    assert notes == ("run.json: data held a path of this machine: write it there again",)
+    assert notes == ("run.json: data contained a path of this machine, which was removed: write it there again",)
 
 
 def test_what_cannot_be_an_environment_is_one_line(traced: Path, tmp_path: Path) -> None:
@@ -81,7 +81,7 @@ def test_what_cannot_be_an_environment_is_one_line(traced: Path, tmp_path: Path)
         EXPORTER.export(ExportedRun.at(traced), tmp_path / "a", ExportOptions())
     run = with_options(traced, tmp_path)
     for name in ("my-environment", "1a", "A"):
-        with pytest.raises(UsageError, match="the name of a package is of lower-case letters"):
+        with pytest.raises(UsageError, match="the name of a package may only have lower-case letters"):
             EXPORTER.export(run, tmp_path / name, ExportOptions())
     run.folder.write_manifest({key: value for key, value in run.folder.manifest.items() if key != "options"})
     with pytest.raises(UsageError, match="records no options"):

@@ -66,8 +66,8 @@ def read(value: Any) -> AssistantMessage:
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_calls_in_other_interfaces_forms_are_calls", list))
-def test_calls_in_other_interfaces_forms_are_calls(said: Any) -> None:
-    reply = read(said)
+def test_calls_in_other_interfaces_forms_are_calls(body: Any) -> None:
+    reply = read(body)
     assert ([(call.name, call.args) for call in reply.calls], reply.invalid) == ([("crop", {"a": 1})], ())
     assert wire_messages([reply], dict, "m")[0]["tool_calls"][0]["function"]["name"] == "crop"
 

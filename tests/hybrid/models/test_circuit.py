@@ -69,7 +69,7 @@ class World:
         return AssistantMessage(reply.decode())
 
     async def close(self) -> None:
-        """Do nothing: no resource is open."""
+        """Do nothing, because no resource is open."""
 
     async def ask(self, question: str) -> str:
         return (await self.model.chat([], (), CallKey(question))).text

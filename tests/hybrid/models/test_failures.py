@@ -105,7 +105,7 @@ async def test_a_packed_reply_is_read(name: str, recorder: Any, answer: Any, sto
 
 
 def test_a_redirection_to_what_is_no_address_is_told_as_any_other() -> None:
-    assert "redirects to an address that is none" in summary(redirected(302, "http://127.0.0.1/v1", "http://[x"))
+    assert "redirects to an invalid address" in summary(redirected(302, "http://127.0.0.1/v1", "http://[x"))
 
 
 @ALL
@@ -120,7 +120,7 @@ async def test_no_redirection_is_followed(
         await ask(model(name, recorder, store))
     assert other_recorder.requests == []
     assert len(recorder.requests) == 1
-    assert "no redirection is followed: give the address" in str(refused.value)
+    assert "redirections are not followed: give the final address" in str(refused.value)
     assert "of-the-login" not in str(refused.value)
 
 
@@ -138,7 +138,7 @@ async def test_what_one_question_is_forbidden_costs_it_alone(
     name: str, status: int, recorder: Any, answer: Any, store: ImageStore
 ) -> None:
     recorder.says(answer({"error": {"message": "no such thing"}}, status))
-    with pytest.raises(Outage, match=r"does not take this request.*no such thing"):
+    with pytest.raises(Outage, match=r"does not accept this request.*no such thing"):
         await ask(model(name, recorder, store))
     assert len(recorder.requests) == 1
 

@@ -105,7 +105,7 @@ async def test_an_effort_is_a_level_of_thinking(effort: str, think: Any, recorde
         ({"num_ctx": "long"}, "--model-arg num_ctx=long: write a number"),
         ({"num_ctx": 0}, "num_ctx=0"),
         ({"num_ctx": True}, "num_ctx=True"),
-        ({"api": "chat"}, "ollama has one API only"),
+        ({"api": "chat"}, "ollama has only one API"),
     ],
 )
 def test_an_option_that_ollama_does_not_have_is_refused(extra: dict[str, Any], message: str, store: ImageStore) -> None:
@@ -198,13 +198,13 @@ async def test_a_template_that_wants_turns_to_alternate_gets_them(
     try:
         for number in range(2):
             await model.chat([user_message(["Which?", image("img:1", 1)])], (), CallKey(f"q{number}"))
-        assert model.connection()["terms"] == ["the turns of the user are joined"]
+        assert model.connection()["terms"] == ["the messages of a user turn are joined"]
     finally:
         await model.close()
     assert [len(body["messages"]) for _, body in recorder.requests] == [2, 1, 1]
     (joined,) = recorder.requests[1][1]["messages"]
     assert (joined["content"], len(joined["images"])) == ("Which?\nimg:1:\n[img]", 1)
-    assert "takes one message a turn" in capsys.readouterr().err
+    assert "accepts one message per turn" in capsys.readouterr().err
 
 
 async def test_thinking_goes_back_with_the_conversation(recorder: Any, store: ImageStore, crop_tool: Tool) -> None:

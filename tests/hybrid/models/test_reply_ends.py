@@ -503,7 +503,7 @@ async def test_a_server_that_is_waited_for_longer_than_a_minute_is_told_of_once(
         await ask(chat)
     assert sum(slept) > 60
     (line,) = [item for item in capsys.readouterr().err.splitlines() if "next try" in item]
-    assert line.startswith("note: openai:m has given no reply for")
+    assert line.startswith("note: openai:m has not replied for")
     assert "the disk is slow" in line
     # The limit here is six tries, not a time.
     assert "for up to" not in line
@@ -525,7 +525,7 @@ async def test_a_server_that_is_busy_for_longer_than_a_minute_is_told_of_once(
         await ask(chat)
     assert sum(slept) > 60
     (line,) = [item for item in capsys.readouterr().err.splitlines() if "next try in" in item]
-    assert line.startswith("note: openai:m has given no reply for")
+    assert line.startswith("note: openai:m has not replied for")
     assert line.endswith("for up to 600 s")
     assert "slow down" in line
 

@@ -57,7 +57,7 @@ def test_what_a_server_takes_is_said_once_and_stands_in_the_log(
     number = int(line.split("about ")[1].split()[0])
     assert 2 <= number <= 5
     assert line.endswith(f"use --concurrency {number}")
-    assert "too many requests at a time (429): 16 from now on" in caplog.text
+    assert "too many requests at a time (429); limit from now on: 16" in caplog.text
     world = Limited(until(HOUR_S, 529), wait="2h")
     passing(world.run(50, 8))
     (line,) = capsys.readouterr().err.splitlines()
@@ -79,11 +79,11 @@ def test_no_wait_is_longer_than_a_minute_without_a_line(
 ) -> None:
     world = Limited(until(300, 429, retry_after))
     passing(world.run(20, concurrency))
-    values = [line for line in capsys.readouterr().err.splitlines() if "has given no reply for" in line]
+    values = [line for line in capsys.readouterr().err.splitlines() if "has not replied for" in line]
     assert len(values) == lines
     assert "StatusError: status 429 overloaded); next try in" in values[0]
     silent, pause = map(int, re.findall(r"for (\d+) s \(.*next try in (\d+) s", values[0])[0])
     assert silent < 60 <= silent + pause + 1
     world = Limited(until(20, 503))
     passing(world.run(20, concurrency))
-    assert "has given no reply" not in capsys.readouterr().err
+    assert "has not replied" not in capsys.readouterr().err

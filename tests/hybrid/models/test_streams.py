@@ -169,7 +169,7 @@ def test_lines_that_have_not_ended_count_among_all_in_flight(monkeypatch: pytest
     replies = [Assembly() for _ in range(3)]
     replies[0].feed(b"data: " + b"x" * 1_000)
     replies[1].feed(b"data: " + b"x" * 1_000 + b"\n")
-    with pytest.raises(UnreadableReplyError, match="on their way have more than"):
+    with pytest.raises(UnreadableReplyError, match="in transit together have more than"):
         replies[2].feed(b"data: " + b"x" * 1_000)
     for reply in replies:
         reply.close()

@@ -119,7 +119,7 @@ async def test_a_server_that_streams_is_asked_so_from_then_on(
     streams = [request["stream"] for _, request in recorder.requests]
     assert streams == [False, True, True, *([True] if text else [])]
     assert recorder.requests[1][1]["stream_options"] == {"include_usage": True}
-    assert capsys.readouterr().err.count("in pieces") == 1
+    assert capsys.readouterr().err.count("as streams") == 1
     await model.close()
 
 

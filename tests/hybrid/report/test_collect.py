@@ -37,7 +37,7 @@ def large_folder(large_runs: Callable[[int], Path]) -> Path:
 
 @pytest.fixture
 def run(large_run: Callable[[int], Path]) -> Path:
-    """A copy of it that a test may damage."""
+    """A copy of that run, which a test may damage."""
     return large_run(COUNT)
 
 

@@ -416,7 +416,7 @@ def test_the_policy_lets_no_script_and_no_markup_in(browser: Browser, five: str)
     page = context.new_page()
     page.goto(f"{five}#/blink")
     page.wait_for_selector("main[data-view]")
-    # A script inserted as by a bug of ours is refused by the browser itself.
+    # If a bug in the report inserted a script, the browser would refuse to run it.
     refused = page.evaluate(
         """() => { try { document.getElementById('main').innerHTML = '<b>x</b>'; return null; }
                    catch (error) { return error.name; } }"""
@@ -432,7 +432,7 @@ def test_the_policy_lets_no_script_and_no_markup_in(browser: Browser, five: str)
     context.close()
 
 
-# --- a run that goes on --------------------------------------------------------------------------------------------
+# --- a run in progress --------------------------------------------------------------------------------------------
 
 
 class Quiet(SimpleHTTPRequestHandler):

@@ -90,7 +90,7 @@ def test_supplied_texts_are_named_by_hash_and_counted(config: RunConfig, tmp_pat
     assert manifest["supplied_texts"] == {"with": 2, "without": 1}
     assert "supplied text, some questions without" in manifest["labels"]
     assert set(manifest["identity"]["context"]) == {"sha256", "missing"}
-    # Other texts give another run.
+    # A change to the texts makes it another run.
     write_texts(tmp_path, 1, 2, 3)
     with pytest.raises(UsageError, match=r"context\.sha256"):
         go(prepare(replace(plain, context=path, context_missing="without")))

@@ -154,7 +154,7 @@ def test_the_line_that_a_batch_fails_at_is_refused_and_the_others_are_sent_again
         end = go(replace(at(config, server), solvers=("mllm",)))
         assert (sizes(server), server.files) == ([6, 5], {})
     assert end.answered == 5
-    assert "does not take this request" in end.failures[0].error
+    assert "does not accept this request" in end.failures[0].error
     assert "not parseable" in end.failures[0].error
 
 
@@ -216,7 +216,7 @@ def test_a_full_batch_is_sent_at_once_and_a_request_that_is_too_large_is_refused
     with batch_server(Behaviour(looks=0)) as server:
         too_large, *others = asyncio.run(ask(server))
         assert sizes(server) == [2, 2, 1]
-    assert "larger than a batch may be" in str(too_large)
+    assert "larger than the largest batch" in str(too_large)
     assert all(other.batched for other in others)
 
 
@@ -239,7 +239,7 @@ def until(holds: Callable[[], object]) -> None:
 def test_a_killed_command_goes_on_with_what_is_at_the_provider(config: RunConfig) -> None:
     assert config.out is not None
     with batch_server(Behaviour(looks=10_000)) as server:
-        # The kill may come between the provider's response and its id on disk.
+        # The kill may come between the provider's response and the saving of its id.
         server.behaviour.loses_answer.add(0)
         process = started(config, server)
         until(lambda: server.batches)
@@ -247,7 +247,7 @@ def test_a_killed_command_goes_on_with_what_is_at_the_provider(config: RunConfig
         process.communicate()
         (batch,) = read_batches(config.out / "batches.jsonl").values()
         assert len(batch.calls) == 6
-        with pytest.raises(UsageError, match="continue with --batch, or they are paid twice"):
+        with pytest.raises(UsageError, match="continue with --batch, or you pay for them twice"):
             go(replace(at(config, server, batch=False), solvers=("mllm",), tools=()))
         server.behaviour.looks = 0
         # The options on the command line describe the same run.
@@ -296,7 +296,8 @@ def test_an_interrupted_command_says_what_goes_on_and_cancel_ends_it(config: Run
         _, err = process.communicate(timeout=600)
         assert process.returncode == 130
         goes_on = (
-            f"1 batch of {config.out} (6 requests) goes on at the provider; `hybrid runs cancel {config.out}` ends it"
+            f"1 batch of {config.out} (6 requests) still runs at the provider; `hybrid runs cancel "
+            f"{config.out}` ends it"
         )
         assert goes_on in err.decode()
         result = subprocess.run(
@@ -337,11 +338,11 @@ def test_a_dry_run_says_rounds_bytes_and_both_prices(config: RunConfig) -> None:
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_what_cannot_be_asked_in_batches_is_refused"))
-def test_what_cannot_be_asked_in_batches_is_refused(config: RunConfig, changed: dict[str, Any], said: str) -> None:
+def test_what_cannot_be_asked_in_batches_is_refused(config: RunConfig, changed: dict[str, Any], message: str) -> None:
     by_value = {key: value for key, value in changed.items() if hasattr(config.model_settings, key)}
     rest = {key: value for key, value in changed.items() if key not in by_value}
     config = replace(config, **rest, model_settings=replace(config.model_settings, **by_value))
-    with pytest.raises(UsageError, match=said):
+    with pytest.raises(UsageError, match=message):
         asyncio.run(estimate(prepare(config, dry=True)))
     with pytest.raises(UsageError, match="--batch-wait soon: write a time"):
         ModelSettings(batch_wait="soon")

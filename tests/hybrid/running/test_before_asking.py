@@ -132,7 +132,7 @@ DROPPED = AssistantMessage("<think>\nI call crop.\n</think>\n\n", finish_reason=
 
 def refused(words: str, kind: type[HybridError] = Outage) -> HybridError:
     """Return the error for a request that a server rejects."""
-    error = kind("does not take this request")
+    error = kind("does not accept this request")
     error.__cause__ = StatusError(400, {"error": {"message": words}})
     return error
 

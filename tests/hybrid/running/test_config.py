@@ -64,7 +64,7 @@ def test_the_identity_of_a_run_is_what_it_was(tmp_path: Path, fakes: Any) -> Non
     data, prompts = record.pop("data"), record.pop("prompts")
     assert run.resources.model is not None
     tools: Any = run.tools.metadata("controller")
-    # Depth needs the letters next to the points.
+    # The depth tool needs the letters next to the points.
     assert list(tools) == ["crop", "depth", "markers"]
     assert {tuple(tool) for tool in tools.values()} == {("backend", "code")}
     assert tools["depth"]["backend"].endswith(":2cbfbfa26ffb")
@@ -107,7 +107,7 @@ SAMPLED = ModelSettings(base_url="http://127.0.0.1:9/v1", temperature=1.0)
 def test_where_samples_or_repetitions_would_be_one_they_are_refused(setting: str, message: str) -> None:
     request: dict[str, Any] = {"model": "openai:m", "model_settings": SAMPLED, setting: 5}
     for change, text in (
-        ({"model": "replay:outputs"}, f"--setting {setting}=5: a recorded model has one reply to a question"),
+        ({"model": "replay:outputs"}, f"--setting {setting}=5: a recorded model has one reply per question"),
         ({"answer": "likelihood"}, f"--setting {setting}=5: likelihoods are the same every time"),
         ({"model_settings": ModelSettings()}, f"--setting {setting}=5: at temperature 0 all {message}"),
         ({setting: 0}, f"--setting {setting}=0: at least 1"),

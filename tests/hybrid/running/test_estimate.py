@@ -80,7 +80,7 @@ async def spent(config: RunConfig, call_path: CallPath) -> Spent:
         ({"image_labels": False}, TEXT + LINE + PICTURE),
         ({"protocol": "official", "image_labels": False}, TEXT + PICTURE),
         ({"images": "none"}, TEXT + LINE),
-        # A single picture is not joined.
+        # A single picture is not put on a sheet.
         ({"images": "concat"}, MLLM),
         ({"model_settings": replace(SERVER, image_detail="low")}, TEXT + LINE + NAME + 85),
     ],
@@ -209,7 +209,7 @@ async def test_every_ask_of_a_dialogue_is_counted(folders: Folders) -> None:
 
 # Tools that the model of the next test calls, by task; those of BLINK's generated tasks that have one.
 TOOLS: Mapping[str, str] = stored(__file__, "TOOLS")
-# A reply as long as GPT-4o's published ones.
+# A reply of the same length as GPT-4o's published replies.
 REPLY = f"{'Let me look at it once more. ' * 16}\nAnswer: (A)"
 
 

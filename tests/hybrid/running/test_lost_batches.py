@@ -117,9 +117,9 @@ def test_a_server_that_knows_no_batch_is_sent_two(config: RunConfig, model: str)
         end = ask(config, server)
         assert sizes(server) == [6, 6]
         assert end.answered == 0
-        assert "lost it in two batches" in end.failures[0].error
+        assert "lost this request in two batches" in end.failures[0].error
         # The next command does not send it again either.
-        assert "lost it in two batches" in ask(config, server).failures[0].error
+        assert "lost this request in two batches" in ask(config, server).failures[0].error
         assert sizes(server) == [6, 6]
         server.behaviour.unknown = lambda *_: False
         # Without batches they can be asked.

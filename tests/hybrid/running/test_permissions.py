@@ -42,7 +42,7 @@ def test_a_run_that_saw_the_data_is_refused_with_the_list() -> None:
     with pytest.raises(UsageError) as caught:
         permissions.check(result, ())
     assert str(caught.value).splitlines() == [
-        "weights that this run uses only if you allow them:",
+        "this run needs your permission to use these weights:",
         "  depth: trained on VQAv2, which may share images with COCO-FreeView (--allow overlap)",
         "  depth: licence CC BY-NC 4.0 (--allow non-commercial)",
     ]

@@ -166,7 +166,7 @@ def test_a_request_of_too_many_bytes_leaves_the_oldest_pictures_of_tools_out(tmp
     assert 1 <= len(urls_sent(server)) < len(free)
     assert urls_sent(server)[0] == free[0]
     assert urls_sent(server)[-1] == free[-1]
-    assert "not shown; the server takes no larger request" in str(server.requests[-1]["messages"])
+    assert "not shown; the server does not accept a larger request" in str(server.requests[-1]["messages"])
     assert not [step for step in steps(tmp_path / "run") if step.fault is not None]
 
 
@@ -176,7 +176,7 @@ def test_more_pictures_than_a_server_takes_leave_the_oldest_of_tools_out(tmp_pat
     with serving(Treatment(most_pictures=3, call=call)) as server:
         run(server, tmp_path / "run", settings={"image_limits": "most_pictures:3"})
     assert len(sizes_sent(server)) == 2
-    assert "the server takes 3 pictures in one request" in str(server.requests[-1]["messages"])
+    assert "the server accepts 3 pictures in one request" in str(server.requests[-1]["messages"])
     assert not [step for step in steps(tmp_path / "run") if step.fault is not None]
     assert manifest(tmp_path / "run")["identity"]["model"]["image_limits"] == "most_pictures:3"
 

@@ -1,4 +1,4 @@
-"""Questions that show what a model can do: the meaning of replies, and the pictures of these questions."""
+"""Probes of a model's abilities: how replies are interpreted, and which pictures are shown."""
 
 from collections.abc import Callable, Mapping
 from typing import Any

@@ -42,7 +42,7 @@ async def test_the_bounds_of_a_server_are_told_by_its_tokens(resizing: Resizing,
 
     with listening(LocalServer(Handler)) as server:
         checked = await check_model("openai:k", ModelSettings(base_url=f"{server.url}/v1"), ImageStore(tmp_path))
-    (value,) = [item for item in checked.found if item.asked == "pictures as they are seen"]
+    (value,) = [item for item in checked.found if item.asked == "pictures at the size at which they are seen"]
     assert value.means.endswith(message)
     # The largest picture comes last and alone.
     assert order[-1] == max(order) == 4096

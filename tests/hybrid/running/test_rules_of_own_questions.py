@@ -17,7 +17,7 @@ class Mean:
     """Return the mean of the pixels."""
 
     def setup(self, device: str, weights: str | None) -> None:
-        """Nothing to load."""
+        """Do nothing, because nothing is loaded."""
 
     def run(self, requests: Any) -> list[Evidence]:
         """Return one evidence per request."""

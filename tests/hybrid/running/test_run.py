@@ -66,7 +66,7 @@ async def test_changed_data_or_recordings_are_another_configuration(
         await ran(prepare(config))
     fakes.recordings(tmp_path / "model", fakes.blink_replies())
     fakes.write_task(blink, "Jigsaw", [fakes.jigsaw_row(1)])
-    with pytest.raises(UsageError, match=r"2 of its questions have changed .*no longer there"):
+    with pytest.raises(UsageError, match=r"2 of its questions have changed .*no longer in the data"):
         await ran(prepare(config))
 
 
@@ -82,7 +82,7 @@ async def test_an_unknown_solver_or_a_missing_model_is_a_wrong_option(config: Ru
         prepare(replace(config, model=None))
     with pytest.raises(UsageError, match="--solver controller needs a live model"):
         prepare(replace(config, solvers=("controller",)))
-    with pytest.raises(UsageError, match="--images none: a recorded model has seen the images"):
+    with pytest.raises(UsageError, match="--images none: a recorded model saw the images"):
         prepare(replace(config, images="none"))
     with pytest.raises(UsageError, match=r"no 'crystal' in tools/"):
         prepare(replace(config, tools=("crystal",)))

@@ -1,4 +1,4 @@
-"""The cells of a study that can be asked."""
+"""Which cells of a study can be run."""
 
 from pathlib import Path
 
@@ -9,13 +9,13 @@ from hybrid.tool import Image, ToolOutput, tool
 
 @tool(limits="Says nothing of what the picture shows.")
 def redness(image: Image) -> ToolOutput:
-    """Says how red an image is on average."""
+    """Returns the mean redness of an image."""
     return ToolOutput("It is red.")
 
 
 @tool(limits="Says nothing of what the picture shows.", wording=[("is blue", "looks blue")])
 def blueness(image: Image) -> ToolOutput:
-    """Says how blue an image is on average."""
+    """Returns the mean blueness of an image."""
     return ToolOutput("It is blue.")
 
 
@@ -28,6 +28,6 @@ def test_other_words_are_left_out_if_a_tool_has_no_second_wording(tmp_path: Path
     assert [cell.name for cell in cells] == [cell.name for cell in full if cell.name != "other-words"]
     worded = RunConfig("blink", data="sample", model="embedded", tools=("blueness", "crop"), objects=objects)
     assert leave_out_other_words(full, worded, tmp_path) == (full, ())
-    # Without a cell of other words nothing is left out.
+    # If the cell with other words is not requested, nothing is left out.
     quick = cells_of("quick", "controller")
     assert leave_out_other_words(quick, config, tmp_path) == (quick, ())

@@ -29,7 +29,7 @@ def test_pictures_of_tools_that_are_not_seen_stop_the_run_before_a_question(
             run(server, folder)
         assert not (folder / "controller" / "attempts.jsonl").exists()
         count = len(server.requests)
-        # The result is cached: the same command checks nothing again.
+        # The result is cached, so the same command does not check again.
         with pytest.raises(UsageError, match="does not see pictures of tools"):
             run(server, folder)
         assert len(server.requests) == count

@@ -128,7 +128,7 @@ def test_every_form_holds_every_run(form: str) -> None:
 
 
 def menu(path: Path, tools_offered: Sequence[str]) -> RunFolder:
-    """Return a run with a manifest and nothing else."""
+    """Return a run that consists only of a manifest."""
     return folder_of(path, (), {}, tools_offered=[*tools_offered])
 
 
@@ -151,7 +151,7 @@ def test_menus_that_differ_are_in_the_names(tmp_path: Path) -> None:
 
 
 def test_what_is_no_ablation_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="contains no ablation: there is no run in"):
+    with pytest.raises(UsageError, match="contains no ablation: it has no run"):
         ablation_at(tmp_path)
     menu(tmp_path / "full", ())
     with pytest.raises(UsageError, match="has answers of no solver that offers tools: give --solver"):

@@ -36,10 +36,10 @@ def sentence(report: ComparisonReport) -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize(*cases(__file__, "test_a_sentence_says_what_the_form_of_the_tools_comes_to"))
 def test_a_sentence_says_what_the_form_of_the_tools_comes_to(
-    said: Sequence[str], case: str, words: str, synthetic_runs: Any, tmp_path: Path
+    answers: Sequence[str], case: str, words: str, synthetic_runs: Any, tmp_path: Path
 ) -> None:
     style = {"name": "qwen3-vl", "frame": "thousandths", "sha256": "0"}
-    (text,) = sentence(compared(synthetic_runs, tmp_path, said, {}, tool_style=style))
+    (text,) = sentence(compared(synthetic_runs, tmp_path, answers, {}, tool_style=style))
     assert text[0] == case
     assert words in text[1]
 

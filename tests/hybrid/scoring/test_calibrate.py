@@ -1,4 +1,4 @@
-"""Reliability out of fold: what is counted, and that no question is judged by its own answer."""
+"""Reliability out of fold: which answers are counted, and that no question is judged by its own answer."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -233,7 +233,7 @@ def test_imported_predictions_name_nothing_that_could_be_trusted(tmp_path: Path,
     request = questions(fakes, 2)
     folder = write_run(tmp_path / "run", request, {"mllm": [attempt(request[0].id, "(A)")]})
     folder.write_manifest({"identity": {"benchmark": "blink", "split": "val", "imported": {}}, "solvers": {"mllm": {}}})
-    with pytest.raises(UsageError, match="imported predictions: its manifest names neither model nor tools"):
+    with pytest.raises(UsageError, match="imported predictions: its manifest names no model and no tools"):
         write_trust(folder, tmp_path / "trust.json", FOLDS)
 
 

@@ -145,7 +145,7 @@ def test_where_nothing_was_answered_one_statement_stands_instead(tmp_path: Path,
 def test_published_rows_come_last_under_a_heading_of_their_own(paths: tuple[Path, ...]) -> None:
     report = compare(*paths, published=True)
     last = report.blocks()[-1]
-    assert last.heading == "What did papers print of the same metrics?"
+    assert last.heading == "What do papers report for the same metrics?"
     assert last.tables[0].notes[0].startswith("As printed: percent, unless a note says fraction.")
     # Only cells that were measured here, on the same split.
     assert {name for table in last.tables for name in table.names[1:]} == {

@@ -152,7 +152,7 @@ def test_replies_of_another_model_limit_the_claim(full: Comparison) -> None:
     words = "10 of 40 replies came from another model than the run asked for (gpt-4o-mini)"
     for message, other_text in (("openai:gpt-4o", True), ("azure_openai:mine", False)):
         variant = replace(hybrid, model=message)
-        # As if read from its folder.
+        # The manifest is filled in as if the run had been read from its folder.
         variant.__dict__["manifest"] = manifest
         solvers = [variant if other is hybrid else other for other in full.solvers]
         text = " ".join(sentence.text for sentence in conclusion(replace(full, solvers=tuple(solvers))))
@@ -439,8 +439,10 @@ def test_another_metric_has_no_ranking_over_all_questions(synthetic_runs: Any, t
 
 
 def test_the_parts_of_other_questions_are_not_told(synthetic_runs: Any, tmp_path: Path) -> None:
-    """The MLLM alone lacks a failed question; the effect of tool output is tested without it, but no part of the
-    gain."""
+    """One question failed for the MLLM alone, so the parts of the gain are not tested.
+
+    The effect of tool output is tested on the other questions.
+    """
     tools, blank = letters("25r 5w 9r 1f"), letters("10r 10w 10a 9r 1r")
     costing = {"costing": synthetic_runs.calling}
     paths = [
@@ -457,7 +459,7 @@ def test_the_parts_of_other_questions_are_not_told(synthetic_runs: Any, tmp_path
 
 @pytest.mark.parametrize(("failed", "is_said"), [(1, False), (2, True)])
 def test_faults_of_a_tool_limit_the_claim(synthetic_runs: Any, tmp_path: Path, failed: int, is_said: bool) -> None:
-    """Mentioned if at least one call in twenty fails."""
+    """A tool is mentioned if at least one of twenty calls fails."""
 
     def call(solver: str, question: Question, reply: Reply) -> Reply:
         run_path: Reply = synthetic_runs.calling(solver, question, reply)

@@ -64,8 +64,8 @@ def test_a_docstring_says_title_explanation_and_quantities() -> None:
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_what_is_no_definition_is_refused_with_its_words"))
-def test_what_is_no_definition_is_refused_with_its_words(text: str, said: str) -> None:
-    with pytest.raises(ValueError, match=said):
+def test_what_is_no_definition_is_refused_with_its_words(text: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         definition(text)
 
 

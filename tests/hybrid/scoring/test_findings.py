@@ -78,10 +78,10 @@ FAR: dict[str, Json] = {"x0": 60.0, "y0": 40.0, "x1": 90.0, "y1": 70.0, "label":
 
 @pytest.mark.parametrize(*cases(__file__, "test_the_same_boxes_count_under_any_labels", list))
 def test_the_same_boxes_count_under_any_labels(
-    said: list[Json], told: dict[str, Json], heard_as: dict[str, Json] | None
+    boxes: list[Json], data: dict[str, Json], expected: dict[str, Json] | None
 ) -> None:
-    text = as_asked(traced("saliency", {"boxes": said}, told), {"boxes": [BOX, FAR]})
-    assert (text and text.data) == heard_as
+    text = as_asked(traced("saliency", {"boxes": boxes}, data), {"boxes": [BOX, FAR]})
+    assert (text and text.data) == expected
 
 
 @pytest.mark.parametrize("shifted", [0, 1])

@@ -75,7 +75,7 @@ def test_generated_questions_beside_a_split_are_a_part(synthetic_runs: Any, tmp_
     rewrite(tmp_path / "made", data={"kind": "sample", "seed": 0})
     real, made = (compare_paths([tmp_path / name]).solvers for name in ("real", "made"))
     head = head_of([*real, *made])
-    assert head[1:4] == ("BLINK val", "and generated questions", "5 questions, 0 of them asked of every solver")
+    assert head[1:4] == ("BLINK val", "and generated questions", "5 questions, 0 of them put to every solver")
     line = " | ".join(head)
     assert "\x1b[33m\x1b[1mgenerated questions\x1b[0m" in paint_head(f"{line}\n\nrest", "text")
     assert head_of(made)[1:3] == ("BLINK", "generated questions")
@@ -91,7 +91,7 @@ def test_a_limit_of_one_of_two_runs_shows_in_the_number_of_questions(synthetic_r
     synthetic_runs.from_letters(tmp_path / "all", {"mllm": {"Jigsaw": "rrwwr"}})
     synthetic_runs.from_letters(tmp_path / "limited", {"mllm": {"Jigsaw": "rw"}})
     solvers = [solver for name in ("all", "limited") for solver in compare_paths([tmp_path / name]).solvers]
-    assert head_of(solvers)[2] == "5 questions, 2 of them asked of every solver"
+    assert head_of(solvers)[2] == "5 questions, 2 of them put to every solver"
     assert head_of(solvers[1:])[2] == "2 questions"
 
 

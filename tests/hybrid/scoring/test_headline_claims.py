@@ -142,7 +142,7 @@ def test_a_pair_without_rows_waits_or_is_apart(metrics: Any, open_a: int, open_b
 )
 def test_a_pair_that_was_not_tested_says_why(reason: str, state: str) -> None:
     solvers: Any = (NO_OPEN, NO_OPEN)
-    # The first row is the difference; limits of other rows do not apply to it.
+    # The first row is the difference, to which the limits of other rows do not apply.
     assert HeadlinePair(*solvers, (row("few", UNTESTED[reason]), row("few"))).state == state
     assert HeadlinePair(*solvers, (row("more"), row("few", UNTESTED[reason]))).state == "more"
 
@@ -297,7 +297,7 @@ def test_a_pair_in_both_orders_has_both_counts_and_opposite_differences() -> Non
 def test_the_rows_of_a_pair_are_those_of_the_headline_over_all_questions() -> None:
     rows, comparison, there = pair_of({"Jigsaw": "w" * 40}, {"Jigsaw": "r" * 40})
     a, b, given = comparison.named("a"), comparison.named("b"), rows.of("differences")
-    # A task may have a row of the same metric; and without a common headline no metric has counts.
+    # A task may have a row of the same metric. Without a common headline, no metric has counts.
     of_task = (replace(each, group="Jigsaw", value=0.5) for each in given if each.metric == there.rows[0].metric)
     rows._by_section = {"differences": (*given, *of_task)}
     assert rows.pair(a, b).rows == there.rows != ()
@@ -334,7 +334,7 @@ def test_a_claim_knows_who_left_what_unanswered(a: str, b: str, claim: str, unan
             "r" * 20 + "rw" * 30,
             "answering at all makes +12 points (95% CI 8 to 18), as a leaves 20",
         ),
-        # b answers fewer, and is right on those that only it answers: that is no gain by answering.
+        # b answers fewer questions, and is right on those that only b answers; this is not a gain by answering.
         (
             "a" * 20 + "w" * 22 + "rw" * 30,
             "r" * 20 + "a" * 22 + "rw" * 30,

@@ -62,7 +62,7 @@ def printed(name: str, data: Path, store: Path) -> frozenset[str]:
 
 
 def not_generated(name: str, scores: Sequence[Score]) -> Iterator[Score]:
-    """Return the verdicts again under tasks and groups that only published data have."""
+    """Return the verdicts once more, with tasks and groups that occur only in published data."""
     if name == "actiview":
         for score in scores:
             for task, facts in ACTIVIEW.items():

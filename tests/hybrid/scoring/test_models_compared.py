@@ -29,7 +29,7 @@ def test_a_label_of_a_tool_is_of_the_solvers_that_may_call_it(tmp_path: Path, sy
         "mllm": ("generated questions",),
         "specialist": ("non-commercial: depth", "generated questions"),
     }
-    # Named as before, with the model and run above the tables.
+    # Solvers keep their names; the model and the run are above the tables.
     title = "blink: metrics [generated questions; specialist: non-commercial: depth]"
     assert comparison.tables()[0].title == title
     assert (

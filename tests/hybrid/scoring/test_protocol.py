@@ -101,9 +101,9 @@ def test_what_the_card_says_of_our_line_is_what_the_official_parse_does(name: st
 @pytest.mark.parametrize("name", ["actiview", "mm_sap", "mvp_bench"])
 async def test_a_run_with_our_line_is_not_read_by_the_official_parse(name: str, sample: Sample) -> None:
     plan = await ran(sample(name))
-    with pytest.raises(UsageError, match=r"was asked with our format line.* Run with --protocol official"):
+    with pytest.raises(UsageError, match=r"was asked with hybrid's format line.* Run with --protocol official"):
         score_run(plan.folder, OFFICIAL)
-    with pytest.raises(UsageError, match="was asked with our format line"):
+    with pytest.raises(UsageError, match="was asked with hybrid's format line"):
         await judge_run(plan.folder, plan.resources.model, (), OFFICIAL, 1)  # type: ignore[arg-type]
     (scored,) = score_run(plan.folder, ScoreOptions())
     assert {score.outcome for score in scored.scores} == {Outcome.ANSWERED}

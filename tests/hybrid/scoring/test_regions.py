@@ -49,7 +49,7 @@ WANTED = Box(100, 100, 200, 200)
     ],
 )
 def test_what_covers(place: Any, wanted: Any, is_covered: bool) -> None:
-    # 5 % of the longer side are 50 px: (30, 40) is within, (31, 40) is not.
+    # 5 % of the longer side is 50 px: (30, 40) is within, (31, 40) is not.
     (target,) = annotated(_question(AnnotatedPlace(wanted)))
     assert covers(place, target) is is_covered
 
@@ -70,7 +70,7 @@ def test_what_is_annotated() -> None:
     # A benchmark's own target, and a number that is not a box.
     assert [target.place for target in annotated(_question(kind=Kind.POINT, target=[1, 2, 3, 4]))] == [Box(1, 2, 3, 4)]
     assert annotated(_question(kind=Kind.POINT, target={"box": ["a", 2, 3, 4]})) == ()
-    # A picture that the question does not have.
+    # An annotation on a picture that the question does not have.
     assert annotated(_question(AnnotatedPlace(WANTED, 3))) == ()
 
 

@@ -167,7 +167,7 @@ def test_predictions_are_joined_with_the_data(tmp_path: Path, fakes: Any) -> Non
         assert question.text
         assert attempt.exchanges[0].prompt.parts == (question.text,)
     wrong = saved(tmp_path / "other", [(1, "(B)", "", "(B)")])
-    with pytest.raises(DataError, match=r"val_Jigsaw_1: .* says the answer is '\(B\)', the data '\(A\)'"):
+    with pytest.raises(DataError, match=r"val_Jigsaw_1: .* says that the answer is '\(B\)', the data say '\(A\)'"):
         score_predictions(wrong, BENCHMARK, "stored", OPTIONS, str(data))
     strangers = saved(tmp_path / "strangers", [(99, "(B)", "", "(B)")])
     with pytest.raises(DataError, match="none of the 1 ids"):

@@ -91,7 +91,7 @@ def another_identity(folder: RunFolder) -> None:
 
 
 def another_extent(folder: RunFolder) -> None:
-    """The file of the replies is unchanged, and the manifest now requires that."""
+    """The file of the replies is unchanged, and the manifest now contains its hash."""
     name = attempts_of("mllm")
     folder.write_manifest({**folder.manifest, "files": {name: asdict(folder.measure(name).extent)}})
 
@@ -121,7 +121,7 @@ CHANGES: dict[str, Callable[[RunFolder], Any]] = {
     "an older basis": edited(
         "scores.json", lambda data: json.dumps({"scores_sha256": json.loads(data)["scores_sha256"]}).encode()
     ),
-    # The credit of an unanswered question follows the other rule.
+    # An unanswered question now gets credit by the other rule.
     "another credit": edited("scores.json", lambda data: re.sub(rb'("correct": ?)0(\.0)?', rb"\g<1>0.875", data)),
     "another cost": edited("scores.json", lambda data: re.sub(rb'("cost_usd": ?)[0-9.]+', rb"\g<1>99.0", data)),
 }

@@ -12,7 +12,7 @@ from hybrid.serving.batching import MAX_OVERTAKEN, Lane
 
 
 class Doubling:
-    """Doubles each number and records its batches; 13 is an error of that request, 14 one of the whole batch."""
+    """Doubles each number and records its batches; 13 raises an error for that request, 14 for the whole batch."""
 
     def __init__(self) -> None:
         self.batches: list[list[int]] = []
@@ -43,7 +43,7 @@ async def when(gate: asyncio.Event, number: int) -> int:
 
 
 async def let_others_run() -> None:
-    """Let all work finish that needs no time."""
+    """Let all work finish that does not wait."""
     for _ in range(50):
         await asyncio.sleep(0)
 
@@ -72,7 +72,7 @@ async def test_nobody_waits_for_a_run_that_loses_a_result_or_is_cancelled() -> N
         return list(items[1:])
 
     lane: Lane[int, int] = Lane(2, losing)
-    with pytest.raises(ToolError, match="the tool gave 0 results for 1 requests"):
+    with pytest.raises(ToolError, match="the tool returned 0 results for 1 requests"):
         await asyncio.wait_for(lane.submit(return_number(0)), PATIENCE_S)
     with pytest.raises(Outage, match="the tool could not be run: it was stopped"):
         await asyncio.wait_for(lane.submit(return_number(1)), PATIENCE_S)

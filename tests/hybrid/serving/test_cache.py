@@ -46,7 +46,7 @@ def finding_bytes(sha256: str = KEY, **changes: Any) -> bytes:
 )
 def test_a_file_that_is_no_finding_is_refused(changes: dict[str, Any]) -> None:
     finding_of(finding_bytes())
-    with pytest.raises(ValueError):  # noqa: PT011 - each has its own words
+    with pytest.raises(ValueError):  # noqa: PT011 - each message is different
         finding_of(finding_bytes(**changes))
 
 
@@ -106,9 +106,9 @@ async def test_a_damaged_picture_of_a_tool_is_made_again_and_said_once(
     assert [path.read_bytes() for path in paths] == contents
     assert service.computed == computed + 2
     err = capsys.readouterr().err
-    assert err.count("is not the picture that a tool made") == 1
+    assert err.count("is no longer the picture that a tool made") == 1
     assert str(paths[0]) in err
-    # It is written again, so it is read from now on.
+    # The output is written again, so it is read from the cache from now on.
     assert [await service.call(tool, args, refs) for args in calls] == values
     assert service.computed == computed + 2
 

@@ -181,5 +181,5 @@ def test_each_of_several_devices_must_be_here(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
     refuse_absent(BOTH)
-    with pytest.raises(UsageError, match=r"--device cuda:2: torch sees none beyond cuda:1"):
+    with pytest.raises(UsageError, match=r"--device cuda:2: torch sees no device beyond cuda:1"):
         refuse_absent("cuda:0,cuda:2")

@@ -1,4 +1,4 @@
-"""Cache of recently decoded pixels."""
+"""The cache of recently decoded pixels."""
 
 from pathlib import Path
 from typing import Any

@@ -170,10 +170,10 @@ def test_networks_without_pictures_are_not_compared_and_unreadable_wishes_are_sa
     assert run_probes(tool(), Backend(tensor, WAYS[0], None)) == []
 
     def wishes() -> PictureInput:
-        raise WeightsError("its image processor takes no RGB picture")
+        raise WeightsError("its image processor does not accept an RGB picture")
 
     (probe,) = run_probes(tool(), Backend(tensor, WAYS[0], wishes))
-    assert probe.wrong == "its image processor takes no RGB picture"
+    assert probe.wrong == "its image processor does not accept an RGB picture"
 
 
 def test_what_is_loaded_is_collected_where_somebody_collects() -> None:

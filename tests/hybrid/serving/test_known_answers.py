@@ -122,7 +122,7 @@ def test_a_known_answer_with_a_check_of_the_raw_output_compares_the_schema_too()
 
     checks = pose(None), pose("raw output is wrong")
     checked = run_checks(replace(tool_of(None, *checks), output=schema), InStages())
-    fault = "the value 'bright' of the output's schema is missing (did you mean 'brigth'?)"
+    fault = "the output lacks the value 'bright' of its schema (did you mean 'brigth'?)"
     assert [result.wrong for result in checked] == [fault, "raw output is wrong"]
 
 
@@ -142,5 +142,5 @@ def test_a_series_says_how_many_were_asked_and_right() -> None:
         Checked("alone", None, 0.0),
     ]
     assert series_counts(checked) == [
-        "series patterns: 1 of 2 asked are right, at least 2 wanted (3 in the series, which counts as one)"
+        "series patterns: 1 of 2 asked are right, at least 2 needed (3 in the series, which counts as one)"
     ]

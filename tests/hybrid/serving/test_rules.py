@@ -97,13 +97,16 @@ async def _sleeps(prompt: Prompt, ctx: Any) -> SpecialistAnswer | None:
 @pytest.mark.parametrize(
     ("rule", "message"),
     [
-        (make_rule(lambda finding: "B"), "gives a SpecialistAnswer or None, not str"),
-        (make_rule(lambda finding: choose(2, "mine", finding)), "there is no choice 2 of 2"),
-        (make_rule(lambda finding: choose(0, "mine", replace(finding))), "rests on no finding of its calls"),
+        (make_rule(lambda finding: "B"), "must return a SpecialistAnswer or None, not str"),
+        (make_rule(lambda finding: choose(2, "mine", finding)), "there is no choice 2, only 2"),
+        (
+            make_rule(lambda finding: choose(0, "mine", replace(finding))),
+            "is not based on the output of any of its calls",
+        ),
         (make_rule(lambda finding: choose(0, "mine", finding, sure=float("nan"))), "is not a probability"),
         (make_rule(lambda finding: SpecialistAnswer("x" * 30_000, "mine", finding)), "an answer of 30000 characters"),
         (asks("mine")(_for_ever), f"more than {MAX_CALLS} tool calls"),
-        (asks("mine")(_sleeps), "awaits its tool calls"),
+        (asks("mine")(_sleeps), "may only await its tool calls"),
     ],
 )
 def test_what_is_no_answer_is_a_named_fault(rule: Rule, message: str) -> None:

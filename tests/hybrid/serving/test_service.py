@@ -102,7 +102,7 @@ async def test_a_backend_that_loses_a_finding_is_an_error_and_no_wait(fakes: Any
     for batch in (1, 4):
         backend = fakes.CountingBackend(lose=1)
         result = await calls(fakes, service(timeout_s=PATIENCE_S), fakes.counter(backend, batch=batch), [1, 2])
-        assert texts(result) == ["ToolError: the tool gave 0 findings for 1 requests"] * 2
+        assert texts(result) == ["ToolError: the tool returned 0 outputs for 1 request"] * 2
 
 
 async def test_a_tool_that_takes_too_long_is_given_up_and_its_finding_kept(fakes: Any, service: Make) -> None:
@@ -146,7 +146,7 @@ async def test_what_another_backend_found_in_the_meantime_is_not_kept(
     learned, fallback = fakes.CountingBackend(), fakes.CountingBackend()
     needs = (Need("markers", taken_away),)
     tool = fakes.counter(learned, kind="learned", weights=str(weights), needs=needs, fallback=fallback)
-    with pytest.raises(ToolError, match="were taken away while it answered"):
+    with pytest.raises(ToolError, match="were removed while it answered"):
         await item.call(tool, fakes.NumberArgs(), fakes.refs(store, 1))
     assert (learned.batches, fallback.batches) == ([], [1])
     assert item.cache.folder is not None

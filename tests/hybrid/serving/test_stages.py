@@ -158,7 +158,7 @@ async def test_an_error_in_any_stage_costs_nobody_else(ask: Callable[..., Any]) 
     assert result[1] == "the tool failed: ZeroDivisionError: not prepared"
     assert result[3] == "the tool failed: ZeroDivisionError: not computed"
     assert result[5] == "the tool failed: ZeroDivisionError: not finished"
-    assert result[6] == "the tool gave a confidence of 1.5, which is outside 0..1"
+    assert result[6] == "the tool returned a confidence of 1.5, which is outside 0..1"
 
 
 async def test_closing_the_service_is_an_outage_to_what_waits(make: Make) -> None:
@@ -195,9 +195,9 @@ class Unsaid(Exception):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"text": 3}, "a text that is a int"),
-        ({"text": "half a character: \ud800"}, "a text that is no Unicode: surrogates not allowed at 18"),
-        ({"text": "x" * 20_001}, "a text of 20,001 characters; 20,000 is the most"),
+        ({"text": 3}, "a int as text"),
+        ({"text": "half a character: \ud800"}, "a text that is not valid Unicode: surrogates not allowed at 18"),
+        ({"text": "x" * 20_001}, "a text of 20,001 characters; the limit is 20,000"),
         ({"confidence": None}, "the tool failed: TypeError"),
         ({"data": [1]}, "data that is not a JSON object with string keys"),
         ({"data": {"a": {1: 2}}}, "data that is not a JSON object with string keys"),
@@ -206,7 +206,7 @@ class Unsaid(Exception):
         ({"data": {"a": float("inf")}}, "data that is not JSON: Out of range float values"),
         ({"data": {"a": np.float32(1)}}, "data that is not JSON: Object of type float32 is not JSON serializable"),
         ({"data": {"a": "\udfff"}}, "data that is not JSON: 'utf-8' codec can't encode"),
-        ({"data": {"a": "x" * 5_000_000}}, "5,000,009 bytes of data; 5,000,000 is the most"),
+        ({"data": {"a": "x" * 5_000_000}}, "5,000,009 bytes of data; the limit is 5,000,000"),
         ({"pictures": (Picture(PIXELS.astype(float)),)}, r"a picture of shape \(4, 6, 3\) and type float64"),
         ({"pictures": (Picture(PIXELS[..., 0]),)}, r"a picture of shape \(4, 6\) and type uint8"),
         ({"pictures": (Picture(PIXELS[:0]),)}, "a picture of 6 x 0 pixels"),

@@ -336,7 +336,7 @@ async def test_a_process_that_takes_too_much_memory_is_killed(
     runner = make(process_bytes=400_000_000)
     (leak,) = await ask(runner, [{"fault": "leak"}])
     assert str(leak).startswith("faulty cost its worker process: 0.")
-    assert str(leak).endswith(" GB of memory, where 0.4 GB is the most")
+    assert str(leak).endswith(" GB of memory, above the limit of 0.4 GB")
     assert texts(await ask(runner, numbers(1))) == ["number 1"]
 
 
@@ -346,7 +346,7 @@ async def test_a_tool_that_ends_its_process_when_it_is_loaded_is_refused(make: M
     assert texts(await ask(runner, [{}], "unloadable")) == [
         "ToolError: unloadable cost its worker process: exit code 5"
     ]
-    refused = "unloadable cost its worker process: exit code 5; the tool is not run any more"
+    refused = "unloadable cost its worker process: exit code 5; the tool is no longer run"
     assert texts(await ask(runner, [{}], "unloadable")) == [f"ToolError: {refused}"]
     assert (folder / "loads").read_text() == "xx"
     assert runner.notices == [refused]
@@ -366,11 +366,11 @@ async def test_weights_that_never_load_cost_their_tool_alone_and_only_once(
         missing, others = await asyncio.gather(ask(runner, [{}, {}], "hanging"), ask(runner, numbers(1, 2)))
         output = await ask(runner, [{}], "hanging")
         runner.close()
-    text = "hanging could not be loaded within 1.5 s (--max-load-seconds says how long that may take)"
+    text = "hanging could not be loaded within 1.5 s (--max-load-seconds sets the limit)"
     assert {type(item) for item in missing} == {ToolError}
     assert all(str(entry).startswith(text) for entry in missing)
     assert texts(others) == ["number 1", "number 2"]
-    refused = f"{text}; the tool is not run any more"
+    refused = f"{text}; the tool is no longer run"
     assert texts(output) == [f"ToolError: {refused}"]
     assert runner.notices == [refused]
     assert refused in caplog.messages

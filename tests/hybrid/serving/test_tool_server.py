@@ -293,7 +293,7 @@ DIFFERENCES = {
     "variable": "it has another environment (there nothing, here HIP_VISIBLE_DEVICES=3): `hybrid tools down`, then",
     "versions": "it runs other code (there nothing, here torch-0.0.1): `hybrid tools down`, then `hybrid tools up`",
     "other weights": "/net, here ",
-    "code": "it runs other code of it (",
+    "code": "it runs different code of this tool (",
     "changed weights": "it has loaded weights that have changed (",
 }
 
@@ -345,7 +345,9 @@ async def test_a_tool_that_the_server_lacks_runs_in_the_run(place: Place, make: 
     await ask(service, fakes, numbers(1))
     await ask(service, fakes, numbers(2), "net_two")
     (notice,) = service.notices
-    assert notice.startswith("the tool server is not used for net_two: it has not loaded it: `hybrid tools down`, then")
+    assert notice.startswith(
+        "the tool server is not used for net_two, because it has not loaded it: `hybrid tools down`, then"
+    )
     assert notice.endswith(" `hybrid tools up --tools net_one,net_two`")
     assert (service.served, len(place.loads())) == ({"net_one"}, 2)
 
@@ -408,7 +410,7 @@ async def test_down_takes_a_server_from_a_run_that_uses_it(server: Place, make: 
     down = await asyncio.create_subprocess_exec(sys.executable, "-m", "hybrid", "tools", "down")
     assert await down.wait() == 0
     assert [finding.text for finding in await pending] == ["number 1"]
-    assert service.notices == ["the tool server was lost (it has ended): what it ran is run again without it"]
+    assert service.notices == ["the tool server was lost (it has ended); its requests run again without it"]
     assert not socket_path().exists()
 
 
@@ -421,7 +423,7 @@ async def test_a_killed_server_leaves_a_socket_that_blocks_nobody(server: Place,
     service = make(server)
     assert [finding.text for finding in await ask(service, fakes, numbers(1, 2))] == ["number 1", "number 2"]
     (notice,) = service.notices
-    assert "it has ended unexpectedly, its log is" in notice
+    assert "it has ended unexpectedly (log:" in notice
     assert "it has ended unexpectedly" in status()["reason"]
     assert hybrid("tools", "up", *server.words("net_one")).returncode == 0
     assert list(facts_now().tools) == ["net_one"]
@@ -474,7 +476,7 @@ def test_a_second_server_and_a_failed_load_are_named(place: Place) -> None:
     assert "net_two: the tool failed: FileNotFoundError" in first.stderr
     assert list(facts_now().failed) == ["net_two"]
     second = hybrid("tools", "up", *place.words("net_one"))
-    assert (second.returncode, "a tool server is up already" in second.stderr) == (2, True)
+    assert (second.returncode, "a tool server is already" in second.stderr) == (2, True)
     assert list(facts_now().tools) == ["net_one"]
 
 
@@ -488,7 +490,7 @@ def test_a_server_ends_by_itself_without_clients(place: Place) -> None:
 def test_one_lock_holds_one_socket(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     with listening() as listener:
         assert Path(listener.getsockname()).name == socket_path().name
-        with pytest.raises(Exception, match="a tool server is up already"), listening():
+        with pytest.raises(Exception, match="a tool server is already"), listening():
             pass
         assert socket_path().exists()
     assert not socket_path().exists()

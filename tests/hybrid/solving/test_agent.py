@@ -98,7 +98,7 @@ def test_the_body_of_a_chat_completion_is_read(prompt: Prompt, fakes: Any) -> No
 
 @pytest.mark.parametrize("returned", [None, "(A)", [], {}, ["(A)"]])
 def test_what_is_no_message_is_an_error(returned: Any, prompt: Prompt, fakes: Any) -> None:
-    with pytest.raises(TypeError, match="an agent returns messages"):
+    with pytest.raises(TypeError, match="an agent must return messages"):
         ask_agent(lambda _: returned, prompt, fakes)
 
 
@@ -154,7 +154,7 @@ def test_our_tools_in_an_agent_know_the_images_of_its_question(way: str, prompt:
 def test_tokens_are_read_in_every_form(
     counts: dict[str, Any], read: int, written: int, cached: int, reasoned: int, prompt: Prompt, fakes: Any
 ) -> None:
-    # Counts next to the messages cover all calls.
+    # Token counts next to the messages cover all calls.
     for returned in (
         {"messages": LANGCHAIN, "usage": counts},
         [{"role": "assistant", "content": "A", "usage": counts}],

@@ -42,7 +42,7 @@ async def test_where_one_fails_the_next_one_asks() -> None:
     await book.give_up(image(1))
     assert await third is None
     await book.give_up(image(1))
-    # No caption is being made now: the next ask makes it.
+    # No caption is being made now, so the next ask makes it.
     assert await book.take(image(1)) is None
 
 
@@ -98,23 +98,23 @@ async def test_many_at_once_are_all_written_as_whole_lines(tmp_path: Path) -> No
     await asyncio.gather(*(book.keep(image(number), f"picture {number}") for number in numbers))
     opened_file.close()
     assert on_disk(path) == {image(number).sha256: f"picture {number}" for number in numbers}
-    # Nothing is written after the end: the descriptor may belong to another file.
+    # Nothing is written after the end, because the descriptor may then belong to another file.
     with pytest.raises(OSError, match="Bad file descriptor"):
         await book.keep(image(99), "too late")
     assert image(99).sha256 not in on_disk(path)
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.text(st.characters(codec="utf-8"))), max_size=8))
-def test_captions_come_back_as_they_were(tmp_path_factory: Any, said: list[tuple[int, str]]) -> None:
+def test_captions_come_back_as_they_were(tmp_path_factory: Any, captions: list[tuple[int, str]]) -> None:
     path = tmp_path_factory.mktemp("captions") / "replies.jsonl"
 
     async def write() -> dict[str, str]:
         opened_file = Opened(path)
-        for number, text in said:
+        for number, text in captions:
             if await opened_file.captions.take(image(number)) is None:
                 await opened_file.captions.keep(image(number), text)
         opened_file.close()
-        return {image(number).sha256: await opened_file.captions.take(image(number)) or "" for number, _ in said}
+        return {image(number).sha256: await opened_file.captions.take(image(number)) or "" for number, _ in captions}
 
     result = asyncio.run(write())
     assert on_disk(path) == result

@@ -241,9 +241,9 @@ def test_the_style_is_found_by_the_name_of_the_model() -> None:
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_a_file_that_cannot_be_one_is_refused_with_its_name_and_key"))
-def test_a_file_that_cannot_be_one_is_refused_with_its_name_and_key(text: str, said: str, tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_one_is_refused_with_its_name_and_key(text: str, message: str, tmp_path: Path) -> None:
     (tmp_path / "mine.toml").write_text(text)
-    with pytest.raises(UsageError, match=rf"mine\.toml.*{re.escape(said)}"):
+    with pytest.raises(UsageError, match=rf"mine\.toml.*{re.escape(message)}"):
         style_of(str(tmp_path / "mine.toml"), None)
     with pytest.raises(UsageError, match="did you mean 'qwen3-vl'"):
         style_of("qwen3vl", None)
@@ -285,9 +285,9 @@ async def test_a_call_that_means_nothing_is_told_so_in_its_own_words(
 
 @pytest.mark.parametrize(*cases(__file__, "test_one_line_before_the_first_question_says_whether_the_form_fits"))
 def test_one_line_before_the_first_question_says_whether_the_form_fits(
-    model: str, style: str, said: str, tmp_path: Path
+    model: str, style: str, message: str, tmp_path: Path
 ) -> None:
     run = prepare(configured(tmp_path, "http://127.0.0.1:9", model, tool_style=style, allow=()))
     notes = [note for note in before_notes(run) if "form" in note]
-    assert len(notes) == bool(said)
-    assert all(said in note for note in notes)
+    assert len(notes) == bool(message)
+    assert all(message in note for note in notes)

@@ -42,7 +42,7 @@ def test_a_model_s_accuracy_is_a_beta_posterior_around_what_is_usual(usual: floa
     n = right + wrong
     trust = measured(Jigsaw=Measurement(right, n), Depth=Measurement(1, 90))
     assert trust.model("Jigsaw", usual, None).rate == pytest.approx((right + 8 * usual) / (n + 8))
-    # Measurements of another route or a tool do not affect it.
+    # Measurements of another route or another tool do not affect the trust in this one.
     assert trust.model("Spatial", usual, None).rate == pytest.approx(usual)
 
 

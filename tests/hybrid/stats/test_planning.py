@@ -54,8 +54,8 @@ def test_a_design_is_measured_of_two_solvers() -> None:
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_what_cannot_be_planned_is_refused"))
-def test_what_cannot_be_planned_is_refused(arguments: tuple[float, ...], said: str) -> None:
-    with pytest.raises(UsageError, match=said):
+def test_what_cannot_be_planned_is_refused(arguments: tuple[float, ...], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
         sample_size(ONE, *arguments)
 
 

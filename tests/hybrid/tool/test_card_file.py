@@ -39,13 +39,13 @@ def test_rows_of_several_weights_and_of_a_family_become_one_provenance_each(modu
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_what_does_not_fit_is_refused_by_file_and_line"))
-def test_what_does_not_fit_is_refused_by_file_and_line(module: Path, old: str, new: str, said: str) -> None:
+def test_what_does_not_fit_is_refused_by_file_and_line(module: Path, old: str, new: str, message: str) -> None:
     class Gone: ...
 
     module.with_suffix(".toml").write_text(CARD.replace(old, new, 1))
     with pytest.raises(DataError) as refused:
         tool_card(str(module), str, Gone)
-    assert said in str(refused.value)
+    assert message in str(refused.value)
 
 
 @pytest.mark.parametrize("name", sorted(own_names("tools")))

@@ -1,4 +1,4 @@
-"""Tools from functions: schema from the signature, known answers, rules, dependencies, and refusals."""
+"""Tools made from functions: the schema from the signature, known answers, rules, dependencies, and refusals."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -185,7 +185,7 @@ def test_a_known_answer_is_checked_by_its_values() -> None:
     assert checked(variant) == ["wrong: light_0_1 is 1.0, and not 0.9"]
     broken = replace(light, checks=(), output={**(light.output or {}), "required": ["light_0_1", "sides"]})
     broken.check(expect={})(white_half)
-    assert checked(broken) == ["white half: the value 'sides' of the output's schema is missing"]
+    assert checked(broken) == ["white half: the output lacks the value 'sides' of its schema"]
 
 
 def test_a_known_answer_of_a_tool_that_needs_another_has_its_output() -> None:
@@ -291,12 +291,12 @@ def unknown(image: Image, photo: "Photograph") -> ToolOutput: ...  # type: ignor
 @pytest.mark.parametrize(
     ("function", "message"),
     [
-        (bare, "bare: say the type of image: image: Image"),
+        (bare, "bare: give the type of image: image: Image"),
         (keywords, r"\*\*rest cannot be offered to a model"),
         (numbers, r"\*rest can only be images: \*rest: Image"),
         (after_all, "image comes after all images were taken by images"),
         (late_star, r"\*rest comes after the other images, and before all else"),
-        (single_need, r"light is a list: light: list\[ToolOutput\]"),
+        (single_need, r"light must be a list: light: list\[ToolOutput\]"),
         (unwritable, "a model cannot write side: .*; write a type that JSON has: str, int"),
         (
             pixels,
@@ -333,7 +333,7 @@ def test_a_function_without_words_for_the_model_is_refused() -> None:
 
 def test_what_is_no_output_is_an_error_with_the_form_of_one() -> None:
     built = tool(limits=LIMITS, summary="Says nothing.")(one)
-    with pytest.raises(TypeError, match=r"one must return ToolOutput\(TEXT, .*, and returns a NoneType"):
+    with pytest.raises(TypeError, match=r"one must return ToolOutput\(TEXT, .*, but returns a NoneType"):
         evidence_of(built, WHITE)
 
 
@@ -371,7 +371,7 @@ def test_the_schema_of_an_output_says_keys_and_types() -> None:
     assert schema["properties"]["light_0_1"] == {"type": "number", "description": "Mean of all channels."}  # type: ignore[index, call-overload]
     assert schema["required"] == ["light_0_1", "side"]
     assert ToolOutput.schema() is None
-    with pytest.raises(TypeError, match="names no values"):
+    with pytest.raises(TypeError, match="declares no values"):
         schema_of(ToolOutput)
 
 
@@ -379,11 +379,11 @@ def test_the_schema_of_an_output_says_keys_and_types() -> None:
     ("data", "fault"),
     [
         ({"light_0_1": 1, "side": "left"}, None),
-        ({"light_0_1": True, "side": "left"}, "the value 'light_0_1' is True, and its schema says number"),
-        ({"light_0_1": 1, "side": "up"}, "the value 'side' is 'up', and its schema says all | left"),
+        ({"light_0_1": True, "side": "left"}, "the value 'light_0_1' is True, but its schema requires number"),
+        ({"light_0_1": 1, "side": "up"}, "the value 'side' is 'up', but its schema requires all | left"),
         (
             {"light_01": 1, "side": "all"},
-            "the value 'light_0_1' of the output's schema is missing (did you mean 'light_01'?)",
+            "the output lacks the value 'light_0_1' of its schema (did you mean 'light_01'?)",
         ),
         (
             {"light_0_1": 1, "side": "all", "x": 1},

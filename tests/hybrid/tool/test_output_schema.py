@@ -61,19 +61,22 @@ def test_data_of_the_schema_fit_it(change: dict[str, Any]) -> None:
     ("change", "fault"),
     [
         ({"rows": [ROW, {**ROW, "lable": "B"}]}, "'rows[1].lable' is not in the output's schema (did you mean 'label'"),
-        ({"rows": [{"lable": "A", "box_px": [0, 0, 1, 1]}]}, "'rows[0].label' of the output's schema is missing (did"),
-        ({"rows": [{**ROW, "box_px": [0, 0, 1]}]}, "'rows[0].box_px' is [0, 0, 1], and its schema says list of 4 num"),
-        ({"rows": [{**ROW, "box_px": [0, 0, 1, "1"]}]}, "'rows[0].box_px[3]' is '1', and its schema says number"),
-        ({"rows": ROW}, "'rows' is {'label': 'A', 'box_px': [0, 0.5, 2, 3]}, and its schema says list of objects"),
-        ({"first": {"label": "A"}}, "'first.box_px' of the output's schema is missing"),
-        ({"first": [ROW]}, "and its schema says object or null"),
-        ({"side": "up"}, "'side' is 'up', and its schema says left | right or null"),
-        ({"counts": {"dog": 1.5}}, "'counts.dog' is 1.5, and its schema says integer"),
-        ({"counts": [1]}, "'counts' is [1], and its schema says integers by name"),
-        ({"pairs": {"a": [1]}}, "'pairs.a' is [1], and its schema says list of 2 numbers"),
-        ({"numbers": [[1], [None]]}, "'numbers[1][0]' is None, and its schema says integer"),
-        ({"pair": ["a", 1]}, "'pair[0]' is 'a', and its schema says integer"),
-        ({"tree": {"name": "a", "parts": [{"name": 1}]}}, "'tree.parts[0].name' is 1, and its schema says string"),
+        ({"rows": [{"lable": "A", "box_px": [0, 0, 1, 1]}]}, "lacks the value 'rows[0].label' of its schema (did"),
+        (
+            {"rows": [{**ROW, "box_px": [0, 0, 1]}]},
+            "'rows[0].box_px' is [0, 0, 1], but its schema requires list of 4 num",
+        ),
+        ({"rows": [{**ROW, "box_px": [0, 0, 1, "1"]}]}, "'rows[0].box_px[3]' is '1', but its schema requires number"),
+        ({"rows": ROW}, "'rows' is {'label': 'A', 'box_px': [0, 0.5, 2, 3]}, but its schema requires list of objects"),
+        ({"first": {"label": "A"}}, "lacks the value 'first.box_px' of its schema"),
+        ({"first": [ROW]}, "but its schema requires object or null"),
+        ({"side": "up"}, "'side' is 'up', but its schema requires left | right or null"),
+        ({"counts": {"dog": 1.5}}, "'counts.dog' is 1.5, but its schema requires integer"),
+        ({"counts": [1]}, "'counts' is [1], but its schema requires integers by name"),
+        ({"pairs": {"a": [1]}}, "'pairs.a' is [1], but its schema requires list of 2 numbers"),
+        ({"numbers": [[1], [None]]}, "'numbers[1][0]' is None, but its schema requires integer"),
+        ({"pair": ["a", 1]}, "'pair[0]' is 'a', but its schema requires integer"),
+        ({"tree": {"name": "a", "parts": [{"name": 1}]}}, "'tree.parts[0].name' is 1, but its schema requires string"),
     ],
 )
 def test_a_mismatch_is_named_where_it_is(change: dict[str, Any], fault: str) -> None:
@@ -83,7 +86,7 @@ def test_a_mismatch_is_named_where_it_is(change: dict[str, Any], fault: str) -> 
 def test_a_list_shorter_than_its_places_is_compared_as_far_as_it_goes() -> None:
     schema = {"properties": {"pair": {"type": "array", "prefixItems": [{"type": "number"}, {"type": "string"}]}}}
     assert data_mismatch(schema, {"pair": [1]}) is None
-    assert data_mismatch(schema, {"pair": [1, 2]}) == "the value 'pair[1]' is 2, and its schema says string"
+    assert data_mismatch(schema, {"pair": [1, 2]}) == "the value 'pair[1]' is 2, but its schema requires string"
 
 
 def test_types_read_as_words() -> None:

@@ -106,7 +106,9 @@ def test_on_the_command_line_they_are_taken_when_asked_for_and_with_a_note(run_a
     selected = CliRunner().invoke(cli, [*run_arguments, "--unchecked-weights"])
     assert selected.exit_code == 0, selected.output
     assert "learned backend" in selected.stdout
-    assert selected.stderr.endswith("note: depth: its weights were not asked for known answers (--unchecked-weights)\n")
+    assert selected.stderr.endswith(
+        "note: depth: the known answers of its weights were not checked (--unchecked-weights)\n"
+    )
 
 
 @pytest.mark.system

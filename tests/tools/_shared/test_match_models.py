@@ -207,7 +207,7 @@ def pairs_of(model: MatchModel, sizes: tuple[tuple[int, int], tuple[int, int]]) 
 
 @pytest.mark.parametrize(("family", "centre"), [("efficientloftr", 0.5), ("lightglue", 0.0)])
 def test_points_go_back_to_each_picture_by_its_own_size(family: str, centre: float, checkpoint) -> None:
-    """For both pictures, the middle of the picture in the input maps to the middle of the original."""
+    """For both pictures, the middle of the network's input maps to the middle of the original."""
     network = (model := MatchModel(str(checkpoint(family)), "cpu")).network
     pair = pairs_of(model, ((400, 200), (150, 450)))
     fitted = [network._fitted(size) for size in pair.sizes]

@@ -18,7 +18,7 @@ from tools.rules import ask_specialists
 def test_a_route_with_two_rules_in_the_project_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(load("tools.rules", "mm_sap"), "Jigsaw", load("tools.rules", "mm_sap")["choice"])
     monkeypatch.setattr("hybrid.solving.rules.state", lambda: ("another",))
-    with pytest.raises(ValueError, match=r"tools/jigsaw: there is another rule for 'Jigsaw' elsewhere"):
+    with pytest.raises(ValueError, match=r"tools/jigsaw: another file also has a rule for 'Jigsaw'"):
         table()
 
 
@@ -104,7 +104,7 @@ FILE = {"route": "by_text"}
         ({**FILE, "task_route": "by_text"}, ["by_text silent", "by_text lamp", "by_text "]),
         # A task that happens to have the name of another benchmark's route does not use the project's rule for it.
         ({**FILE, "task_route": "Jigsaw"}, ["Jigsaw silent", "by_text silent", "by_text lamp", "by_text "]),
-        # The column `route` may name any.
+        # The column `route` may name any route.
         (
             {"route": "Jigsaw", "fallback_route": "by_text"},
             ["Jigsaw silent", "Jigsaw ", "by_text silent", "by_text lamp", "by_text "],
@@ -144,7 +144,7 @@ def test_answers_are_counted_under_the_route_of_the_rule_that_may_ask_the_tool()
 def test_a_rule_that_nothing_asks_is_named_with_the_routes_there_are() -> None:
     assert ROUTED.notes_for({"by_text", "ligth"}) == (
         "lamp: no question has the route 'light' of its rule (did you mean 'ligth'?); available: by_text, ligth",
-        "silent, then lamp: asked about 'by_text' before the project's rule",
+        "silent, then lamp: their rules for 'by_text' are asked before the project's rule",
         "silent: no question has the route 'Jigsaw' of its rule; available: by_text, ligth",
     )
     assert ROUTED.notes_for(None) == (

@@ -82,7 +82,7 @@ async def not_found(prompt: Prompt, ctx: RuleContext, question: str) -> tuple[st
 
 
 def written_choice(choices: tuple[str, ...], text: str) -> int | None:
-    """Return the index of the only choice whose words are in the text, in order; None for none or several."""
+    """Return the index of the only choice whose words are in the text, in order; None if there is none or several."""
     read = f" {_words(text)} "
     fits = [place for place, choice in enumerate(choices) if _words(choice) and f" {_words(choice)} " in read]
     return fits[0] if len(fits) == 1 else None

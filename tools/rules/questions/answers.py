@@ -58,7 +58,7 @@ async def places_of(prompt: Prompt, ctx: RuleContext, entities: Sequence[Thing])
             )
             if not fits:
                 raise Abstained("not found", f"detection finds no {name}")
-            # The question might mean the second one.
+            # The question might mean the second object.
             if len(fits) > 1 and fits[1].score >= RIVAL * fits[0].score:
                 raise Abstained("several", f"detection finds more than one {name}")
             boxes[Thing(name)] = (fits[0].box, fits[0].score ** 0.25)

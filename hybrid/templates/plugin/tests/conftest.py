@@ -1,4 +1,4 @@
-"""Where the package is not installed, its things are found in its folder."""
+"""If the package is not installed, its plug-ins are found in its folder."""
 
 from pathlib import Path
 

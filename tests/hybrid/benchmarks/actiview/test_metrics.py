@@ -84,7 +84,7 @@ def test_the_printed_ceiling_of_shifting_comes_from_counting_views_from_0(shared
     assert sum(score.values["hits_as_printed"] for score in scores) == 641
     assert result["recall_shift_paper"].value == pytest.approx(641 / CLUE_VIEWS)
     assert round(100 * 641 / CLUE_VIEWS, 2) == 74.62
-    # This is the paper's recall of a model that looks at all four views, and the largest possible.
+    # The paper's recall of a model that looks at all four views is the largest possible one.
     rows = {row.who: row for row in published("actiview") if row.metric == "recall_shift_paper"}
     seen = {row.who: row.value for row in published("actiview") if row.metric == "views_shift.mean"}
     assert {rows[who].value for who, views in seen.items() if views == 4.0} == {74.62}

@@ -63,6 +63,6 @@ def test_stored_answers_are_scored_like_replies(questions_by_type: Mapping[str, 
 
 
 def test_there_is_no_server_and_no_published_prediction(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="no server"):
+    with pytest.raises(UsageError, match="no submission server"):
         BENCHMARK.submission({})
     assert BENCHMARK.predictions(tmp_path) is None

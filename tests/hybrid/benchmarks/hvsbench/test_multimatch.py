@@ -52,7 +52,7 @@ def path_of(*points: tuple[float, float]) -> Floats:
 
 
 def test_values_by_hand() -> None:
-    # Saccades (30, 0), (30, 0) and (0, 40), (0, 40) from one start: all differences but that of position are equal.
+    # Saccades (30, 0), (30, 0) and (0, 40), (0, 40) from one start: all differences except that of position are equal.
     flat, steep = path_of((0, 0), (30, 0), (60, 0)), path_of((0, 0), (0, 40), (0, 80))
     values = dict(zip(DIMENSIONS, multimatch([flat, steep], [(0, 1)], (60, 80))[0].tolist(), strict=True))
     assert values["shape"] == pytest.approx(1 - 50 / 200)
@@ -109,7 +109,7 @@ GOOD = path_of((0, 0), (1, 1), (2, 2))
     ("wrong", "message"),
     [
         (GOOD[:2], "scanpath 1 has 2 fixations"),
-        (GOOD[:, :2], r"scanpath 1 has the form \(3, 2\)"),
+        (GOOD[:, :2], r"scanpath 1 has the shape \(3, 2\)"),
         (path_of((0, 0), (math.nan, 1), (2, 2)), "scanpath 1 has a number that is not finite"),
         (GOOD * [1, 1, -1], "scanpath 1 .* negative duration"),
     ],

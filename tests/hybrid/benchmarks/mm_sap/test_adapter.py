@@ -116,7 +116,11 @@ def test_the_set_may_stand_in_a_column(tmp_path: Path) -> None:
     answers = sound(tmp_path / "d", tmp_path, shuffles="stored")
     assert [question.id for question in answers] == ["basic_0001", "know_0001", "beyond_0001"]
     table(tmp_path / "e", [row()], name="test")
-    with pytest.raises(DataError, match=r"test.parquet, row 1: neither the file's name nor a set column"):
+    with pytest.raises(
+        DataError,
+        match=r"test.parquet, row 1: neither the file's name nor a column for the "
+        r"set contains",
+    ):
         asked(tmp_path / "e", tmp_path)
 
 
@@ -130,7 +134,7 @@ def test_no_files_and_no_parquet(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_a_row_that_cannot_be_used_costs_itself_alone"))
-def test_a_row_that_cannot_be_used_costs_itself_alone(tmp_path: Path, changed: dict[str, object], said: str) -> None:
+def test_a_row_that_cannot_be_used_costs_itself_alone(tmp_path: Path, changed: dict[str, object], message: str) -> None:
     if isinstance(changed.get("image"), dict):
         changed["image"] = {key: value.encode() for key, value in changed["image"].items()}
     table(tmp_path / "d", [row(), row(**changed), row()])
@@ -139,7 +143,7 @@ def test_a_row_that_cannot_be_used_costs_itself_alone(tmp_path: Path, changed: d
     (broken,) = (question for question in result if isinstance(question, BrokenQuestion))
     assert broken.id == "basic_0002"
     assert "BasicVisQA.parquet, row 2" in broken.error
-    assert said in broken.error
+    assert message in broken.error
 
 
 def test_beyond_has_no_correct_option(tmp_path: Path) -> None:

@@ -181,10 +181,10 @@ def test_a_missing_image_costs_its_questions_and_a_missing_folder_is_explained(
     for path in (broken / "Images" / "Cross_Images").iterdir():
         path.unlink()
     (broken / "Images" / "Cross_Images").rmdir()
-    with pytest.raises(DataError, match=r"no folder Images/Cross_Images.*on request only"):
+    with pytest.raises(DataError, match=r"no folder Images/Cross_Images.*only available on request"):
         questions(BENCHMARK, source(broken, store), None)
 
 
 def test_nothing_is_submitted() -> None:
-    with pytest.raises(UsageError, match="no server"):
+    with pytest.raises(UsageError, match="no submission server"):
         BENCHMARK.submission({})

@@ -1,4 +1,4 @@
-"""The annotated places of a row: boxes and points that have to be seen, by picture and in its pixels."""
+"""The annotated places of a row: boxes and points that a solver has to see, for each picture in its pixels."""
 
 import json
 from collections.abc import Iterator

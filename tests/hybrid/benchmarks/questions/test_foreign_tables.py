@@ -72,7 +72,7 @@ def test_what_a_writer_has_quoted_is_read_as_it_was(
     [
         (".csv", "\ufeffid,image".encode("utf-16"), r"text in UTF-16; .* iconv -f UTF-16 -t UTF-8"),
         (".tsv", "id\timage\tquestion".encode("utf-16-le"), "text in UTF-16"),
-        (".csv", b"id,image,question,A,B,answer\rq1,red.png,Which?,one,two,A\r", "end in CR alone"),
+        (".csv", b"id,image,question,A,B,answer\rq1,red.png,Which?,one,two,A\r", "end in CR only"),
         (".json", b'{"id": 1}', "expected a list of objects, found dict"),
         (".json", b"[1", "not JSON"),
         (".jsonl", b'{"id": 1},\n{"id": 2},\n', "questions.jsonl:1: not JSON"),

@@ -60,13 +60,13 @@ def test_a_recipe_has_no_code_and_what_decides_its_questions_is_among_the_texts(
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_the_schema_is_strict"))
-def test_the_schema_is_strict(tmp_path: Path, changed: tuple[str, str], said: str | None) -> None:
+def test_the_schema_is_strict(tmp_path: Path, changed: tuple[str, str], message: str | None) -> None:
     path = tmp_path / "mine.yaml"
     path.write_text(RECIPE.replace(*changed))
-    if said is None:
+    if message is None:
         assert recipe_of(path).name == "mine"
         return
-    with pytest.raises(UsageError, match=said) as refused:
+    with pytest.raises(UsageError, match=message) as refused:
         recipe_of(path)
     assert str(path) in str(refused.value)
 
@@ -111,7 +111,7 @@ def test_a_unit_is_right_when_all_of_it_is_and_missing_when_one_failed() -> None
 def test_groups_too_uneven_to_weigh_are_refused() -> None:
     sizes = (11, 13, 17, 19)
     scores = [scored(f"{a}.{b}", 1.0, x=str(a), y=str(b)) for a in sizes for b in range(a)]
-    with pytest.raises(DataError, match="no common multiple"):
+    with pytest.raises(DataError, match="least common multiple"):
         values("accuracy over x/y", scores)
 
 
@@ -136,7 +136,7 @@ def test_data_of_ones_own_are_not_called_a_benchmark(
     near: int,
     far: int,
     more: Mapping[str, object],
-    said: str | None,
+    message: str | None,
 ) -> None:
     monkeypatch.setenv("HYBRID_HOME", str(table_writer.folder.parent / "home"))
     name = recipe("mine", RECIPE.replace("{near: 2, far: 1}", "{near: 8, far: 4}"))
@@ -147,15 +147,15 @@ def test_data_of_ones_own_are_not_called_a_benchmark(
         return CliRunner().invoke(cli, [*items, "--tables", "wide", *words])
 
     first = run()
-    if said is None:
+    if message is None:
         assert first.exit_code == 0, first.output
     else:
         assert isinstance(first.exception, UsageError)
-        assert f"is this Mine? It has {said}. Questions of your own: hybrid run FILE" in str(first.exception)
+        assert f"is this Mine? It has {message}. Questions of your own: hybrid run FILE" in str(first.exception)
         second = run("--allow", "partial")
-        assert f"partial: {said}" in second.output
+        assert f"partial: {message}" in second.output
     missing = [f"{n} of {all_} of {task}" for n, all_, task in ((near, 8, "near"), (far, 4, "far")) if 0 < n < all_]
-    text = " ".join((first if said is None else second).output.split())
+    text = " ".join((first if message is None else second).output.split())
     assert ("the data hold" in text) == bool(missing)
     assert ", ".join(missing) in text
 

@@ -45,10 +45,12 @@ def test_the_kind_and_what_is_right(
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_a_row_that_cannot_be_used_says_where_and_why", list))
-def test_a_row_that_cannot_be_used_says_where_and_why(table_writer: Any, changed: dict[str, object], said: str) -> None:
+def test_a_row_that_cannot_be_used_says_where_and_why(
+    table_writer: Any, changed: dict[str, object], message: str
+) -> None:
     reason = table_writer.why(**changed)
     assert reason.startswith(f"{table_writer.folder / 'questions.jsonl'}:1")
-    assert said in reason
+    assert message in reason
 
 
 def test_the_second_row_of_an_id_is_named_with_the_first(table_writer: Any) -> None:
@@ -79,22 +81,22 @@ def test_what_may_not_be_meant_so(table_writer: Any) -> None:
     assert doubts == [
         ": columns that are not used: note",
         ":3: integer by its answer, where 2 of y are yes_no",
-        ":4: its text holds <image>, which is shown unchanged: images come before the text",
-        ":5: the choice 'A. one' begins with its letter, which is shown before it again",
-        ":5: the choice 'B. two' begins with its letter, which is shown before it again",
-        ":6: the choice 'one' is also in the question: options are shown twice",
-        ":6: the choice 'two' is also in the question: options are shown twice",
+        ":4: its text contains <image>, which is shown unchanged, because images come before the text",
+        ":5: the choice 'A. one' begins with its letter, so the letter is shown twice",
+        ":5: the choice 'B. two' begins with its letter, so the letter is shown twice",
+        ":6: the choice 'one' is also in the question, so options are shown twice",
+        ":6: the choice 'two' is also in the question, so options are shown twice",
     ]
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_a_row_that_may_be_read_otherwise_says_what_settles_it", list))
 def test_a_row_that_may_be_read_otherwise_says_what_settles_it(
-    table_writer: Any, changed: dict[str, object], said: str, mapping: str
+    table_writer: Any, changed: dict[str, object], message: str, mapping: str
 ) -> None:
     path = table_writer.table([table_writer.row(**changed)])
     (doubt,) = doubts_in(table_writer, path)
     assert doubt.startswith(f"{path}:1: ")
-    assert said in doubt
+    assert message in doubt
     path.with_suffix(".yaml").write_text(mapping)
     assert doubts_in(table_writer, path) == []
     table_writer.sound(path)
@@ -116,7 +118,7 @@ def test_a_row_that_is_clear_raises_no_doubt(table_writer: Any, changed: dict[st
 )
 def test_an_answer_that_stands_for_a_hidden_one_is_doubtful(table_writer: Any, answer: object) -> None:
     (doubt,) = doubts_in(table_writer, table_writer.table([table_writer.row(choices=None, answer=answer)]))
-    assert "may stand for a hidden one" in doubt
+    assert "may stand for a hidden answer" in doubt
 
 
 @pytest.mark.parametrize(
@@ -135,7 +137,7 @@ def test_zeros_and_ones_alone_may_be_yes_and_no(table_writer: Any) -> None:
     path = table_writer.table(rows)
     result = doubts_in(table_writer, path)
     assert len(result) == 2
-    assert all("`kind: yes_no` reads no and yes" in doubt for doubt in result)
+    assert all("`kind: yes_no` if these mean no and yes" in doubt for doubt in result)
     path.with_suffix(".yaml").write_text("kind: integer\n")
     assert doubts_in(table_writer, path) == []
     path.with_suffix(".yaml").unlink()
@@ -193,14 +195,14 @@ def test_places_are_converted_exactly(
 
 @pytest.mark.parametrize(*cases(__file__, "test_a_place_outside_of_its_picture_is_broken", list))
 def test_a_place_outside_of_its_picture_is_broken(
-    table_writer: Any, changed: dict[str, object], frame: str, said: str
+    table_writer: Any, changed: dict[str, object], frame: str, message: str
 ) -> None:
     path = table_writer.table([table_writer.row(choices=None, **changed)])
     if frame:
         path.with_suffix(".yaml").write_text(f"frame: {frame}\n")
     (broken,) = table_writer.read_questions(path)
     assert f"{path}:1, column answer: " in broken.error
-    assert said in broken.error
+    assert message in broken.error
 
 
 @pytest.mark.parametrize(

@@ -106,10 +106,10 @@ def test_a_damaged_line_costs_itself(table_writer: Any) -> None:
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_a_file_that_is_none_is_refused_as_a_whole"))
-def test_a_file_that_is_none_is_refused_as_a_whole(table_writer: Any, name: str, content: str, said: str) -> None:
+def test_a_file_that_is_none_is_refused_as_a_whole(table_writer: Any, name: str, content: str, message: str) -> None:
     path = table_writer.folder / name
     path.write_text(content)
-    with pytest.raises(DataError, match=said):
+    with pytest.raises(DataError, match=message):
         table_writer.read_questions(path)
 
 

@@ -92,7 +92,7 @@ def test_a_server_that_ends_costs_no_finished_answer(command: Command, blink: tu
     assert stop.startswith(f"stopped with {6 - finished} questions open: the server of vllm:tiny ended (exit code 7)")
     assert "its log is run/server.log: " in stop
     assert "CUDA out of memory" in stop
-    assert stop.endswith("finished answers are saved: run it again to go on")
+    assert stop.endswith("finished answers are saved: run it again to continue")
     wait_for_end(processes(Path("run/server.log")))
 
 

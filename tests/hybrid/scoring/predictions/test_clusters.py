@@ -22,7 +22,7 @@ from hybrid.scoring.score import Scored
 from hybrid.stats import ends_of, interval
 
 OPTIONS = ScoreOptions("strict", "wrong")
-# 24 questions on 4 pictures; the guesses differ between questions of one picture and those of another.
+# 24 questions on 4 pictures; guesses agree within a picture and differ between pictures.
 PICTURES, QUESTIONS = 4, 24
 FORMATS = ["vlmevalkit s.xlsx", "vlmevalkit s.tsv", "lmms_eval logs", "every_eval_ever evaluations"]
 

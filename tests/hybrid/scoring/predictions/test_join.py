@@ -234,7 +234,7 @@ def test_a_sheet_of_another_table_with_the_same_index_is_not_joined(tmp_path: Pa
     table = own_table(tmp_path)
     sheet = predicted_sheet(table, tmp_path / "model_own.tsv")
     sheet.write_text(sheet.read_text().replace("Which of 3?", "What is 3?"))
-    with pytest.raises(DataError, match=r"262148000 is a rotation of a circular data set, or the id of a table"):
+    with pytest.raises(DataError, match=r"262148000 is a rotation of a circular data set, or an id in"):
         score_predictions(sheet, OWN, None, OPTIONS, str(table))
 
 
@@ -282,5 +282,5 @@ def test_files_of_joined_pictures_are_read_by_their_task(shared_data: Path, tmp_
         score.correct for score in score_predictions(source, BENCHMARK, "stored", OPTIONS).scores
     ]
     (tmp_path / "Jigsaw.json").write_bytes(source.read_bytes())
-    with pytest.raises(DataError, match=r"Jigsaw\.json and Jigsaw_concat\.json: they are of two runs"):
+    with pytest.raises(DataError, match=r"Jigsaw\.json and Jigsaw_concat\.json: they come from two runs"):
         score_predictions(tmp_path, BENCHMARK, "stored", OPTIONS)

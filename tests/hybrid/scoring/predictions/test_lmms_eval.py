@@ -71,5 +71,5 @@ def test_of_several_replies_the_first_is_scored_and_that_is_said(
     parsed = read(log(tmp_path / "samples_a.jsonl", sample(0) | {"resps": resps}, sample(1)))
     assert parsed is not None
     assert parsed.rows[0].reply == first
-    text = f"1 of 2 lines hold {many} replies each: the first is scored, the others are not"
+    text = f"1 of 2 lines contain {many} replies each: only the first is scored"
     assert parsed.notes == ((text,) if many else ())

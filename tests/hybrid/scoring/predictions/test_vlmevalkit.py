@@ -116,7 +116,7 @@ def test_empty_and_cut_cells_are_counted_apart_and_named(tmp_path: Path) -> None
     assert parsed is not None
     empty, cut = parsed.notes
     assert empty == "2 of 4 cells of prediction are empty, and count as no answer: Counting 2, Counting 4"
-    assert cut.startswith("1 of 4 replies have 32,767 characters, where a workbook cuts a text")
+    assert cut.startswith("1 of 4 replies have 32,767 characters, the length at which a workbook cuts a text")
     assert cut.endswith("Counting 1")
     sheet = read(tsv(tmp_path / "a.tsv", [line(1, long)]))
     assert sheet is not None

@@ -192,6 +192,6 @@ def test_only_chosen_pairs_are_tested_and_counted_in_their_family() -> None:
 
 
 def test_two_solvers_of_one_name_are_refused() -> None:
-    with pytest.raises(ValueError, match="solvers of one name"):
+    with pytest.raises(ValueError, match="solvers have the same name,"):
         compare([solver("one", FIRST), solver("one", SECOND)])
     assert [item.solver for item in unique([solver("one", FIRST)] * 2, ["a", "b"])] == ["one (a)", "one (b)"]

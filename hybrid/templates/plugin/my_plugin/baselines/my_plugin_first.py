@@ -9,7 +9,7 @@ from hybrid.solver import LETTERS, Outcome, Prompt, Reply, Solver, SolverContext
 
 
 class MyPluginFirst(Solver):
-    """Looks at nothing."""
+    """It does not look at the question."""
 
     role = "chance"
 
