@@ -299,8 +299,8 @@ class PaintCues(WeightFree[ReflectanceArgs]):
         spots, cleaned = spots_of(request), clean_image(request)
         parts = segment(cleaned)
         verdict = None
-        # If everything has one hue, any two places seem to have the same paint. Flat patches show no light, so a difference
-        # in brightness may come from the paint or from the light.
+        # If everything has one hue, any two places seem to have the same paint. Flat patches show no light, so a
+        # difference in brightness may come from the paint or from the light.
         if can_compare(spots, cleaned) and colour_spread(parts) >= COLOURFUL and not is_patchwork(cleaned):
             scale = cleaned.shape[1] / request.images[0].shape[1], cleaned.shape[0] / request.images[0].shape[0]
             first, second = (parts.at(spot.x * scale[0], spot.y * scale[1]) for spot in spots)
