@@ -107,7 +107,7 @@ def failures(checked: Sequence[Checked]) -> list[str]:
         # Questions that do not apply count as right, so fewer than `least` right answers imply a missed one.
         if right < series.least:
             first = f"{missed[0].name}: {missed[0].wrong}"
-            lines.append(f"{series.name}: {right} of {len(of_series)} right, at least {series.least} wanted ({first})")
+            lines.append(f"{series.name}: {right} of {len(of_series)} right, at least {series.least} needed ({first})")
     return lines
 
 

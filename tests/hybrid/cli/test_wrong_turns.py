@@ -184,7 +184,7 @@ def test_runs_that_cannot_be_compared(command: Command, runs: Path, tmp_path: Pa
         assert "is given twice" in the_message(command("compare", blink, second))
         assert "give each run once" in the_message(command("report", blink, second, "-o", "site"))
         assert "give each run once" in the_message(command("score", blink, second))
-    assert f"for {blink} is its run: give one of them" in the_message(command("compare", blink, blink / "chance"))
+    assert f"because {blink} is its run: give one of them" in the_message(command("compare", blink, blink / "chance"))
     assert "empty is not a run" in the_message(command("compare", blink, "empty"))
 
 
