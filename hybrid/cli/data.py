@@ -191,8 +191,7 @@ def check(
 
     Every row is read and every image decoded. For a file of questions, the first three are shown as a model gets them,
     and doubtful rows are named; for a benchmark, tasks are counted against its card. For the hub (or hub@REVISION),
-    only the list of files is read. Exit code 0: complete; 3: questions are missing or broken (each is named); 2: the
-    data cannot be used.
+    only the list of files is read. Exit code 0: complete; 3: questions are missing or broken; 2: unusable data.
 
     \b
     Examples:
@@ -220,9 +219,7 @@ def check(
     except DataError as error:
         if benchmark is not None or not folder.is_dir():
             raise
-        raise DataError(
-            f"{error}; for other data, give a file of questions, or a benchmark with --benchmark"
-        ) from error
+        raise DataError(f"{error}; for other data, give a file of questions, or add --benchmark") from error
     source, expected = mounted.source, _expected_counts(bench, mounted.source, tasks)
     data = _Checked(bench, source.split, expected, questions(bench, source, None), tuple(bench.doubts(source)))
     if strict:

@@ -6,6 +6,7 @@ pair.state, pair.right, pair.fields()       # "more", (21, 48), {"size": "+54 po
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -258,9 +259,11 @@ def number(value: float, unit: str) -> str:
     """Format a share in whole points (decimals only if it would read as 0), any other number with three digits."""
     if unit != FRACTION:
         return f"{value:.3g}"
-    # Without rounding error, so that two sums of the same value print alike.
+    # Without the error of floats, and with halves away from 0, so that equal differences print alike with either sign.
     points = round(100 * value, 9)
-    return f"{points:z.0f}" if abs(points) >= 0.5 or abs(points) < 1e-9 else f"{points:.1g}"
+    if abs(points) >= 0.5 or points == 0:
+        return f"{math.copysign(math.floor(abs(points) + 0.5), points):z.0f}"
+    return f"{points:.1g}"
 
 
 def are_counts(values: Sequence[float | None], right: Sequence[int], n: int) -> bool:

@@ -48,8 +48,8 @@ def with_same_labels(solvers: Sequence[Scored], mode: OtherLabels) -> tuple[Scor
             raise UsageError(
                 f"{correction.task}: its labels were corrected on {correction.on} ({correction.said}), and these "
                 f"solvers are scored by different ones ({words}): neither the task nor a mean over all tasks can be "
-                "compared; --other-labels leave-out compares the other tasks, --other-labels compare compares all of "
-                "them as they are"
+                "compared; --other-labels leave-out compares the other tasks; with --other-labels compare, all of them "
+                "are compared as they are"
             )
         if mode == "leave-out":
             solvers = [_without(solver, correction.task) for solver in solvers]

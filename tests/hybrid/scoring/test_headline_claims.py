@@ -236,7 +236,7 @@ def test_the_ends_of_an_interval_have_their_signs(low: float, high: float, ends:
         (0.14, FRACTION, "14", "+14 points"),
         (-0.14, FRACTION, "-14", "-14 points"),
         (0.0, FRACTION, "0", "+0 points"),
-        (0.005, FRACTION, "0", "+0 points"),
+        (0.005, FRACTION, "1", "+1 points"),
         (0.004, FRACTION, "0.4", "+0.4 points"),
         (-0.004, FRACTION, "-0.4", "-0.4 points"),
         (1.2345, QUESTIONS, "1.23", "+1.23"),
@@ -332,7 +332,7 @@ def test_a_claim_knows_who_left_what_unanswered(a: str, b: str, claim: str, unan
         (
             "a" * 20 + "rw" * 30,
             "r" * 20 + "rw" * 30,
-            "answering at all makes +12 points (95% CI 8 to 18), as a leaves 20",
+            "answering at all makes +13 points (95% CI 8 to 18), as a leaves 20",
         ),
         # b answers fewer questions, and is right on those that only b answers; this is not a gain by answering.
         (

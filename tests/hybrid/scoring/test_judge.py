@@ -144,7 +144,7 @@ async def test_verdicts_must_belong_to_the_run(tmp_path: Path, fakes: Any) -> No
         score_run(folder, OPTIONS, (), path)
     for changes, message in (
         ({"letter": "C"}, "'C' is not one of the possible answers"),
-        ({"reply_sha256": "0"}, "val_Jigsaw_1, ask 0, was made for a reply that is reply"),
+        ({"reply_sha256": "0"}, "val_Jigsaw_1, ask 0, was made for a reply that is not in this run"),
         ({"ask": "first"}, "line 1: not a ReplyReading"),
     ):
         path.write_text(json.dumps(line | changes) + "\n")
