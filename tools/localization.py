@@ -155,8 +155,8 @@ def cut_shared(pixels: Pixels, boxes: Sequence[Box]) -> Box | None:
     """Return the tight box (pixels) of the object in the common area of all boxes.
 
     Colours outside all boxes are the background. GrabCut segments the rest, and only the part of its mask connected to
-    the common area is used. Returns None without a common area, in a picture that shows nothing, or if the mask
-    stands out less than `MIN_DISTINCT`: GrabCut finds a mask in noise, too.
+    the common area is used. Returns None without a common area, in a picture that shows nothing or only flat
+    patches, or if the mask stands out less than `MIN_DISTINCT`: GrabCut finds a mask in noise, too.
     """
     import cv2
 

@@ -89,8 +89,7 @@ def _sections(card: BenchmarkCard) -> Iterator[str]:
         yield "The tasks named in the data."
     yield (
         "The number of questions is that of the main split. `--rotate` moves options that are text; `--data sample` "
-        "generates "
-        "questions, which are for tests and never a benchmark result."
+        "generates questions, which are for tests and never a benchmark result."
     )
     if card.settings:
         yield "## Settings"

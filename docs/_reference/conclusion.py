@@ -25,7 +25,7 @@ sentences, at most ten, made from the rows that `hybrid compare --json` prints, 
 Without a solver that gives a model tools, the first two name the solver with the highest value (`solvers`) and the
 solvers that it is ahead of (`ahead`).
 
-A difference is reported only if its paired 95 % interval excludes 0. The effects of offering tools and of tool output
+A difference is asserted only if its paired 95 % interval excludes 0. The effects of offering tools and of tool output
 must also hold after adjustment (Holm) within the family of the claim, and differences within tasks after adjustment
 over the tasks of the pair. "No significant difference" is not equality; "equal within 5 points" appears only if two
 one-sided tests show it. A difference that comes from answering more questions, that depends on how unanswered questions

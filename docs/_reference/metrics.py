@@ -1,4 +1,4 @@
-"""One page of formulas: metrics of each benchmark, metrics of every benchmark, and quantities of a comparison."""
+"""One page of formulas: the benchmarks' own metrics, those of every benchmark, and the quantities of a comparison."""
 
 from __future__ import annotations
 

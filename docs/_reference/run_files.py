@@ -19,12 +19,12 @@ from hybrid.log.attempts import Unfinished
 RECORDS: tuple[tuple[str, str, tuple[type, ...]], ...] = (
     (
         "questions.jsonl",
-        "One line per question, with its target; the second record describes a row that could not be read.",
+        "One line per question, with its target; a row that could not be read is a `BrokenQuestion`.",
         (Question, BrokenQuestion),
     ),
     (
         "attempts.jsonl",
-        "One line per finished question, with the steps of each ask; the last record says why one is unfinished.",
+        "One line per question; `steps`, the last key, holds each ask's steps; `Unfinished` says why there are none.",
         (Attempt, Exchange, Prompt, Reply, Usage, Step, Unfinished),
     ),
     ("scores.jsonl", "One line per question, sorted by id.", (Score,)),

@@ -265,7 +265,7 @@ def _axis(field: OptionField, node: Node) -> tuple[tuple[str, ...], ...]:
     """Return a list of values, one per run."""
     key = field.option.long
     if key in NOT_VARIED:
-        raise UsageError(f"{node.where}: {key}: a single value does not distinguish the runs")
+        raise UsageError(f"{node.where}: {key}: this option cannot vary between runs: give one value")
     if node.kind != "list" or not node.items:
         raise UsageError(f"{node.where}: {key}: write a list of values, one for each run")
     return tuple(_texts(field, item) for item in node.items)

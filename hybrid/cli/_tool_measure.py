@@ -67,7 +67,7 @@ def measure(
 
     tool: Tool = load("tools", name)
     if not tool.gaze:
-        raise UsageError(f"{name} does not predict where people look, or in which order; {_others()}")
+        raise UsageError(f"{name} predicts neither where people look nor in which order; {_others()}")
     arguments = _arguments(tool, written)
     recorded = read_fixations(fixations, images, _size(screen))
     measured = _measured(tool, arguments, None if weights is None else str(weights), recorded, limit)

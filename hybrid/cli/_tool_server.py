@@ -227,7 +227,7 @@ def down() -> int:
     if process is None:
         is_stale = remove_stale()
         click.echo(
-            "no tool server is up" + (("; removed the socket that an earlier one left behind") if is_stale else "")
+            "no tool server is up" + ("; removed the socket that an earlier one left behind" if is_stale else "")
         )
         return 0
     for number in (signal.SIGTERM, signal.SIGKILL):
@@ -275,7 +275,7 @@ def status(tables: Shape, as_json: bool) -> int:
         found, reason = None, str(error)
     else:
         reason = (
-            (f"the log of the last server is {log_path()}") if log_path().is_file() else "`hybrid tools up` starts one"
+            f"the log of the last server is {log_path()}" if log_path().is_file() else "`hybrid tools up` starts one"
         )
     if found is None:
         click.echo(json.dumps({"up": False, "reason": reason}) if as_json else f"no tool server is up: {reason}")

@@ -36,7 +36,9 @@ def plugin(name: str, out: Path | None) -> int:
     if not is_word(name):
         raise UsageError(f"{name!r}: {no_word('plug-in')}, and begins with a letter")
     if iskeyword(name) or name == "tests" or ((spec := find_spec(name)) is not None and spec.origin is not None):
-        raise UsageError(f"{name!r}: this is a Python keyword or the name of a module; choose another name")
+        raise UsageError(
+            f"{name!r}: this is a Python keyword, or the name of a module or of the tests; choose another name"
+        )
     place, tool = out or Path(name), f"{name}_light"
     if place.exists():
         raise UsageError(f"{place} already exists")

@@ -169,12 +169,13 @@ def ask_cells(cells: Sequence[PlannedRun], config: RunConfig, options: Mapping[s
 
 
 def prepared_cell(config: RunConfig, *, dry: bool = False) -> ResolvedRun:
-    """Resolve the run of a cell. Raises also `UsageError` if its answers are hidden, before anything is paid for."""
+    """Resolve the run of a cell. Also raises `UsageError` if its answers are hidden, before anything is paid for."""
     run = prepared(config, dry=dry)
     split = run.mounted.source.split
     if split in run.benchmark.card.hidden_splits:
         raise UsageError(
-            f"the answers of the split {split} are hidden, so a study has nothing to compare: use `hybrid run`"
+            f"the answers of {run.benchmark.card.short_title} {split} are hidden, so a study has nothing to compare: "
+            "use `hybrid run`"
         )
     return run
 

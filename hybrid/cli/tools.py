@@ -147,7 +147,6 @@ def run_(
         traces.info("%s\n%s", name, error.trace.rstrip())
         click.echo(f"hybrid: {describe_error(error)}", err=True)
         return 3
-    # Attach the log before the service logs its first message.
     if unchecked and finding.backend == "learned" and tool.looked_into:
         tell(f"note: {name}: the known answers of its weights were not checked (--unchecked-weights)")
     _print(finding, as_json=as_json)

@@ -86,7 +86,7 @@ class RunConfig:
         NOT_IDENTITY,
         ASK(
             "--limit N",
-            "Number of base questions, from each task in turn.",
+            "Number of base questions in all, taken from the tasks in turn.",
             common=True,
             at_least=1,
             varied=False,
@@ -426,7 +426,7 @@ class RunConfig:
         answers = self.trace_text and self.tool_output == "oracle"
         yield (
             answers,
-            ("--trace-text would record the answers that --tool-output oracle tells a model: omit one of the two"),
+            "--trace-text: it would record the answers that a model gets with --tool-output oracle: omit one",
         )
         cold = self.model_settings.temperature == 0
         samples, repeats = (self.samples, cold, SAMPLES_AT_0), (self.repeats, cold and self.model, REPEATS_AT_0)

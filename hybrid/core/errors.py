@@ -149,7 +149,7 @@ def needed_by(what: str) -> Iterator[None]:
 def is_out_of_memory(error: BaseException) -> bool:
     """Return whether a device is out of memory (torch's error, recognized by name to avoid importing torch)."""
     is_memory_error = any(kind.__name__ == "OutOfMemoryError" for kind in type(error).__mro__)
-    # MPS has no error class for it. Compare the full message, because a similar one could come from a tool's own code.
+    # MPS has no error class for it. Only a message that begins so counts, because a tool's own may contain these words.
     return is_memory_error or any(
         isinstance(argument, str) and argument.startswith("MPS backend out of memory") for argument in error.args
     )

@@ -43,7 +43,7 @@ def read_small(path: Path, most: int = MAX_BYTES) -> bytes:
 
 
 def write_atomic(path: Path, data: bytes | Iterable[bytes], *, durable: bool = False) -> None:
-    """Replace a file atomically: neither a reader nor a crash ever finds half of it.
+    """Replace a file atomically: no reader sees half of it, and a crash of the process leaves no half of it.
 
     A device, a pipe or an open file of this process (`/dev/stdout`) is written to directly. Any other link is replaced,
     not followed, because another user may have linked it to a valuable target.

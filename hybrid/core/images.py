@@ -40,7 +40,7 @@ MEDIA_TYPES = {
     "BMP": "image/bmp",
     "TIFF": "image/tiff",
     "MPO": "image/jpeg",
-    # Formats that are stored unchanged; servers do not accept AVIF, so it is converted.
+    # Servers do not accept AVIF, so it is converted to PNG.
     "AVIF": "image/png",
 }
 # Formats that Pillow may try: a JPEG with several pictures (MPO) is opened as one.

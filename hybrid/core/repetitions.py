@@ -55,7 +55,7 @@ def varies(solver: Repeatable) -> bool:
 
 
 def repeated(solvers: Mapping[str, S], times: int) -> dict[str, S]:
-    """Repeat each solver with varying answers `times` times, and others once: all solvers, then the repetitions."""
+    """Repeat each solver with varying answers `times` times, and others once; the repetitions come last."""
     return {
         name_of(word, number): solver
         for number in range(1, times + 1)

@@ -60,11 +60,9 @@ def runs_near(path: Path) -> str:
     if (path.parent / MANIFEST).is_file():
         return f"; the run is {path.parent}"
     inside = sorted(manifest.parent for manifest in path.glob(f"*/{MANIFEST}")) if path.is_dir() else []
-    return (
-        (f"; it contains runs: give one of them, such as {inside[0]} (`hybrid runs list {path}` shows all)")
-        if inside
-        else ""
-    )
+    if not inside:
+        return ""
+    return f"; it contains runs: give one of them, such as {inside[0]} (`hybrid runs list {path}` shows all)"
 
 
 def refuse_foreign_beside(folder: Path, allowed: Collection[str] = ()) -> None:

@@ -29,7 +29,7 @@ class Journal:
     Args:
         path: the file; it and its folder are created if missing.
         durable: whether `append` syncs to disk. If not, a killed process still loses nothing, but a crash of the
-        machine may lose lines.
+            machine may lose lines.
 
     Raises:
         OSError: the file cannot be opened or created.

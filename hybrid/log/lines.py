@@ -213,7 +213,7 @@ def index_lines(path: Path, previous: FileExtent | None, form: LineFormat) -> Li
     Args:
         path: the file; a missing one counts as empty.
         previous: its extent when the last command ended normally. As long as the file starts with exactly that, its
-        lines are unchanged, so only their ids are read.
+            lines are unchanged, so only their ids are read.
         form: the format of its lines.
     """
     if not path.exists():

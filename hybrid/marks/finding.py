@@ -54,8 +54,8 @@ CLEAR_ALONE = 1.3
 # Letters that are drawn only after earlier ones. If such a letter is alone in an image, it is a false detection,
 # however clear.
 LATER = ("C", "D")
-# Minimum confidence at which a mark raises the confidence of other marks in its picture, and the limit of this
-# increase.
+# Minimum confidence at which a mark raises the confidence of other marks in its picture, and the confidence up to which
+# it raises them.
 COMPANION = 0.8
 # Minimum correlation at which a letter counts as drawn like that of a clear mark; largest difference of their radii.
 READ_LETTER = 0.8

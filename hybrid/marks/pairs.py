@@ -91,7 +91,7 @@ def _window(
 
 
 def _useful(readings: Sequence[LetterReading], expected: Sequence[str]) -> list[LetterReading]:
-    """Return the best readings of each label: because text in a photograph may contain dozens of letters."""
+    """Return the best readings of each label, because text in a photograph may contain dozens of letters."""
     useful: list[LetterReading] = []
     for label in LABELS:
         ranked = sorted(readings, key=lambda reading: -reading.score_of(label))

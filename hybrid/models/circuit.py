@@ -42,7 +42,7 @@ CAPACITY = TOO_MANY_REQUESTS | {529}
 ABOUT_ITSELF = CAPACITY | {502, 503, 504}
 SILENT_S = 60.0  # Seconds of waiting after which a line explains the wait.
 # Advice if no connection was ever made.
-UNMET = "Check that the server runs, and that --base-url is its address; then run it again to go on."
+UNMET = "Check that the server runs, and that --base-url is its address; then run it again to continue."
 # Longest obeyed `Retry-After` in seconds; longer with `--wait-for-server`.
 MAX_PAUSE_S = 60.0
 

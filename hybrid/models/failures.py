@@ -248,7 +248,7 @@ _PICTURE: Final = re.compile(TABLES["picture"], re.IGNORECASE)
 
 
 def blames_picture(failed: FailedRequest, error: BaseException) -> bool | None:
-    """Return whether a new picture caused the rejection: None if it cannot, False if the failure may be temporary.
+    """Return True if a new picture caused the rejection, False if it may be temporary, None if no picture can be why.
 
     `transformers serve` and others answer 500 to a picture that their processor does not accept, often without a
     message.

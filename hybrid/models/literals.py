@@ -155,7 +155,9 @@ def _as_json(escaped: re.Match[str]) -> str:
 
 
 def read_entries(text: str, at: int, closing: str, depth: int = 1) -> tuple[list[Any], dict[str, Any], int]:
-    """Read values, named values, and the position of the closing bracket. Raises `ValueError`.
+    """Read values and named values; return them and the position after the closing bracket.
+
+    Raises `ValueError` for other syntax.
 
     This is the syntax of objects, lists and call arguments: `"a": 1`, `a: 1`, `a=1`, `**{"a": 1}`, `1`.
     """

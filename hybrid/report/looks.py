@@ -44,7 +44,7 @@ class PlacesOfQuestion:
     def marks(self, image: StoredImage) -> tuple[Mark, ...]:
         """Return the marks of a picture: first the annotated places, then where calls looked."""
         marks = [
-            Mark("annotated", "has to be seen", _numbers(target.place))
+            Mark("annotated", "must be seen", _numbers(target.place))
             for target in self._targets
             if target.image.sha256 == image.sha256
         ]

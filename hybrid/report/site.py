@@ -94,9 +94,11 @@ def _name_final_file(error: OSError, fresh: Path, out: Path) -> OSError:
 
 
 def refuse_other(place: Path) -> None:
-    """Raise `UsageError` if a place contains something other than a report."""
+    """Raise `UsageError` if a place contains something other than a report, or is named like a page."""
     if place.suffix in (".html", ".htm") and not place.is_dir():
-        raise UsageError(f"{place}: a report is a folder of pages: write -o {place.with_suffix('')}")
+        raise UsageError(
+            f"{place} is a page's name, but a report is a folder of pages; write -o {place.with_suffix('')}"
+        )
     if not place.exists():
         return
     if not place.is_dir():

@@ -195,7 +195,7 @@ def refuse_unlike(benchmark: Benchmark, mounted: Mounted, data: str, allowed: Co
     if "partial" not in allowed and (reason := schema_mismatch(benchmark, mounted)):
         raise UsageError(
             f"--data {data}: is this {name}? It has {reason}. Questions of your own: hybrid run FILE (hybrid data "
-            f"check FILE shows how they are read); to use the data as {name} anyway: --allow partial"
+            f"check FILE shows how they are read); with --allow partial, the data are used as {name} anyway"
         )
 
 

@@ -122,7 +122,7 @@ def _serve(steps: Generator[Any, None, None], sock: socket.socket) -> None:
     sys.unraisablehook = _end_with_interruption
     # A closed terminal signals both processes; the parent closes the socket when it ends.
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    # Background processes of a script ignore SIGINT, and this fork would inherit that.
+    # Background processes of a script ignore SIGINT; this fork inherits that and keeps it.
     handler = signal.signal(signal.SIGINT, signal.SIG_IGN)
     if callable(handler):
         handler = partial(_interrupted, handler)

@@ -73,7 +73,7 @@ def _of_file(value: Any) -> Iterator[str]:
 
 
 def _of_main(root: Any) -> Iterator[str]:
-    """Yield the source of a class or function of a script, and of everything in that file that it refers to."""
+    """Yield the source of a class or function of a script or notebook, and of everything there that it names."""
     main_names = vars(sys.modules[MAIN])
     waiting, seen = [root], set[int]()
     while waiting:

@@ -182,7 +182,7 @@ async def look_at_result(
         conversation: ends with a reply that calls a tool.
         tools: the offered tools.
         reads_pictures: whether the model has read a number in a picture of a user message. If so, the model counts as
-        blind here if it answers twice without the number, whatever its server's token counts.
+            blind here if it answers twice without the number, whatever its server's token counts.
         numbers: the numbers in the pictures.
     """
     key, reply = CallKey(RESULT_PROBE), conversation[-1]

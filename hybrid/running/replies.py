@@ -98,7 +98,7 @@ class RunReplies:
         self._journal.sync()
 
     def close(self, finished: Finished | None = None) -> None:
-        """Close the file. If no reply in the file is needed any more (not checked for None), only captions stay."""
+        """Close the file; only its captions stay if no reply in it is needed any more (not checked for None)."""
         self._journal.close()
         if finished is None or any(not ids <= set(finished(solver)) for solver, ids in self._open.items()):
             return

@@ -297,14 +297,14 @@ def _check_protocol(config: RunConfig, benchmark: Benchmark, mounted: Mounted, m
     for key, value in card.official_settings.items():
         if config.sends_format_line and mounted.source.settings.get(key) == value:
             raise UsageError(
-                f"--setting {key}={value} reads replies as the released code does, which cannot read our format line: "
-                "give --protocol official, or --format-line off"
+                f"--setting {key}={value} reads replies as the released code does, which cannot read hybrid's format "
+                "line: give --protocol official, or --format-line off"
             )
     if config.answer != "likelihood":
         return
     if config.protocol == "official" and Kind.CHOICE not in card.official_reads:
         raise UsageError(
-            f"--setting answer=likelihood writes its choice as our format line does, which the official parse of "
+            f"--setting answer=likelihood writes its choice as hybrid's format line does, which the official parse of "
             f"{card.name} does not read: give --protocol strict"
         )
     if model is not None and not isinstance(model, Likelihoods):

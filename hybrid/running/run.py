@@ -159,7 +159,7 @@ def _saving_replies(run: ResolvedRun, replies: RunReplies) -> tuple[ResolvedRun,
 
 
 def _reusing(run: ResolvedRun, model: ChatModel, replies: RunReplies) -> ReusingLog | None:
-    """Return the replies of this run, and those of earlier runs if `--cache-replies` is given."""
+    """Return the replies of this run and of earlier ones; None without `--cache-replies`."""
     config = run.config
     if not config.cache_replies:
         return None

@@ -197,7 +197,10 @@ def _refuse_other(run: ResolvedRun, manifest: Mapping[str, Any], solvers: Mappin
 
 
 def _other(old: AnyQuestion, now: AnyQuestion) -> str | None:
-    """Describe how a question changed since it was answered; return "" if only fields for reports changed."""
+    """Describe how a question changed since it was answered.
+
+    Returns None if only fields for reports changed, or if a broken question can be read now.
+    """
     if isinstance(old, BrokenQuestion) or isinstance(now, BrokenQuestion):
         return "which can no longer be read" if isinstance(now, BrokenQuestion) else None
     if old.images != now.images:
@@ -239,7 +242,7 @@ def _taken_up(
             progress = replace(progress, measure=measure, sound=True)
             files[attempts_of(name)] = asdict(progress.measure.extent)
             remaining = len(run.questions.without(progress.finished))
-            tell(f"note: asking {how_many(remaining)} of {name} again, because no answer was saved")
+            tell(f"note: asking {how_many(remaining)} of {name} again, because their answers are missing or unreadable")
         yield name, progress
 
 

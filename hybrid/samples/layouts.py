@@ -159,7 +159,7 @@ def arrange(
     occupied: Sequence[Solid] = (),
     sizes_m: tuple[float, float] = (0.16, 0.3),
 ) -> tuple[Solid, ...] | None:
-    """Arrange named solids on the ground without overlap with each other or `occupied`; None without space.
+    """Arrange named solids on the ground, fully visible and apart from each other and `occupied`; None without space.
 
     `sizes_m` is the range of half their height.
     """

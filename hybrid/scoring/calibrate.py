@@ -193,7 +193,7 @@ def write_trust(folder: RunFolder, out: Path, folds: int, asked_for: Collection[
 
     Raises:
         UsageError: the run had control tool output or imported predictions, has no counted answer (or none of a tool in
-        `asked_for`), or `folds` is too small; nothing is written.
+            `asked_for`), or `folds` is too small; nothing is written.
     """
     if folds < 2:
         raise UsageError(f"--folds {folds}: out-of-fold needs at least 2")

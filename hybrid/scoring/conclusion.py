@@ -134,11 +134,11 @@ GAIN_CASES = cases_of_claims(
             "{right_a} right{split}{called}."
         ),
         "answering": (
-            "{answers}: {whole}{counts}. The difference comes from answering, not from better answers{split}{called}."
+            "{answers}: {whole}{counts}. Only the part that comes from answering at all is significant{split}{called}."
         ),
         "others": (
-            "{answers}: {whole}{counts}. The difference comes from questions that only one of them answered, not from "
-            "those that both did{split}{called}."
+            "{answers}: {whole}{counts}. Only the part that comes from questions that one of them left unanswered is "
+            "significant{split}{called}."
         ),
         "split": "{answers}: {whole}{counts}{split}{called}.",
         "few": "{answers}: {few}{called}.",
@@ -179,11 +179,11 @@ SPECIALISTS_CASES = cases_of_claims(
             "of {right_a} right{split}{rest}."
         ),
         "answering": (
-            "{answers}: {lead}{whole}. The difference comes from answering, not from better answers{split}{rest}."
+            "{answers}: {lead}{whole}. Only the part that comes from answering at all is significant{split}{rest}."
         ),
         "others": (
-            "{answers}: {lead}{whole}. The difference comes from questions that only one of them answered, not from "
-            "those that both did{split}{rest}."
+            "{answers}: {lead}{whole}. Only the part that comes from questions that one of them left unanswered is "
+            "significant{split}{rest}."
         ),
         "split": "{answers}: {lead}{whole}{split}{rest}.",
         "few": "{answers}: {few}{rest}.",
@@ -455,7 +455,7 @@ class _Conclusion:
         others = [row for row in significant if row not in answers]
         if others:
             names = [_named(row, total) for row in others]
-            parts.append(f"different because of unanswered questions on {listed(names)}")
+            parts.append(f"different, but only with unanswered questions counted, on {listed(names)}")
         # A loss from answering fewer questions is named above, so it cannot also be the largest insignificant loss.
         others_left = [row for row in tested if row not in others]
         rest = self._rest_of_tasks(others_left, total, named=bool(untested or others)) if others_left else ""

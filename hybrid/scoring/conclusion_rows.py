@@ -7,6 +7,7 @@ pair.state, pair.right, pair.fields()       # "more", (21, 48), {"size": "+54 po
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -24,7 +25,7 @@ from hybrid.scoring.result import FRACTION, UNTESTED, Result, contrasted
 from hybrid.scoring.score import Scored
 from hybrid.scoring.sections import results
 from hybrid.scoring.sections.answered import ANSWERING, BETTER, BOTH, SILENT, SPOKEN
-from hybrid.scoring.table import answered
+from hybrid.scoring.table import Flags, answered
 from hybrid.scoring.tally import OTHER
 
 # The sections that a conclusion reads; those that `conclusion_review.py` reads come last.
@@ -51,7 +52,7 @@ CONDITIONS: Mapping[Claim, str] = {
     "rule": "by the other rule for unanswered questions, the sign or the verdict differs",
     "uneven": "a mean over tasks; over all questions the sign differs, or only there the interval excludes 0",
     "answering": "interval excludes 0, but not on the questions that both answered: one of them answered more",
-    "others": "as `answering`, but mainly because each answered other questions, not because one of them answered more",
+    "others": "as `answering`, but less than half of that part exists because one of them answered more questions",
     "split": "another verdict on the questions that both answered",
     "few": "no interval: questions of one picture, or too few questions",
     "silent": "one of the two answers nothing",
@@ -77,8 +78,8 @@ class AnswerSplit:
 
     `both` is the difference on the `n_both` questions that both answered (None for no such question), `better` its part
     in the whole difference, `answering` the rest; `unanswered` counts the questions that a and b left unanswered.
-    `more_answered` says whether at least half of the rest exists because one of them answered more questions; else it
-    is mainly due to how well each did on the questions that only it answered.
+    `more_answered` says whether at least half of the rest exists because one of them answered more questions
+    (`_is_of_more_answers`); else it is mainly due to how well each did on the questions that only it answered.
     """
 
     answering: Result
@@ -340,25 +341,14 @@ class ConclusionRows:
         if answering is None or better is None or answering.low is None:
             return None
         unanswered = (count_of(rows.get(("unanswered a", group))), count_of(rows.get(("unanswered b", group))))
-        more = self._is_of_more_answers(names, rows, group)
-        return AnswerSplit(answering, better, rows.get(("difference", BOTH)), unanswered, more)
-
-    def _is_of_more_answers(self, names: tuple[str, str], rows: Mapping[tuple[str, str], Result], group: str) -> bool:
-        """Return whether at least half of the part from answering exists because one solver answered more questions.
-
-        That share is what would be left if both had gained equally on each question that only one of them answered.
-        """
         overlap = self.found.overlap(*map(self.found.named, names))
+        none = np.zeros(len(overlap), bool)
         left_a, left_b = (
-            np.isin(overlap.ids, rows[key].ids) if (key := (f"unanswered {side}", group)) in rows else overlap.missing
+            np.isin(overlap.ids, rows[key].ids) if (key := (f"unanswered {side}", group)) in rows else none
             for side in "ab"
         )
-        moved = overlap.right[1] - overlap.right[0]
-        only_a, only_b = left_b & ~left_a, left_a & ~left_b
-        gain, loss = float(moved[only_b].sum()), -float(moved[only_a].sum())
-        share = (int(only_b.sum()) - int(only_a.sum())) / max(1, int((only_a | only_b).sum()))
-        of_number = share * (gain + loss)
-        return of_number * (rows[ANSWERING, group].value or 0.0) > 0 and 2 * abs(of_number) >= abs(gain - loss)
+        more = _is_of_more_answers(overlap, left_b & ~left_a, left_a & ~left_b, answering.value or 0.0)
+        return AnswerSplit(answering, better, rows.get(("difference", BOTH)), unanswered, more)
 
     def _other_rule(self, pair: HeadlinePair, shared: Overlap) -> Result | None:
         """Return the difference by the other rule for unanswered questions, if it has another sign or state."""
@@ -452,6 +442,25 @@ def why_no_interval(metrics: Sequence[Metric] | None) -> str:
     cells = metrics[0].cells if metrics else ()
     one_picture = len(cells) > 1 and len({cell.cluster for cell in cells}) == 1
     return "one picture: no interval" if one_picture else "too few questions to show a difference"
+
+
+def _is_of_more_answers(overlap: Overlap, only_a: Flags, only_b: Flags, answering: float) -> bool:
+    """Return whether at least half of the part from answering exists because one solver answered more questions.
+
+    That share is what would be left if both had gained equally on each question that only one of them answered; a
+    question weighs as in the headline metric. Of questions without right and wrong, only the numbers count.
+    """
+    if not overlap.kept[only_a | only_b].all():
+        return (int(only_b.sum()) - int(only_a.sum())) * answering > 0
+    metrics, weight = overlap.headline(overlap.rule), np.ones(len(overlap))
+    if metrics is not None and metrics[0].combine == "mean_of_ratios":
+        sizes = Counter(overlap.task[overlap.present].tolist())
+        weight = np.array([1 / max(1, sizes[task]) for task in overlap.task])
+    moved = (overlap.right[1] - overlap.right[0]) * weight
+    gain, loss = float(moved[only_b].sum()), -float(moved[only_a].sum())
+    of_b, of_a = float(weight[only_b].sum()), float(weight[only_a].sum())
+    of_number = (of_b - of_a) / ((of_a + of_b) or 1.0) * (gain + loss)
+    return of_number * answering > 0 and 2 * abs(of_number) >= abs(gain - loss) - 1e-9
 
 
 def hangs_on_rule(pair: HeadlinePair, other: Result) -> bool:

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from hybrid.core.errors import DataError
 from hybrid.core.types import Fault
+from hybrid.display.terminal import how_many
 from hybrid.log.folder import RunFolder, attempts_of
 from hybrid.plugins.registry import names
 from hybrid.scoring.groups import is_imported, role
@@ -89,11 +90,11 @@ def _count(scored: Scored) -> Counts:
 
 
 def broken_tools(scored: Scored) -> tuple[str, ...]:
-    """Return a line for each tool that never ran; unavailable tools only if none of its tools ran."""
+    """Return a line for each tool that never ran; unavailable tools only if no tool of the solver ran."""
     faults = tool_faults(scored)
     nothing_ran = role(scored) == "hybrid" and all(fault.faults == fault.calls for fault in faults)
     return tuple(
-        f"{scored.solver}: all {fault.calls} calls of {fault.tool} failed: {fault.error}"
+        f"{scored.solver}: {fault.faults} of {how_many(fault.calls, 'call')} of {fault.tool} failed: {fault.error}"
         for fault in faults
         if fault.never_ran or (nothing_ran and not NOT_THERE.isdisjoint(fault.kinds))
     )

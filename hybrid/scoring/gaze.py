@@ -136,7 +136,7 @@ def _grid_map(predict: MapOf, fixations: Fixations, name: str) -> Floats:
 def _of_map(
     grid: Floats, points: Floats, name: str, baseline: CentreBias | None, others: OtherFixations | None
 ) -> dict[str, tuple[float, float]]:
-    """Return each metric for a map and for one without contrast; metrics against other pictures need some."""
+    """Return each metric for a map and for one without contrast; metrics against others only if there are any."""
     shape = (grid.shape[0], grid.shape[1])
     fixated, maps = _on_grid(points, shape), (grid, np.zeros_like(grid))
     density = metrics.blurred(fixated, shape, SIGMA * max(shape))

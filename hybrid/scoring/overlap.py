@@ -150,7 +150,7 @@ class Overlap:
 
     @cached_property
     def right(self) -> list[Floats]:
-        """Each solver's correctness: 1 for a right answer, 0 for a wrong one, and the rule's value for no answer."""
+        """Each solver's correctness: 1 for a right answer, 0 for any other, and the rule's value for no answer."""
         return self._mean(lambda answers: answers.right(self.rule))
 
     @cached_property

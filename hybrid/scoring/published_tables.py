@@ -22,7 +22,7 @@ Head = tuple[str, str]
 
 
 def cells_of(comparison: Comparison) -> list[Published]:
-    """Return the printed cells of the measured metrics and tasks, except tasks with corrected labels.
+    """Return the printed cells of the measured metrics and tasks, without tasks whose labels were corrected.
 
     Returns none if questions were generated.
     """

@@ -247,8 +247,7 @@ def refuse_our_line(
     if unread:
         raise UsageError(
             f"{folder.path} was asked with hybrid's format line, and the official parse of {benchmark.card.name} does "
-            "not "
-            f'read replies that follow it ("Answer: ..."; {", ".join(unread)}): every one would count as unparsed. '
+            f'not read replies that follow it ("Answer: ..."; {", ".join(unread)}): every one would count as unparsed. '
             f"Run with --protocol official, which sends the papers' wording, or score with --protocol strict"
         )
 

@@ -124,11 +124,11 @@ def card_complaints(name: str, tool: Tool) -> list[str]:
         starts = [bin_.confidence for bin_ in backend.reliability]
         owed |= {
             f"{of} no version": bool(backend.version),
-            f"{of} has a summary of less than 20 characters": len(backend.summary) >= 20,
+            f"{of} a summary of less than 20 characters": len(backend.summary) >= 20,
             f"{of} the bins of its reliability are out of order": starts == sorted(set(starts)),
             f"{of} a reliability without the data on which it was counted": bool(backend.counted_on) or not starts,
             f"{of} weights, but it is not the learned backend": not backend.weights or backend.name == "learned",
-            f"{of} the card has no facts about its default weights {backend.weights}": not backend.weights
+            f"{of} no facts on the card about its default weights {backend.weights}": not backend.weights
             or backend.weights in {provenance.weights for provenance in backend.provenances},
         }
     owed |= dict.fromkeys(_need_complaints(tool), False)
@@ -287,7 +287,7 @@ class _Probe:
             wrong += broken
             if isinstance(answer, Finding) or "outside" not in str(answer):
                 text = answer.text if isinstance(answer, Finding) else str(answer)
-                wrong.append(f"the refusal of places outside the image does not say so: {text}")
+                wrong.append(f"places outside the image are not refused with a message that says so: {text}")
         return wrong
 
     async def _one(

@@ -66,7 +66,9 @@ class DescribedRule:
         if finding is None:
             raise ToolError(f"{self._name}: its answer is not based on the output of any of its calls")
         if answer.choice is not None and not 0 <= answer.choice < len(prompt.choices):
-            raise ToolError(f"{self._name}: there is no choice {answer.choice}, only {len(prompt.choices)}")
+            raise ToolError(
+                f"{self._name}: there is no choice with index {answer.choice}: the question has {len(prompt.choices)}"
+            )
         return SpecialistAnswer(
             answer.answer, tool_names[answer.call], finding, answer.choice, answer.sure, answer.on_card
         )

@@ -15,7 +15,7 @@ from hybrid.core.types import Json
 # on new pictures than on those counted on a card: the right weight is between 1 (equally well) and 0 (not at all), so
 # the midpoint is off by at most a half.
 CLAIM = 0.5
-# Probabilities are clipped this far from 0 and 1, so that no source outweighs every unforeseen case.
+# Probabilities are clipped this far from 0 and 1, so that no source is ever treated as certain.
 CERTAIN = 1e-4
 
 

@@ -27,7 +27,7 @@ class RunMeter:
 
     limits: RunLimits = field(default_factory=RunLimits)
     used: Usage = field(default_factory=Usage)
-    # Model calls in progress; they count as completed, so that concurrent calls cannot exceed the limit.
+    # Model calls in progress; they count as made, so that concurrent calls cannot exceed the limit.
     pending: int = 0
     started: float = field(default_factory=time.monotonic)
     # Expected cost of a call that cannot be withdrawn once it is pending, as in a batch; it counts when it is sent.

@@ -25,7 +25,7 @@ from hybrid.tool.rules import Rule, RuleByText
 
 @dataclass(frozen=True)
 class RuleEntry:
-    """A rule, the route under which it was found, and the external tool that defines it (or empty)."""
+    """A rule, the route under which it was found, and the external tool that defines it (empty: none)."""
 
     rule: Rule
     route: str
@@ -113,7 +113,7 @@ class RuleTable:
                     f"{owners}: no question has the route {route!r} of its rule{hint}; available: {available:.500}"
                 )
             elif route in self.rules:
-                notes.append(f"{owners}: their rules for {route!r} are asked before the project's rule")
+                notes.append(f"{owners}: asked for {route!r} before the project's rule")
         return tuple(notes)
 
 

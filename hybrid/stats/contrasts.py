@@ -218,7 +218,7 @@ def paired_difference(rows_a: Rows, rows_b: Rows, combination: Combine, *, share
     error = scatter_error(shares, full_square, unit, freedom, pooled)
     if min(of_a.layout.clusters, of_b.layout.clusters) < 2 or error.variance == 0:
         return PairedDifference(value_a, value_b, difference, None, clusters)
-    # Differences of numbers that are not shares are tested with Student's t even in small samples.
+    # Differences of numbers that are not shares have no exact test: the skewed t applies even in small samples.
     least = _least(rows_a, rows_b, combination) if share and clusters < FEW else NO_LEAST
     return PairedDifference(value_a, value_b, difference, Scatter(difference, error, bounded, least), clusters, unit)
 

@@ -33,7 +33,7 @@ def ratio_interval(
         clusters: (n,) cluster names.
         level: two-sided coverage.
         share: whether both sums have the same unit, so that the two clusters are added; False for points per token, for
-        example.
+            example.
 
     Raises `ValueError` for a level outside 0..1.
     """

@@ -59,7 +59,7 @@ class Learned(Stages[A, P, R], Generic[A, P, R, M]):
     """
 
     load: Callable[[str, str], M]
-    # Identity of the backend; `tool_card` sets it.
+    # The tool, the version of its code and its default weights; `tool_card` sets them.
     identity: tuple[str, str, str | None]
 
     def __init__(

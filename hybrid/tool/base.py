@@ -99,7 +99,7 @@ class Stages(ABC, Generic[A, P, R]):
     """A backend in three stages, so that the device computes one batch while others are prepared and drawn.
 
     `prepare` and `finish` need no device and change nothing in the backend: they run in any thread, several at once.
-    `compute` is the network over a batch, in the thread of the device and does nothing else.
+    `compute` runs the network over a batch, in the thread of the device, and does nothing else.
     """
 
     @abstractmethod
@@ -116,7 +116,7 @@ class Stages(ABC, Generic[A, P, R]):
         """Return the input of the network, in host memory. Raises `ToolError` for a request that cannot be answered."""
 
     def batch_key(self, prepared: P) -> Hashable:
-        """Return a key that is equal for inputs which fit into one pass, such as a tensor's shape."""
+        """Return a key that is equal for inputs which fit into one pass, such as a tensor's shape; here all do."""
         del prepared
         return None
 

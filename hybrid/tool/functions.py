@@ -137,7 +137,7 @@ class FunctionTool(Tool):
         Args:
             routes: tasks of a benchmark, or of the user's own questions.
             args: derives the tool's arguments from a prompt; returns None if the prompt's wording does not contain
-            them.
+                them.
         """
         if not routes or not all(isinstance(route, str) for route in routes):
             raise TypeError(f'@{self.card.name}.rule needs the routes it answers: @{self.card.name}.rule("Counting")')

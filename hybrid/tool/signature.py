@@ -3,15 +3,14 @@
 Parameters of the function by their type:
 
 - `Image` is an image (H, W, 3) of 8 bits; the number of images of a call is the number of these parameters, and those
-that may be None can be left out. `list[Image]` and `*images: Image` take 1 to `MOST_IMAGES`; pydantic's
+  that may be None can be left out. `list[Image]` and `*images: Image` take 1 to `MOST_IMAGES`; pydantic's
   `Field(min_length=2, max_length=4)` in `Annotated` sets other limits.
 - `ToolOutput`, or a class of it, is the output of the tool of the parameter's name about the image; `list[ToolOutput]`
   one for each image. `Annotated[ToolOutput, {"points": []}]` gives that tool arguments, `Annotated[ToolOutput,
   Need("depth", ARGS)]` derives them from the function's own.
 - `seed: int` is the seed of the question.
 - Any other parameter is an argument for the model, which pydantic checks; its description is a text in `Annotated`, or
-its line
-  under `Args:` in the docstring.
+  its line under `Args:` in the docstring.
 """
 
 from __future__ import annotations

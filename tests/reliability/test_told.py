@@ -34,7 +34,7 @@ def test_the_traceback_of_a_tool_in_a_process_of_its_own(
         arguments = words(questions(1), server.url, tmp_path / "run", *more)
         result = hybrid(*arguments, *(["--debug"] if debug else []), code=3)
     assert (
-        f"all 1 calls of breaks failed: the tool failed: LookupError: no such shelf (own/breaks.py, line {LINE})"
+        f"1 of 1 call of breaks failed: the tool failed: LookupError: no such shelf (own/breaks.py, line {LINE})"
         in (result.err)
     )
     text = f'File "{current / "breaks.py"}", line {LINE}, in run'

@@ -43,7 +43,7 @@ SOMETHING: Final = 7.2
 SCALES_PX: Final = (32, 64, 128)
 # Range of the largest kurtosis over scales within which colour steps count as noise. It is 2.3 to 4.3 for 1/f noise
 # of every exponent from 0 to 2.5, up to 5.4 for widely blurred noise, and above 6.4 in 209 photographs. It is below the
-# range for gradients, and for stripes.
+# range for gradients, and for stripes of up to about 2 px at the finest scale.
 NOISE_KURTOSIS: Final = (2.2, 4.5)
 # Largest step between neighbouring pixels, as a share of the range of values, at the finest scale: below it there is no
 # edge. It is 1 for stripes, 0.02 for a gradient, and 0.15 for a sine with a period of a sixth of the short side.
@@ -136,12 +136,12 @@ def step_kurtosis(pixels: Pixels) -> float:
 
 
 def shows_something(pixels: Pixels) -> bool:
-    """Return whether an RGB image (H, W, 3) shows more than one colour, an even gradient, noise or a few pixels."""
+    """Return whether an RGB image (H, W, 3) shows more than one colour, a gradient, blobs without an edge, or noise."""
     return structure(pixels) >= SOMETHING and not _has_steps_of_noise(pixels)
 
 
 def is_coarse_noise(pixels: Pixels) -> bool:
-    """Return whether the parts of an RGB image (H, W, 3) differ, but only as those of 1/f noise do."""
+    """Return whether the parts of an RGB image (H, W, 3) differ, but only as in 1/f noise or without an edge."""
     return structure(pixels) >= SOMETHING and _has_steps_of_noise(pixels)
 
 

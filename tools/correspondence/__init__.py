@@ -149,7 +149,7 @@ def solve(request: Request[CorrespondenceArgs], views: tuple[MatchView, MatchVie
         position = (point.x, point.y)
 
         def compare() -> Sequence[float]:
-            # In an image that shows nothing, similar descriptors prove nothing, but matches do.
+            # In an image that shows nothing, or only flat patches, similar descriptors prove nothing, but matches do.
             if not all(map(shows_something, request.images)) or any(map(is_patchwork, request.images)):
                 return [math.nan] * len(candidates)
             return descriptor_distances(views, position, [(spot.x, spot.y) for spot in candidates])

@@ -87,7 +87,7 @@ def _smallest_gap(images: Sequence[Pixels]) -> float:
     """Return the gap of similarity below which images are tied."""
     if any(map(shows_something, images)):
         return TIE
-    # Images of 1/f noise differ in colour and layout by chance, by any amount.
+    # Images of 1/f noise, or without an edge, differ in colour and layout by chance, by any amount.
     return float("inf") if any(map(is_coarse_noise, images)) else GRAIN_TIE
 
 

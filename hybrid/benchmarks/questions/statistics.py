@@ -175,7 +175,7 @@ def _weighted(cells: Sequence[tuple[Path, Cell]]) -> Iterator[Cell]:
     if least > MAX_COPIES:
         raise DataError(
             f"a mean over groups with {len(paths)} groups inside: the least common multiple of their numbers is "
-            f"{least} or more"
+            f"{least:,}, more than {MAX_COPIES:,}"
         )
     for path, cell in cells:
         for copy in range(least // size[path]):

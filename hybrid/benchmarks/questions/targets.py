@@ -229,7 +229,7 @@ def _place(kind: Kind, row: DataRow, columns: Columns) -> dict[str, Json]:
             )
         return {"box": [x0, y0, x1, y1]}
     if kind is Kind.BOX or values is None or len(values) != 2:
-        expected = "a box: four numbers" if kind is Kind.BOX else "expected a point or a box: two or four numbers"
+        expected = "a box: four numbers" if kind is Kind.BOX else "a point or a box: two or four numbers"
         raise DataError(f"{location}: {value!r:.60} is not {expected}")
     within = number_in(scalar_text(row, columns.tolerance) or "") if columns.tolerance else None
     if within is None or within < 0 or not math.isfinite(within):

@@ -307,7 +307,7 @@ class Follower:
                     await self._retry(partial(self._fetch, batch, look, delivered_indices))
                     if delivered_indices or not look.results or look.errors:
                         return look
-                    # A batch of another run with equal size, found by mistake, contains no results for these requests.
+                    # A batch that is not this run's, found by mistake, contains no results for these requests.
                     other = await self._search(batch, 0.0)
                     # If batches have names, no other batch can match.
                     other = None if other == identity else other

@@ -49,7 +49,8 @@ function inPieces(text) {
   return pieces;
 }
 
-/** Text of any length. A long text is shown with its beginning and its length; on demand, a scrollable box shows all of it. */
+/** Text of any length. A long text is shown with its beginning and its length; on demand, a scrollable box shows all of
+ * it. */
 report.longText = (text, name) => {
   const whole = String(text);
   // Stop counting early, because the text may have a million lines.
@@ -110,7 +111,8 @@ report.plural = (number, word) => report.count(number, word, `${word}s`);
 
 report.seconds = (value) => (value < 60 ? `${value.toFixed(value < 10 ? 2 : 1)} s` : `${(value / 60).toFixed(1)} min`);
 
-/** Copies a text to the clipboard, if the browser allows this for pages from disk; the button shows whether it worked. */
+/** Copies a text to the clipboard, if the browser allows this for pages from disk; the button shows whether it worked.
+ * */
 report.copyButton = (text) => {
   const button = report.el("button", { type: "button", class: "copy", text: "Copy" });
   const tell = (word) => {

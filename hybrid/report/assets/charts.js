@@ -1,6 +1,7 @@
 "use strict";
-/* The charts: points with intervals, parts that add up, and one number plotted against another. Each chart is drawn from rows of the result table, names its numbers in its label, and can be saved. Solvers keep colour and symbol in all charts; names stand next to
-   every mark, so that no colour is needed. */
+/* The charts: points with intervals, parts that add up, and one number plotted against another. Each chart is drawn from
+   rows of the result table, names its numbers in its label, and can be saved. Solvers keep colour and symbol in all
+   charts; names stand next to every mark, so that no colour is needed. */
 
 const signed = (value, digits = 3) => `${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(digits)}`;
 const distinct = (values) => [...new Set(values)];
@@ -22,7 +23,8 @@ const linked = (href, name, ...marks) =>
 
 // --- points with intervals -------------------------------------------------------------------------------------------
 
-/* A line: { label, row, look, text, href, told }, a line with `from` is drawn as a bar. `marks` are reference lines across the chart: { label, kind, value, note }. */
+/* A line: { label, row, look, text, href, told }; one with `from` is drawn as a bar. `marks` are reference lines
+   across the chart: { label, kind, value, note }. */
 function points(lines, { low, high, last = high, zero = false, marks = [], label = "" }) {
   return (width) => {
     const right = 8 + Math.max(...lines.map((line) => report.widthOf(line.text)));
@@ -140,7 +142,8 @@ function intervals(chart, where) {
 
 const STEP_LOOKS = { 1: { colour: "var(--right)", paper: "var(--right-paper)" }, "-1": { colour: "var(--wrong)", paper: "var(--wrong-paper)" } };
 
-/** Steps from the accuracy of one solver to that of another; each starts where the previous one ends; a panel for each task. */
+/** Steps from the accuracy of one solver to that of another; each starts where the previous one ends; a panel for each
+ * task. */
 function waterfall(chart, where) {
   const panels = distinct(chart.rows.map((row) => row.group)).map((task) => {
     const rows = chart.rows.filter((row) => row.group === task);
@@ -216,7 +219,7 @@ function stack(chart, where) {
   return figure("stack", chart.title, chart.rows, where, key, body, links.length ? report.el("ul", { class: "counts" }, links) : null);
 }
 
-// --- one number against another -------------------------------------------------------------------------------------------
+// --- one number against another ------------------------------------------------------------------------------------
 
 function scatter(chart, where) {
   const cost = new Map(chart.rows.filter((row) => row.quantity !== "value").map((row) => [row.a, row]));

@@ -1,5 +1,5 @@
 "use strict";
-/* The keyboard. Keyboard shortcuts. A page defines `keys` (down, up, open, back); all other keys work everywhere. */
+/* Keyboard shortcuts. A page defines `keys` (down, up, open, back); all other keys work everywhere. */
 
 const KEYS = [
   ["j, ↓ or →", "next question"],

@@ -1,5 +1,6 @@
 "use strict";
-/* The first page of a benchmark: conclusion, parts of the gain, each solver's value, differences by task; below, one folded line per section. */
+/* The first page of a benchmark: conclusion, parts of the gain, each solver's value, differences by task; below, one
+   folded line per section. */
 
 report.pages = {};
 

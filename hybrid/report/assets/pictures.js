@@ -1,5 +1,6 @@
 "use strict";
-/* Images, each with the name that the model uses for it; a click enlarges them; a slider blends an overlay with its image. */
+/* Images, each with the name that the model uses for it; a click enlarges them; a slider blends an overlay with its
+   image. */
 
 const sizeOf = (picture) => `${picture.width} × ${picture.height} px`;
 

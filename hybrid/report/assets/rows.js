@@ -1,5 +1,6 @@
 "use strict";
-/* The list of questions in the columns of list.js, and the rows that a set of filters keeps. The file itself names its columns and their filters (hybrid/report/columns.py). */
+/* The list of questions in the columns of list.js, and the rows that a set of filters keeps. The file itself names its
+   columns and their filters (hybrid/report/columns.py). */
 
 const cell = (column, row) => column.values[column.codes[row]];
 
@@ -64,7 +65,8 @@ report.Rows = class {
     return [...rows].sort((a, b) => (ranks.get(a) === ranks.get(b) ? 0 : ranks.get(b) - ranks.get(a)));
   }
 
-  /** The rows that all filters of a query keep, in its order. `counted` is the count that the query names, with its rows. */
+  /** The rows that all filters of a query keep, in its order. `counted` is the count that the query names, with its
+   * rows. */
   matching(query, pairs, counted) {
     const keeps = this.tests(query, pairs);
     const kept = ((query.get("cell") !== null && counted && counted.questions) || this.all()).filter((row) => keeps.every((keep) => keep(row)));
@@ -107,7 +109,7 @@ report.Rows = class {
 
 const rowsOf = new WeakMap();
 
-/** The rows of a benchmark, created each time the list is read. */
+/** The rows of a benchmark, created once for each list that was read. */
 report.rows = async (key) => {
   const list = await report.load(`${key}/list`);
   if (!rowsOf.has(list)) {

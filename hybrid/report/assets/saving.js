@@ -1,5 +1,6 @@
 "use strict";
-/* The buttons "Save as SVG, PNG, csv" of a chart. A saved picture uses the light theme, for paper, and needs no other file. */
+/* The buttons "Save as SVG, PNG, csv" of a chart. A saved picture uses the light theme, for paper, and needs no other
+   file. */
 
 const PNG_SCALE = 3;
 const KEPT_MS = 60000;

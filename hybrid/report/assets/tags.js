@@ -1,5 +1,6 @@
 "use strict";
-/* A person's notes about errors: a tag and a text for each error of a solver. The browser stores them if it can; `hybrid report --tags` reads the file that the person saves. */
+/* A person's notes about errors: a tag and a text for each error of a solver. The browser stores them if it can;
+   `hybrid report --tags` reads the file that the person saves. */
 
 const FORMAT = 1;
 

@@ -155,7 +155,7 @@ PRESENCE_CASES: Mapping[str, Case] = {
     ),
     "unclear": case(
         "presence.unclear",
-        "part of content.parts: the difference comes from answering, or depends on the rule or the weights of tasks",
+        "part of content.parts: the difference comes from unanswered questions or depends on the rule or task weights",
         "Offering tools that return nothing changes the score by {size} ({ends}), {why}",
     ),
 }
@@ -167,7 +167,7 @@ CONTENT_CASES: Mapping[str, Case] = {
     ),
     "unclear": case(
         "content.unclear",
-        "part of content.parts: the difference comes from answering, or depends on the rule or the weights of tasks",
+        "part of content.parts: the difference comes from unanswered questions or depends on the rule or task weights",
         "with tool output it changes by {size} ({ends}), {why}",
     ),
 }

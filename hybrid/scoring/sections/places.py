@@ -104,7 +104,7 @@ def seen_by(scored: Scored) -> dict[str, LookCounts]:
         regions = annotated(question) if isinstance(question, Question) else ()
         if recorded is None or not regions or score.outcome.failed or score.id not in recorded.by_id:
             continue
-        assert isinstance(question, Question)  # noqa: S101 - another row may have no annotation
+        assert isinstance(question, Question)  # noqa: S101 - only a question has regions
         try:
             looks[score.id] = looks_of(question, recorded.by_id[score.id])
         except DataError:

@@ -16,7 +16,8 @@ values: 0 to n, in questions
   repetitions. Compare with tool-only lost: that many may be luck.
 - lost by luck at most = n a(1 - a), for accuracy a
 - solved without tools too (0 to 1) = questions solved with tools and in a setting without / questions solved with
-  tools. Interval: Wilson; by cluster where questions share a picture. [n: questions solved with tools; source: arXiv
+  tools. Interval: Wilson for separate questions, otherwise the score
+  interval over clusters. [n: questions solved with tools; source: arXiv
   2606.02357; docs/study.md]
 
 The settings without tools are all forms of the MLLM alone (images, captions, text only) and all of their repetitions.

@@ -78,7 +78,10 @@ def test_a_run_is_not_mixed_with_other_files(command: Command, blink: Path, tmp_
     (out / name).write_text("mine")
     words = ("run", "blink", "--data", blink, "--solver", "chance", "--out", out)
     err = command(*words, code=2).err
-    assert f"--out {out}: it contains {name.partition('/')[0]}, which is not part of a run: give a" in err
+    assert (
+        f"--out {out}: it contains {name.partition('/')[0]}, which is not part of a run: give a new or empty folder"
+        in " ".join(err.split())
+    )
     assert [path.name for path in out.iterdir()] == [name.partition("/")[0]]
     # A hidden file is not data; an existing run continues next to added files.
     (out / name).rename(tmp_path / "mine")

@@ -128,7 +128,7 @@ def test_a_table_is_read_and_never_run(tmp_path: Path, text: str, message: str) 
     ("renames", "message"),
     [
         ({"[ab]": "c"}, "'a' and 'b' both become 'c'"),
-        ({"a": ""}, "the name 'a'"),
+        ({"a": ""}, "the name 'a' would become empty"),
         ({"x": "y"}, "no name matches 'x'; the first is 'a'"),
         ({"a": r"\2"}, "does not fit 'a'"),
     ],

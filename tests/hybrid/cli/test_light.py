@@ -193,7 +193,7 @@ def test_without_any_extra_servers_are_asked_and_runs_are_read(server: str, phot
     for run in ("named", "blank"):
         assert set(tool_faults(tmp_path / run, "controller")) == {Fault.ABSENT}
         result = next(err for words, (_, _, err) in values.items() if words[-1] == run).splitlines()[-1]
-        assert result.startswith("failed: controller: all 6 calls of crop failed: ")
+        assert result.startswith("failed: controller: 6 of 6 calls of crop failed: ")
         assert result.endswith(lacks)
 
 

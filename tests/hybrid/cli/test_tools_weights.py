@@ -85,7 +85,7 @@ def test_fetch_says_what_comes_brings_it_checks_it_and_says_what_to_run(
     first, licence, trained, installed, hashed, answers, following = (line.split() for line in result.out.splitlines())
     assert " ".join(first) == text
     assert (licence, trained, installed) == (["licence", "MIT"], ["trained", "on", "COCO"], ["here", str(snapshot)])
-    assert answers[:2] == ["answers", "all"]
+    assert answers[:5] == ["answers", "all", "known", "answers", "right"]
     assert following == ["next:", "hybrid", "tools", "run", "eye", "PICTURE_1"]
     assert {path.name for path in snapshot.iterdir()} == sizes.keys(), "no other format comes"
     content = hashlib.sha256((tiny / "model.safetensors").read_bytes()).hexdigest()

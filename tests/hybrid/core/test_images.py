@@ -70,7 +70,7 @@ def test_32_bits_of_another_range_are_refused_when_they_come_in(store: ImageStor
     data = saved(Image.fromarray(np.array([values], dtype=np.float32)), "TIFF")
     for read in (store.put, decode):
         with pytest.raises(
-            DataError, match=r"^depths: .* 32-bit values go from .* none of the ranges 0..1, 0..255 and 0..65535"
+            DataError, match=r"^depths: .* 32-bit values go from .* none of the ranges 0\.\.1, 0\.\.255 and 0\.\.65535"
         ):
             read(data, "depths")
 

@@ -140,7 +140,7 @@ def test_steering_replies_are_read_as_they_are_asked_for(sample: Sample) -> None
 
 
 def test_a_likelihood_is_refused_where_its_form_is_not_read(sample: Sample) -> None:
-    with pytest.raises(UsageError, match="answer=likelihood writes its choice as our format line does"):
+    with pytest.raises(UsageError, match="answer=likelihood writes its choice as hybrid's format line does"):
         prepare(sample("mm_sap", protocol="official", answer="likelihood"))
 
 

@@ -83,7 +83,8 @@ def test_where_a_specialist_answers_the_other_loses_by_not_answering(compared: A
     assert part.other_rule.value == 0
     assert part.split is not None
     assert part.split.unanswered == (0, 12)
-    assert part.split.both is None or part.split.both.n == 12
+    assert part.split.both is not None
+    assert part.split.both.n == 12
     assert (part.right, part.count) == (None, (12, 12))
 
 

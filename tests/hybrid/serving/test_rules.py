@@ -98,7 +98,7 @@ async def _sleeps(prompt: Prompt, ctx: Any) -> SpecialistAnswer | None:
     ("rule", "message"),
     [
         (make_rule(lambda finding: "B"), "must return a SpecialistAnswer or None, not str"),
-        (make_rule(lambda finding: choose(2, "mine", finding)), "there is no choice 2, only 2"),
+        (make_rule(lambda finding: choose(2, "mine", finding)), "there is no choice with index 2: the question has 2"),
         (
             make_rule(lambda finding: choose(0, "mine", replace(finding))),
             "is not based on the output of any of its calls",

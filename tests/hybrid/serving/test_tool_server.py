@@ -476,7 +476,7 @@ def test_a_second_server_and_a_failed_load_are_named(place: Place) -> None:
     assert "net_two: the tool failed: FileNotFoundError" in first.stderr
     assert list(facts_now().failed) == ["net_two"]
     second = hybrid("tools", "up", *place.words("net_one"))
-    assert (second.returncode, "a tool server is already" in second.stderr) == (2, True)
+    assert (second.returncode, "a tool server is already running" in second.stderr) == (2, True)
     assert list(facts_now().tools) == ["net_one"]
 
 
@@ -490,7 +490,7 @@ def test_a_server_ends_by_itself_without_clients(place: Place) -> None:
 def test_one_lock_holds_one_socket(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     with listening() as listener:
         assert Path(listener.getsockname()).name == socket_path().name
-        with pytest.raises(Exception, match="a tool server is already"), listening():
+        with pytest.raises(Exception, match="a tool server is already running"), listening():
             pass
         assert socket_path().exists()
     assert not socket_path().exists()

@@ -90,4 +90,4 @@ def test_the_form_of_findings_is_tested_only_where_a_tool_made_a_picture(
     rows = by_quantity(tuple(SECTION.rows(compare(compare_paths(paths).solvers))))
     assert set(rows) == ({"text alone", "pictures alone"} if pictured else set())
     assert lacks_pictures(RunFolder(main), "controller") is not pictured
-    assert not lacks_pictures(RunFolder(main), "mllm"), "the card has no facts about pictures where no tool answered"
+    assert not lacks_pictures(RunFolder(main), "mllm"), "nothing is known of pictures where no tool answered"

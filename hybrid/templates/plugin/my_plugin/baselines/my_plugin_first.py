@@ -9,7 +9,7 @@ from hybrid.solver import LETTERS, Outcome, Prompt, Reply, Solver, SolverContext
 
 
 class MyPluginFirst(Solver):
-    """It does not look at the question."""
+    """Answers with the first option, without looking at the question."""
 
     role = "chance"
 
