@@ -17,6 +17,8 @@ from hybrid.scoring.score import Scored
 
 # Replaces the split, because numbers on generated questions are not benchmark results.
 GENERATED: Final = "generated questions"
+# The split of data that have no others: its name adds nothing to the benchmark's.
+WHOLE: Final = "all"
 # Longer lists of models are cut.
 SHOWN_MODELS: Final = 3
 
@@ -50,9 +52,9 @@ def _parts(
 ) -> tuple[str, ...]:
     more = [f"and {len(models) - SHOWN_MODELS} more models"] if len(models) > SHOWN_MODELS else []
     card: BenchmarkCard = load("hybrid.benchmarks", benchmark).card
-    split_names = ", ".join(sorted(splits - {GENERATED}))
+    split_names = ", ".join(sorted(splits - {GENERATED, WHOLE}))
     # If there is a split, only part of the questions were generated.
-    generated = f"and {GENERATED}" if split_names else GENERATED
+    generated = f"and {GENERATED}" if splits - {GENERATED} else GENERATED
     return (
         ", ".join([*models[:SHOWN_MODELS], *more]) or "no model",
         f"{card.short_title} {split_names}".rstrip(),

@@ -81,10 +81,12 @@ def test_generated_questions_beside_a_split_are_a_part(synthetic_runs: Any, tmp_
     assert head_of(made)[1:3] == ("BLINK", "generated questions")
 
 
-def test_two_splits_are_both_named(runs: Path) -> None:
+def test_two_splits_are_both_named_and_the_only_one_is_not(runs: Path) -> None:
     first, *_ = compare_paths([runs]).solvers
     other = replace(first, data=replace(first.data, split="train"))
     assert head_of([first, other])[1] == "BLINK train, val"
+    only = replace(first, data=replace(first.data, split="all"))
+    assert head_of([only])[1] == "BLINK"
 
 
 def test_a_limit_of_one_of_two_runs_shows_in_the_number_of_questions(synthetic_runs: Any, tmp_path: Path) -> None:
