@@ -138,7 +138,7 @@ KINDS: Final[Mapping[str, Callable[[float, random.Random], float]]] = {
     "honest": lambda true, draw: true,
     "overstates": lambda true, draw: 2 * true,
     "understates": lambda true, draw: true / 2,
-    "states none": lambda true, draw: 1.0,
+    "says nothing": lambda true, draw: 1.0,
     "noise": lambda true, draw: draw.gauss(1.0, 1.2),
 }
 # Approximate accuracies of tool and MLLM on three tasks.

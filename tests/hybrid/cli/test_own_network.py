@@ -169,7 +169,7 @@ def test_its_rule_serves_every_solver_that_follows_rules(command: Command, path:
     solvers = [word for name in ("mllm", "specialist", "arbiter", "verify") for word in ("--solver", name)]
     weights = ("--weights", "likeness=tiny", *path)
     result = command("run", *JIGSAW, "--model", "embedded", *solvers, *weights, "--out", "real", code=0)
-    assert "note: likeness: their rules for 'Jigsaw' are asked before the project's rule" in result.err
+    assert "note: likeness: asked for 'Jigsaw' before the project's rule" in result.err
     for solver in ("specialist", "arbiter", "verify"):
         attempts = (tmp_path / "real" / solver / "attempts.jsonl").read_text()
         assert '"likeness"' in attempts

@@ -115,7 +115,7 @@ def test_questions_from_python_are_the_same_rows(file: Path, fakes: Any, tmp_pat
         ({"questions": ["a text"]}, "item 1 is a str, not a hybrid.Question"),
         ({"questions": [hybrid.Question("?", 3, "yes")]}, "int is not an image"),  # type: ignore[arg-type]
         ({"questions": [hybrid.Question("?", "away.png", "yes")]}, "away.png: cannot be read"),
-        ({"questions": [], "benchmark": "blink"}, "leave it out"),
+        ({"questions": [], "benchmark": "blink"}, "leave the benchmark out"),
         ({}, "takes a benchmark"),
     ],
 )

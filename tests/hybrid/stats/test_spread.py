@@ -45,7 +45,7 @@ def test_one_value_has_no_spread_and_equal_values_none_to_speak_of() -> None:
 
 @pytest.mark.parametrize("values", [[], [0.5, math.nan], [math.inf]])
 def test_refuses_what_has_no_spread(values: list[float]) -> None:
-    with pytest.raises(ValueError, match="values"):
+    with pytest.raises(ValueError, match="value"):
         spread(values)
 
 

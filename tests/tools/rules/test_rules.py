@@ -144,10 +144,10 @@ def test_answers_are_counted_under_the_route_of_the_rule_that_may_ask_the_tool()
 def test_a_rule_that_nothing_asks_is_named_with_the_routes_there_are() -> None:
     assert ROUTED.notes_for({"by_text", "ligth"}) == (
         "lamp: no question has the route 'light' of its rule (did you mean 'ligth'?); available: by_text, ligth",
-        "silent, then lamp: their rules for 'by_text' are asked before the project's rule",
+        "silent, then lamp: asked for 'by_text' before the project's rule",
         "silent: no question has the route 'Jigsaw' of its rule; available: by_text, ligth",
     )
     assert ROUTED.notes_for(None) == (
-        "silent, then lamp: asked about 'by_text' before the project's rule",
-        "silent: asked about 'Jigsaw' before the project's rule",
+        "silent, then lamp: asked for 'by_text' before the project's rule",
+        "silent: asked for 'Jigsaw' before the project's rule",
     )

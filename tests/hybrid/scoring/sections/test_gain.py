@@ -185,7 +185,7 @@ def test_a_part_that_comes_from_answering_is_unclear(tmp_path: Path, synthetic_r
     }
     lead = SECTION.lead(comparison, tuple(SECTION.rows(comparison)))
     assert "changes the score by +5 points" in lead
-    assert "with tool output it changes by +52 points" in lead
+    assert "with tool output it changes by +53 points" in lead
     assert lead.endswith(f"{unclear[CONTENT]}.")
 
 
