@@ -14,6 +14,8 @@ PAGES = (
     *sorted((ROOT / "docs").rglob("*.md")),
     *MEASUREMENTS,
 )
+# Pages that a program writes and a test compares with its output.
+WRITTEN = frozenset(("by_task", "conformity", "conformity_pictures", "reproducing"))
 # At most this many, as `wc -w` counts.
 WORDS = {"README.md": 1_500, "CONTRIBUTING.md": 600}
 LINK = re.compile(r"\]\((?!\w+:)([^)#\s]*)(?:#([^)\s]+))?\)")
@@ -35,6 +37,11 @@ def test_commands_and_options_exist(page: Path, command_lines: Any) -> None:
 def test_measurements_and_their_options_exist(page: Path, command_lines: Any) -> None:
     lines = command_lines.benches(page.read_text())
     assert {line: result for line in lines if (result := command_lines.unknown_to_bench(line))} == {}
+
+
+@pytest.mark.parametrize("page", MEASUREMENTS, ids=name_of)
+def test_measurements_have_a_date(page: Path) -> None:
+    assert page.stem in WRITTEN or re.search(r"20\d\d-\d\d-\d\d", page.read_text()), "say when it was measured"
 
 
 @pytest.mark.parametrize("page", MEASUREMENTS, ids=name_of)

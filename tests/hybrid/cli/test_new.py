@@ -28,7 +28,10 @@ def test_a_new_plugin_repository_is_written_whole(command: Command, tmp_path: Pa
     assert command("new", "plugin", "glow", "-o", out).err == f"hybrid: {out} already exists\n"
     assert "the name of a plug-in may only have lower-case" in command("new", "plugin", "Glow").err
     for name in ("tools", "json", "class", "tests"):
-        assert f"{name!r}: this is a Python keyword, or the name of a module or of the tests" in command("new", "plugin", name).err
+        assert (
+            f"{name!r}: this is a Python keyword, or the name of a module or of the tests"
+            in command("new", "plugin", name).err
+        )
         assert not (tmp_path / name).exists()
     versions = [tomllib.loads((place / "pyproject.toml").read_text())["project"] for place in (out, ROOT)]
     assert versions[0]["requires-python"] == versions[1]["requires-python"]
