@@ -14,7 +14,7 @@ PAGES = (
     *sorted((ROOT / "docs").rglob("*.md")),
     *MEASUREMENTS,
 )
-# Pages that a program writes and a test compares with its output.
+# Pages that a program writes whole.
 WRITTEN = frozenset(("by_task", "conformity", "conformity_pictures", "reproducing"))
 # At most this many, as `wc -w` counts.
 WORDS = {"README.md": 1_500, "CONTRIBUTING.md": 600}
