@@ -86,7 +86,7 @@ class RunConfig:
         NOT_IDENTITY,
         ASK(
             "--limit N",
-            "Number of base questions in all, taken from the tasks in turn.",
+            "Base questions in all, from the tasks in turn.",
             common=True,
             at_least=1,
             varied=False,

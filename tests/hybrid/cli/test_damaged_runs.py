@@ -96,7 +96,7 @@ def test_lost_and_foreign_lines_are_told_and_their_questions_asked_again(
     resumed = again(command, blink)
     assert resumed.code == 0
     assert f"note: {text}" in resumed.err
-    assert "note: asking 2 questions of mllm again, because no answer was saved" in resumed.err
+    assert "note: asking 2 questions of mllm again, because their answers are missing or unreadable" in resumed.err
     verdict = b'{"id": "val_Jigsaw_1", "ask": 0, "letter": "A", "model": "m", "text": "A"}\n'
     for bad in (lines(run / "mllm" / "scores.jsonl")[0], verdict):
         rows = lines(path)

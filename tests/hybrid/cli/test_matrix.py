@@ -80,7 +80,7 @@ def test_nothing_is_asked_where_one_run_cannot_be(command: Command, matrix: Path
     assert "nowhere" in result.err
     content["matrix"] = {"unanswered": ["guess", "wrong"]}
     matrix.write_text(json.dumps(content))
-    assert "unanswered: a single value" in command("run", "--config", matrix).err
+    assert "unanswered: this option cannot vary" in command("run", "--config", matrix).err
     content["matrix"] = {"device": ["cpu", "auto"]}
     content["solver"] = ["specialist"]
     matrix.write_text(json.dumps(content))

@@ -49,7 +49,7 @@ def test_marks_of_what_is_to_be_seen_and_where_calls_looked() -> None:
     assert places.looked("none", attempt({})) == ""
     marks = places.marks(PHOTO)
     assert [(mark.kind, mark.label) for mark in marks] == [
-        ("annotated", "has to be seen"),
+        ("annotated", "must be seen"),
         ("covering", "controller: zoom"),
         ("elsewhere", "controller: zoom"),
         ("covering", "controller: zoom"),

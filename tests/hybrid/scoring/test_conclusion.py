@@ -254,7 +254,10 @@ def test_a_task_that_differs_by_answering_is_not_better(synthetic_runs: Any, tmp
     }
     run = synthetic_runs.from_letters(tmp_path / "real", answers, costing=synthetic_runs.calling)
     by_id = {sentence.id: sentence.text for sentence in conclusion(compare(compare_paths([run.path]).solvers))}
-    assert "better on Jigsaw (+40 points, 23 to 56); different, but only with unanswered questions counted, on" in by_id["tasks.shown"]
+    assert (
+        "better on Jigsaw (+40 points, 23 to 56); different, but only with unanswered questions counted, on"
+        in by_id["tasks.shown"]
+    )
     assert "on Counting (+25 points, 16 to 35; 100 of 150 questions)" in by_id["tasks.shown"]
 
 
@@ -326,7 +329,10 @@ def test_a_lead_over_specialists_on_other_questions_than_theirs_is_none(syntheti
     by_solver = {name: {"Jigsaw": letters} for name, letters in answers.items()}
     run = synthetic_runs.from_letters(tmp_path / "real", by_solver, costing=synthetic_runs.calling)
     by_id = {sentence.id: sentence.text for sentence in conclusion(compare(compare_paths([run.path]).solvers))}
-    assert "Only the part that comes from questions that one of them left unanswered is significant" in by_id["specialists.others"]
+    assert (
+        "Only the part that comes from questions that one of them left unanswered is significant"
+        in by_id["specialists.others"]
+    )
 
 
 def test_questions_of_one_picture_have_no_interval_and_say_so() -> None:
