@@ -103,7 +103,7 @@ def test_lost_and_foreign_lines_are_told_and_their_questions_asked_again(
         path.write_bytes(b"".join([*rows[:2], bad, *rows[3:]]))
         scored = command("score", run, "--json")
         assert (scored.code, f"failed: {path}, line 3: not an Attempt (" in scored.err) == (3, True)
-        assert "note: asking 1 question of mllm again, because no answer" in again(command, blink).err
+        assert "note: asking 1 question of mllm again, because their answers are missing" in again(command, blink).err
         assert lines(run / "mllm" / "damaged.jsonl")[-1] == bad
     assert command("score", run, "--json").out == out
     assert again(command, blink).err.count("note:") == 0
