@@ -1,9 +1,10 @@
 """The claim of a headline pair: by its state, by the parts of a difference, and for pairs that were not tested."""
 
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from hybrid.core.types import Cell, Metric
@@ -13,6 +14,7 @@ from hybrid.scoring.conclusion_rows import (
     ConclusionRows,
     HeadlinePair,
     State,
+    _is_of_more_answers,
     are_counts,
     ends_of,
     hangs_on_rule,
@@ -394,3 +396,39 @@ def test_a_task_is_better_by_its_answers(a: str, b: str, is_of_answers: bool) ->
     of_a, of_b = comparison.named("a"), comparison.named("b")
     (of_task,) = [each for each in rows.tasks(of_a, of_b) if each.group == "Jigsaw"]
     assert rows.is_of_answers(of_a, of_b, of_task) is is_of_answers
+
+
+@dataclass(frozen=True)
+class TwoTasks:
+    """What `_is_of_more_answers` reads of an overlap: a large and a small task, 10 and 2 questions."""
+
+    right: tuple[np.ndarray, np.ndarray]
+    kept: np.ndarray
+    combine: str = "mean_of_ratios"
+    rule: str = "wrong"
+    task: np.ndarray = field(default_factory=lambda: np.array(["large"] * 10 + ["small"] * 2, object))
+    present: np.ndarray = field(default_factory=lambda: np.ones(12, bool))
+
+    def __len__(self) -> int:
+        return 12
+
+    def headline(self, rule: str) -> tuple[SimpleNamespace]:
+        return (SimpleNamespace(combine=self.combine),)
+
+
+@pytest.mark.parametrize(
+    ("combine", "kept", "is_of_more"),
+    [
+        # Over all questions b gains 4 - 2 because it answered two more; a mean over tasks lets the small task decide.
+        ("ratio", True, True),
+        ("mean_of_ratios", True, False),
+        # Without right and wrong, the number of answers decides.
+        ("mean_of_ratios", False, True),
+    ],
+)
+def test_the_part_from_answering_weighs_questions_as_the_metric_does(
+    combine: str, kept: bool, is_of_more: bool
+) -> None:
+    only_b, only_a = np.arange(12) < 4, np.arange(12) >= 10
+    overlap = TwoTasks((only_a.astype(float), only_b.astype(float)), np.full(12, kept), combine)
+    assert _is_of_more_answers(overlap, only_a, only_b, 0.2) is is_of_more  # type: ignore[arg-type]
