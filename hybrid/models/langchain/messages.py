@@ -102,11 +102,24 @@ def _to_ai_message(message: AssistantMessage) -> AIMessage:
         {"name": call.name, "args": call.written, "id": call.id, "error": call.error, "type": "invalid_tool_call"}
         for call in message.invalid
     ]
+    # Clients that read calls only here (ChatNVIDIA) would send a result without its call.
+    extra = {"tool_calls": [_in_openai_form(call) for call in message.calls]} if message.calls else {}
     if message.native is None:
-        return AIMessage(message.text, tool_calls=calls, invalid_tool_calls=invalid)
+        return AIMessage(message.text, tool_calls=calls, invalid_tool_calls=invalid, additional_kwargs=extra)
     native = AIMessage.model_validate(message.native)
-    content = native.content if _text(native) == message.text else message.text
-    return native.model_copy(update={"content": content, "tool_calls": calls, "invalid_tool_calls": invalid})
+    changed = {
+        "content": native.content if _text(native) == message.text else message.text,
+        "tool_calls": calls,
+        "invalid_tool_calls": invalid,
+        "additional_kwargs": {**native.additional_kwargs, **extra},
+    }
+    return native.model_copy(update=changed)
+
+
+def _in_openai_form(call: ToolCall) -> dict[str, Any]:
+    """Return a call as chat completions writes it."""
+    function = {"name": call.name, "arguments": as_written(dict(call.args))}
+    return {"id": call.id, "type": "function", "function": function}
 
 
 def from_langchain(reply: AIMessage, *, streamed: bool = False) -> AssistantMessage:

@@ -5,14 +5,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from langchain_core.messages import AIMessage
 
 import hybrid
 from hybrid.config import ModelSettings, Objects, RunConfig
 from hybrid.core.errors import UsageError
 from hybrid.core.images import ImageStore
-from hybrid.core.messages import user_message
+from hybrid.core.messages import AssistantMessage, ToolCall, user_message
 from hybrid.models import CallKey, ModelRefused, open_model
 from hybrid.models.langchain.chat_models import chat_model_metadata, model_name
+from hybrid.models.langchain.messages import to_langchain
 from hybrid.running.resolve import prepare
 from tests.tables import cases, stored
 
@@ -224,3 +226,17 @@ async def test_watching_a_graph_does_not_change_how_a_model_is_asked(
     watched = [part async for part in graph.compile().astream({}, stream_mode="messages")]
     await model.close()
     assert [bool(request.get("stream")) for _, request in recorder.requests] == [False], watched
+
+
+@pytest.mark.parametrize("native", [None, AIMessage("", id="r1").model_dump()])
+def test_an_earlier_call_is_also_sent_where_chat_nvidia_reads_it(native: Any) -> None:
+    call = ToolCall("c1", "depth", {"point": "A"})
+    (message,), _ = to_langchain([AssistantMessage("", (call,), native=native)], _no_image)
+    assert message.additional_kwargs["tool_calls"] == [
+        {"id": "c1", "type": "function", "function": {"name": "depth", "arguments": '{"point": "A"}'}}
+    ]
+    assert message.id == (native or {}).get("id")
+
+
+def _no_image(_: Any) -> Any:
+    raise AssertionError("no message has an image")
