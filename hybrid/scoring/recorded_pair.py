@@ -3,15 +3,16 @@
     pair = read_pair(Path("without.csv"), Path("with.csv"))
     pair.questions, pair.missing             # ToolQuestions, and what the files lack
 
-A file is CSV with a header, or JSON lines. Columns: `id` and `correct` (0 to 1), optionally `calls` (number of tool
-calls; only in the file with tools), `task` and `cluster`. If every question has a task, tasks have equal weight, as in
-a run. A question whose `correct` or `calls` is empty is left out. `hybrid export RUN/SOLVER --to table` writes such a
-file. The trajectories that MED writes (github.com/GAIR-NLP/Med, `recipe/med/analysis_plot/create_csv.py`) have
-`accuracy_reward` and `tool_call_counts`, and pair by line number.
+A file is CSV with a header, JSON lines, or a JSON list of objects. Columns: `id` and `correct` (0 to 1), optionally
+`calls` (number of tool calls; only in the file with tools), `task` and `cluster`. If every question has a task, tasks
+have equal weight, as in a run. A question whose `correct` or `calls` is empty is left out. `hybrid export RUN/SOLVER
+--to table` writes such a file. The trajectories that MED writes (github.com/GAIR-NLP/Med,
+`recipe/med/analysis_plot/create_csv.py`) have `accuracy_reward` and `tool_call_counts`, and pair by line number.
 """
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
 import itertools
@@ -26,6 +27,7 @@ from hybrid.core.errors import DataError
 from hybrid.core.types import Combine, Json, base_id
 from hybrid.display.tables import Table
 from hybrid.display.terminal import how_many
+from hybrid.log.lines import json_lines
 from hybrid.scoring.reports import Report
 from hybrid.scoring.result import FRACTION, Result
 from hybrid.scoring.sections.decomposition import GAIN, NAME, PARTS, ToolQuestion, rows_of
@@ -189,22 +191,22 @@ def _by_id(path: Path) -> dict[str, Row]:
 
 
 def _rows(path: Path) -> Iterator[Row]:
+    """Yield the rows of a CSV file, of JSON lines, or of a JSON list. Raises `DataError` if it cannot be read."""
     try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
+        data = path.read_bytes()
+        if not path.name.endswith((".jsonl", ".json")):
+            yield from csv.DictReader(io.StringIO(data.decode("utf-8-sig"), newline=""))
+            return
+        rows = json.loads(data) if data.removeprefix(codecs.BOM_UTF8).lstrip()[:1] == b"[" else None
+    except (OSError, ValueError) as error:
         raise DataError(f"{path}: {error}") from error
-    if not path.name.endswith((".jsonl", ".json")):
-        yield from csv.DictReader(io.StringIO(text, newline=""))
+    if rows is None:
+        yield from (row for row, _ in json_lines(path, data))
         return
-    for number, line in enumerate(text.splitlines(), 1):
-        if line.strip():
-            try:
-                row = json.loads(line)
-            except ValueError as error:
-                raise DataError(f"{path}, line {number}: {error}") from error
-            if not isinstance(row, dict):
-                raise DataError(f"{path}, line {number}: not an object")
-            yield row
+    for number, row in enumerate(rows, 1):
+        if not isinstance(row, dict):
+            raise DataError(f"{path}: element {number} of the list is not an object")
+        yield row
 
 
 def _number(path: Path, identity: str, row: Row, name: str) -> float:

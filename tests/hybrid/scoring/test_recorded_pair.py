@@ -97,6 +97,15 @@ def test_broken_json_is_named_with_its_line(tmp_path: Path) -> None:
         read_pair(*files(tmp_path, '{"id": "a", "correct": 1}\n{"id": \n', '{"id": "a", "correct": 1}\n', "jsonl"))
 
 
+def test_a_json_list_is_read_as_the_same_rows_in_lines(tmp_path: Path) -> None:
+    rows = [{"id": f"a{n}\u2028", "correct": n % 2, "calls": 1} for n in range(4)]
+    listed = read_pair(*files(tmp_path, json.dumps(rows, indent=1), json.dumps(rows), "json"))
+    lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+    assert listed == read_pair(*files(tmp_path, lines, lines, "jsonl"))
+    with pytest.raises(DataError, match="element 2 of the list is not an object"):
+        read_pair(*files(tmp_path, '[{"id": "a", "correct": 1}, 3]', lines, "json"))
+
+
 def test_tasks_weigh_the_same_where_every_question_has_one(tmp_path: Path) -> None:
     """One task has 30 questions without a gain, the other gains all 3: the result is +0.5, not 3 of 33."""
     rows = [(f"x{n}", 1, 1, "x") for n in range(30)] + [(f"y{n}", 0, 1, "y") for n in range(3)]
