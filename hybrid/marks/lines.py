@@ -78,18 +78,19 @@ class LineScores:
         self.excess = excess
         self.hidden = np.zeros(excess.shape, bool) if hidden is None else hidden
         mean = _along(excess)
-        if hidden is not None:
-            share = _along((~hidden).astype(np.float32))
-            visible = _along(np.where(hidden, 0, excess)) / np.maximum(share, 1e-6)
-            mean = np.where(share > MIN_SEEN, visible, -FAR_BELOW)
+        # The average along a row depends on no other row, so only rows with hidden pixels need their own.
+        rows = np.flatnonzero(self.hidden.any(axis=1))
+        if len(rows):
+            mean[rows] = _visible_mean(excess[rows], self.hidden[rows])
         # In a picture of few rows, some have no neighbour at all.
-        has_gaps = hidden is not None or len(mean) < 2 * max(BESIDE_PX)
+        has_gaps = len(rows) > 0 or len(mean) < 2 * max(BESIDE_PX)
         closest = _nearest_level(mean, BESIDE_PX[0], has_gaps)
         for step in BESIDE_PX[1:]:
             cv2.min(closest, _nearest_level(mean, step, has_gaps), dst=closest)
-        self.ridge: Map = np.maximum(mean - closest, 0)
         if has_gaps:
             self.hidden = self.hidden | (mean <= -FAR_BELOW) | (closest >= FAR_BELOW)
+        ridge = np.subtract(mean, closest, out=closest)
+        self.ridge: Map = np.maximum(ridge, 0, out=ridge)
 
     def strongest(self, step: float) -> list[Run]:
         """Return the lines with the strongest long ridges, by row; at most `MAX_LINES`.
@@ -99,7 +100,7 @@ class LineScores:
         import cv2
 
         long = cv2.morphologyEx(
-            (self.ridge >= step).astype(np.uint8), cv2.MORPH_OPEN, np.ones((1, MIN_SIDE_PX), np.uint8)
+            (self.ridge >= step).view(np.uint8), cv2.MORPH_OPEN, np.ones((1, MIN_SIDE_PX), np.uint8)
         )
         if not long.any():
             return []
@@ -177,10 +178,24 @@ def _nearest_level(mean: Map, step: int, has_gaps: bool) -> Map:
     """
     import cv2
 
-    level = np.full_like(mean, -FAR_BELOW)
-    level[step:] = mean[:-step]
-    cv2.max(level[:-step], mean[step:], dst=level[:-step])
-    return np.where(level > -FAR_BELOW, level, np.float32(FAR_BELOW)) if has_gaps else level
+    level = np.empty_like(mean)
+    if len(mean) < 2 * step:
+        level.fill(-FAR_BELOW)
+        level[step:] = mean[:-step]
+        cv2.max(level[:-step], mean[step:], dst=level[:-step])
+    else:
+        level[:step], level[-step:] = mean[step : 2 * step], mean[-2 * step : -step]
+        cv2.max(mean[: -2 * step], mean[2 * step :], dst=level[step:-step])
+    if has_gaps:
+        np.copyto(level, FAR_BELOW, where=level <= -FAR_BELOW)
+    return level
+
+
+def _visible_mean(excess: Map, hidden: Mask) -> Map:
+    """Return the average of the visible pixels along rows; `-FAR_BELOW` where too few are visible."""
+    share = _along((~hidden).astype(np.float32))
+    visible = _along(np.where(hidden, np.float32(0), excess)) / np.maximum(share, 1e-6)
+    return np.where(share > MIN_SEEN, visible, np.float32(-FAR_BELOW))
 
 
 def _along(values: Map) -> Map:
