@@ -79,14 +79,14 @@ class ReplyLog(Protocol):
 
 @runtime_checkable
 class Listener(Protocol):
-    """A model that saves its replies itself, as they arrive; `RememberedModel` does it for any other."""
+    """A model that saves its replies itself, as they arrive; `RememberedModel` saves those of any other model."""
 
     def listen(self, log: ReplyLog) -> None:
         """Save every reply in the log from now on, and take logged replies from it instead of asking."""
 
 
 class ModelFacts(Protocol):
-    """Facts about a model, which it and its server's client share."""
+    """Facts that both a model and the client of its server provide."""
 
     @property
     def name(self) -> str:
@@ -96,9 +96,9 @@ class ModelFacts(Protocol):
         """Return the model's part of the manifest: name, settings as sent, versions, hashes; never a secret."""
 
     def connection(self) -> Mapping[str, Json]:
-        """Return how its server is reached: `base_url` (redacted), `timeout_s`, `retries`; empty without a server.
+        """Return how the server is reached: `base_url` (redacted), `timeout_s`, `retries`; empty without a server.
 
-        A run shows this, and may resume with another server, because it is not part of the model's identity.
+        A run shows these values. They are not part of the model's identity, so the run may resume with another server.
         """
 
     async def close(self) -> None:

@@ -312,8 +312,8 @@ class Caller(Generic[Body]):
     def _note_picture_failure(self, tries: _Tries[Body], permit: Permit, *, is_sure: bool) -> None:
         """Count a failure that new pictures of tools may have caused. Raises `PicturesRefused` if they did.
 
-        A 500 that does not mention pictures may be temporary: such a request is sent twice before its pictures are
-        blamed, and then without tools if the model's call may be the reason as well.
+        A 500 that does not mention pictures may be temporary, so the request is sent twice before its pictures are
+        blamed. If the model's call may be the reason as well, the request is then sent once without tools.
         """
         tries.picture_failures += 1
         tries.pause_s = self._backoff.seconds(tries.request.call, 0, None)
@@ -373,7 +373,7 @@ class Caller(Generic[Body]):
         return malformed(facts, f"{tries.failed.text} (without tools the server answers)")
 
     async def _wait_to_retry(self, tries: _Tries[Body], permit: Permit) -> None:
-        """Wait before the next request. Raises the failure if the retries are used up while the server is there."""
+        """Wait before the next request. Raises the failure if the retries are used up although the server is up."""
         assert tries.failed is not None  # noqa: S101 - a request has failed
         may_go_on = not tries.last or tries.wants_plain()
         if not (may_go_on or tries.doubtful or self._circuit.is_away(permit)):
@@ -394,9 +394,9 @@ class Caller(Generic[Body]):
 
 
 def _reply_for(failed: FailedRequest) -> AssistantMessage | None:
-    """Convert an error response to the reply that it means: a refusal by the provider, or a call that it cannot read.
+    """Convert an error response to a reply: a refusal by the provider, or a call that the server could not read.
 
-    None for any other failure. An error response carries no tokens that are charged.
+    None for any other failure. No tokens are charged for an error response.
     """
     if failed.kind is Failure.POLICY:
         return AssistantMessage(refusal=failed.text, end=End.FILTERED, usage=TokenUsage(0, 0))

@@ -25,7 +25,7 @@ FREE = frozenset({"replay"})  # Providers whose replies are free, immediate and 
 
 
 def remembering(model: ChatModel, log: ReplyLog) -> ChatModel:
-    """Return the model with every reply saved in the log when it arrives, and logged replies taken from there."""
+    """Return a model that saves every reply in the log when it arrives, and takes logged replies from there."""
     if model.provider in FREE:
         return model
     if isinstance(model, Listener):

@@ -47,7 +47,7 @@ NO_MESSAGE: Final = "no message"
 
 
 class BrokenOffError(UnreadableReplyError):
-    """The server ended a reply before the model did: it is requested again, like any failed request."""
+    """The server ended a reply before the model did; the reply is requested again, as after any failed request."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(f"the server broke the reply off (finish reason {reason!r})")

@@ -3,11 +3,11 @@
 The schema is sent with every call of a model, so it states each fact once, in the shortest form that every client
 passes on:
 
-- References are inlined, tuples become arrays of one item type, constants become enums of one.
+- References are inlined, tuples become arrays of one item type, and constants become enums with one value.
 - An optional argument has its plain type and is not required: no `null`, no empty default.
 - Bounds and defaults are in the description, `pixels to leave out (0 to 32, default 0)`, because two of four clients
-  drop the keywords. Those of an array count its items. The maximum lengths of texts, and of lists that may be empty,
-  are only named in the error for one that is too long.
+  drop the keywords. The bounds of an array count its items. The maximum lengths of texts, and of lists that may be
+  empty, are stated only in the error for a text or list that is too long.
 - Coordinates (`x`, `y`, `x0`, ...) are bare numbers that belong together: their frame, like the names of images, is
   explained once for all tools in the system text that offers them.
 """
