@@ -17,7 +17,7 @@ from hybrid.log.batches import LoggedBatch
 from hybrid.models.batching.http import Http
 from hybrid.models.chat_completions.wire import Address
 
-# HTTP statuses for requests whose batch reports none; each may be asked again.
+# HTTP statuses that are assumed for requests whose batch reports none; such requests may be sent again.
 EXPIRED, CANCELLED, FAILED = 408, 409, 500
 LISTED: Final = 100  # Number of a provider's newest batches to search for a batch whose id was lost.
 
@@ -35,7 +35,8 @@ class BatchRules(NamedTuple):
 class BatchError(NamedTuple):
     """The reason why a provider rejected an accepted batch, as the body of a reply.
 
-    `line` counts from 1; None concerns all of it. With `is_queue`, the queue is full, and the batch may be sent later.
+    `line` is the number of the rejected line, from 1, or None if the error concerns the whole batch. With `is_queue`,
+    the queue is full, and the batch may be sent later.
     """
 
     body: Any
@@ -45,7 +46,7 @@ class BatchError(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class BatchStatus:
-    """The state of a batch, in its provider's own word."""
+    """The state of a batch; `state` is the provider's own word for it."""
 
     state: str
     back: int  # Number of finished requests.

@@ -1,7 +1,7 @@
 """Follows batches: sends them, polls them until they end, and hands out their results.
 
-No request is paid twice: a missing batch is searched for, by its id and in the provider's list, before its requests are
-sent again; that happens at most once per request, is reported, and counts as paid (`_give_up`).
+To avoid paying twice, a missing batch is first searched for, by its id and in the provider's list. If it is not found,
+its requests count as paid, the loss is reported, and each request is sent again at most once (`_give_up`).
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class _OpenBatch:
 
 
 class Follower:
-    """Sends batches and brings their results.
+    """Sends batches and hands out their results.
 
     Args:
         api: the provider's batch API.
@@ -399,7 +399,8 @@ class Follower:
     ) -> R:
         """Ask a provider, repeating while it does not answer. Raises errors after which asking again is useless.
 
-        `what` describes the failure. While it is `sending`, there is less time, unless other batches are running.
+        `what` describes the failure. `sending` is the name of a batch that is being sent; the provider then has less
+        time to answer (`PATIENCE_S` instead of `AWAY_S`), which only counts while no other batch is open.
         """
         pause, since, patience = FIRST_LOOK_S, self._timer.clock(), PATIENCE_S if sending else AWAY_S
         while True:

@@ -86,7 +86,7 @@ class ReplyBytes:
         self._held = self._received = 0
 
     def hold(self, count: int) -> None:
-        """Add bytes. Raises `UnreadableReplyError` beyond the limit of a reply, or of all together."""
+        """Add bytes. Raises `UnreadableReplyError` beyond the limit of one reply, or of all replies together."""
         self._held += count
         total = IN_FLIGHT.add(count)
         if self._held > MAX_REPLY_BYTES:
@@ -383,7 +383,7 @@ def _parse_arguments(call: Mapping[str, Any]) -> Any:
     """Return a call's arguments so far if they are an object; else None."""
     arguments = call["function"].get("arguments")
     if isinstance(arguments, _Pieces):
-        # No tool accepts longer ones, and testing them with every piece would be slow.
+        # No tool accepts longer arguments, and testing them with every piece would be slow.
         arguments = "".join(arguments) if len(arguments) <= MAX_TRIED else ""
     if isinstance(arguments, str) and len(arguments) <= MAX_CHARACTERS:
         return arguments if isinstance(_parse(arguments.encode("utf-8", "replace")), dict) else None

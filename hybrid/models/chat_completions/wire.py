@@ -124,8 +124,8 @@ class HttpTransport:
             StatusError: the server answers with a status of 300 or above, or reports one within a stream; redirections
                 are not followed.
             UnreadableReplyError: the response is not a reply, or has more than `MAX_REPLY_BYTES` bytes.
-            TimeoutError: it was not complete after `timeout_s`. A requested stream may take `STREAM_TIMES` as long, if
-                no gap exceeds `timeout_s`.
+            TimeoutError: the reply was not complete after `timeout_s`. A requested stream may take `STREAM_TIMES` as
+                long, if no gap exceeds `timeout_s`.
             aiohttp.ClientError: the connection failed.
         """
         if (exchange := exchanged(body)) is not None:

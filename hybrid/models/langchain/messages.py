@@ -174,7 +174,7 @@ def _calls(reply: AIMessage, *, may_be_cut: bool) -> tuple[tuple[ToolCall, ...],
 
 
 def _may_be_cut(metadata: Mapping[str, Any], end: End) -> bool:
-    """Return whether a streamed reply may have ended within its last part; OpenAI reports a reason at each end."""
+    """Return whether a streamed reply may have broken off; OpenAI reports a finish reason in every complete reply."""
     is_open = metadata.get("model_provider") == "openai" and not any(map(metadata.get, _REASONS))
     return is_open or end in (End.CUT, End.CONTEXT_FULL, End.FILTERED, End.UNFINISHED)
 

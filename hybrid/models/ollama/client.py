@@ -61,7 +61,7 @@ _ALTERNATE = re.compile(r"roles must alternate", re.I)
 
 @dataclass(frozen=True, slots=True)
 class OllamaRequest:
-    """A request that can be written again with the user's turns joined."""
+    """A request that can be written again with each turn of the user joined to one message."""
 
     messages: Sequence[Message]
     tools: bytes
@@ -149,7 +149,7 @@ class OllamaClient:
                     raise self._explain(error, words) from error
 
     def _learns(self, words: str) -> bool:
-        """If the model's template requires alternating turns, join them from now on; return whether it does."""
+        """If an error shows that turns must alternate, send each turn as one message from now on; return whether so."""
         if self._joined or _ALTERNATE.search(words) is None:
             return False
         self._joined = True

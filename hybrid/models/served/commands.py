@@ -19,7 +19,7 @@ from typing import Any, Final
 from hybrid.core.errors import UsageError
 from hybrid.core.types import Json
 
-# Options that the program sets itself, under the names of the three servers.
+# Options that the program sets itself; each of the three servers has its own names for them.
 RESERVED: Final = frozenset(
     {"host", "port", "model", "model-path", "served-model-name", "alias", "hf-repo", "hf", "m", "a", "uds"}
 )
