@@ -55,10 +55,10 @@ class PriorAccuracy:
         return chance(prompt)
 
     def usual(self, prompt: Prompt) -> float:
-        """Return the accuracy, 0..1, to assume for an MLLM on this prompt if not measured; for a scanpath the score.
+        """Return the accuracy, 0..1, to assume on this prompt for an unmeasured MLLM; for a scanpath, its mean score.
 
         This is the published mean of the route, but (except for a scanpath) at least the accuracy of a guess. Without a
-        published row it lies `ABOVE_CHANCE` of the way from a guess to certainty.
+        published row, it is the accuracy of a guess, plus the fraction `ABOVE_CHANCE` of the distance to 1.
         """
         guess = self.guess(prompt)
         published = self.accuracy.get(prompt.route)
