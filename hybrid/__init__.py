@@ -169,7 +169,7 @@ def __dir__() -> list[str]:
 
 
 class _Surface(ModuleType):
-    """The package itself: its function `tool` remains when the module `hybrid.tool` is imported."""
+    """The class of this package, so that importing the module `hybrid.tool` does not replace the function `tool`."""
 
     def __setattr__(self, name: str, value: object) -> None:
         if not (name == "tool" and isinstance(value, ModuleType)):

@@ -33,7 +33,7 @@ from hybrid.config.words import LOCAL, AnswerForm, Gate, ImageForm, Missing, Par
 from hybrid.core.errors import UsageError
 from hybrid.core.types import Json, Reasoning
 
-# Settings of the second model, which describes images if they are shown as captions, by their fields.
+# Settings, by field, of the second model, which describes the images if a model gets captions instead of images.
 OF_CAPTIONER: Final = SubOptions(
     {
         "base_url": setting(

@@ -4,10 +4,15 @@
     find_origins("tools")["redness"].label           # mine/tools/redness.py
 
 `KINDS` lists what can be added: a tool, a solver, a benchmark, a model, a statistic, ... Each kind is found in three
-places: a file of the project's package; a file in the folder `DIR/tools`, `DIR/baselines`, ... of a folder on the
-search path (without them, DIR contains tools); an entry point of an installed package, `NAME = package.module` in the
-group `hybrid.tools`, `hybrid.baselines`, ... Names of the project cannot be overridden; if several outside plug-ins
-share a name, none of them is used. `left_out` says why.
+places:
+
+- files of the project's package;
+- files in `DIR/tools`, `DIR/baselines`, ... for each folder DIR on the search path; a DIR without such subfolders
+  contains tools;
+- entry points of installed packages, `NAME = package.module` in the group `hybrid.tools`, `hybrid.baselines`, ...
+
+Names of the project cannot be overridden; if several outside plug-ins share a name, none of them is used. `left_out`
+states the reason.
 
 Only the requested file is imported. Files of the project are trusted. Outside files are not trusted: within
 `described_by` they are first imported in another process, with limits, and an outside tool is imported only there. A
@@ -132,7 +137,7 @@ def outside_folders(package: str) -> tuple[str, ...]:
 
 
 def looked_in() -> dict[str, tuple[str, ...]]:
-    """Return folders of tools, and of each package with outside folders: arguments for `look_in` in another process."""
+    """Return the folders of tools and of each package with outside folders, for `look_in` in another process."""
     return {package: folders(package) for package in (TOOLS, *_OWN) if package == TOOLS or outside_folders(package)}
 
 
@@ -288,7 +293,7 @@ _SCANS: ContextVar[dict[str, tuple[Any, Any]] | None] = ContextVar("scans", defa
 
 @contextmanager
 def scanned_once() -> Iterator[None]:
-    """Scan the folders of plug-ins once in here; a file that appears meanwhile is not seen.
+    """Scan the folders of plug-ins only once in the `with` block; a file that appears meanwhile is not seen.
 
     Use it for loops over thousands of questions that each need the table of rules, because a scan takes a millisecond.
     """

@@ -72,7 +72,7 @@ class ToolSetup:
     place: NodeCode
     options: ServiceOptions
     backends: Mapping[str, str]
-    # Tool actors per node, including this one, if spread evenly: they share its memory.
+    # Number of tool actors per node, including this one, if they are spread evenly; they share the node's memory.
     neighbours: int
 
 
