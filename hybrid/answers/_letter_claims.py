@@ -135,7 +135,7 @@ SO: Final = re.compile(
 
 
 def concluding_claim(reply: LetterReply) -> str | None:
-    """The last sentence or clause that concludes claims one choice: `Therefore, point D corresponds to ...`."""
+    """The last concluding sentence or clause claims one choice: `Therefore, point D corresponds to ...`."""
     for sentence in reversed(reply.sentences):
         *_, clause = SO.split(sentence)
         if clause != sentence or CONCLUSION.match(sentence):

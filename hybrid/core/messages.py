@@ -178,7 +178,7 @@ class AssistantMessage:
     model: str | None = None
     # Finish reasons of earlier replies to this request that the server broke off.
     broken_off: tuple[str, ...] = ()
-    # Whether another run has paid it (`--cache-replies`).
+    # Whether another run has paid for it (`--cache-replies`).
     reused: bool = False
 
     @property

@@ -261,7 +261,7 @@ class BrokenQuestion:
         return self.cluster or base_id(self.id)
 
 
-# Fields of a `Usage` that leave out replies which another run has paid.
+# Fields of a `Usage` that leave out replies which another run has paid for.
 COST_FIELDS = (
     "input_tokens",
     "output_tokens",
@@ -284,8 +284,8 @@ class Usage:
     weights to load, for others in a batch. `tool_faults` counts tool calls that ended in a timeout or a tool error, so
     the answer was given without them. `unreadable` counts asks in which the model wrote an unreadable call.
 
-    `reused_calls` are model calls whose reply another run has paid (`--cache-replies`): they count as calls, and their
-    tokens, seconds and cost are not counted again.
+    `reused_calls` are model calls whose reply another run has paid for (`--cache-replies`): they count as calls, but
+    their tokens, seconds and cost are not counted again.
     """
 
     model_calls: int = 0

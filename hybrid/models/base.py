@@ -37,9 +37,9 @@ class CallKey:
     """The identity of one model call. A solver never sees it; recordings and seeded models are keyed by it.
 
     `question` is the id with its variant (`val_Jigsaw_3#r1`), `ask` counts the asks of the question and `call` the
-    model calls of the ask, both from 0. `prompt_sha256` is `prompt_sha256(prompt.text)`. `solver` is its name in the
-    run, which distinguishes two solvers' calls of one question; recordings ignore it, and seeds use only its
-    repetition.
+    model calls of the ask, both from 0. `prompt_sha256` is `prompt_sha256(prompt.text)`. `solver` is the solver's name
+    in the run, which distinguishes the calls of two solvers for one question; recordings ignore the name, and seeds use
+    only the number of the repetition in it.
     """
 
     question: str
@@ -119,7 +119,7 @@ class ChatModel(ModelFacts, Protocol):
         Raises:
             Outage: no reply after the retries, or the server rejected this request; the question stays open.
             ServerDown: the server has been down for too long; no other question can be asked either.
-            NotRecorded: a replayed model has no such call.
+            NotRecorded: a replayed model has no recording of this call.
             ModelRefused: the configuration cannot work (key, model name, option).
             WeightsError: local weights are missing or incomplete.
         """
@@ -134,10 +134,10 @@ class AdoptsSettings(Protocol):
 
 
 class ModelOpener(Protocol):
-    """Opens the models of one provider; a file of `hybrid/models/providers` exports it as `MODEL`."""
+    """Opens the models of one provider; each file of `hybrid/models/providers` exports such an opener as `MODEL`."""
 
     def __call__(self, name: str, settings: ModelSettings, store: ImageStore, /) -> ChatModel:
-        """Make the model of the full name, as the user typed it, not yet connected or loaded.
+        """Make the model with this full name, as the user typed it, not yet connected or loaded.
 
         Raises:
             UsageError: an unsupported name or option.

@@ -59,7 +59,7 @@ WITHOUT_PARSER = "--tool-calling text avoids its parser"
 FAILS_AT_CALLS = "its server answers 500 without a reason if it has to parse a call, and answers normally without tools"
 FAILS_ANYWAY = f"; without tools it fails too. If calls that it cannot parse are the reason, {WITHOUT_PARSER}"
 
-LONG_REPLY = 100_000  # Bytes of a logged reply that is read off the event loop.
+LONG_REPLY = 100_000  # Logged replies with more bytes than this are read off the event loop.
 
 # Saves the bytes of a reply, from any thread; a kill of the process after the return does not lose them.
 Keep = Callable[[bytes], None]
@@ -247,7 +247,7 @@ class Caller(Generic[Body]):
         """Return the reply and the number of requests that it took.
 
         A server that fails twice with a 500 that gives no reason is sent the request once without tools (`make_plain`).
-        If it answers that, the server works and could not parse the call that its model wrote. Raises as `chat`.
+        If it answers this one, the server works and could not parse the call that its model wrote. Raises as `chat`.
         """
         tries = _Tries(request, make_plain, UNCONFIRMED.get() & {image.name for image in request.images})
         while True:
@@ -274,7 +274,7 @@ class Caller(Generic[Body]):
             answer = await self._send(tries.request)
         except ModelRefused:
             raise
-        # Every client has its own exceptions; one that is not about the provider is raised again.
+        # Every client has its own exceptions. An exception that is not about the provider is raised again.
         except Exception as error:
             failed = read_failure(error)
             if failed.kind is Failure.BUG:

@@ -55,14 +55,15 @@ class CircuitLimits:
     # Questions that end in a rejection, or in a failure of a responding server, before the run is stopped.
     refusals: int = 10
     wrong_keys: int = 5  # Consecutive rejections of a key that has worked before.
-    pause_s: float = 0.5  # Seconds before the first probe; doubled up to `cap_s`, times 0.5 to 1.5.
+    # Seconds before the first probe. Later pauses double, up to `cap_s`; each is multiplied by a jitter of 0.5 to 1.5.
+    pause_s: float = 0.5
     cap_s: float = 4.0
     probes: int = 3  # Smallest number of probes before it gives up.
-    away_s: float = 90.0  # Seconds of probing: a restarting server loads its weights for a minute.
-    # Seconds of probing if no connection was ever made: the server may not exist.
+    away_s: float = 90.0  # Seconds of probing before it gives up: a restarting server loads its weights for a minute.
+    # The same if no connection was ever made: the server may not exist.
     unmet_s: float = 10.0
     pages: int = 4  # Consecutive HTML pages, without any other reply so far, before the run is stopped.
-    busy_s: float = 600.0  # Seconds of probing if the server answers 429: quotas are counted per minute.
+    busy_s: float = 600.0  # The same as `away_s` if the server answers 429: quotas are counted per minute.
     wait: str = ""  # Longest wait, as the user wrote it; empty by default.
     # Whether requests are parts of batches. Their failures do not concern the server, so the circuit never opens.
     in_batches: bool = False
@@ -391,8 +392,9 @@ class Circuit:
         return self._open or self._openings != permit.openings
 
     def in_doubt(self, permit: Permit, failed: FailedRequest) -> bool:
-        """Return whether the server may turn out to be down: other requests are open, and none has succeeded since.
+        """Return whether the server may turn out to be down.
 
-        A call that could not even connect may be the first to notice, even if others still got replies.
+        This is so if other requests are open and none has succeeded since this request was sent. A call that could not
+        even connect may be the first to notice, even if other calls still got replies.
         """
         return not failed.reached or (self._in_flight.out > 0 and self._successes == permit.successes)

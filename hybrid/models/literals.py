@@ -69,7 +69,7 @@ def read_value(text: str, at: int = 0) -> tuple[Any, int, tuple[str, ...]]:
 
     At most `MAX_WRITTEN` characters are read.
     """
-    # No call may be longer, and hundreds of values in a reply may extend to its end.
+    # No call may be longer. Without this limit, each of hundreds of values in a reply could be read to the reply's end.
     text = text[: at + MAX_WRITTEN]
     at = _gap(text, at)
     try:

@@ -5,8 +5,8 @@ with tracing.span(lambda: tracing.tool_call("depth", ("img:1",), {})) as ended:
     ended(lambda: tracing.tool_finding(finding, refs, cached=False))
 
 An exception that leaves the `with` block is recorded as the error of the span. An installed package offers a tracer in
-the entry-point group `hybrid.tracing` under a word (`otlp`) or a file suffix (`jsonl`). A tracer is a context manager
-that takes the value of `--trace`, the `SpanFacts` of the run and whether texts are recorded, and sets `TRACER`.
+the entry-point group `hybrid.tracing` under a word (`otlp`) or a file suffix (`jsonl`). The entry point is a context
+manager that takes the value of `--trace`, the `SpanFacts` of the run and whether texts are recorded; it sets `TRACER`.
 
 Names follow the semantic conventions for generative AI (https://github.com/open-telemetry/semantic-conventions-genai);
 attributes without a name there are `hybrid.*`. Images are recorded as the first digits of their hash.

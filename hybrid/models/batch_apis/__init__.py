@@ -80,11 +80,11 @@ class BatchApi(Protocol):
         """Build one request of a batch from the body that a single request would have."""
 
     async def upload(self, file: Path, name: str) -> str:
-        """Upload a file of requests; return its id, to be deleted at the end, or "" if `create` takes the file."""
+        """Upload a file of requests, which is deleted at the end; return its id, or "" if `create` takes the file."""
         return ""
 
     async def create(self, file: Path, name: str, uploaded: str) -> str:
-        """Create a batch from the requests in a file, or from its upload; return the id of the batch."""
+        """Create a batch from the requests in a file, or from the uploaded file; return the id of the batch."""
 
     async def find(self, batch: LoggedBatch, known_ids: Collection[str | None]) -> str | None:
         """Find the id of a batch whose creation may have gone unnoticed; skip those in `known_ids`."""

@@ -214,7 +214,7 @@ class Batches:
             self._send(self._writing, ends_round=True)
 
     def _send(self, now: _Writing, *, ends_round: bool = False) -> None:
-        """Send the current batch, unless already sent; with few questions left, have its requests sent directly."""
+        """Send the current batch unless it was sent already; if few questions are left, send its requests directly."""
         if self._writing is not now:
             return
         self._writing = None

@@ -31,7 +31,7 @@ R = TypeVar("R")
 log = logging.getLogger(__name__)
 
 FIRST_LOOK_S, LAST_LOOK_S = 1.0, 60.0  # Shortest and longest polling interval, which is a tenth of a batch's age.
-PATIENCE_S = 600.0  # Longest time for which a provider may reject batches temporarily while this run has none open.
+PATIENCE_S = 600.0  # Longest time for which sending a batch may fail while no other batch of this run is open.
 AWAY_S = 3600.0  # Longest time for which polling a batch may fail; the batch continues meanwhile.
 # How long a batch that the provider reports as missing is polled again: longer while it is younger than `YOUNG_S`,
 # because a new batch need not be known everywhere. After that the provider's list is searched.
@@ -42,7 +42,7 @@ ANSWER_LOST_S = 120.0  # How long the list is searched for a batch whose creatio
 MAX_REFUSED = 30  # Batches in a row that the account's queue may reject: 16 halvings lead from 50,000 requests to 1.
 BUSY, WRONG, LOST = 429, 400, 410
 NO_PATH, GONE = frozenset({404, 405, 501}), frozenset({404, 410})
-# A gateway that gave up on the provider: the provider may have accepted the batch.
+# Statuses of a gateway that stopped waiting for the provider, which may have accepted the batch.
 IN_DOUBT = frozenset({408, 502, 504})
 LOST_TWICE: Final = {
     "error": {"message": "the provider lost this request in two batches: omit --batch to ask directly"}
@@ -260,7 +260,7 @@ class Follower:
         return batch
 
     def _confirm(self, batch: LoggedBatch, identity: str | None) -> LoggedBatch:
-        """Log the provider's id of the batch on disk; without one its requests are made again."""
+        """Log the provider's id of the batch on disk; without an id, the batch's requests are made again."""
         if identity is None:
             for call in batch.calls:
                 self._give(call, None)

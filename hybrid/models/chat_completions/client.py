@@ -131,7 +131,7 @@ class ChatCompletionsClient:
             return request_body(self._model, request_options, wired, schemas, images, cache_key, terms)
 
         pieces = on(PLAIN)
-        # Images are hashed by their known hashes, and the hash does not depend on the API variant.
+        # Images count by their known hashes. The API variant does not change the request's hash.
         sha256 = hashlib.sha256(b"".join(pieces[::2]))
         sha256.update("".join(image.sent.sha256 for image in sent).encode())
         body = b"".join(pieces if terms == PLAIN else on(terms))

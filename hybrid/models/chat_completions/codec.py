@@ -400,7 +400,7 @@ def _native_fields(reply: Mapping[str, Any], call: CallKey) -> Json:
 
 
 def _unread_fields(fields: Mapping[str, Any], read: frozenset[str]) -> dict[str, Json]:
-    # Many servers send every field that they know, without a value.
+    # Many servers send every field that they know, even if it has no value.
     non_empty = {
         name: value for name, value in fields.items() if name not in read and value is not None and value != []
     }

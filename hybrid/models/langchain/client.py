@@ -305,7 +305,7 @@ def _reported(error: Exception) -> Exception:
 
 
 def _checked(reply: AIMessage) -> AIMessage:
-    """Return the reply, unless it is empty without a reason: some clients return that for a body they cannot read.
+    """Return the reply. Refuse an empty one without a finish reason, which some clients return for an unreadable body.
 
     Raises:
         ValueError: no content, no call, and no finish reason.

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 # Maps a stored image to the one that is sent, and its bytes in base64.
 Encode = Callable[[StoredImage], tuple[StoredImage, bytes]]
 
-# The only key in the arguments of a call that LangChain could not represent, with `[text, error]`.
+# The only key in the arguments of a call that LangChain could not represent; its value is `[text, error]`.
 UNREAD = "(arguments that are not a JSON object)"
 # Repairs made to arguments before LangChain read them, by the id of the call.
 REPAIRS: ContextVar[dict[str, tuple[str, ...]]] = ContextVar("repairs of the reply that is being read")
