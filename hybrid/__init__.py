@@ -87,7 +87,7 @@ def score(
 def compare(
     *paths: str | Path, path: str | Path | Sequence[str | Path] = (), **options: Unpack[CompareArguments]
 ) -> ComparisonReport:
-    """Put solvers side by side on the questions that both have.
+    """Compare solvers: each pair of solvers on the questions that both of them have.
 
     Args:
         paths: as for `score`.

@@ -114,7 +114,7 @@ class ImageStore:
         self.root = root
 
     def put(self, data: bytes, source: str) -> StoredImage:
-        """Store an image file; one that is not plain is converted, from JPEG to JPEG, else to PNG.
+        """Store an image file. If it is not plain, it is converted: a JPEG to a plain JPEG, any other file to PNG.
 
         `source` (question and column) names it in errors.
 

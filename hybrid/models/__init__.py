@@ -33,7 +33,7 @@ STARTED = ("vllm", "sglang", "llamacpp")
 
 
 def has_known_provider(name: str) -> bool:
-    """Return whether the word before the colon is a file of providers, a plug-in, or one that LangChain knows."""
+    """Return whether the word before the colon names a file of `providers`, a plug-in, or a provider of LangChain."""
     word, _, rest = name.partition(":")
     if word in names(OPENED):
         return True

@@ -284,7 +284,7 @@ def _gives_reason(text: str) -> bool:
 
 
 def _reasons(body: Any) -> Iterator[str]:
-    """Return the texts in an error's body that may give a reason, except types, positions and times."""
+    """Yield the texts in an error's body that may give a reason; fields for types, positions and times are left out."""
     values = [body]
     while values:
         value = values.pop()

@@ -35,7 +35,7 @@ def remembering(model: ChatModel, log: ReplyLog) -> ChatModel:
 
 
 class RememberedModel:
-    """A `ChatModel` around another one that saves its messages in a `ReplyLog`."""
+    """A `ChatModel` that wraps another one and saves its messages in a `ReplyLog`."""
 
     def __init__(self, inner: ChatModel, log: ReplyLog) -> None:
         self._inner = inner

@@ -141,7 +141,7 @@ def _plain(node: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[str,
     """Reduce a schema to the keywords that every client passes on, with bounds and default in the description."""
     if "$ref" in node:
         target = definitions[node["$ref"].rpartition("/")[2]]
-        # The description of a field's type is for people; the model gets that of the field.
+        # The description of a field's type is for people; the model gets the description of the field itself.
         target_fields = {key: value for key, value in target.items() if key != "description"}
         return _plain({**target_fields, **{key: value for key, value in node.items() if key != "$ref"}}, definitions)
     plain = {key: node[key] for key in ("type", "enum") if key in node}

@@ -1,4 +1,4 @@
-"""The batch APIs of providers, one file each, found by the provider's word: `API` is the class for one model.
+"""The batch APIs of providers, one file each, named after the provider: `API` is the class for one model.
 
 A file defines how requests are written into one body, how the body is submitted, and how results are read. All share
 the rules for when a batch is sent and polled (`hybrid/models/batching`).

@@ -391,7 +391,7 @@ class Follower:
             self._give(call, error and (BUSY if error.is_queue else WRONG, dumped(error.body)))
 
     def _other_open_batches(self, name: str = "") -> int:
-        """Return the number of batches at the provider, except the one of this name."""
+        """Return the number of batches at the provider, except the batch called `name`."""
         return sum(not batch.ended for other, batch in self._out.items() if other != name)
 
     async def _retry(

@@ -1,6 +1,6 @@
 """The `ChatClient` of OpenAI's chat completions and of compatible servers (vLLM, SGLang, llama.cpp, Ollama).
 
-Replies are saved as soon as they are complete, the readable part of a malformed one is used, and a call takes a
+Replies are saved as soon as they are complete, the readable part of a malformed reply is used, and a call takes a
 tenth of the time of a general client. The responses API, and options that `speaks` does not know, use LangChain.
 """
 
@@ -171,7 +171,7 @@ class ChatCompletionsClient:
 
         Raises:
             StatusError: the error, if it teaches no variant.
-            ModelRefused: an option must change; the message names the one that allows the run.
+            ModelRefused: an option of the run must change; the message names the option that allows the run.
         """
         request = json.loads(body)
         options = request.keys() - {"model", "messages", "tools", "stream"}

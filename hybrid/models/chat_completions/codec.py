@@ -309,7 +309,7 @@ def _start(data: bytes) -> str:
 def message(body: Mapping[str, Any], call: CallKey) -> AssistantMessage:
     """Build the message of a `readable` reply, with usage and finish reason; a call without an id gets one.
 
-    If the text is empty, that of a refusal takes its place.
+    If the text is empty, the text of a refusal takes its place.
 
     Raises:
         BrokenOffError: the server broke the reply off.

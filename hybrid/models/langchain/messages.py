@@ -110,7 +110,7 @@ def _to_ai_message(message: AssistantMessage) -> AIMessage:
 
 
 def from_langchain(reply: AIMessage, *, streamed: bool = False) -> AssistantMessage:
-    """Convert a client's reply; if the text is empty, that of a refusal takes its place.
+    """Convert a client's reply; if the text is empty, the text of a refusal takes its place.
 
     The last call of a `streamed` reply that did not end properly is invalid, as LangChain may have completed it.
 

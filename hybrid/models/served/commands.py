@@ -124,7 +124,7 @@ KINDS: Final[Mapping[str, ServerKind]] = {
 
 @dataclass(frozen=True)
 class Parsers:
-    """Return the parsers of a model family under the server's names; empty if it has none."""
+    """The parsers for a model family, by the server's own names; a name is empty if there is no such parser."""
 
     tools: str = ""
     reasoning: str = ""
@@ -174,7 +174,7 @@ def _argument_words(key: str, value: str) -> list[str]:
 
 
 def _parser_arguments(word: str, model: str, user_args: Mapping[str, str]) -> dict[str, str]:
-    """Return the arguments that make calls and thinking readable, unless `given` decides about them."""
+    """Return the arguments that make calls and thinking readable, without those that `user_args` sets."""
     parsers = parsers_of(word, model)
     values: dict[str, str] = {}
     if parsers.tools and "tool-call-parser" not in user_args:

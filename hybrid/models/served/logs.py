@@ -1,4 +1,4 @@
-"""The folder for logs of started servers: that of the run that starts them."""
+"""The folder for logs of started servers: the folder of the run that starts them."""
 
 from __future__ import annotations
 
