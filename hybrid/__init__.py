@@ -111,7 +111,7 @@ def compare(
 def table(
     *paths: str | Path, path: str | Path | Sequence[str | Path] = (), **options: Unpack[ScoreArguments]
 ) -> QuestionTable:
-    """The questions of runs or predictions, a row per question and solver: the input of custom statistics.
+    """Return the questions of runs or predictions, one row per question and solver, for statistics of your own.
 
     Args:
         paths: as for `score`.

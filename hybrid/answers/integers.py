@@ -1,7 +1,7 @@
 """Parse a reply to a counting question (HVSBench Q2) to an integer, or None.
 
-Follows Table 8 of the HVSBench paper: digits or number words, and a number that is followed by its parts counts. The
-scorer chooses the value for a reply without a number.
+Follows Table 8 of the HVSBench paper: digits and number words are accepted, and a number counts if the numbers of its
+parts follow it. The scorer chooses the value for a reply without a number.
 """
 
 import re

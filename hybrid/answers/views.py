@@ -134,7 +134,7 @@ def official_views(text: str) -> Parsed[Views]:
 
 
 def official_continue(text: str) -> bool:
-    """Return whether the released code continues: unless the reply is exactly "no" in any case ("No." continues)."""
+    """Return whether the released code continues; only exactly "no", in any case, stops it ("No." continues)."""
     return text.lower() != "no"
 
 
@@ -142,8 +142,8 @@ def official_continue(text: str) -> bool:
 class ViewPlan:
     """A step of the mixed dialogue; a field that is missing in the reply is None, "none" is the empty set.
 
-    `part` are the parts to zoom into (first step), `keep` the zoomed ones to keep and `shift` the others to look at
-    (second step), all numbers 1 to n. Raises `ValueError` unless at least one field is given.
+    `part` are the parts to zoom into (first step), `keep` the zoomed parts to keep and `shift` the other parts to
+    look at (second step), all numbers 1 to n. Raises `ValueError` unless at least one field is given.
     """
 
     part: Views | None

@@ -393,7 +393,7 @@ class RunConfig:
         return self.format_line and self.protocol == "strict"
 
     def _contradictions(self) -> Iterator[tuple[bool, str]]:
-        """Yield pairs of whether options contradict each other, and the message."""
+        """Yield pairs: whether certain options contradict each other, and the message if they do."""
         recorded, likelihood = (self.model or "").startswith("replay:"), self.answer == "likelihood"
         for key, value in (("reasoning", self.reasoning), ("context", self.context), ("caption-model", self.captioner)):
             yield (

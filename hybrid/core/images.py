@@ -202,7 +202,7 @@ def inspect(data: bytes, source: str) -> StoredImage:
 
 
 def _described(data: bytes, sha256: str, source: str, *, decodes: bool) -> tuple[StoredImage, bool]:
-    """Return `inspect`, and whether the image is plain. If it is known to decode, only the header is read."""
+    """Return the result of `inspect`, and whether the image is plain; with `decodes`, read only the header."""
     picture = _open(data, source)
     width, height = picture.size
     form = str(picture.format)

@@ -204,9 +204,9 @@ class AnnotatedPlace:
 class Question:
     """One row of a benchmark. Variants of one base question are `ID#s2`, `ID#r1`, `ID#circ3`.
 
-    `task` is the reporting group, `groups` has further ones for `--by`; `target` is for the scorer; `protocol` is only
-    for the benchmark's own dialogue; `cluster` names questions that belong together (a pair of images), which `--limit`
-    never splits and statistics resample as one. If empty, the base id is the cluster.
+    `task` is the reporting group; `groups` has further groups for `--by`. `target` is for the scorer, and `protocol`
+    only for the benchmark's own dialogue. `cluster` names questions that belong together (a pair of images): `--limit`
+    never splits a cluster, and statistics resample it as one unit. If `cluster` is empty, the base id is the cluster.
 
     Rules of tools from outside of the project are first looked up by `task_route`; then all rules by `route`, and last
     by `fallback_route`.

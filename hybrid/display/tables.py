@@ -294,7 +294,7 @@ _LATEX = str.maketrans(
         "<": r"\textless{}",
         ">": r"\textgreater{}",
         "|": r"\textbar{}",
-        # After the end of a row these would be read as its optional arguments.
+        # After the line break at the end of a row, LaTeX would read these signs as arguments of the line break.
         **{sign: f"{{{sign}}}" for sign in "[]*"},
     }
 )

@@ -48,7 +48,7 @@ Body = TypeVar("Body")
 
 log = logging.getLogger(__name__)
 
-# Seconds for which a call that has used up its retries waits, at most, for the outcome of the other calls.
+# Longest time in seconds for which a call that has used up its retries waits for the outcome of the other calls.
 MOMENT_S = 1.0
 
 # Bytes of a request besides its texts and pictures: schemas of tools, names, JSON.
@@ -102,7 +102,7 @@ class _Tries(Generic[Body]):
     request: ChatRequest[Body]
     # Makes the same request without tools; None if the request offers none.
     make_plain: Callable[[], Awaitable[ChatRequest[Body]]] | None
-    new_pictures: frozenset[str]  # Names of the tools' pictures that no reply has followed yet.
+    new_pictures: frozenset[str]  # Names of the tools' pictures after which no reply has arrived yet.
     sent: int = 0
     charged: int = 0  # Failures that count against `settings.retries`.
     broken_off: list[str] = field(default_factory=list)
@@ -123,7 +123,7 @@ class _Tries(Generic[Body]):
         return self.make_plain is not None and not self.plain_sent and is_due
 
     def is_malformed_call(self) -> bool:
-        """Return whether the server answers without tools, after failing at the request with them in all attempts."""
+        """Return whether the server answers without tools, but failed in all attempts with tools."""
         return self.plain_reply is not None and (self.wordless > 1 or (self.wordless == 1 and self.last))
 
 

@@ -89,7 +89,7 @@ def _of_user(address: str) -> Iterator[str]:
 
 
 def _of_address(address: str) -> Iterator[str]:
-    """Yield the secrets in an address: of its user, path segments that look like tokens, values of the query."""
+    """Yield the secrets in an address: user or password, path segments that look like tokens, values of the query."""
     yield from _of_user(address)
     try:
         parts = urlsplit(address)

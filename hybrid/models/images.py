@@ -52,7 +52,7 @@ def base64_bytes(count: int) -> int:
 # Decides whether images together are small enough for one request.
 Fits = Callable[[Sequence[StoredImage]], bool]
 
-# Names of tools' pictures that no reply has followed yet; they may be the reason if a request is rejected.
+# Names of tools' pictures after which no reply has arrived yet; they may be the reason if a request is rejected.
 UNCONFIRMED: ContextVar[frozenset[str]] = ContextVar(
     "pictures of tools that no reply has followed", default=frozenset()
 )

@@ -90,7 +90,7 @@ def _kind(wire: Wire, reason: str) -> End:
 
 
 def mark_end(reply: AssistantMessage) -> AssistantMessage:
-    """Return the reply with the consequences of its `end`; the same object if it simply ended.
+    """Return the reply with the changes that its `end` requires; the same object if it ended normally.
 
     A withheld reply gets a `refusal`, and a malformed call becomes an unreadable one, which is reported to the model.
 

@@ -32,7 +32,7 @@ def for_model(messages: Sequence[Message], name: str, thoughts: Thoughts) -> lis
 
 @dataclass(frozen=True, slots=True)
 class ThinkingSwitch:
-    """Body keys that make a chat template keep thinking; `matches` is true for the models or hosts they are for."""
+    """Body keys that make a chat template keep thinking; `matches`: whether they are meant for this model or host."""
 
     body: Mapping[str, Json]
     matches: bool

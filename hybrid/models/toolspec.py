@@ -48,7 +48,7 @@ def all_published(tools: Sequence[Tool]) -> bool:
 def spec(tool: Tool, *, full: bool = False) -> dict[str, Any]:
     """Return `{"type": "function", "function": {"name", "description", "parameters"}}`.
 
-    The description is the card's summary and limits. The first, required parameter is `image`, the name of one, or
+    The description is the card's summary and limits. The first, required parameter is `image`, the name of an image, or
     `images`, a list of names whose description states their number; a tool without images has neither. With `full` the
     `UNTOLD` arguments, which are for people, are included.
 

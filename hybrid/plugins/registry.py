@@ -222,7 +222,7 @@ def folder_hash(root: Path) -> str:
 
 
 def _held_by(root: Path) -> tuple[tuple[str, str], ...]:
-    """Return the packages for which a folder has plug-ins, each with the subfolder of these."""
+    """Return the packages for which a folder has plug-ins, each with the subfolder that contains its plug-ins."""
     inside = ((kind.package, str(root / kind.folder)) for kind in KINDS)
     entries = tuple((package, place) for package, place in inside if _stems([place], recipes=_has_recipes(package)))
     return entries or (((TOOLS, str(root)),) if _stems([str(root)]) else ())
@@ -426,7 +426,7 @@ class Describer(Protocol):
     """Imports plug-ins from outside of the project in another process."""
 
     def __call__(self, package: str, name: str) -> Any:
-        """Import a plug-in there. Returns the description of a tool, None for other kinds. Raises `UsageError`."""
+        """Import a plug-in in that process; return a tool's description, else None. Raises `UsageError`."""
         ...
 
     def close(self) -> None:

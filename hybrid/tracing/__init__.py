@@ -122,7 +122,7 @@ def _images(images: Sequence[ImageRef]) -> dict[str, Json]:
 
 
 def _message(message: Message) -> Json:
-    """Return a message in the form of the conventions, with the names of its images."""
+    """Return a message in the form of the semantic conventions, with the names of its images."""
     parts: list[Json] = [
         {"type": "image", "name": part.ref.name} if isinstance(part, ImagePart) else {"type": "text", "content": part}
         for part in parts_of(message)

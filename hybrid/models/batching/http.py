@@ -118,7 +118,7 @@ class _Line:
         return self.size > MAX_REPLY_BYTES
 
     def add(self, piece: bytes) -> None:
-        """Add a piece. Raises `UnreadableReplyError` if all replies on their way are too large together."""
+        """Add a piece. Raises `UnreadableReplyError` if all replies in transit are too large together."""
         self.size += len(piece)
         if not self.is_too_long:
             self.bytes.hold(len(piece))

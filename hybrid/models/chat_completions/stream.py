@@ -21,7 +21,8 @@ from hybrid.models.usage import merged
 MAX_REPLY_BYTES = 8 * 2**20
 # Total bytes of all replies in transit in this process; beyond it, a reply counts as unreadable.
 MAX_IN_FLIGHT_BYTES = 32 * MAX_REPLY_BYTES
-# Largest size of a stream on the wire in bytes; only its text is kept: events wrap a few letters in hundreds of bytes.
+# Largest size of a stream on the wire in bytes. It is larger than that of a reply, because events wrap a few letters in
+# hundreds of bytes; only the text is kept.
 MAX_STREAM_BYTES = 16 * MAX_REPLY_BYTES
 MAX_COUNTS_BYTES = 2**16  # Largest size of a reply's token counts, which are merged at each event.
 VALUE_BYTES = 8  # Size that is counted for any value other than text.
