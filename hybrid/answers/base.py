@@ -199,8 +199,8 @@ def is_asked(match: re.Match[str]) -> bool:
     return question is not None and question.end() >= match.end() and not _CONFIRMED.match(text, question.end())
 
 
-# `There is no cat in the picture` states that something is absent; `there is no doubt`, `there is no answer` and `there
-# is no picture` mean something else.
+# `There is no cat in the picture` states that something is absent. Before words such as "doubt", "answer" and
+# "picture", the same beginning means something else.
 _NO_THING: Final = (
     r"(?!(?:\w+\s)?(?:way|doubt|question|answer|reason|idea|evidence|indication|information|signs?|need|point|use|image|enough|sufficient|many|much|more"
     r"|picture|photo)\b)"

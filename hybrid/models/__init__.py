@@ -83,7 +83,7 @@ def _unknown(name: str) -> UsageError:
     front, slash, back = name.partition("/")
     words = (*PROVIDERS, *(name for name in names(OPENED) if name not in PROVIDERS))
     near = [candidate for candidate in words if candidate.startswith(f"{lower_word}_")]
-    # The cutoff is 0.75: with a lower one, "vllm" and "ollama" would match each other.
+    # The cutoff is 0.75: with the default of 0.6, "vllm" and "ollama" would match each other.
     near = near or difflib.get_close_matches(lower_word, words, n=1, cutoff=0.75)
     # The beginning of a model's name suggests its provider; "gpt4o" counts like "gpt-4o".
     begins = {row.name: row.begins for row in PROVIDERS.values() if row.begins}

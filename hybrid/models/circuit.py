@@ -60,10 +60,11 @@ class CircuitLimits:
     cap_s: float = 4.0
     probes: int = 3  # Smallest number of probes before it gives up.
     away_s: float = 90.0  # Seconds of probing before it gives up: a restarting server loads its weights for a minute.
-    # The same if no connection was ever made: the server may not exist.
+    # Seconds of probing before it gives up if no connection was ever made: the server may not exist.
     unmet_s: float = 10.0
     pages: int = 4  # Consecutive HTML pages, without any other reply so far, before the run is stopped.
-    busy_s: float = 600.0  # The same as `away_s` if the server answers 429: quotas are counted per minute.
+    # Seconds of probing before it gives up if the server answers 429: quotas are counted per minute.
+    busy_s: float = 600.0
     wait: str = ""  # Longest wait, as the user wrote it; empty by default.
     # Whether requests are parts of batches. Their failures do not concern the server, so the circuit never opens.
     in_batches: bool = False

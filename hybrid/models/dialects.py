@@ -38,7 +38,7 @@ from hybrid.models.toolspec import argument_schemas, tool_named
 from hybrid.tool import Tool
 
 MAX_READ = 1_000_000  # Maximum characters of a reply that are searched for calls; this takes half a second.
-MAX_ERRORS = 8  # Maximum number of unreadable calls per reply; reading stops at the last one.
+MAX_ERRORS = 8  # Maximum number of unreadable calls per reply; reading stops there.
 MAX_ANSWERS = 32  # Maximum number of objects per reply that give an answer and might have been calls.
 CUT = "the reply ended inside the call, at the token limit"
 # Keys of images and positions that models write for any tool.

@@ -252,7 +252,7 @@ class ImageEncoder:
         return sent, data
 
     def _convert(self, image: StoredImage, data: bytes) -> bytes:
-        """Return a file of the image that the rules allow; if it has too many bytes, it becomes a JPEG."""
+        """Return a file of the image that the rules allow; or a JPEG of the same width and height if it is too large."""
         picture = scaled(self.store, image, self.rules.max_pixels)
         if self._is_other_form(image):
             data = saved(picture, image.media_type)

@@ -56,9 +56,9 @@ class InFlight:
                 room -= 1
 
     def slower(self, cuts: int) -> None:
-        """Halve the limit after a 429, but only once for requests that were sent before the same halving.
+        """Halve the limit after a 429, unless it was halved since the request was sent.
 
-        `cuts` is the value of `self.cuts` when the request was sent.
+        `cuts` is the value of `self.cuts` at that time.
         """
         if cuts == self.cuts and self._most > 1:
             self.cuts, self._since_cut = self.cuts + 1, 0

@@ -205,8 +205,8 @@ def _without_fence(source: str, repairs: list[str]) -> str:
 def read_object(raw: Any) -> tuple[dict[str, Any] | None, str, tuple[str, ...]]:
     """Return the arguments as an object, "" and the repairs. If they cannot be read, return None, the error and ().
 
-    Empty text gives an empty object. A second object is an error, because it is unclear which one is meant, unless the
-    first one is empty.
+    Empty text gives an empty object. Two objects are an error, because it is unclear which one is meant; but an empty
+    first object is ignored.
     """
     repairs: list[str] = []
     for _ in range(4):

@@ -6,7 +6,7 @@ with its images is the same for every turn of an ask. Providers use this in diff
 - anthropic caches up to a mark: one after the system text (the tools precede it) and one after the opening message.
   Cache writes cost a quarter more there, so a request without tools, which has no second turn, has no marks.
 - openai caches automatically, on the machine that a request reaches. `prompt_cache_key` routes the requests of one ask
-  to the same machine. A machine handles about 15 requests per minute with one key, so a run has up to `LANES` keys. The
+  to the same machine. A machine handles about 15 requests per minute with one key, so a run uses up to `LANES` keys. A
   key is sent only to the official service.
 - google_genai caches automatically; ollama and vLLM keep the prefixes that they have processed.
 

@@ -150,7 +150,7 @@ def no_directory(source: str) -> str:
 
 
 def unfetched(error: Exception) -> str:
-    """Explain why huggingface_hub could not provide a repository, and the fix; the text continues after the id."""
+    """Explain why huggingface_hub could not provide a repository, and the fix; the text follows the repository's id."""
     from huggingface_hub import constants
     from huggingface_hub.errors import (
         GatedRepoError,

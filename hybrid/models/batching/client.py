@@ -32,7 +32,7 @@ def batch_api(name: str, settings: ModelSettings) -> BatchApi:
 
 
 def batched(model: ChatModel, batches: Batches, settings: ModelSettings) -> ChatModel:
-    """Return a model that sends the requests of `model` in batches; waiting for a batch does not count as downtime."""
+    """Return a model with the same replies that sends its requests in batches; waiting does not count as downtime."""
     assert isinstance(model, Caller)  # noqa: S101 - `prepare` has rejected all other models
     return Caller(BatchedClient(model.client, batches), settings, in_batches=True)
 

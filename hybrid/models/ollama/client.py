@@ -149,7 +149,7 @@ class OllamaClient:
                     raise self._explain(error, words) from error
 
     def _learns(self, words: str) -> bool:
-        """If an error shows that turns must alternate, send each turn as one message from now on; return whether so."""
+        """Return whether an error newly shows that turns must alternate; if so, join each turn from now on."""
         if self._joined or _ALTERNATE.search(words) is None:
             return False
         self._joined = True
