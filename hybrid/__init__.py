@@ -87,7 +87,7 @@ def score(
 def compare(
     *paths: str | Path, path: str | Path | Sequence[str | Path] = (), **options: Unpack[CompareArguments]
 ) -> ComparisonReport:
-    """Put solvers side by side on the questions that both have.
+    """Compare solvers: each pair of solvers on the questions that both of them have.
 
     Args:
         paths: as for `score`.
@@ -111,7 +111,7 @@ def compare(
 def table(
     *paths: str | Path, path: str | Path | Sequence[str | Path] = (), **options: Unpack[ScoreArguments]
 ) -> QuestionTable:
-    """The questions of runs or predictions, a row per question and solver: the input of custom statistics.
+    """Return the questions of runs or predictions, one row per question and solver, for statistics of your own.
 
     Args:
         paths: as for `score`.
@@ -169,7 +169,7 @@ def __dir__() -> list[str]:
 
 
 class _Surface(ModuleType):
-    """The package itself: its function `tool` remains when the module `hybrid.tool` is imported."""
+    """The class of this package, so that importing the module `hybrid.tool` does not replace the function `tool`."""
 
     def __setattr__(self, name: str, value: object) -> None:
         if not (name == "tool" and isinstance(value, ModuleType)):

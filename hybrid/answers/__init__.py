@@ -47,7 +47,7 @@ def parse(text: str, kind: Kind | str, choices: Sequence[str] = ()) -> Answer:
             image, four parts if it is empty.
 
     Returns:
-        choice: a letter; yes_no and continue: "yes" or "no"; integer: 0 or more; number: any finite one;
+        choice: a letter; yes_no and continue: "yes" or "no"; integer: 0 or more; number: any finite number;
         text: the answer's text; order: all letters, such as "BCA"; point: `Point` and box: `Box` with the reply's
             numbers;
         scanpath: `Scanpath`; views: part numbers from 1; view_plan: `ViewPlan`; free: the text without surrounding

@@ -56,7 +56,7 @@ def corrections(text: str) -> Iterator[SelfCorrection]:
 def read_corrected(text: str, read: Callable[[str], Parsed[T]], reread: Callable[[str], Parsed[T]]) -> Parsed[T]:
     """Apply `reread` after the last correction that contains an answer, else `read` to the whole text.
 
-    There is no answer if one was only taken back.
+    There is no answer if a correction takes the answer back and gives no other.
     """
     for correction in corrections(text):
         for candidate in correction.texts:

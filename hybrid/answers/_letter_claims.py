@@ -88,7 +88,7 @@ CONCLUSION: Final = re.compile(
 
 
 def claim(reply: LetterReply, sentence: str) -> str | None:
-    """Return the only choice that a sentence claims to fit, without asides and contrasts; None if it denies it."""
+    """Return the only choice that a sentence, without asides and contrasts, claims to fit; None if it is denied."""
     # `A is closer? No.`
     if sentence.endswith("?") and sentence != reply.text:
         return None
@@ -135,7 +135,7 @@ SO: Final = re.compile(
 
 
 def concluding_claim(reply: LetterReply) -> str | None:
-    """The last sentence or clause that concludes claims one choice: `Therefore, point D corresponds to ...`."""
+    """The last concluding sentence or clause claims one choice: `Therefore, point D corresponds to ...`."""
     for sentence in reversed(reply.sentences):
         *_, clause = SO.split(sentence)
         if clause != sentence or CONCLUSION.match(sentence):

@@ -26,7 +26,7 @@ def verdicts(reply: LetterReply) -> str | None:
     verdict = rf"(?i:({_FOR})|({_AGAINST})|\w+)(?=\s?(?:[.,;!\n]|and\b|$)|(?<=[✓✔✅✗✘❌]))"
     pattern = rf"{label(reply.letters)}(?:\s?[:=–—-]\s?|\sis\s|(?<=[)\]])\s){verdict}"
     matches = list(re.finditer(pattern, reply.text))
-    # If "no" is a choice, `A: no` may give its text; `(A) wrong, (B) right` does not.
+    # If "no" is a choice, `A: no` may state the text of A instead of a verdict; `(A) wrong, (B) right` states verdicts.
     if {form for form, _ in reply.forms} & _VERDICT_WORDS & {(m[3] or m[4] or "").casefold() for m in matches}:
         return None
     stated = [(m[1] or m[2], m[3] is not None, m[4] is not None) for m in matches]
@@ -87,11 +87,12 @@ _FILLER: Final = (
 def remaining(reply: LetterReply) -> str | None:  # noqa: C901, PLR0912 - one pass over the clauses
     """Return the one choice that a clause gives while others are denied or only offered: `Not A; B`, `A or B? B`.
 
-    A clause gives a choice if it says nothing else, or claims it next to a clause that denies or offers others.
+    A clause gives a choice if it contains nothing else, or if it claims the choice and another clause denies or offers
+    others.
     """
     if len(reply.text) > TERSE or len(re.findall(r"\w+", reply.text)) < 2:
         return None
-    # If "no" is a choice, a clause that gives it looks like one that denies: only letters are distinguished.
+    # If "no" is a choice, a clause that gives this choice looks like a denial, so only letters count as choices.
     if any(_DENIES.search(form) for form, _ in reply.forms):
         if _with_own_text(reply):
             return None
@@ -115,7 +116,8 @@ def remaining(reply: LetterReply) -> str | None:  # noqa: C901, PLR0912 - one pa
         elif _bare(reply, clause):
             picks |= letters
         elif letters:
-            # A clause that names a choice without a claim leaves the reply open: it counts as another claim, None.
+            # If a clause names a choice without claiming it, `claim` returns None. This counts as another claim, so the
+            # reply stays open.
             claimed.add(claim(reply, _BUT.sub("", clause)))
         # `A? No. B? Yes.` A yes to a rejected option contradicts the rejection: `Not A. B. A? Yes.`
         elif asked_of and re.fullmatch(_FOR, bare(clause)):

@@ -127,9 +127,10 @@ def reasoned_letter(reply: LetterReply) -> str | None:
 
 
 def _skip_rejected(reply: LetterReply) -> tuple[LetterReply, frozenset[str], bool]:
-    """Cut the labels that a reply rejects at its start, and return both; `A? Yes, ...` becomes `A, because ...`.
+    """Cut the labels that a reply rejects at its start; return the rest and these labels.
 
-    The third value tells whether the same verb may reject the next label: `A is wrong, B because it is too dark`.
+    `A? Yes, ...` becomes `A, because ...`. The third value tells whether the same verb may reject the next label, as in
+    `A is wrong, B because it is too dark`.
     """
     patterns, text, rejected, is_elliptic = _reason_patterns(reply.letters), reply.text, set[str](), False
     # If "yes" or "no" is a choice, these words answer a question about a point or box.

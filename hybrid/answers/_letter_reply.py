@@ -23,7 +23,7 @@ AFTER_A: Final = (
 BEFORE_A: Final = r"(?:(?<=[Oo]ption )|(?<=[Cc]hoice )|(?<=[Pp]oint )|(?<=[Bb]ox )|(?<=[Ll]etter ))"
 # Words after a lone "I" that show it is a label and not the speaker.
 AFTER_I: Final = r"(?:is|has|because|since|and|or|appears|seems|matches|corresponds|fits)"
-# No letter follows a label, except "is", "because" and "or" of languages that are written without a blank.
+# No letter follows a label, except "is", "because" and "or" in languages that are written without blanks.
 END: Final = r"(?:(?![\w'])|(?=です|だ。|입니다|이다|因为|因為|か|或|还是|또는))"
 # Shorter choice texts ("no", "3") occur in prose by chance, so they count only where an answer is announced.
 PROSE_LENGTH: Final = 4

@@ -37,9 +37,10 @@ _DISAGREES: Final = re.compile(
 
 
 def read_own(text: str, read: Callable[[str], Parsed[T]]) -> Parsed[T]:
-    """Apply `read` to the reply without its quotes; if that has no answer, to an agreed quote or, for a tool, to all.
+    """Apply `read` to the reply without its quotes; if that has no answer, apply it to a quote with which it agrees.
 
-    There is no answer if the reply only quotes a tool and disagrees, or only says what people would answer.
+    Otherwise, a reply that quotes a tool is read as a whole. There is no answer if the reply only quotes a tool and
+    disagrees, or only says what people would answer.
     """
     # Most replies name no tool, and searching for the word is fifty times as fast as searching for the quote.
     low = text.casefold()

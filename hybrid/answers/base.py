@@ -23,7 +23,7 @@ NO_RULE: Final = "none"
 class Parsed(Generic[T]):
     """An answer read from a reply, and the name of the rule that read it.
 
-    Raises `ValueError` unless `rule` is "none" exactly if `value` is None.
+    Raises `ValueError` if `value` is None but `rule` is not "none", or the reverse.
     """
 
     value: T | None
@@ -199,7 +199,8 @@ def is_asked(match: re.Match[str]) -> bool:
     return question is not None and question.end() >= match.end() and not _CONFIRMED.match(text, question.end())
 
 
-# `There is no cat in the picture`; before doubts, answers and the picture itself, the same words mean something else.
+# `There is no cat in the picture` states that something is absent. Before words such as "doubt", "answer" and
+# "picture", the same beginning means something else.
 _NO_THING: Final = (
     r"(?!(?:\w+\s)?(?:way|doubt|question|answer|reason|idea|evidence|indication|information|signs?|need|point|use|image|enough|sufficient|many|much|more"
     r"|picture|photo)\b)"

@@ -1,7 +1,7 @@
 """Parse a reply to a counting question (HVSBench Q2) to an integer, or None.
 
-Follows Table 8 of the HVSBench paper: digits or number words, and a number that is followed by its parts counts. The
-scorer chooses the value for a reply without a number.
+Follows Table 8 of the HVSBench paper: digits and number words are accepted, and a number counts if the numbers of its
+parts follow it. The scorer chooses the value for a reply without a number.
 """
 
 import re
@@ -103,7 +103,7 @@ def _from_han(match: re.Match[str]) -> str:
 
 
 def numbers(text: str) -> tuple[int | None, ...]:
-    """Return all numbers in a text in order; None for one that is not a count, or is the end of a range or a bound."""
+    """Return all numbers in a text in order; a number that is no count, or is part of a range or bound, is None."""
     ends = {place for match in _RANGE.finditer(text) for place in range(match.start(), match.end())}
     return tuple(None if m.start() in ends else _value(m[0]) for m in _NUMBER.finditer(text))
 
@@ -122,7 +122,7 @@ _LEFT_OUT: Final = re.compile(
 
 
 def drop_uncounted(text: str) -> str:
-    """Remove numbers that are not counts, questions, refusals and ranges from the text."""
+    """Remove from the text: questions, refusals, ranges, and numbers that are not counts."""
     text_left = "\n".join(s for s in sentences(_ASIDE.sub(" ", spelled_out(text))) if not _LEFT_OUT.search(s))
     return _RANGE.sub(_SOME, text_left).strip()
 
@@ -167,7 +167,7 @@ def closing_field(text: str) -> int | None:
 
 
 def any_number(text: str) -> bool:
-    """Return whether a text of `drop_uncounted` has a number or had a range."""
+    """Return whether a text from `drop_uncounted` has a number, or had a range."""
     return _SOME in f" {text} " or _NUMBER.search(text) is not None
 
 

@@ -16,7 +16,7 @@ def _numbered(groups: Iterable[Iterable[str]]) -> dict[str, int]:
 TRANSLATIONS: Final = {word: frozenset(words.split()) for word, words in _FILE["translations"].items()}
 UNITS: Final = tuple(_NUMBERS["units"].split())
 TENS: Final = tuple(_NUMBERS["tens"].split())
-# Values of number words: English ones, digits of Han, and whole replies in other languages.
+# Values of number words: English words, Han digits, and whole replies in other languages.
 WORDS: Final = _numbered([word] for word in UNITS) | {word: 10 * n for n, word in enumerate(TENS, 2)}
 HAN: Final = _numbered(_NUMBERS["han"].split())
 ELSEWHERE: Final = _numbered(line.split() for line in _NUMBERS["elsewhere"].splitlines())

@@ -72,7 +72,7 @@ class OrderReply:
 
     @cached_property
     def chains(self) -> dict[int, str]:
-        """Find labels connected by words, by their position: `B, then A, finally C`."""
+        """Return chains of labels that words connect, by the position of each chain: `B, then A, finally C`."""
         labels = list(re.finditer(rf"(?<![A-Za-z0-9_']){self.item}(?![A-Za-z0-9_'])", self.text))
         runs: dict[int, str] = {}
         run: list[str] = []

@@ -20,8 +20,8 @@ from hybrid.core.types import Kind, Prompt
 # Default for routes without a published row: (accuracy - chance) / (1 - chance), the mean over the tasks whose labels
 # were not corrected since (Fu et al., ECCV 2024, arXiv:2404.12390, Table 1).
 ABOVE_CHANCE: Final = 0.195
-# Chance of an answer without given options (a number, parts of an image): small, but not below that of guessing a small
-# number.
+# Chance of an answer without given options (a number, parts of an image): small, but not below the chance of guessing
+# a small number.
 OPEN: Final = 0.1
 
 
@@ -55,10 +55,10 @@ class PriorAccuracy:
         return chance(prompt)
 
     def usual(self, prompt: Prompt) -> float:
-        """Return the accuracy, 0..1, to assume for an MLLM on this prompt if not measured; for a scanpath the score.
+        """Return the accuracy, 0..1, to assume on this prompt for an unmeasured MLLM; for a scanpath, its mean score.
 
         This is the published mean of the route, but (except for a scanpath) at least the accuracy of a guess. Without a
-        published row it lies `ABOVE_CHANCE` of the way from a guess to certainty.
+        published row, it is the accuracy of a guess, plus the fraction `ABOVE_CHANCE` of the distance to 1.
         """
         guess = self.guess(prompt)
         published = self.accuracy.get(prompt.route)

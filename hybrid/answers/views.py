@@ -134,7 +134,7 @@ def official_views(text: str) -> Parsed[Views]:
 
 
 def official_continue(text: str) -> bool:
-    """Return whether the released code continues: unless the reply is exactly "no" in any case ("No." continues)."""
+    """Return whether the released code continues; only exactly "no", in any case, stops it ("No." continues)."""
     return text.lower() != "no"
 
 
@@ -142,8 +142,8 @@ def official_continue(text: str) -> bool:
 class ViewPlan:
     """A step of the mixed dialogue; a field that is missing in the reply is None, "none" is the empty set.
 
-    `part` are the parts to zoom into (first step), `keep` the zoomed ones to keep and `shift` the others to look at
-    (second step), all numbers 1 to n. Raises `ValueError` unless at least one field is given.
+    `part` are the parts to zoom into (first step), `keep` the zoomed parts to keep and `shift` the other parts to
+    look at (second step), all numbers 1 to n. Raises `ValueError` unless at least one field is given.
     """
 
     part: Views | None
@@ -194,9 +194,10 @@ def _official_list(field: object) -> list[int]:
 
 
 def official_part(text: str) -> tuple[int, ...]:
-    """Return the parts, 1 to 4, that the released code zooms into, as ordered; empty if it cannot read `text`.
+    """Return the parts, 1 to 4, that the released code zooms into, in their order; empty if it cannot read `text`.
 
-    It calls `json.loads` on the whole reply, so a code fence fails; `part` must be numbers with commas (or "none").
+    The released code calls `json.loads` on the whole reply, so a code fence fails. `part` must be numbers with commas,
+    or "none".
     """
     try:
         value = json.loads(text)
@@ -209,7 +210,8 @@ def official_part(text: str) -> tuple[int, ...]:
 def official_keep_shift(text: str, current: Collection[int]) -> tuple[int, ...] | None:
     """Return the parts, 1 to 4, that the released code shows after the second step; None if it keeps `current`.
 
-    `keep` counts within `current`, `shift` outside it; "none" is the empty list; after any failure it keeps `current`.
+    Numbers in `keep` count only if they are in `current`, numbers in `shift` only if they are not; "none" is the empty
+    list. After any failure the released code keeps `current`.
     """
     try:
         value = json.loads(text)

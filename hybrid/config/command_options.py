@@ -15,7 +15,7 @@ from hybrid.config.plugin_path import PATH
 
 @dataclass(frozen=True, kw_only=True)
 class CommandOptions:
-    """Options of a command that asks: each is a field, as in `RunConfig`."""
+    """Options of a command that asks questions. Each option is a field, as in `RunConfig`."""
 
     config: Annotated[
         Path | None,

@@ -27,7 +27,7 @@ CPU: Final = "cpu"
 AUTO: Final = "auto"
 # Seconds for which a batch waits for requests that are being decoded.
 COMING_WAIT_S = 0.25
-# Longer than weights take to load from a slow disk; all tools on the device wait meanwhile.
+# Limit in seconds for loading weights, longer than a slow disk takes; all tools on the device wait meanwhile.
 LOAD_S = 300.0
 MAX_THREADS = 16
 TOKENS_PER_PRICE = 1_000_000

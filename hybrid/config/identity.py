@@ -51,7 +51,10 @@ def identity_of(config: RunConfig, facts: Mapping[str, Json]) -> dict[str, Json]
 
 
 def concerning(identity: Mapping[str, Json], concerns: Collection[Concern]) -> dict[str, Json]:
-    """Return the part of an identity that can change the answers of such solvers, without their tools."""
+    """Return the part of an identity that can change the answers of solvers of these kinds.
+
+    Facts about their tools are not part of an identity; they are recorded with each solver.
+    """
     kind: type = RunConfig
     of = {counts.key or name: counts.of for name, counts in counting(kind).items()}
     part = {key: value for key, value in identity.items() if of.get(key, "all") in concerns}

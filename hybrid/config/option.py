@@ -165,7 +165,7 @@ class OptionField:
 
     @property
     def noun(self) -> str:
-        """The kind of its values, for messages."""
+        """The kind of the option's values, for messages."""
         if self.option.form in ("amount", "GB"):
             return "float"
         if is_path(self):

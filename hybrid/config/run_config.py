@@ -33,7 +33,7 @@ from hybrid.config.words import LOCAL, AnswerForm, Gate, ImageForm, Missing, Par
 from hybrid.core.errors import UsageError
 from hybrid.core.types import Json, Reasoning
 
-# Settings of the second model, which describes images if they are shown as captions, by their fields.
+# Settings, by field, of the second model, which describes the images if a model gets captions instead of images.
 OF_CAPTIONER: Final = SubOptions(
     {
         "base_url": setting(
@@ -393,7 +393,7 @@ class RunConfig:
         return self.format_line and self.protocol == "strict"
 
     def _contradictions(self) -> Iterator[tuple[bool, str]]:
-        """Yield pairs of whether options contradict each other, and the message."""
+        """Yield pairs: whether certain options contradict each other, and the message if they do."""
         recorded, likelihood = (self.model or "").startswith("replay:"), self.answer == "likelihood"
         for key, value in (("reasoning", self.reasoning), ("context", self.context), ("caption-model", self.captioner)):
             yield (

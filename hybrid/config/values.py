@@ -29,7 +29,7 @@ SWITCH = {"on": True, "off": False, "true": True, "false": False, "yes": True, "
 
 
 def check_value(field: OptionField, value: object) -> Any:
-    """Return one value of an option in the type of its field; of a list, one item."""
+    """Convert one value of an option to the type of its field; for a list, one item."""
     form, least, text = field.option.form, field.option.at_least, str(value)
     if form in CHECKS:
         return CHECKS[form](value)

@@ -16,7 +16,7 @@ _LIBRARIES: Final = tuple(Path(sysconfig.get_path(name)) for name in ("stdlib", 
 def raised_at(trace: str, *, installed: bool = True) -> str:
     """Return the innermost frame of a traceback that is neither in hybrid's code nor in a library; "" if there is none.
 
-    With `installed`, a plug-in that is installed as a library counts: then the first of its frames is returned.
+    If there is no such frame, then with `installed` the first frame of a plug-in in an installed library is returned.
     """
     frames = _FRAME.findall(trace.rpartition("Traceback (most recent call last)")[2])
     below: list[tuple[Path, str]] = []

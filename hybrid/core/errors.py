@@ -85,9 +85,10 @@ class BudgetSpent(HybridError):
 
 
 def did_you_mean(word: str, candidates: Iterable[str], cutoff: float = 0.6) -> str:
-    """` (did you mean 'crop'?)` for the candidate closest to `word`; empty if no similarity reaches `cutoff` (0..1).
+    """Return ` (did you mean 'crop'?)` with the candidate closest to `word`, if its similarity is at least `cutoff`.
 
-    Otherwise it is the only candidate that contains `word`, ignoring case: `Depth` means `Relative_Depth`.
+    The similarity is 0..1. If it is lower for all candidates, the only candidate that contains `word`, ignoring case,
+    is suggested: `Depth` means `Relative_Depth`. The text is empty if no candidate, or more than one, contains it.
     """
     names = list(candidates)
     near = difflib.get_close_matches(word, names, n=1, cutoff=cutoff)
@@ -137,7 +138,7 @@ def missing_package(error: BaseException) -> str | None:
 
 @contextmanager
 def needed_by(what: str) -> Iterator[None]:
-    """Turn a failed import of an extra's package within the block into a `UsageError` (see `needs_package`)."""
+    """Turn a failed import of an extra's package in the `with` block into a `UsageError` (see `needs_package`)."""
     try:
         yield
     except ModuleNotFoundError as error:
@@ -149,7 +150,8 @@ def needed_by(what: str) -> Iterator[None]:
 def is_out_of_memory(error: BaseException) -> bool:
     """Return whether a device is out of memory (torch's error, recognized by name to avoid importing torch)."""
     is_memory_error = any(kind.__name__ == "OutOfMemoryError" for kind in type(error).__mro__)
-    # MPS has no error class for it. Only a message that begins so counts, because a tool's own may contain these words.
+    # MPS has no error class for this. Its message must begin with these words, because a tool's own message may contain
+    # them elsewhere.
     return is_memory_error or any(
         isinstance(argument, str) and argument.startswith("MPS backend out of memory") for argument in error.args
     )

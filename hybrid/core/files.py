@@ -21,7 +21,7 @@ from typing import Final
 from hybrid.core.errors import UsageError
 from hybrid.core.secrets import redact_bytes
 
-# Largest input file in bytes; the largest known ones have a few hundred thousand.
+# Largest input file in bytes; the largest known files have a few hundred thousand bytes.
 MAX_BYTES = 64 * 2**20
 
 
@@ -136,13 +136,13 @@ def first_of_tree(error: shutil.Error) -> OSError:
 
 @contextmanager
 def complete_or_absent(path: Path) -> Iterator[None]:
-    """Remove what was written at `path` if the block inside fails, so that the same command can be repeated.
+    """Remove what was written at `path` if the `with` block fails, so that the same command can be repeated.
 
     Args:
         path: must be missing, or an empty folder, which stays.
 
     Raises:
-        OSError: the error of the block; `filename` is `path` if a library named no file.
+        OSError: the error of the `with` block; `filename` is `path` if a library named no file.
     """
     existed = os.path.lexists(path)
     try:
@@ -169,7 +169,7 @@ def _reason(error: OSError) -> str:
 
 @contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """Turn an `OSError` of the block into a `UsageError` that names the folder."""
+    """Turn an `OSError` in the `with` block into a `UsageError` that names the folder."""
     try:
         yield
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Clusters questions that share pictures, because they are not independent, unless the data define clusters.
+"""Clusters questions that share pictures, as these are not independent; clusters that the data define have priority.
 
 pictures = SamePictures()
 pictures.add(question)         # every question of the data

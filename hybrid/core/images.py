@@ -114,7 +114,7 @@ class ImageStore:
         self.root = root
 
     def put(self, data: bytes, source: str) -> StoredImage:
-        """Store an image file; one that is not plain is converted, from JPEG to JPEG, else to PNG.
+        """Store an image file. If it is not plain, it is converted: a JPEG to a plain JPEG, any other file to PNG.
 
         `source` (question and column) names it in errors.
 
@@ -202,7 +202,7 @@ def inspect(data: bytes, source: str) -> StoredImage:
 
 
 def _described(data: bytes, sha256: str, source: str, *, decodes: bool) -> tuple[StoredImage, bool]:
-    """Return `inspect`, and whether the image is plain. If it is known to decode, only the header is read."""
+    """Return the result of `inspect`, and whether the image is plain; with `decodes`, read only the header."""
     picture = _open(data, source)
     width, height = picture.size
     form = str(picture.format)
@@ -217,7 +217,7 @@ def _described(data: bytes, sha256: str, source: str, *, decodes: bool) -> tuple
     try:
         # The other pictures of an MPO are not frames of an animation.
         plain = plain and (form == "MPO" or not getattr(picture, "is_animated", False))
-        # Checked only if the file can have an orientation: reading that of a PNG decodes it.
+        # Checked only if the file can have an orientation, because reading it decodes the whole picture of a PNG.
         words = ORIENTATION_WORDS.get(form)
         if words is None or any(word in data for word in words):
             # Read this before loading, because Pillow rotates a TIFF on load and drops the tag.
@@ -242,7 +242,7 @@ def encode(pixels: Pixels, media_type: str = PNG) -> bytes:
     """Encode an RGB array (H, W, 3) uint8 as PNG or JPEG (`JPEG_QUALITY`, 4:4:4); equal arrays give equal bytes.
 
     Raises:
-        DataError: any other array, a side over 10^6 px, or for a JPEG over `JPEG_SIDE_PX`; any other type.
+        DataError: another kind of array or another media type, or a side over 10^6 px (`JPEG_SIDE_PX` for a JPEG).
         UsageError: a PNG without OpenCV, because other encoders would give other bytes and so other image identities.
     """
     import numpy as np
@@ -297,9 +297,9 @@ def decode(data: bytes, source: str) -> Pixels:
 def to_rgb(picture: Image.Image) -> Image.Image:
     """Convert any Pillow mode to RGB. Alpha is blended over white; 16- and 32-bit grey is scaled to 8 bits.
 
-    16-bit grey is 0..65535. Floats are 0..1 if none exceeds 1, so a nearly black image of 0..255 becomes brighter.
-    Other floats, and 32-bit integers, are 0..255 if none exceeds 255, else 0..65535. NaN is black. An RGB image is
-    returned unchanged.
+    The range of 16-bit grey is 0..65535. The range of floats is 0..1 if no value exceeds 1, so a nearly black image of
+    0..255 becomes brighter. The range of other floats, and of 32-bit integers, is 0..255 if no value exceeds 255, else
+    0..65535. NaN is black. An RGB image is returned unchanged.
 
     Raises:
         DataError: 32-bit values that are negative, or above 65535.
@@ -362,7 +362,7 @@ def _blend_over_white(picture: Image.Image) -> Image.Image:
     return blended
 
 
-# Pixels converted at a time: a picture at the limit of pixels takes 1.3 GB instead of 3.
+# Pixels converted at a time: a picture at the limit of pixels takes 1.3 GB of memory instead of 3 GB.
 PIECE_PX = 2**22
 # Modes with 32 bits, whose files do not say which value is white.
 WITHOUT_RANGE = ("I", "F")
@@ -404,9 +404,9 @@ class Joint:
     """The way to join several pictures (`--images concat`): side by side, left to right, unscaled."""
 
     gap_px: int = 12
-    # Colour of the gap, and of the area below or above a lower picture.
+    # Colour of the gap, and of the area below or above a picture that is less high than the others.
     rgb: tuple[int, int, int] = (255, 255, 255)
-    # Vertical position of a lower picture.
+    # Vertical position of such a picture.
     at: Literal["top", "middle"] = "top"
 
 

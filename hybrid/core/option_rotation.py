@@ -55,7 +55,10 @@ def rotated(question: Question, places: int, *, in_text: bool = True) -> Questio
 
 
 def _with_options(text: str, original: Sequence[str], after: Sequence[str]) -> str | None:
-    """Replace the options in a text that shows each exactly once, in order, in one of three forms; else None."""
+    """Replace the options in a text that shows each exactly once, in order, in one of three forms.
+
+    None for any other text.
+    """
     for form in ("({letter}) {words}", "{letter}. {words}", "[{letter}] {words}"):
         old_options = [
             form.format(letter=letter, words=words) for letter, words in zip(LETTERS, original, strict=False)

@@ -51,7 +51,7 @@ def _quoted(value: str) -> str:
 
 @contextmanager
 def python_errors() -> Iterator[None]:
-    """Reword a `UsageError` that the body raises for callers from Python."""
+    """Reword a `UsageError` of the `with` block for callers from Python."""
     try:
         yield
     except UsageError as error:

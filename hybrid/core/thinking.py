@@ -29,7 +29,7 @@ def without_thoughts(text: str) -> str:
 
 
 def thoughts(text: str) -> Iterator[tuple[int, int]]:
-    """Yield the spans (start, end) of the thoughts in order; one that was opened in the prompt starts at 0."""
+    """Yield the spans (start, end) of the thoughts in order; a thought that was opened in the prompt starts at 0."""
     opening: re.Match[str] | None = None
     position = 0
     for mark in _MARKS.finditer(text):

@@ -152,7 +152,10 @@ class Stopwatch:
 
 @contextmanager
 def running(watches: Sequence[Stopwatch], *, loads: bool = False) -> Iterator[None]:
-    """Count the time of the block as shared running time of these watches; with `loads`, the first seconds are free."""
+    """Count the time of the `with` block as running time that these watches share.
+
+    With `loads`, the first `FREE_LOAD_S` seconds are free.
+    """
     for watch in watches:
         watch.start(1 / len(watches), FREE_LOAD_S if loads else 0.0)
     try:
@@ -172,9 +175,9 @@ async def finished(
 ) -> R:
     """Wait for work that other callers may share: it continues if this caller is cancelled or gives up.
 
-    Raises:
-        ToolError: it ran longer than the question has left or than `timeouts` allow; or what the work raises.
-        Outage: it was stopped before it ran, or waited too long in the queue.
+    Raises what the work raises, and:
+        ToolError: the work ran longer than the question has left, or than `timeouts` allow.
+        Outage: the work was stopped before it ran, or waited too long in the queue.
     """
     charged, waits_since, ran = watch.read().share, clock(), watch.read().ran
     limited = spent.left is not None or timeouts.running_s < math.inf
@@ -190,7 +193,8 @@ async def finished(
                 timeout = _until_late(name, now, spent, timeouts)
             elif (timeout := timeouts.queue_s - (moment - waits_since)) <= 0:
                 raise Outage(f"{name} waited {timeouts.queue_s:g} s for its turn")
-            # Without a limit, waking at each start and stop would cost more than many requests.
+            # Without a limit, wait for the end only: waking at each start and stop would cost more time than many
+            # requests take.
             either: set[asyncio.Future[Any]] = {work, watch.changed} if limited else {work}
             await asyncio.wait(either, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
     finally:
@@ -213,7 +217,7 @@ def _until_late(name: str, now: ElapsedTime, spent: CallTime, timeouts: Timeouts
 
 
 class CountedCall:
-    """Context that counts a model call; time spent in `waiting` is not counted and extends the limit.
+    """Context manager that counts the time of a model call; time in `waiting` is not counted and extends the limit.
 
     One timer checks the limit when it fires: moving the timer would cost more than letting it fire.
     """
@@ -294,18 +298,18 @@ _COUNTED: ContextVar[CountedCall | None] = ContextVar("the model call that is be
 
 
 def count_call(spent: CallTime, clock: Clock, queue_s: float = QUEUE_S) -> CountedCall:
-    """Count the wall time of the block, without time spent in `waiting`.
+    """Count the wall time of the `with` block, without time spent in `waiting`.
 
     Raises:
         TimeoutError: the call ran longer than the question has left; `expired()` of the context is then True.
-        Outage: it waited too long in the queue.
+        Outage: the call waited too long in the queue.
     """
     return CountedCall(spent, clock, queue_s)
 
 
 @contextmanager
 def waiting(*, long: bool = False) -> Iterator[None]:
-    """Do not count the block in the surrounding model call: it waits in a queue or, if `long`, for a batch."""
+    """Do not count the `with` block as time of the model call: it waits in a queue or, if `long`, for a batch."""
     call = _COUNTED.get()
     if call is not None:
         call.wait(1, long=long)

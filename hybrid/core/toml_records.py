@@ -71,7 +71,7 @@ def as_data(value: Any) -> Any:
 
 
 class ValueMismatch(Exception):
-    """The reason why a value is not valid. `steps` is its path; if not `named`, the message itself names it."""
+    """The reason why a value is not valid. `steps` is the path of the value; unless `named`, the message names it."""
 
     def __init__(self, steps: Steps, message: str, *, is_named: bool = True) -> None:
         super().__init__(message)

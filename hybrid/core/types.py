@@ -204,9 +204,9 @@ class AnnotatedPlace:
 class Question:
     """One row of a benchmark. Variants of one base question are `ID#s2`, `ID#r1`, `ID#circ3`.
 
-    `task` is the reporting group, `groups` has further ones for `--by`; `target` is for the scorer; `protocol` is only
-    for the benchmark's own dialogue; `cluster` names questions that belong together (a pair of images), which `--limit`
-    never splits and statistics resample as one. If empty, the base id is the cluster.
+    `task` is the reporting group; `groups` has further groups for `--by`. `target` is for the scorer, and `protocol`
+    only for the benchmark's own dialogue. `cluster` names questions that belong together (a pair of images): `--limit`
+    never splits a cluster, and statistics resample it as one unit. If `cluster` is empty, the base id is the cluster.
 
     Rules of tools from outside of the project are first looked up by `task_route`; then all rules by `route`, and last
     by `fallback_route`.
@@ -261,7 +261,7 @@ class BrokenQuestion:
         return self.cluster or base_id(self.id)
 
 
-# Fields of a `Usage` that leave out replies which another run has paid.
+# Fields of a `Usage` that leave out replies which another run has paid for.
 COST_FIELDS = (
     "input_tokens",
     "output_tokens",
@@ -284,8 +284,8 @@ class Usage:
     weights to load, for others in a batch. `tool_faults` counts tool calls that ended in a timeout or a tool error, so
     the answer was given without them. `unreadable` counts asks in which the model wrote an unreadable call.
 
-    `reused_calls` are model calls whose reply another run has paid (`--cache-replies`): they count as calls, and their
-    tokens, seconds and cost are not counted again.
+    `reused_calls` are model calls whose reply another run has paid for (`--cache-replies`): they count as calls, but
+    their tokens, seconds and cost are not counted again.
     """
 
     model_calls: int = 0

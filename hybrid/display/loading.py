@@ -34,12 +34,12 @@ def loads(owner: Hashable, what: Sequence[str]) -> None:
 
 @contextmanager
 def loading(what: str) -> Iterator[None]:
-    """Report `what` as loading inside the block; if that is shown, turn off the bars of transformers and the hub."""
+    """Report `what` as loading in the `with` block; if that is shown, turn off the bars of transformers and the hub."""
     owner, hidden = object(), None
     loads(owner, (what,))
     try:
         if _shows and OTHER_BARS not in os.environ:
-            # Importing them takes long as well.
+            # The import is inside the `try`, because it takes long and so is reported as loading, too.
             from transformers.utils import logging
 
             # This also turns off the hub's bars.
@@ -55,7 +55,7 @@ def loading(what: str) -> Iterator[None]:
 
 @contextmanager
 def loading_shown_by(show: Show) -> Iterator[None]:
-    """Inside the block, call `show` whenever the set of things being loaded changes."""
+    """In the `with` block, call `show` whenever the set of things being loaded changes."""
     _shows.append(show)
     try:
         yield

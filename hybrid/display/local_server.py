@@ -63,7 +63,8 @@ class LocalServer(ThreadingHTTPServer):
         numbers = (signal.SIGINT, signal.SIGTERM)
         previous = {number: signal.getsignal(number) for number in numbers}
         try:
-            # A shell starts background jobs with SIGINT ignored; SIGTERM would leave temporary folders behind.
+            # Handle both signals: a shell starts background jobs with SIGINT ignored, and without a handler SIGTERM
+            # would leave temporary folders behind.
             for number in numbers:
                 signal.signal(number, signal.default_int_handler)
             self.serve_forever()

@@ -44,7 +44,7 @@ def is_quiet() -> bool:
 
 @contextmanager
 def quietly(*, quiet: bool = True) -> Iterator[None]:
-    """Turn off notes inside the block."""
+    """Turn off notes in the `with` block."""
     token = _quiet.set(quiet)
     try:
         yield

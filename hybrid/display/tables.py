@@ -152,7 +152,10 @@ def accuracy(value: float | None) -> str:
 
 
 def bounds(interval: Interval | None, decimals: int = 2) -> str:
-    """Format an interval with two decimals: [0.66, 0.81]; a difference needs three to show its side of 0."""
+    """Format an interval with two decimals: [0.66, 0.81].
+
+    The interval of a difference needs three decimals, to show whether it contains 0.
+    """
     return NONE if interval is None else f"[{interval.low:z.{decimals}f}, {interval.high:z.{decimals}f}]"
 
 
@@ -196,7 +199,7 @@ class _Widths:
 
 def _blocks(table: Table, *, grouped: bool) -> Iterator[dict[int, int]]:
     """Yield the columns of each block of a narrow table with their widths, by index; without a grouped first column."""
-    # Lines below a group are indented, so that they have less room.
+    # Lines below a group are indented, so they have less room.
     start, total = (1, NARROW - GAP) if grouped else (0, NARROW)
     widths = [_widths(table, place) for place in range(len(table.columns))]
     # Every block begins with the columns of names: at least one, more if there is room.
@@ -291,7 +294,7 @@ _LATEX = str.maketrans(
         "<": r"\textless{}",
         ">": r"\textgreater{}",
         "|": r"\textbar{}",
-        # After the end of a row these would be read as its optional arguments.
+        # After the line break at the end of a row, LaTeX would read these signs as arguments of the line break.
         **{sign: f"{{{sign}}}" for sign in "[]*"},
     }
 )

@@ -103,7 +103,10 @@ def _cut(text: str, width: int, keep: int) -> int:
 
 
 def folded(text: str, shape: Shape, hang: int = 2) -> str:
-    """Return the lines unchanged, or wrapped within `NARROW` columns for a narrow terminal; keeps the text's end."""
+    """Return the text unchanged or, for a narrow terminal, with its lines wrapped to `NARROW` columns.
+
+    A line break at the end of the text stays.
+    """
     if shape == "wide":
         return text
     lines: list[str] = []

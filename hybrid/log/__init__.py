@@ -12,6 +12,6 @@ RUN/SOLVER/scores.json         the inputs of these scores (`scoring/tally.py`)
 An incomplete run is refused with a message about the missing part: the manifest has the number of lines of each file,
 their bytes and their sha256. An unreadable line of attempts.jsonl is reported, and only its own question is lost. Lines
 that match the manifest were checked when they were written: only their ids are read at first and the rest on access, so
-memory hardly grows with the number of questions. No secret is written (`hybrid.core.secrets`); questions are data and
-unchanged.
+memory hardly grows with the number of questions. No secret is written (`hybrid.core.secrets`), but questions are data
+and are written unchanged.
 """

@@ -45,7 +45,7 @@ class LoggedBatch:
     base_url: str | None
     at: float  # Seconds since the epoch.
     calls: tuple[BatchedCall, ...]  # The calls in the order in which they were written.
-    id: str | None = None  # The provider's.
+    id: str | None = None  # The provider's id of the batch.
     state: BatchState = "begun"
     input: str = ""  # The provider's path of the uploaded requests, until they are deleted.
 

@@ -264,7 +264,7 @@ class RunFolder:
             lock = (self.path / LOCK).open("w")
         with lock as file:
             while not _takes(file, fcntl.LOCK_EX):
-                # Try again, because a process that only tests the lock (`is_held`) holds it for a moment, shared.
+                # Try again, because a process that only tests the lock (`is_held`) holds a shared lock for a moment.
                 if not _takes(file, fcntl.LOCK_SH):
                     raise UsageError(f"{self.path} is being written by another process")
             yield

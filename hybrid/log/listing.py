@@ -35,7 +35,7 @@ class ListedRun:
     model: str | None = None
     # Number of questions that each solver has finished, by name.
     solvers: Mapping[str, int]
-    # Number of questions that all solvers have finished.
+    # Number of questions that every solver has finished.
     answered: int = 0
     # Number of questions that can be asked.
     n: int = 0

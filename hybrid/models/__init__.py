@@ -33,7 +33,7 @@ STARTED = ("vllm", "sglang", "llamacpp")
 
 
 def has_known_provider(name: str) -> bool:
-    """Return whether the word before the colon is a file of providers, a plug-in, or one that LangChain knows."""
+    """Return whether the word before the colon names a file of `providers`, a plug-in, or a provider of LangChain."""
     word, _, rest = name.partition(":")
     if word in names(OPENED):
         return True
@@ -43,11 +43,11 @@ def has_known_provider(name: str) -> bool:
 
 
 def open_model(name: str, settings: ModelSettings, store: ImageStore, client: BaseChatModel | None = None) -> ChatModel:
-    """Make the model of that name, not yet connected or loaded.
+    """Make the model called `name`, not yet connected or loaded.
 
     Args:
         name: `provider:model`, `hf:DIR_OR_ID`, `replay:DIR` or `embedded`.
-        settings: settings of its calls.
+        settings: settings of the model's calls.
         store: store of the images in messages.
         client: a LangChain model passed in from Python; `name` is then a label.
 
@@ -83,9 +83,9 @@ def _unknown(name: str) -> UsageError:
     front, slash, back = name.partition("/")
     words = (*PROVIDERS, *(name for name in names(OPENED) if name not in PROVIDERS))
     near = [candidate for candidate in words if candidate.startswith(f"{lower_word}_")]
-    # The cutoff is 0.75, because vllm and ollama are too similar for less.
+    # The cutoff is 0.75: with the default of 0.6, "vllm" and "ollama" would match each other.
     near = near or difflib.get_close_matches(lower_word, words, n=1, cutoff=0.75)
-    # "gpt4o" means "gpt-4o", so the beginning of a model's name suggests its provider.
+    # The beginning of a model's name suggests its provider; "gpt4o" counts like "gpt-4o".
     begins = {row.name: row.begins for row in PROVIDERS.values() if row.begins}
     suggestions = [
         f"{provider}:{rest or word}"

@@ -9,9 +9,9 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-# Names with which the server chooses a model.
+# Requested names for which the server itself chooses the model.
 _CHOOSERS: Final = frozenset({"auto", "default", "model-router", "router", "local", "local-model"})
-# At Azure the requested name is that of a deployment, which does not reveal its model.
+# At Azure the requested name is the name of a deployment, which does not reveal the deployed model.
 _DEPLOYMENTS: Final = frozenset({"azure_openai", "azure_ai", "langchain"})
 # A date in a name: 2024-08-06, 20240806, 2025-01, 0806, 05-06, 09-2025; or a year with its month, 2411.
 _DATE: Final = re.compile(

@@ -37,9 +37,9 @@ class CallKey:
     """The identity of one model call. A solver never sees it; recordings and seeded models are keyed by it.
 
     `question` is the id with its variant (`val_Jigsaw_3#r1`), `ask` counts the asks of the question and `call` the
-    model calls of the ask, both from 0. `prompt_sha256` is `prompt_sha256(prompt.text)`. `solver` is its name in the
-    run, which distinguishes two solvers' calls of one question; recordings ignore it, and seeds use only its
-    repetition.
+    model calls of the ask, both from 0. `prompt_sha256` is `prompt_sha256(prompt.text)`. `solver` is the solver's name
+    in the run, which distinguishes the calls of two solvers for one question; recordings ignore the name, and seeds use
+    only the number of the repetition in it.
     """
 
     question: str
@@ -79,14 +79,14 @@ class ReplyLog(Protocol):
 
 @runtime_checkable
 class Listener(Protocol):
-    """A model that saves its replies itself, as they arrive; `RememberedModel` does it for any other."""
+    """A model that saves its replies itself, as they arrive; `RememberedModel` saves those of any other model."""
 
     def listen(self, log: ReplyLog) -> None:
         """Save every reply in the log from now on, and take logged replies from it instead of asking."""
 
 
 class ModelFacts(Protocol):
-    """Facts about a model, which it and its server's client share."""
+    """Facts that both a model and the client of its server provide."""
 
     @property
     def name(self) -> str:
@@ -96,9 +96,9 @@ class ModelFacts(Protocol):
         """Return the model's part of the manifest: name, settings as sent, versions, hashes; never a secret."""
 
     def connection(self) -> Mapping[str, Json]:
-        """Return how its server is reached: `base_url` (redacted), `timeout_s`, `retries`; empty without a server.
+        """Return how the server is reached: `base_url` (redacted), `timeout_s`, `retries`; empty without a server.
 
-        A run shows this, and may resume with another server, because it is not part of the model's identity.
+        A run shows these values. They are not part of the model's identity, so the run may resume with another server.
         """
 
     async def close(self) -> None:
@@ -119,7 +119,7 @@ class ChatModel(ModelFacts, Protocol):
         Raises:
             Outage: no reply after the retries, or the server rejected this request; the question stays open.
             ServerDown: the server has been down for too long; no other question can be asked either.
-            NotRecorded: a replayed model has no such call.
+            NotRecorded: a replayed model has no recording of this call.
             ModelRefused: the configuration cannot work (key, model name, option).
             WeightsError: local weights are missing or incomplete.
         """
@@ -134,10 +134,10 @@ class AdoptsSettings(Protocol):
 
 
 class ModelOpener(Protocol):
-    """Opens the models of one provider; a file of `hybrid/models/providers` exports it as `MODEL`."""
+    """Opens the models of one provider; each file of `hybrid/models/providers` exports such an opener as `MODEL`."""
 
     def __call__(self, name: str, settings: ModelSettings, store: ImageStore, /) -> ChatModel:
-        """Make the model of the full name, as the user typed it, not yet connected or loaded.
+        """Make the model with this full name, as the user typed it, not yet connected or loaded.
 
         Raises:
             UsageError: an unsupported name or option.

@@ -21,8 +21,8 @@ from hybrid.models.toolspec import IMAGE, IMAGES
 from hybrid.models.yaml_text import read_yaml
 
 MAX_CALLS = 256  # Largest number of calls read in one reply.
-# The repair of a reply without its last tag, which was not cut at a limit: some servers drop the tag at which they
-# stop.
+# The repair if the last tag of a reply is missing although no limit cut the reply: some servers drop the tag at which
+# they stop.
 UNCLOSED = "not closed"
 
 # The name of a tool, its arguments (an object, or text that should contain one), and the repairs made while reading.
@@ -188,7 +188,7 @@ def _read_actions(text: str, mark: re.Match[str]) -> tuple[int, list[RawCall]]:
     if text[mark.end() : mark.end() + 1] == "(":
         return _read_calls(text, mark)
     input_match = _AT["input"].match(text, mark.end())
-    # `Action: depth[img:1]`, or only the name after `Action Input:`, for a tool that needs no more.
+    # `Action: depth[img:1]`, or only the image's name after `Action Input:`, for a tool that needs no other argument.
     if alone := _AT["image_alone"].match(text, input_match.end() if input_match else mark.end()):
         return alone.end(), [(mark["name"], {IMAGE: alone["image"]}, ("image name",))]
     if input_match is None and not text[mark.end() :].lstrip(" *`").startswith("{"):
@@ -230,7 +230,7 @@ def _as_typed(value: Any) -> Any:
 
 
 def _read_elements(text: str, mark: re.Match[str]) -> tuple[int, list[RawCall]]:
-    """Read elements, one per argument, or a JSON object instead; values are text."""
+    """Read the arguments of a call: one element with text per argument, or a JSON object instead of the elements."""
     at, name = _between(text, mark.end()), mark["name"]
     if sign_at(text, at) == "{":
         value, end, loose = _value(text, at)

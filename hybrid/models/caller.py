@@ -48,7 +48,7 @@ Body = TypeVar("Body")
 
 log = logging.getLogger(__name__)
 
-# Seconds for which a call that has used up its retries waits, at most, for the outcome of the other calls.
+# Longest time in seconds for which a call that has used up its retries waits for the outcome of the other calls.
 MOMENT_S = 1.0
 
 # Bytes of a request besides its texts and pictures: schemas of tools, names, JSON.
@@ -59,7 +59,7 @@ WITHOUT_PARSER = "--tool-calling text avoids its parser"
 FAILS_AT_CALLS = "its server answers 500 without a reason if it has to parse a call, and answers normally without tools"
 FAILS_ANYWAY = f"; without tools it fails too. If calls that it cannot parse are the reason, {WITHOUT_PARSER}"
 
-LONG_REPLY = 100_000  # Bytes of a logged reply that is read off the event loop.
+LONG_REPLY = 100_000  # Logged replies with more bytes than this are read off the event loop.
 
 # Saves the bytes of a reply, from any thread; a kill of the process after the return does not lose them.
 Keep = Callable[[bytes], None]
@@ -102,7 +102,7 @@ class _Tries(Generic[Body]):
     request: ChatRequest[Body]
     # Makes the same request without tools; None if the request offers none.
     make_plain: Callable[[], Awaitable[ChatRequest[Body]]] | None
-    new_pictures: frozenset[str]  # Names of the tools' pictures that no reply has followed yet.
+    new_pictures: frozenset[str]  # Names of the tools' pictures after which no reply has arrived yet.
     sent: int = 0
     charged: int = 0  # Failures that count against `settings.retries`.
     broken_off: list[str] = field(default_factory=list)
@@ -123,7 +123,7 @@ class _Tries(Generic[Body]):
         return self.make_plain is not None and not self.plain_sent and is_due
 
     def is_malformed_call(self) -> bool:
-        """Return whether the server answers without tools, after failing at the request with them in all attempts."""
+        """Return whether the server answers without tools, but failed in all attempts with tools."""
         return self.plain_reply is not None and (self.wordless > 1 or (self.wordless == 1 and self.last))
 
 
@@ -247,7 +247,7 @@ class Caller(Generic[Body]):
         """Return the reply and the number of requests that it took.
 
         A server that fails twice with a 500 that gives no reason is sent the request once without tools (`make_plain`).
-        If it answers that, the server works and could not parse the call that its model wrote. Raises as `chat`.
+        If it answers this one, the server works and could not parse the call that its model wrote. Raises as `chat`.
         """
         tries = _Tries(request, make_plain, UNCONFIRMED.get() & {image.name for image in request.images})
         while True:
@@ -274,7 +274,7 @@ class Caller(Generic[Body]):
             answer = await self._send(tries.request)
         except ModelRefused:
             raise
-        # Every client has its own exceptions; one that is not about the provider is raised again.
+        # Every client has its own exceptions. An exception that is not about the provider is raised again.
         except Exception as error:
             failed = read_failure(error)
             if failed.kind is Failure.BUG:
@@ -312,8 +312,8 @@ class Caller(Generic[Body]):
     def _note_picture_failure(self, tries: _Tries[Body], permit: Permit, *, is_sure: bool) -> None:
         """Count a failure that new pictures of tools may have caused. Raises `PicturesRefused` if they did.
 
-        A 500 that does not mention pictures may be temporary: such a request is sent twice before its pictures are
-        blamed, and then without tools if the model's call may be the reason as well.
+        A 500 that does not mention pictures may be temporary, so the request is sent twice before its pictures are
+        blamed. If the model's call may be the reason as well, the request is then sent once without tools.
         """
         tries.picture_failures += 1
         tries.pause_s = self._backoff.seconds(tries.request.call, 0, None)
@@ -373,7 +373,7 @@ class Caller(Generic[Body]):
         return malformed(facts, f"{tries.failed.text} (without tools the server answers)")
 
     async def _wait_to_retry(self, tries: _Tries[Body], permit: Permit) -> None:
-        """Wait before the next request. Raises the failure if the retries are used up while the server is there."""
+        """Wait before the next request. Raises the failure if the retries are used up although the server is up."""
         assert tries.failed is not None  # noqa: S101 - a request has failed
         may_go_on = not tries.last or tries.wants_plain()
         if not (may_go_on or tries.doubtful or self._circuit.is_away(permit)):
@@ -394,9 +394,9 @@ class Caller(Generic[Body]):
 
 
 def _reply_for(failed: FailedRequest) -> AssistantMessage | None:
-    """Convert an error response to the reply that it means: a refusal by the provider, or a call that it cannot read.
+    """Convert an error response to a reply: a refusal by the provider, or a call that the server could not read.
 
-    None for any other failure. An error response carries no tokens that are charged.
+    None for any other failure. No tokens are charged for an error response.
     """
     if failed.kind is Failure.POLICY:
         return AssistantMessage(refusal=failed.text, end=End.FILTERED, usage=TokenUsage(0, 0))

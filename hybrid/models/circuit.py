@@ -32,11 +32,11 @@ from hybrid.models.base import ModelRefused
 from hybrid.models.failures import CHECK, FailedRequest, Failure
 from hybrid.models.in_flight import InFlight
 
-Sleep = Callable[[float], Awaitable[None]]  # Waits for a number of seconds, such as `asyncio.sleep`.
+Sleep = Callable[[float], Awaitable[None]]  # A function like `asyncio.sleep`, which waits for a number of seconds.
 
 # Statuses with which a server reports too many requests of one account; 498 is Groq's.
 TOO_MANY_REQUESTS = frozenset({429, 498})
-# Also the statuses for too many requests of all accounts, which this run cannot reduce; 529 is Anthropic's.
+# The statuses above, and Anthropic's 529 for too many requests of all accounts together, which this run cannot reduce.
 CAPACITY = TOO_MANY_REQUESTS | {529}
 # Statuses with which a server or its gateway reports that it is unavailable. A 500 may be caused by the request.
 ABOUT_ITSELF = CAPACITY | {502, 503, 504}
@@ -55,16 +55,18 @@ class CircuitLimits:
     # Questions that end in a rejection, or in a failure of a responding server, before the run is stopped.
     refusals: int = 10
     wrong_keys: int = 5  # Consecutive rejections of a key that has worked before.
-    pause_s: float = 0.5  # Seconds before the first probe; doubled up to `cap_s`, times 0.5 to 1.5.
+    # Seconds before the first probe. Later pauses double, up to `cap_s`; each is multiplied by a jitter of 0.5 to 1.5.
+    pause_s: float = 0.5
     cap_s: float = 4.0
     probes: int = 3  # Smallest number of probes before it gives up.
-    away_s: float = 90.0  # Seconds of probing: a restarting server loads its weights for a minute.
-    # Seconds of probing if no connection was ever made: the server may not exist.
+    away_s: float = 90.0  # Seconds of probing before it gives up: a restarting server loads its weights for a minute.
+    # Seconds of probing before it gives up if no connection was ever made: the server may not exist.
     unmet_s: float = 10.0
     pages: int = 4  # Consecutive HTML pages, without any other reply so far, before the run is stopped.
-    busy_s: float = 600.0  # Seconds of probing if the server answers 429: quotas are counted per minute.
+    # Seconds of probing before it gives up if the server answers 429: quotas are counted per minute.
+    busy_s: float = 600.0
     wait: str = ""  # Longest wait, as the user wrote it; empty by default.
-    # Whether requests are parts of batches, whose failures do not concern the server: it never opens.
+    # Whether requests are parts of batches. Their failures do not concern the server, so the circuit never opens.
     in_batches: bool = False
 
     @classmethod
@@ -250,13 +252,13 @@ class Circuit:
     def failed(self, permit: Permit, failed: FailedRequest, *, last: bool = False) -> None:
         """Record a missing reply, for a possibly temporary reason.
 
-        A single call at its `last` try opens the circuit if the server reports that it is unavailable: it then waits as
-        long as many calls would.
+        If the server reports that it is unavailable, a single call at its `last` try opens the circuit. The call then
+        waits as long as many calls would.
 
         Raises:
             ServerDown: the server has been down for too long.
             ModelRefused: there is no model at the server's address.
-            Outage: it has been down for too long, but only few questions failed, which may themselves be the reason.
+            Outage: the server has been down for too long, but only a few questions failed, and these may be the reason.
         """
         if failed.status in TOO_MANY_REQUESTS and not self._limits.in_batches:
             self._in_flight.slower(permit.cuts)
@@ -277,7 +279,7 @@ class Circuit:
                 self._probes += 1
                 self._note_failed_probe(failed)
             return
-        # A call that cannot connect need not wait for others, but a single failure among many stops nothing.
+        # Fewer failures to connect are enough if few calls are in flight, but one failure among many opens nothing.
         enough = min(limits.failures, self._in_flight.out + 1) if not failed.reached else limits.failures
         alone = last and self._in_flight.out == 0 and self._successes == permit.successes
         if failed.status is not None and failed.status not in ABOUT_ITSELF:
@@ -310,8 +312,8 @@ class Circuit:
             if not failed.reached or len(row.failed_questions) >= limits.refusals:
                 unmet = f". {UNMET}" if not failed.reached and not self._successes else ""
                 raise self._give_up(ServerDown(f"{what}{unmet}"))
-            # The questions themselves may be the reason, so these end, and other questions show whether the server
-            # works.
+            # The questions themselves may be the reason, so they are given up. Other questions then show whether the
+            # server works.
             row.failures = 0
             outage = Outage(what)
             self._close(outage)
@@ -387,12 +389,13 @@ class Circuit:
         return permit.cuts != self._in_flight.cuts
 
     def is_away(self, permit: Permit) -> bool:
-        """Return whether the circuit is open, or was since the request; then the request's failure does not count."""
+        """Return whether the circuit is open or has opened since the request; then the failure does not count."""
         return self._open or self._openings != permit.openings
 
     def in_doubt(self, permit: Permit, failed: FailedRequest) -> bool:
-        """Return whether the server may turn out to be down: other requests are open, and none has succeeded since.
+        """Return whether the server may turn out to be down.
 
-        A call that could not even connect may be the first to notice, even if others still got replies.
+        This is so if other requests are open and none has succeeded since this request was sent. A call that could not
+        even connect may be the first to notice, even if other calls still got replies.
         """
         return not failed.reached or (self._in_flight.out > 0 and self._successes == permit.successes)

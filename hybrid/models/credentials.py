@@ -19,7 +19,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from hybrid.config import ModelSettings
 from hybrid.core.secrets import keep_secret, redact
 
-# Environment variables, in either case, with the address of a proxy.
+# Environment variables with the address of a proxy; their names may be in lower or upper case.
 PROXIES = ("http_proxy", "https_proxy", "all_proxy", "openai_proxy")
 _NAME = re.compile(
     r"(?:^|[_\-.])(?:api|access|private|auth|signing)?_?(?:keys?|tokens?|secrets?|pass(?:word|wd|phrase)?|credentials?"
@@ -76,7 +76,7 @@ def names_a_secret(name: str) -> bool:
 
 
 def _of_user(address: str) -> Iterator[str]:
-    """Yield the user and password of an address; if there is a password, only it is a secret."""
+    """Yield the password of an address, or the user if there is no password; also the base64 text of both together."""
     try:
         parts = urlsplit(address)
     except ValueError:
@@ -89,7 +89,7 @@ def _of_user(address: str) -> Iterator[str]:
 
 
 def _of_address(address: str) -> Iterator[str]:
-    """Yield the secrets in an address: of its user, path segments that look like tokens, values of the query."""
+    """Yield the secrets in an address: user or password, path segments that look like tokens, values of the query."""
     yield from _of_user(address)
     try:
         parts = urlsplit(address)

@@ -38,7 +38,7 @@ from hybrid.models.toolspec import argument_schemas, tool_named
 from hybrid.tool import Tool
 
 MAX_READ = 1_000_000  # Maximum characters of a reply that are searched for calls; this takes half a second.
-MAX_ERRORS = 8  # Per reply.
+MAX_ERRORS = 8  # Maximum number of unreadable calls per reply; reading stops there.
 MAX_ANSWERS = 32  # Maximum number of objects per reply that give an answer and might have been calls.
 CUT = "the reply ended inside the call, at the token limit"
 # Keys of images and positions that models write for any tool.
@@ -51,11 +51,11 @@ class Dialect:
     """One way to write calls, recognised by its mark."""
 
     name: str
-    mark: re.Pattern[str]  # Where a call begins; its group `name`, if any, is that of the tool.
-    form: str  # The reader of `FORMS`.
+    mark: re.Pattern[str]  # Matches the beginning of a call; the group `name`, if any, matches the tool's name.
+    form: str  # Key in `FORMS` of the function that reads this form.
     has: tuple[str, ...]  # Lower-case substrings, one of which is in every such call: a fast test before the regex.
     sign: str = ""  # Text that occurs in a reply only because of a call.
-    parser: str = ""  # The option of vLLM's `--tool-call-parser` for it.
+    parser: str = ""  # The value of vLLM's `--tool-call-parser` for this dialect.
     sure: bool = True  # Whether the mark alone identifies a call; else the name of an offered tool does.
 
 
@@ -108,7 +108,7 @@ def _signs() -> tuple[Mapping[str, Dialect], re.Pattern[str]]:
     )
 
 
-# A reply without this or without the name of a tool contains no call.
+# A reply that contains neither a match of this pattern nor the name of a tool contains no call.
 _MAY_CALL = re.compile(r"""[<✿]|\[TOOL_CALLS\]|\[ARGS\]|functools|to=functions|["']tool["']""")
 _PAIRS = {'"': '"', "'": "'", "“": "”", "‘": "’", "«": "»", "「": "」", "„": "“"}
 
@@ -183,7 +183,7 @@ class _Reading:
                 new_calls = self._calls(raw_calls, row, len(calls))
             except (ValueError, RecursionError) as error:
                 if isinstance(error, AnswerError) and not row.sure and answers < MAX_ANSWERS:
-                    # Each of these may extend to the end of the reply.
+                    # Count such objects, because reading one may take until the end of the reply.
                     answers += 1
                     continue
                 wrong.append((start, row, str(error)))

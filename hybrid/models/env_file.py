@@ -78,7 +78,7 @@ def read_env_file(folder: Path) -> dict[str, str]:
 
 
 def found_keys(folder: Path | None = None) -> tuple[Key, ...]:
-    """Return the keys of known providers, then other keys of the file, with where each was found."""
+    """Return the keys of known providers, then other keys of the file, each with the place where it was found."""
     in_file = read_env_file(folder or Path())
     keys = dict(_known_keys())
     others = {name: "" for name, value in in_file.items() if names_a_secret(name) and value and name not in keys}

@@ -32,7 +32,7 @@ class Failure(Enum):
     RETRY = "retry"  # Time-outs, connection errors, 408, 409, 425, 429, 5xx and replies that cannot be read.
     KEY = "key"  # 401, a wrong key: affects every question until the account changes.
     ACCOUNT = "account"  # No credit or quota is left, whatever the status: no call of any question can succeed.
-    CALL = "call"  # The server cannot read the call that its model wrote: a fault of the model, requested once.
+    CALL = "call"  # The server cannot read the call that its model wrote: the model's fault, so it is not retried.
     CONFIGURATION = "configuration"  # The model does not exist, or does not accept an option.
     ADDRESS = "address"  # A server answers, but it has no model at this path.
     # The server redirects. No redirection is followed: question and images would go to the new address, and its reply
@@ -70,7 +70,7 @@ class StatusError(Exception):
 
 
 def redirected(status_code: int, url: str, location: str | None) -> StatusError:
-    """Return the error for a redirection from an address; it names the other one without user and query."""
+    """Return the error for a redirection from an address; it names the new address without user and query."""
     try:
         to = urlsplit(urljoin(url, location or ""))
         address = urlunsplit((to.scheme, to.netloc.rpartition("@")[2], to.path, "", ""))
@@ -80,7 +80,7 @@ def redirected(status_code: int, url: str, location: str | None) -> StatusError:
 
 
 class UnreadableReplyError(ValueError):
-    """The server answered 200 with a body that is not a reply; `error` is the error that it reports instead."""
+    """The server answered 200 with a body that is not a reply; `error` is the error that the body reports, if any."""
 
     def __init__(self, text: str, error: Any = None) -> None:
         super().__init__(text)
@@ -91,7 +91,7 @@ ERROR_IN_REPLY: Final = "the reply is an error"
 
 
 def error_in_reply(error: Any) -> Exception:
-    """Return the exception for an error reported in a 200 or in a stream, chosen by its status if it has one."""
+    """Return the exception for an error in a 200 or in a stream: `StatusError` if the error contains a status."""
     names = ("code", "status", "status_code", "http_code")
     codes = [str(error.get(name)) for name in names] if isinstance(error, Mapping) else []
     status = next((code for code in codes if re.fullmatch("[45][0-9]{2}", code)), None)
@@ -113,7 +113,7 @@ def reported_error(body: Mapping[str, Any]) -> Any:
     if isinstance(errors := body.get("errors"), list) and errors and not body.get("choices"):
         return errors[0]
     words = next((body[name] for name in ("message", "msg", "detail") if isinstance(body.get(name), str)), None)
-    # Gateways and DashScope put the parts of an error next to each other.
+    # Gateways and DashScope put the code and the message of an error into the body itself, without an `error` object.
     if words and not body.get("choices") and (body.get("code") or "success" in body or body.get("type") == "error"):
         return {"code": body.get("code"), "message": words}
     return None
@@ -192,7 +192,7 @@ def _seconds_until(date: str) -> float | None:
 
 
 def _codes(chain: Sequence[BaseException]) -> set[str]:
-    """Return the provider's own codes of the error (`insufficient_quota`, `1301`), from wherever its body has them."""
+    """Return the provider's own error codes (`insufficient_quota`, `1301`), from every place where a body has them."""
     codes: set[str] = set()
     for link in chain:
         body = getattr(link, "body", None) or getattr(link, "error", None)
@@ -248,7 +248,7 @@ _PICTURE: Final = re.compile(TABLES["picture"], re.IGNORECASE)
 
 
 def blames_picture(failed: FailedRequest, error: BaseException) -> bool | None:
-    """Return True if a new picture caused the rejection, False if it may be temporary, None if no picture can be why.
+    """Return True if a new picture caused the rejection, False if it may be temporary, None if no picture is the cause.
 
     `transformers serve` and others answer 500 to a picture that their processor does not accept, often without a
     message.
@@ -257,7 +257,7 @@ def blames_picture(failed: FailedRequest, error: BaseException) -> bool | None:
         return None
     if failed.kind is Failure.IMAGES or failed.status in ABOUT_THE_REQUEST:
         return True
-    # An error inside a reply of 200 or in the middle of a stream; a proxy's page does not count.
+    # An error inside a reply with status 200, or in the middle of a stream; a proxy's page does not count.
     in_reply = isinstance(error, UnreadableReplyError) and ERROR_IN_REPLY in str(error)
     answered = in_reply or failed.status == 500
     if failed.kind is not Failure.RETRY or not answered:
@@ -284,7 +284,7 @@ def _gives_reason(text: str) -> bool:
 
 
 def _reasons(body: Any) -> Iterator[str]:
-    """Return the texts in an error's body that may give a reason, except types, positions and times."""
+    """Yield the texts in an error's body that may give a reason; fields for types, positions and times are left out."""
     values = [body]
     while values:
         value = values.pop()
@@ -298,9 +298,10 @@ def _reasons(body: Any) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class Backoff:
-    """Pauses between tries: `base_s` doubled each time up to `cap_s`, times 0.5 to 1.5, at least `Retry-After`.
+    """Pauses between tries: `base_s`, doubled after each try, times a jitter of 0.5 to 1.5, but at most `cap_s`.
 
-    The jitter is seeded by the call, so that a run repeats its pauses; `Retry-After` is limited to `longest_s`.
+    A longer `Retry-After` is obeyed up to `longest_s`. The jitter is seeded by the call, so the pauses of a run are
+    reproducible.
     """
 
     base_s: float = 0.5

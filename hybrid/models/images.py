@@ -52,7 +52,7 @@ def base64_bytes(count: int) -> int:
 # Decides whether images together are small enough for one request.
 Fits = Callable[[Sequence[StoredImage]], bool]
 
-# Names of tools' pictures that no reply has followed yet; they may be the reason if a request is rejected.
+# Names of tools' pictures after which no reply has arrived yet; they may be the reason if a request is rejected.
 UNCONFIRMED: ContextVar[frozenset[str]] = ContextVar(
     "pictures of tools that no reply has followed", default=frozenset()
 )
@@ -252,7 +252,7 @@ class ImageEncoder:
         return sent, data
 
     def _convert(self, image: StoredImage, data: bytes) -> bytes:
-        """Return a file of the image that the rules allow. If it is too large, it becomes a JPEG of equal pixels."""
+        """Return a file of the image that the rules allow; a file that is too large becomes a JPEG of its size in pixels."""
         picture = scaled(self.store, image, self.rules.max_pixels)
         if self._is_other_form(image):
             data = saved(picture, image.media_type)
@@ -263,9 +263,9 @@ class ImageEncoder:
         return data
 
     def base64_bytes(self, image: StoredImage) -> int:
-        """Return the length of the image in a request; if it was not sent yet, that of its file, up to the limit.
+        """Return the length of the image's base64 text in a request; 0 for an image that is not in the store.
 
-        0 for an image that is not in the store.
+        Unless the text is cached, the length follows from the size of the image's file, up to the limit of the rules.
         """
         if (cached := self._texts.get(image.sha256)) is not None:
             return len(cached[1])
@@ -313,7 +313,7 @@ class Resizing:
     most: int = 0
 
     def size(self, width: int, height: int) -> tuple[int, int]:
-        """Return width and height after resizing; by default within 4 to 16,384 squares of the factor."""
+        """Return width and height after resizing; by default, to an area of 4 to 16,384 squares with side `factor`."""
         square = self.factor**2
         least, most = self.least or 4 * square, self.most or 16_384 * square
         # Python rounds half to even, as the processors do.

@@ -15,7 +15,7 @@ from hybrid.display.notes import tell
 
 log = logging.getLogger(__name__)
 
-GROWTH = 0.25  # Growth of the limit after as many replies as the limit.
+GROWTH = 0.25  # The limit grows by about this amount over as many replies as its value.
 
 
 class InFlight:
@@ -56,7 +56,10 @@ class InFlight:
                 room -= 1
 
     def slower(self, cuts: int) -> None:
-        """Halve the limit after a 429; requests that were out together (`cuts` when sent) count once."""
+        """Halve the limit after a 429, unless it was halved since the request was sent.
+
+        `cuts` is the value of `self.cuts` at that time.
+        """
         if cuts == self.cuts and self._most > 1:
             self.cuts, self._since_cut = self.cuts + 1, 0
             self._most = max(1.0, min(self._most, self.out) // 2)

@@ -15,7 +15,8 @@ from typing import Any
 
 from hybrid.core.messages import MAX_CHARACTERS, MAX_DEPTH, replace_surrogates_in
 
-# Largest number of characters of a written value: escapes and blanks take more than its `MAX_CHARACTERS`.
+# Largest number of characters in which a value may be written: with escapes and blanks it can be longer than the
+# `MAX_CHARACTERS` of the value itself.
 MAX_WRITTEN = 2 * MAX_CHARACTERS
 
 LOOSE, BEHIND, FENCE, TWICE = "loose JSON", "text behind", "fence", "encoded twice"  # Kinds of repairs.
@@ -23,7 +24,7 @@ LOOSE, BEHIND, FENCE, TWICE = "loose JSON", "text behind", "fence", "encoded twi
 _GAP = re.compile(r"(?:[\s\u200b\u2060\ufeff]+|&nbsp;|//[^\n]*|#[^\n]*|/\*(?:[^*]|\*(?!/))*\*/)*")
 # Quotation marks in HTML, escaped once or more often.
 _HTML = r"&(?:amp;)*(?:quot|apos|#0*34|#0*39|#x0*22|#x0*27);"
-# Characters that begin a text, including those escaped in HTML: for the patterns of calls.
+# Quotation marks that begin a text, including those escaped in HTML; part of the patterns of calls.
 QUOTES = rf"""(?:\\{{0,3}}["'“”„«»‘’‚`「」＂]|{_HTML}|&(?:amp;)*[lrb]dquo;)"""
 _TEXT = re.compile(
     r'"""(?P<triple>.*?)"""|'
@@ -45,7 +46,8 @@ _MADE = re.compile(r"(?:[^\W\d]\w{0,99}\.)*(?P<name>[^\W\d]\w{0,99})[(（]")
 # Python constructors that are evaluated; none of them runs code.
 _KINDS: tuple[Callable[..., Any], ...] = (dict, list, str, int, float)
 _MAKERS = {kind.__name__: kind for kind in _KINDS} | {"tuple": list, "set": list}
-# Types that each maker converts. Nested `list` of a text and `str` of a list would grow fivefold at every level.
+# Argument types that each constructor accepts. `list("text")` and `str([...])` are not evaluated: nested in each other,
+# they would multiply the size by five at every level.
 _CONVERTED: dict[str, tuple[type, ...]] = {"dict": (dict, list), "list": (list,), "tuple": (list,), "set": (list,)}
 _SCALARS = (str, int, float)
 _ENTITY = re.compile(r"&(?:amp;)*(?:quot|apos|lt|gt|amp|nbsp|[lr][sd]quo|#\d{1,6}|#x[0-9a-fA-F]{1,5});")
@@ -67,7 +69,7 @@ def read_value(text: str, at: int = 0) -> tuple[Any, int, tuple[str, ...]]:
 
     At most `MAX_WRITTEN` characters are read.
     """
-    # No call may be longer, and hundreds of values in a reply may extend to its end.
+    # No call may be longer. Without this limit, each of hundreds of values in a reply could be read to the reply's end.
     text = text[: at + MAX_WRITTEN]
     at = _gap(text, at)
     try:
@@ -87,7 +89,7 @@ def _gap(text: str, at: int) -> int:
 
 
 def sign_at(text: str, at: int) -> str:
-    """Return the character at a position; a full-width one of Chinese is converted to ASCII."""
+    """Return the character at a position; a full-width character, as in Chinese text, is converted to ASCII."""
     sign = text[at : at + 1]
     return chr(ord(sign) - 0xFEE0) if "！" <= sign <= "～" else sign
 
@@ -190,7 +192,7 @@ def _key(text: str, at: int) -> tuple[str, int] | None:
 
 
 def _without_fence(source: str, repairs: list[str]) -> str:
-    """Remove a code fence around a text, and add that to the repairs. Raises `ValueError` for a text too long."""
+    """Remove a code fence around a text, and add that to the repairs. Raises `ValueError` if the text is too long."""
     if len(source) > MAX_WRITTEN:
         raise ValueError(f"more than {MAX_WRITTEN:,} characters")
     text = source.strip()
@@ -201,9 +203,10 @@ def _without_fence(source: str, repairs: list[str]) -> str:
 
 
 def read_object(raw: Any) -> tuple[dict[str, Any] | None, str, tuple[str, ...]]:
-    """Return arguments as an object, "" and repairs; else None, the error, and (). Empty text gives an empty object.
+    """Return the arguments as an object, "" and the repairs. If they cannot be read, return None, the error and ().
 
-    A second object after the first is ambiguous, and an error; an empty one before it is ignored.
+    Empty text gives an empty object. Two objects are an error, because it is unclear which one is meant; but an empty
+    first object is ignored.
     """
     repairs: list[str] = []
     for _ in range(4):

@@ -52,7 +52,7 @@ class Connection:
         return redact(urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", "")))
 
     def metadata(self, settings: ModelSettings, terms: Sequence[str]) -> dict[str, Json]:
-        """Return how a server is reached, and in which variant. A run may resume with another server."""
+        """Return how a server is reached, and the API variant that it needs. A run may resume with another server."""
         reached = {"base_url": self.redacted_url, "timeout_s": settings.timeout_s, "retries": settings.retries}
         return {**reached, **({"terms": [*terms]} if terms else {})}
 
@@ -65,7 +65,7 @@ def connection(provider: Provider, settings: ModelSettings, model: str = "") -> 
     Raises:
         UsageError: no key in the environment, for the provider's own service.
     """
-    # For each, take the first variable that is set.
+    # For the address and for the key, take the first environment variable that is set.
     url, key = (next(filter(None, map(os.environ.get, names)), None) for names in (provider.url_env, provider.key_env))
     base_url = settings.base_url or url
     keep_credentials(settings, base_url, key)

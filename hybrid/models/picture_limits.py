@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 # Longest side to which a picture is enlarged to reach the shortest allowed side, in pixels; beyond that, it is padded.
 ENLARGED_PX: Final = 2048
-# Largest aspect ratio for processors that resize to multiples of a factor, as Qwen-VL's.
+# Largest aspect ratio for processors that resize to multiples of a factor, such as that of Qwen-VL.
 RATIO_OF_RESIZING: Final = 200
 PADDING: Final = (128, 128, 128)
 JPEG: Final = MEDIA_TYPES["JPEG"]

@@ -5,9 +5,9 @@ with its images is the same for every turn of an ask. Providers use this in diff
 
 - anthropic caches up to a mark: one after the system text (the tools precede it) and one after the opening message.
   Cache writes cost a quarter more there, so a request without tools, which has no second turn, has no marks.
-- openai caches automatically, on the machine that a request reaches: `prompt_cache_key` routes those of one ask to the
-  same one, and those of a run to at most `LANES`, as a machine handles about 15 requests per minute with one key. It is
-  sent only to the official service.
+- openai caches automatically, on the machine that a request reaches. `prompt_cache_key` routes the requests of one ask
+  to the same machine. A machine handles about 15 requests per minute with one key, so a run uses up to `LANES` keys. A
+  key is sent only to the official service.
 - google_genai caches automatically; ollama and vLLM keep the prefixes that they have processed.
 
 `--model-arg prompt_cache=off` omits marks and keys. Tokens that a provider reports as cached are counted.

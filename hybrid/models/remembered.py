@@ -25,7 +25,7 @@ FREE = frozenset({"replay"})  # Providers whose replies are free, immediate and 
 
 
 def remembering(model: ChatModel, log: ReplyLog) -> ChatModel:
-    """Return the model with every reply saved in the log when it arrives, and logged replies taken from there."""
+    """Return a model that saves every reply in the log when it arrives, and takes logged replies from there."""
     if model.provider in FREE:
         return model
     if isinstance(model, Listener):
@@ -35,7 +35,7 @@ def remembering(model: ChatModel, log: ReplyLog) -> ChatModel:
 
 
 class RememberedModel:
-    """A `ChatModel` around another one that saves its messages in a `ReplyLog`."""
+    """A `ChatModel` that wraps another one and saves its messages in a `ReplyLog`."""
 
     def __init__(self, inner: ChatModel, log: ReplyLog) -> None:
         self._inner = inner

@@ -47,7 +47,7 @@ NO_MESSAGE: Final = "no message"
 
 
 class BrokenOffError(UnreadableReplyError):
-    """The server ended a reply before the model did: it is requested again, like any failed request."""
+    """The server ended a reply before the model did; the reply is requested again, as after any failed request."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(f"the server broke the reply off (finish reason {reason!r})")
@@ -90,7 +90,7 @@ def _kind(wire: Wire, reason: str) -> End:
 
 
 def mark_end(reply: AssistantMessage) -> AssistantMessage:
-    """Return the reply with the consequences of its `end`; the same object if it simply ended.
+    """Return the reply with the changes that its `end` requires; the same object if it ended normally.
 
     A withheld reply gets a `refusal`, and a malformed call becomes an unreadable one, which is reported to the model.
 

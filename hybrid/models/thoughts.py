@@ -16,7 +16,7 @@ from hybrid.core.types import Json
 
 
 def for_model(messages: Sequence[Message], name: str, thoughts: Thoughts) -> list[Message]:
-    """Return the messages that may be sent to the model of that name.
+    """Return the messages that may be sent to the model called `name`.
 
     The native form of another model's reply is never sent. With `drop` no native form is sent, and thoughts are cut out
     of texts. A server that verifies signed thoughts rejects a conversation without them.
@@ -32,7 +32,7 @@ def for_model(messages: Sequence[Message], name: str, thoughts: Thoughts) -> lis
 
 @dataclass(frozen=True, slots=True)
 class ThinkingSwitch:
-    """Body keys that make a chat template keep thinking; `matches` is true for the models or hosts they are for."""
+    """Body keys that make a chat template keep thinking; `matches`: whether they are meant for this model or host."""
 
     body: Mapping[str, Json]
     matches: bool

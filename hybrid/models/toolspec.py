@@ -3,11 +3,11 @@
 The schema is sent with every call of a model, so it states each fact once, in the shortest form that every client
 passes on:
 
-- References are inlined, tuples become arrays of one item type, constants become enums of one.
+- References are inlined, tuples become arrays of one item type, and constants become enums with one value.
 - An optional argument has its plain type and is not required: no `null`, no empty default.
 - Bounds and defaults are in the description, `pixels to leave out (0 to 32, default 0)`, because two of four clients
-  drop the keywords. Those of an array count its items. The maximum lengths of texts, and of lists that may be empty,
-  are only named in the error for one that is too long.
+  drop the keywords. The bounds of an array count its items. The maximum lengths of texts, and of lists that may be
+  empty, are stated only in the error for a text or list that is too long.
 - Coordinates (`x`, `y`, `x0`, ...) are bare numbers that belong together: their frame, like the names of images, is
   explained once for all tools in the system text that offers them.
 """
@@ -48,7 +48,7 @@ def all_published(tools: Sequence[Tool]) -> bool:
 def spec(tool: Tool, *, full: bool = False) -> dict[str, Any]:
     """Return `{"type": "function", "function": {"name", "description", "parameters"}}`.
 
-    The description is the card's summary and limits. The first, required parameter is `image`, the name of one, or
+    The description is the card's summary and limits. The first, required parameter is `image`, the name of an image, or
     `images`, a list of names whose description states their number; a tool without images has neither. With `full` the
     `UNTOLD` arguments, which are for people, are included.
 
@@ -141,7 +141,7 @@ def _plain(node: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[str,
     """Reduce a schema to the keywords that every client passes on, with bounds and default in the description."""
     if "$ref" in node:
         target = definitions[node["$ref"].rpartition("/")[2]]
-        # The description of a field's type is for people; the model gets that of the field.
+        # The description of a field's type is for people; the model gets the description of the field itself.
         target_fields = {key: value for key, value in target.items() if key != "description"}
         return _plain({**target_fields, **{key: value for key, value in node.items() if key != "$ref"}}, definitions)
     plain = {key: node[key] for key in ("type", "enum") if key in node}

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from hybrid.core.messages import TokenUsage
 
-# For each kind of count: the first part of every name, and the names in their parts.
+# For each kind of count: the first parts of its names, and the names divided into their parts.
 Names = Mapping[str, tuple[frozenset[str], Sequence[Sequence[str]]]]
 
 WIRES: Final[Mapping[str, Names]] = {
@@ -42,7 +42,7 @@ def read_usage(wire: str, counts: Any, *, is_empty: bool = False) -> TokenUsage 
     read, output_tokens, total = find("input"), find("output"), find("total") or None
     cached_beside, stored_beside = find("cached_outside"), find("written_outside") or 0
     extra_tokens = (cached_beside or 0) + stored_beside
-    # No prompt and no text has 0 tokens: servers that do not count report 0.
+    # A prompt or a text never has 0 tokens; a 0 comes from a server that does not count.
     read = None if read == 0 and not extra_tokens else read
     output_tokens = None if output_tokens == 0 and not is_empty else output_tokens
     if total is not None and (read is None) is not (output_tokens is None):

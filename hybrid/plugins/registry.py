@@ -4,10 +4,15 @@
     find_origins("tools")["redness"].label           # mine/tools/redness.py
 
 `KINDS` lists what can be added: a tool, a solver, a benchmark, a model, a statistic, ... Each kind is found in three
-places: a file of the project's package; a file in the folder `DIR/tools`, `DIR/baselines`, ... of a folder on the
-search path (without them, DIR contains tools); an entry point of an installed package, `NAME = package.module` in the
-group `hybrid.tools`, `hybrid.baselines`, ... Names of the project cannot be overridden; if several outside plug-ins
-share a name, none of them is used. `left_out` says why.
+places:
+
+- files of the project's package;
+- files in `DIR/tools`, `DIR/baselines`, ... for each folder DIR on the search path; a DIR without such subfolders
+  contains tools;
+- entry points of installed packages, `NAME = package.module` in the group `hybrid.tools`, `hybrid.baselines`, ...
+
+Names of the project cannot be overridden; if several outside plug-ins share a name, none of them is used. `left_out`
+states the reason.
 
 Only the requested file is imported. Files of the project are trusted. Outside files are not trusted: within
 `described_by` they are first imported in another process, with limits, and an outside tool is imported only there. A
@@ -132,7 +137,7 @@ def outside_folders(package: str) -> tuple[str, ...]:
 
 
 def looked_in() -> dict[str, tuple[str, ...]]:
-    """Return folders of tools, and of each package with outside folders: arguments for `look_in` in another process."""
+    """Return the folders of tools and of each package with outside folders, for `look_in` in another process."""
     return {package: folders(package) for package in (TOOLS, *_OWN) if package == TOOLS or outside_folders(package)}
 
 
@@ -217,7 +222,7 @@ def folder_hash(root: Path) -> str:
 
 
 def _held_by(root: Path) -> tuple[tuple[str, str], ...]:
-    """Return the packages for which a folder has plug-ins, each with the subfolder of these."""
+    """Return the packages for which a folder has plug-ins, each with the subfolder that contains its plug-ins."""
     inside = ((kind.package, str(root / kind.folder)) for kind in KINDS)
     entries = tuple((package, place) for package, place in inside if _stems([place], recipes=_has_recipes(package)))
     return entries or (((TOOLS, str(root)),) if _stems([str(root)]) else ())
@@ -288,7 +293,7 @@ _SCANS: ContextVar[dict[str, tuple[Any, Any]] | None] = ContextVar("scans", defa
 
 @contextmanager
 def scanned_once() -> Iterator[None]:
-    """Scan the folders of plug-ins once in here; a file that appears meanwhile is not seen.
+    """Scan the folders of plug-ins only once in the `with` block; a file that appears meanwhile is not seen.
 
     Use it for loops over thousands of questions that each need the table of rules, because a scan takes a millisecond.
     """
@@ -421,7 +426,7 @@ class Describer(Protocol):
     """Imports plug-ins from outside of the project in another process."""
 
     def __call__(self, package: str, name: str) -> Any:
-        """Import a plug-in there. Returns the description of a tool, None for other kinds. Raises `UsageError`."""
+        """Import a plug-in in that process; return a tool's description, else None. Raises `UsageError`."""
         ...
 
     def close(self) -> None:

@@ -17,7 +17,7 @@ SUFFIXES: Final = (".py", ".toml", ".md", ".yml", ".yaml", "")
 
 
 def filled(kind: str, names: Mapping[str, str]) -> dict[str, str]:
-    """Return the files of a template by path, with the user's names in both.
+    """Return the texts of a template's files by path, with the user's names in texts and paths.
 
     Args:
         kind: the folder of the template.

@@ -26,7 +26,7 @@ FETCHED = ("*.json", "*.safetensors", "*.txt", "*.model", "*.jinja")
 
 
 def fetch_command(tool: str, source: str | None = None) -> str:
-    """Return the command (in backquotes) that downloads a tool's weights; `source` if they are not its default ones."""
+    """Return the command (in backquotes) that downloads a tool's default weights, or those at `source` if given."""
     return f"`hybrid tools fetch {tool}{f' --weights {tool}={source}' if source else ''}`"
 
 
@@ -39,7 +39,8 @@ def find_weights(source: str, *, download: bool, command: str = "`hybrid tools f
         command: the command that an error suggests (`fetch_command`).
 
     Raises:
-        WeightsError: the directory is missing, the id is not on disk and cannot be downloaded, or like `look_through`.
+        WeightsError: the directory is missing, the id is not on disk and cannot be downloaded, or `look_through`
+            refuses the folder.
     """
     if not source:
         raise WeightsError("no weights were given for it")
@@ -149,7 +150,7 @@ def no_directory(source: str) -> str:
 
 
 def unfetched(error: Exception) -> str:
-    """Explain why huggingface_hub could not provide a repository, and the fix; continues a sentence after its id."""
+    """Explain why huggingface_hub could not provide a repository, and the fix; the text follows the repository's id."""
     from huggingface_hub import constants
     from huggingface_hub.errors import (
         GatedRepoError,

@@ -65,7 +65,7 @@ def _parse(value: str, tools: Sequence[Tool]) -> tuple[str, str]:
 
 
 def tools_named(tool_names: Iterable[str]) -> list[Tool]:
-    """Return the tools that can be loaded; the command itself reports why others cannot."""
+    """Return the tools that can be loaded; the command itself reports why other tools cannot be."""
     tools: list[Tool] = []
     for name in tool_names:
         try:

@@ -4,9 +4,9 @@ with tracing.span(lambda: tracing.tool_call("depth", ("img:1",), {})) as ended:
     finding = await ...
     ended(lambda: tracing.tool_finding(finding, refs, cached=False))
 
-An exception that leaves the block is the error of its span. An installed package offers a tracer in the entry-point
-group `hybrid.tracing` under a word (`otlp`) or a file suffix (`jsonl`): a context manager that takes the value of
-`--trace`, the `SpanFacts` of the run and whether texts are recorded, and sets `TRACER`.
+An exception that leaves the `with` block is recorded as the error of the span. An installed package offers a tracer in
+the entry-point group `hybrid.tracing` under a word (`otlp`) or a file suffix (`jsonl`). The entry point is a context
+manager that takes the value of `--trace`, the `SpanFacts` of the run and whether texts are recorded; it sets `TRACER`.
 
 Names follow the semantic conventions for generative AI (https://github.com/open-telemetry/semantic-conventions-genai);
 attributes without a name there are `hybrid.*`. Images are recorded as the first digits of their hash.
@@ -46,13 +46,14 @@ class SpanFacts:
 
 Describe = Callable[[], SpanFacts]
 End = Callable[[Describe], None]
-# Returns the block of a span. Called in one event loop; must not raise or wait.
+# Opens a span and returns its context manager, which yields the function that ends it. Called in one event loop; must
+# not raise or wait.
 Tracer = Callable[[SpanFacts], AbstractContextManager[End]]
 TRACER: ContextVar[Tracer | None] = ContextVar("the tracer of the run", default=None)
 
 
 def span(describe: Describe) -> AbstractContextManager[End]:
-    """Open a span of the run's tracer; the block gets the function that records its end."""
+    """Open a span of the run's tracer; its context manager yields the function that records the end of the span."""
     tracer = TRACER.get()
     return nullcontext(lambda _: None) if tracer is None else tracer(describe())
 
@@ -121,7 +122,7 @@ def _images(images: Sequence[ImageRef]) -> dict[str, Json]:
 
 
 def _message(message: Message) -> Json:
-    """Return a message in the form of the conventions, with the names of its images."""
+    """Return a message in the form of the semantic conventions, with the names of its images."""
     parts: list[Json] = [
         {"type": "image", "name": part.ref.name} if isinstance(part, ImagePart) else {"type": "text", "content": part}
         for part in parts_of(message)

@@ -34,7 +34,7 @@ log = logging.getLogger(__name__)
 
 @contextmanager
 def otlp(trace: str, facts: tracing.SpanFacts, *, text: bool) -> Iterator[None]:
-    """Send the spans of the block over OTLP/HTTP. Raises `UsageError` for an invalid variable of OpenTelemetry."""
+    """Send the spans of the `with` block over OTLP/HTTP. Raises `UsageError` for an invalid OpenTelemetry variable."""
     for value in (value for name in HEADERS for value in parse_env_headers(os.environ.get(name, ""), True).values()):
         keep_secret(value, value.rpartition(" ")[2])
     try:
@@ -54,7 +54,7 @@ def otlp(trace: str, facts: tracing.SpanFacts, *, text: bool) -> Iterator[None]:
 
 @contextmanager
 def lines(trace: str, facts: tracing.SpanFacts, *, text: bool) -> Iterator[None]:
-    """Append the spans of the block to a file. Raises `UsageError` if it cannot be written."""
+    """Append the spans of the `with` block to a file. Raises `UsageError` if the file cannot be written."""
     try:
         file = Path(trace).expanduser().open("a", encoding="utf-8")
     except OSError as error:
@@ -66,7 +66,7 @@ def lines(trace: str, facts: tracing.SpanFacts, *, text: bool) -> Iterator[None]
 
 @contextmanager
 def export_spans(processor: SpanProcessor, facts: tracing.SpanFacts, *, text: bool) -> Iterator[None]:
-    """Pass the spans of the block to a processor, inside the span of the run."""
+    """Pass the spans of the `with` block to a processor, inside the span of the run."""
     service = {"service.version": __version__, "service.name": os.environ.get("OTEL_SERVICE_NAME", "hybrid")}
     provider = TracerProvider(resource=Resource.create(service), shutdown_on_exit=False)
     provider.add_span_processor(processor)
@@ -97,7 +97,7 @@ class _Tracer:
 
     @contextmanager
     def span(self, facts: tracing.SpanFacts) -> Iterator[tracing.End]:
-        """Record a span until the block ends, with the kind of an error that leaves it."""
+        """Record the `with` block as a span. If an error leaves the block, record its kind."""
         kind = api.SpanKind.CLIENT if facts.name.startswith("chat ") else api.SpanKind.INTERNAL
         with self.tracer.start_as_current_span(
             facts.name, kind=kind, record_exception=False, set_status_on_exception=False
@@ -106,7 +106,7 @@ class _Tracer:
             try:
                 yield lambda describe: self._tell(span, describe())
             except BaseException as error:
-                # Without its message, which may contain a question or an answer.
+                # Leave out the error's message, which may contain a question or an answer.
                 fault = error.fault.value if isinstance(error, ToolError) else type(error).__name__
                 self._tell(span, tracing.SpanFacts({}, error=fault))
                 raise

@@ -188,7 +188,7 @@ def other_program(place: NodeCode, node: str) -> str | None:
 
 @asynccontextmanager
 async def connected(address: str | None) -> AsyncIterator[None]:
-    """Connect to the cluster at the address, or start a local one that ends with the block.
+    """Connect to the cluster at the address, or start a local one that ends with the `with` block.
 
     If this process is already connected to a cluster, that one is used and stays connected. What Ray writes to stdout
     goes to stderr: stdout is for results.

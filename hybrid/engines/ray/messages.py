@@ -35,7 +35,7 @@ class NodeCode:
     folder: Path
     # The folders of `--path`.
     named: tuple[Path, ...] = ()
-    # The hash of the files in them (`cluster.plugin_code_hash`).
+    # The hash of the files in these folders (`cluster.plugin_code_hash`).
     beside: str = ""
     # Code hash of each plug-in that the run uses, by `folder/name`, as in its manifest.
     plugins: Mapping[str, str] = field(default_factory=dict)
@@ -43,7 +43,7 @@ class NodeCode:
 
 @dataclass(frozen=True)
 class Ready:
-    """A started actor: its process and node, and why it must not be used, if so."""
+    """A started actor: its process and node, and the reason if it must not be used."""
 
     pid: int
     node: str
@@ -72,7 +72,7 @@ class ToolSetup:
     place: NodeCode
     options: ServiceOptions
     backends: Mapping[str, str]
-    # Tool actors per node, including this one, if spread evenly: they share its memory.
+    # Number of tool actors per node, including this one, if they are spread evenly; they share the node's memory.
     neighbours: int
 
 

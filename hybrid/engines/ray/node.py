@@ -22,7 +22,7 @@ def here() -> str:
 
 
 def settle(place: NodeCode) -> str | None:
-    """Take over the folder and search path of the run; returns why this actor must not be used, if so.
+    """Take over the folder and search path of the run; returns the reason if this actor must not be used.
 
     Until the actor ends, plug-ins are imported in a separate process, as in a run.
     """

@@ -1,4 +1,4 @@
-"""The batch APIs of providers, one file each, found by the provider's word: `API` is the class for one model.
+"""The batch APIs of providers, one file each, named after the provider: `API` is the class for one model.
 
 A file defines how requests are written into one body, how the body is submitted, and how results are read. All share
 the rules for when a batch is sent and polled (`hybrid/models/batching`).
@@ -17,7 +17,7 @@ from hybrid.log.batches import LoggedBatch
 from hybrid.models.batching.http import Http
 from hybrid.models.chat_completions.wire import Address
 
-# HTTP statuses for requests whose batch reports none; each may be asked again.
+# HTTP statuses that are assumed for requests whose batch reports none; such requests may be sent again.
 EXPIRED, CANCELLED, FAILED = 408, 409, 500
 LISTED: Final = 100  # Number of a provider's newest batches to search for a batch whose id was lost.
 
@@ -35,7 +35,8 @@ class BatchRules(NamedTuple):
 class BatchError(NamedTuple):
     """The reason why a provider rejected an accepted batch, as the body of a reply.
 
-    `line` counts from 1; None concerns all of it. With `is_queue`, the queue is full, and the batch may be sent later.
+    `line` is the number of the rejected line, from 1, or None if the error concerns the whole batch. With `is_queue`,
+    the queue is full, and the batch may be sent later.
     """
 
     body: Any
@@ -45,7 +46,7 @@ class BatchError(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class BatchStatus:
-    """The state of a batch, in its provider's own word."""
+    """The state of a batch; `state` is the provider's own word for it."""
 
     state: str
     back: int  # Number of finished requests.
@@ -79,11 +80,11 @@ class BatchApi(Protocol):
         """Build one request of a batch from the body that a single request would have."""
 
     async def upload(self, file: Path, name: str) -> str:
-        """Upload a file of requests; return its id, to be deleted at the end, or "" if `create` takes the file."""
+        """Upload a file of requests, which is deleted at the end; return its id, or "" if `create` takes the file."""
         return ""
 
     async def create(self, file: Path, name: str, uploaded: str) -> str:
-        """Create a batch from the requests in a file, or from its upload; return the id of the batch."""
+        """Create a batch from the requests in a file, or from the uploaded file; return the id of the batch."""
 
     async def find(self, batch: LoggedBatch, known_ids: Collection[str | None]) -> str | None:
         """Find the id of a batch whose creation may have gone unnoticed; skip those in `known_ids`."""

@@ -49,7 +49,8 @@ class AnthropicBatches(seam.BatchApi):
 
     async def find(self, batch: LoggedBatch, known_ids: Collection[str | None]) -> str | None:
         """See `BatchApi`."""
-        # Batches have no names here, so search by size. The results show whether it is the right one.
+        # Batches have no names here, so search by the number of requests. The results show whether the batch is the
+        # right one.
         for remote_batch in (await self.http.say("GET", f"messages/batches?limit={LISTED}"))["data"]:
             created_at = datetime.fromisoformat(remote_batch["created_at"]).timestamp()
             size = sum(remote_batch["request_counts"].values())

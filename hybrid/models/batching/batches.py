@@ -49,12 +49,12 @@ class Batches:
     Args:
         api: the provider's batch API.
         name: name of the model.
-        base_url: its address as the run shows it, if it is not the provider's own.
+        base_url: the model's address as the run shows it, if it is not the provider's own address.
         folder: folder of the run.
         wait_s: longest time in seconds from a round's first request until it is sent.
-        tail: with fewer questions left they are asked directly.
-        count_lost: counts the requests of a batch that the provider lost as paid; returns whether the run's budget
-            allows sending them again.
+        tail: if fewer questions than this are left, their requests are sent directly.
+        count_lost: counts requests as paid whose batch the provider has lost; returns whether the run's budget allows
+            sending them again.
 
     Raises on construction:
         OSError: the run's folder cannot be read or written.
@@ -99,7 +99,7 @@ class Batches:
 
     @contextmanager
     def asking(self, questions: int, active: int, news: Callable[[str], None]) -> Iterator[None]:
-        """Ask `questions` questions in the block, all at once; at most `active` of them work while the others wait."""
+        """Return a context manager for asking `questions` questions at once; at most `active` work at a time."""
         self._live, self._parked, self._slots = questions, 0, asyncio.Semaphore(active)
         self._follower.begin(news)
         try:
@@ -109,7 +109,7 @@ class Batches:
 
     @asynccontextmanager
     async def question(self) -> AsyncIterator[None]:
-        """Count one of the questions inside the block."""
+        """Return a context manager for one question inside `asking`; it begins when the question may work."""
         live = Live()
         token = _LIVE.set(live)
         try:
@@ -214,7 +214,7 @@ class Batches:
             self._send(self._writing, ends_round=True)
 
     def _send(self, now: _Writing, *, ends_round: bool = False) -> None:
-        """Send the current batch, unless already sent; with few questions left, have its requests sent directly."""
+        """Send the current batch unless it was sent already; if few questions are left, send its requests directly."""
         if self._writing is not now:
             return
         self._writing = None
@@ -234,7 +234,7 @@ class Batches:
         self._follower.send(batch, now.path, ends_round=ends_round)
 
     def _give(self, call: BatchedCall, reply: Said | None) -> None:
-        """Pass a reply to its call; None if the request was not accepted, so that it is sent again at no cost."""
+        """Pass a reply to its call. None means that the request was not accepted; it is then sent again at no cost."""
         self._sent_of.pop(call, None)
         if (ticket := self._waiting.get(call)) is not None:
             ticket.said = self._replies.keep(reply) if reply is not None else None

@@ -32,7 +32,7 @@ def batch_api(name: str, settings: ModelSettings) -> BatchApi:
 
 
 def batched(model: ChatModel, batches: Batches, settings: ModelSettings) -> ChatModel:
-    """Return the model asked through batches: with the same replies, but waiting does not count as downtime."""
+    """Return a model with the same replies that sends its requests in batches; waiting does not count as downtime."""
     assert isinstance(model, Caller)  # noqa: S101 - `prepare` has rejected all other models
     return Caller(BatchedClient(model.client, batches), settings, in_batches=True)
 

@@ -1,7 +1,7 @@
 """Follows batches: sends them, polls them until they end, and hands out their results.
 
-No request is paid twice: a missing batch is searched for, by its id and in the provider's list, before its requests are
-sent again; that happens at most once per request, is reported, and counts as paid (`_give_up`).
+To avoid paying twice, a missing batch is first searched for, by its id and in the provider's list. If it is not found,
+its requests count as paid, the loss is reported, and each request is sent again at most once (`_give_up`).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ R = TypeVar("R")
 log = logging.getLogger(__name__)
 
 FIRST_LOOK_S, LAST_LOOK_S = 1.0, 60.0  # Shortest and longest polling interval, which is a tenth of a batch's age.
-PATIENCE_S = 600.0  # Longest time for which a provider may reject batches temporarily while this run has none open.
+PATIENCE_S = 600.0  # Longest time for which sending a batch may fail while no other batch of this run is open.
 AWAY_S = 3600.0  # Longest time for which polling a batch may fail; the batch continues meanwhile.
 # How long a batch that the provider reports as missing is polled again: longer while it is younger than `YOUNG_S`,
 # because a new batch need not be known everywhere. After that the provider's list is searched.
@@ -42,7 +42,7 @@ ANSWER_LOST_S = 120.0  # How long the list is searched for a batch whose creatio
 MAX_REFUSED = 30  # Batches in a row that the account's queue may reject: 16 halvings lead from 50,000 requests to 1.
 BUSY, WRONG, LOST = 429, 400, 410
 NO_PATH, GONE = frozenset({404, 405, 501}), frozenset({404, 410})
-# A gateway that gave up on the provider: the provider may have accepted the batch.
+# Statuses of a gateway that stopped waiting for the provider, which may have accepted the batch.
 IN_DOUBT = frozenset({408, 502, 504})
 LOST_TWICE: Final = {
     "error": {"message": "the provider lost this request in two batches: omit --batch to ask directly"}
@@ -78,7 +78,7 @@ class _OpenBatch:
 
 
 class Follower:
-    """Sends batches and brings their results.
+    """Sends batches and hands out their results.
 
     Args:
         api: the provider's batch API.
@@ -260,7 +260,7 @@ class Follower:
         return batch
 
     def _confirm(self, batch: LoggedBatch, identity: str | None) -> LoggedBatch:
-        """Log the provider's id of the batch on disk; without one its requests are made again."""
+        """Log the provider's id of the batch on disk; without an id, the batch's requests are made again."""
         if identity is None:
             for call in batch.calls:
                 self._give(call, None)
@@ -391,7 +391,7 @@ class Follower:
             self._give(call, error and (BUSY if error.is_queue else WRONG, dumped(error.body)))
 
     def _other_open_batches(self, name: str = "") -> int:
-        """Return the number of batches at the provider, except the one of this name."""
+        """Return the number of batches at the provider, except the batch called `name`."""
         return sum(not batch.ended for other, batch in self._out.items() if other != name)
 
     async def _retry(
@@ -399,7 +399,8 @@ class Follower:
     ) -> R:
         """Ask a provider, repeating while it does not answer. Raises errors after which asking again is useless.
 
-        `what` describes the failure. While it is `sending`, there is less time, unless other batches are running.
+        `what` describes the failure. `sending` is the name of a batch that is being sent; the provider then has less
+        time to answer (`PATIENCE_S` instead of `AWAY_S`), which only counts while no other batch is open.
         """
         pause, since, patience = FIRST_LOOK_S, self._timer.clock(), PATIENCE_S if sending else AWAY_S
         while True:

@@ -1,4 +1,4 @@
-"""HTTP of the batch APIs: JSON requests, and files sent and fetched in pieces, and never fully in memory."""
+"""HTTP of the batch APIs: JSON requests, and files that are sent and fetched in pieces, so never fully in memory."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 
 
 class Http:
-    """Connections to one provider, used in one event loop. Paths are relative to the folder of the single form's path.
+    """Connections to one provider, used in one event loop. Paths are relative to its address without the endpoint.
 
     Raises:
         StatusError: a status of 300 or above; redirections are not followed.
@@ -31,7 +31,8 @@ class Http:
 
     def __init__(self, address: Address, timeout_s: float) -> None:
         self._address, self._timeout_s = address, timeout_s
-        # .../v1/chat/completions, .../v1/messages and .../v1beta/models: the batch paths are beside or below this base.
+        # Remove the endpoint of single requests from addresses such as .../v1/chat/completions, .../v1/messages and
+        # .../v1beta/models: the paths of the batch APIs are relative to what remains.
         self._base = address.url.removesuffix("/chat/completions").removesuffix("/messages").removesuffix("/models")
         self._session: aiohttp.ClientSession | None = None
 
@@ -117,7 +118,7 @@ class _Line:
         return self.size > MAX_REPLY_BYTES
 
     def add(self, piece: bytes) -> None:
-        """Add a piece. Raises `UnreadableReplyError` if all replies on their way are too large together."""
+        """Add a piece. Raises `UnreadableReplyError` if all replies in transit are too large together."""
         self.size += len(piece)
         if not self.is_too_long:
             self.bytes.hold(len(piece))

@@ -1,6 +1,6 @@
 """Replies of batches that wait for their questions: a few are in memory, more in a file without a name.
 
-A batch brings all its replies at once, of up to 8 MiB each, while a few questions are at work.
+A batch returns all its replies at once, each of up to 8 MiB, while only a few questions are at work.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ Said = tuple[int, bytes]  # A status and a body in JSON.
 
 
 class PendingInBatch(Exception):
-    """The request waits in a batch. The packages of providers may wrap this."""
+    """The request waits in a batch. The packages of providers may wrap this exception in their own."""
 
 
 @dataclass(slots=True, eq=False)
@@ -34,7 +34,7 @@ class BatchItem:
 
     call: BatchedCall
     live: Live | None
-    # Writes it into a batch; returns an error reply at once if it fits in no batch.
+    # Writes the request into a batch; returns an error reply at once if the request fits in no batch.
     put: Callable[[BatchItem, bytes], Said | None]
     direct: bool = False
     # Reads the reply that came back, which may be on disk.

@@ -1,6 +1,6 @@
 """The `ChatClient` of OpenAI's chat completions and of compatible servers (vLLM, SGLang, llama.cpp, Ollama).
 
-Replies are saved as soon as they are complete, the readable part of a malformed one is used, and a call takes a
+Replies are saved as soon as they are complete, the readable part of a malformed reply is used, and a call takes a
 tenth of the time of a general client. The responses API, and options that `speaks` does not know, use LangChain.
 """
 
@@ -131,7 +131,7 @@ class ChatCompletionsClient:
             return request_body(self._model, request_options, wired, schemas, images, cache_key, terms)
 
         pieces = on(PLAIN)
-        # Images are hashed by their known hashes, and the hash does not depend on the API variant.
+        # Images count by their known hashes. The API variant does not change the request's hash.
         sha256 = hashlib.sha256(b"".join(pieces[::2]))
         sha256.update("".join(image.sent.sha256 for image in sent).encode())
         body = b"".join(pieces if terms == PLAIN else on(terms))
@@ -171,7 +171,7 @@ class ChatCompletionsClient:
 
         Raises:
             StatusError: the error, if it teaches no variant.
-            ModelRefused: an option must change; the message names the one that allows the run.
+            ModelRefused: an option of the run must change; the message names the option that allows the run.
         """
         request = json.loads(body)
         options = request.keys() - {"model", "messages", "tools", "stream"}

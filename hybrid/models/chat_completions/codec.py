@@ -47,8 +47,8 @@ from hybrid.models.usage import read_usage
 ImageBlock = Callable[[ImageRef], dict[str, Any]]
 
 _NOT_SENT = frozenset({"use_responses_api", "extra_body", "default_query"})
-# Placeholder for the base64 of an image while a request is written, so that JSON need not search it for escapes. It is
-# random, so that no text contains it.
+# Placeholder for the base64 of an image while a request is written, so that the JSON encoder need not search the base64
+# for characters to escape. It is random, so that no text contains it.
 PLACE = f"<{secrets.token_hex(16)}>"
 _REASONING_MODEL = re.compile(r"o\d")
 _READ = frozenset({"role", "content", "tool_calls", "refusal", "annotations", "audio", "function_call", "parsed"})
@@ -105,7 +105,7 @@ def request_body(
         text = as_json(body)
         text = b"".join((text[:-1], b',"tools":', tools, b"}")) if tools else text
     around = text.split(PLACE.encode())
-    # Positions are dropped: the request's own messages replaced these.
+    # If `extra_body` contains messages, they have replaced those with the placeholders, so no image is sent.
     places = images if len(around) > 1 else ()
     pieces = [around[0]]
     for image, after in zip(places, around[1:], strict=True):
@@ -230,7 +230,7 @@ def readable(data: bytes) -> dict[str, Any]:
 
 
 def _choice(body: dict[str, Any]) -> dict[str, Any] | None:
-    """Return the first choice, with a message; None if there is none.
+    """Return the first choice, which contains a message; None if there is no such choice.
 
     A provider that refuses may omit the message, or every choice; its feedback then becomes the finish reason.
     """
@@ -309,7 +309,7 @@ def _start(data: bytes) -> str:
 def message(body: Mapping[str, Any], call: CallKey) -> AssistantMessage:
     """Build the message of a `readable` reply, with usage and finish reason; a call without an id gets one.
 
-    If the text is empty, that of a refusal takes its place.
+    If the text is empty, the text of a refusal takes its place.
 
     Raises:
         BrokenOffError: the server broke the reply off.
@@ -400,7 +400,7 @@ def _native_fields(reply: Mapping[str, Any], call: CallKey) -> Json:
 
 
 def _unread_fields(fields: Mapping[str, Any], read: frozenset[str]) -> dict[str, Json]:
-    # Many servers send every field that they know, without a value.
+    # Many servers send every field that they know, even if it has no value.
     non_empty = {
         name: value for name, value in fields.items() if name not in read and value is not None and value != []
     }

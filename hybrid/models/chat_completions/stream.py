@@ -21,7 +21,8 @@ from hybrid.models.usage import merged
 MAX_REPLY_BYTES = 8 * 2**20
 # Total bytes of all replies in transit in this process; beyond it, a reply counts as unreadable.
 MAX_IN_FLIGHT_BYTES = 32 * MAX_REPLY_BYTES
-# Largest size of a stream on the wire in bytes; only its text is kept: events wrap a few letters in hundreds of bytes.
+# Largest size of a stream on the wire in bytes. It is larger than that of a reply, because events wrap a few letters in
+# hundreds of bytes; only the text is kept.
 MAX_STREAM_BYTES = 16 * MAX_REPLY_BYTES
 MAX_COUNTS_BYTES = 2**16  # Largest size of a reply's token counts, which are merged at each event.
 VALUE_BYTES = 8  # Size that is counted for any value other than text.
@@ -86,7 +87,7 @@ class ReplyBytes:
         self._held = self._received = 0
 
     def hold(self, count: int) -> None:
-        """Add bytes. Raises `UnreadableReplyError` beyond the limit of a reply, or of all together."""
+        """Add bytes. Raises `UnreadableReplyError` beyond the limit of one reply, or of all replies together."""
         self._held += count
         total = IN_FLIGHT.add(count)
         if self._held > MAX_REPLY_BYTES:
@@ -383,7 +384,7 @@ def _parse_arguments(call: Mapping[str, Any]) -> Any:
     """Return a call's arguments so far if they are an object; else None."""
     arguments = call["function"].get("arguments")
     if isinstance(arguments, _Pieces):
-        # No tool accepts longer ones, and testing them with every piece would be slow.
+        # No tool accepts longer arguments, and testing them with every piece would be slow.
         arguments = "".join(arguments) if len(arguments) <= MAX_TRIED else ""
     if isinstance(arguments, str) and len(arguments) <= MAX_CHARACTERS:
         return arguments if isinstance(_parse(arguments.encode("utf-8", "replace")), dict) else None

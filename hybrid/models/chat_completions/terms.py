@@ -94,7 +94,8 @@ def learn_terms(
         settings: settings of the run.
 
     Raises:
-        ModelRefused: it is about something that cannot be left out; the message names the option that permits it.
+        ModelRefused: the server asks for a change that would affect results; the message names the option that allows
+            it.
     """
     text, refuses = summary(error, 4000), f"--model {name}: the server"
     if error.status_code not in _STATUSES:

@@ -35,18 +35,19 @@ if TYPE_CHECKING:
     import aiohttp
 
 MAX_ERROR = 64 * 2**10  # Maximum bytes that are read of an error response.
-# Seconds for which an idle connection is kept: many servers close theirs after 5, and a request must not be sent while
-# they do.
+# Seconds for which an idle connection is kept: many servers close idle connections after 5 seconds, and a request must
+# not be sent at the same moment.
 IDLE_S = 4.0
-# Streams may take STREAM_TIMES the timeout in total, if no gap exceeds the timeout.
+# A stream may take `STREAM_TIMES` as long as the timeout in total, if no gap exceeds the timeout.
 STREAM_TIMES = 10
 # Seconds to wait for the end of a stream after its reply is complete, so that the connection can be reused.
 LAST_S = 1.0
 LARGE_BODY = 2**20  # Size in bytes from which aiohttp expects a body in pieces.
 
-# Seconds until a busy thread yields the interpreter, for the whole process. At Python's 5 ms the thread of the
-# connections, which needs the interpreter several times per reply, falls behind a busy loop: when killed with 64 calls
-# in flight, some 40 replies were unread, and 0 to 9 with this value (`bench/kills.py`), at equal processor time.
+# Seconds until a busy thread yields the interpreter, for the whole process. The thread of the connections needs the
+# interpreter several times per reply; with Python's default of 5 ms it falls behind a busy loop. In runs that were
+# killed with 64 calls in flight, some 40 replies were unread with the default, and 0 to 9 with this value
+# (`bench/kills.py`), at equal processor time.
 SWITCH_S = 0.0001
 
 # Reads the body of a reply. Called in the thread of the connections; raises `UnreadableReplyError`.
@@ -124,8 +125,8 @@ class HttpTransport:
             StatusError: the server answers with a status of 300 or above, or reports one within a stream; redirections
                 are not followed.
             UnreadableReplyError: the response is not a reply, or has more than `MAX_REPLY_BYTES` bytes.
-            TimeoutError: it was not complete after `timeout_s`. A requested stream may take `STREAM_TIMES` as long, if
-                no gap exceeds `timeout_s`.
+            TimeoutError: the reply was not complete after `timeout_s`. A requested stream may take `STREAM_TIMES` as
+                long, if no gap exceeds `timeout_s`.
             aiohttp.ClientError: the connection failed.
         """
         if (exchange := exchanged(body)) is not None:

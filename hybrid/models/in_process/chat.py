@@ -268,7 +268,7 @@ class HuggingFaceChat:
     def _generate(
         self, conversations: list[generation.ChatInput], seed: int
     ) -> list[generation.GeneratedReply | Exception]:
-        """Return a reply or an error for each. A batch that runs out of memory is halved, as are later ones."""
+        """Return a reply or an error for each conversation; if memory runs out, halve this and all later batches."""
         size = min(self._most, len(conversations))
         if size == len(conversations):
             try:

@@ -59,7 +59,7 @@ class Loaded:
         return self.processor.tokenizer
 
     def generate(self, conversations: Sequence[ChatInput], settings: ModelSettings, seed: int) -> list[GeneratedReply]:
-        """Generate one reply each, in order: greedy at temperature 0, else sampled from `seed`.
+        """Generate one reply to each conversation, in order: greedy at temperature 0, else sampled from `seed`.
 
         All conversations of one call must offer the same tools.
         """
@@ -127,7 +127,7 @@ class Loaded:
         return re.sub("|".join(map(re.escape, reversed(special))), "", marked) if special else marked
 
     def likelihood(self, conversation: ChatInput, prefix: str, options: Sequence[str]) -> dict[str, float]:
-        """Return the probability of each option, given that the reply is `prefix` and one of them.
+        """Return the probability of each option, given that the reply is `prefix` followed by one of the options.
 
         It is the softmax over the summed log-probabilities of the tokens of prefix + option. Joining before tokenising
         gives every option the tokens that the model would write.

@@ -55,7 +55,7 @@ def chat_model_named(word: str, model: str, options: Mapping[str, Any] | None = 
 
 
 def is_streaming(chat_model: BaseChatModel) -> bool:
-    """Return whether the owner of a chat model asked for streaming, as some servers only stream."""
+    """Return whether the owner of a chat model asked for streaming, which some servers require."""
     return getattr(chat_model, "streaming", None) is True
 
 

@@ -172,7 +172,7 @@ class LangChainClient:
                 return reply
 
     def _learns(self, error: Exception) -> bool:
-        """If the server rejected an optional parameter, drop it from now on; return whether it did.
+        """If the server rejected an optional parameter, drop it from now on; return whether one was dropped.
 
         Raises:
             ModelRefused: it rejected another aspect of the request; the message says what can be done.
@@ -298,14 +298,14 @@ def with_defaults(node: Any) -> Any:
 
 
 def _reported(error: Exception) -> Exception:
-    """Return the error inside a reply of Responses, which LangChain raises as a `ValueError` of an object."""
+    """Return the error in a reply of the Responses API; LangChain raises it as an object within a `ValueError`."""
     reported = error.args[0] if type(error) is ValueError and error.args else None
     reported = reported.model_dump() if isinstance(reported, BaseModel) else reported
     return error_in_reply(reported) if isinstance(reported, Mapping) else error
 
 
 def _checked(reply: AIMessage) -> AIMessage:
-    """Return the reply, unless it is empty without a reason: some clients return that for a body they cannot read.
+    """Return the reply. Refuse an empty one without a finish reason, which some clients return for an unreadable body.
 
     Raises:
         ValueError: no content, no call, and no finish reason.

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 # Maps a stored image to the one that is sent, and its bytes in base64.
 Encode = Callable[[StoredImage], tuple[StoredImage, bytes]]
 
-# The only key in the arguments of a call that LangChain could not represent, with `[text, error]`.
+# The only key in the arguments of a call that LangChain could not represent; its value is `[text, error]`.
 UNREAD = "(arguments that are not a JSON object)"
 # Repairs made to arguments before LangChain read them, by the id of the call.
 REPAIRS: ContextVar[dict[str, tuple[str, ...]]] = ContextVar("repairs of the reply that is being read")
@@ -123,7 +123,7 @@ def _in_openai_form(call: ToolCall) -> dict[str, Any]:
 
 
 def from_langchain(reply: AIMessage, *, streamed: bool = False) -> AssistantMessage:
-    """Convert a client's reply; if the text is empty, that of a refusal takes its place.
+    """Convert a client's reply; if the text is empty, the text of a refusal takes its place.
 
     The last call of a `streamed` reply that did not end properly is invalid, as LangChain may have completed it.
 
@@ -187,7 +187,7 @@ def _calls(reply: AIMessage, *, may_be_cut: bool) -> tuple[tuple[ToolCall, ...],
 
 
 def _may_be_cut(metadata: Mapping[str, Any], end: End) -> bool:
-    """Return whether a streamed reply may have ended within its last part; OpenAI reports a reason at each end."""
+    """Return whether a streamed reply may have broken off; OpenAI reports a finish reason in every complete reply."""
     is_open = metadata.get("model_provider") == "openai" and not any(map(metadata.get, _REASONS))
     return is_open or end in (End.CUT, End.CONTEXT_FULL, End.FILTERED, End.UNFINISHED)
 

@@ -61,7 +61,7 @@ _ALTERNATE = re.compile(r"roles must alternate", re.I)
 
 @dataclass(frozen=True, slots=True)
 class OllamaRequest:
-    """A request that can be written again with the user's turns joined."""
+    """A request that can be written again with each turn of the user joined to one message."""
 
     messages: Sequence[Message]
     tools: bytes
@@ -110,7 +110,7 @@ class OllamaClient:
         specs = self._tools_offered.specs(tools)
         call_options = options_of_repetition(self._options, call.repetition)
         body = OllamaRequest(messages, as_json(specs) if specs else b"", images, call_options)
-        # Images are hashed by their known hashes; the form of the request does not change the hash.
+        # Images count by their known hashes. The form of the request does not change its hash.
         sha256 = hashlib.sha256(b"".join(self._write_request(body, joined=False, stream=False)[::2]))
         sha256.update("".join(image.sent.sha256 for image in sent).encode())
         return ChatRequest(call, body, sha256.hexdigest(), tuple(sent))
@@ -149,7 +149,7 @@ class OllamaClient:
                     raise self._explain(error, words) from error
 
     def _learns(self, words: str) -> bool:
-        """If the model's template requires alternating turns, join them from now on; return whether it does."""
+        """Return whether an error newly shows that turns must alternate; if so, join each turn from now on."""
         if self._joined or _ALTERNATE.search(words) is None:
             return False
         self._joined = True

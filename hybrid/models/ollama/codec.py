@@ -86,9 +86,10 @@ def wire_messages(messages: Sequence[Message], *, joined: bool = False) -> list[
     """Convert arranged messages (`hybrid.models.images.arrange`) to Ollama's form, with `PLACE` for each image.
 
     A message of Ollama has its pictures separate from its text, and their position in the prompt depends on the model:
-    before the text, after it, or at a marker. So no user message has both: a turn becomes as many user messages as keep
-    texts and pictures in order. Ollama does the same with the parts of its OpenAI-compatible interface. With `joined` a
-    turn stays one message, for chat templates that require alternating turns.
+    before the text, after it, or at a marker. So no user message has both text and pictures: a turn becomes as many
+    user messages as are needed to keep texts and pictures in order. Ollama does the same with the parts of its
+    OpenAI-compatible interface. With `joined` a turn stays one message, for chat templates that require alternating
+    turns.
     """
     wire: list[dict[str, Any]] = []
     for message in messages:
@@ -182,7 +183,8 @@ def _start(data: bytes) -> str:
 def message(body: Mapping[str, Any], call: CallKey, num_ctx: int) -> AssistantMessage:
     """Build the message of a `readable` reply; a call without an id gets one.
 
-    `num_ctx` is the length of the context in tokens: a reply that was cut because it is full ends with `CONTEXT_FULL`.
+    `num_ctx` is the length of the context in tokens: a reply that was cut because the context is full ends
+    with `CONTEXT_FULL`.
     """
     fields = body["message"]
     calls, invalid = calls_of(fields.get("tool_calls"), call)
@@ -231,7 +233,7 @@ def _finish_reason(body: Mapping[str, Any], usage: TokenUsage | None, num_ctx: i
 
 
 def malformed_body(error: str) -> bytes:
-    """Build the body of a reply whose call Ollama could not parse, from its error, which quotes the model's text."""
+    """Build the body of a reply whose call Ollama could not parse, from its error message, which quotes the model."""
     raw = re.search(r"raw='(.*)', err=", error, re.DOTALL)
     reply = {"role": "assistant", "content": "", MALFORMED: {"raw": raw[1] if raw else "", "error": error}}
     return json.dumps({"message": reply, "done": True, "done_reason": MALFORMED}).encode("ascii")

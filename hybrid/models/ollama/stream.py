@@ -54,7 +54,7 @@ class LineAssembly:
             raise UnreadableReplyError("the stream broke off before the reply was complete")
         fields = {name: "".join(pieces) for name, pieces in self._texts.items()}
         message = {"role": "assistant", "content": "", **fields, **({"tool_calls": self._calls} if self._calls else {})}
-        # ASCII, because pieces may contain lone surrogates, which are pairs again when this is parsed.
+        # Write ASCII, because pieces may contain lone surrogates, which form pairs again when this is parsed.
         return json.dumps({**self._about, "message": message}).encode("ascii")
 
     def close(self) -> None:

@@ -21,8 +21,8 @@ from hybrid.core.types import Json
 PHOTO = frozenset({"image/jpeg", "image/png"})
 
 
-# OpenAI: base tokens and tokens per 512-pixel tile, by the longest matching prefix of the model's name. Models that
-# count patches by another rule have none.
+# OpenAI: base tokens and tokens per 512-pixel tile, by the longest matching prefix of the model's name. Both are 0 for
+# models that count patches by another rule, whose tokens are not estimated.
 _OPENAI_TILES = {"gpt-4o": (85, 170), "gpt-4o-mini": (2833, 5667), "gpt-4.1": (85, 170)}
 _OPENAI_TILES |= dict.fromkeys(("gpt-4.1-mini", "gpt-4.1-nano"), (0, 0))
 
@@ -50,17 +50,17 @@ class Provider:
     effort_option: str = "reasoning_effort"
     effort_none: Json = "none"  # Value of the option for the effort `none`.
     effort_excludes_temperature: bool = False
-    seed_option: str | None = "seed"  # None if unsupported; OpenAI's Responses API does not have the option either.
+    seed_option: str | None = "seed"  # None if unsupported; OpenAI's Responses API has no such option in any case.
     max_tokens_option: str = "max_tokens"
     timeout_option: str | None = "timeout"
     # Options that disable the client's own retries, because `hybrid.models.caller` retries.
     no_retries: Mapping[str, Json] | None = None
-    # The option for an httpx client; None if there is none, or if the package has another way
-    # (`langchain/pools.py`).
+    # The option that accepts an httpx client; None if there is no such option, or if the package accepts connections in
+    # another way (`langchain/pools.py`).
     pool_option: str | None = None
     # How a request marks its cacheable parts (`prompt_cache.py`); None if the provider decides.
     cache: Literal["marks", "key"] | None = None
-    # Whether a history with tool calls requires declared tools (then with the choice "none").
+    # Whether a history with tool calls requires that tools are declared; the tool choice is then "none".
     keeps_tools: bool = False
     no_temperature: str | None = None  # Pattern of the names of models without a temperature.
 

@@ -19,7 +19,7 @@ from typing import Any, Final
 from hybrid.core.errors import UsageError
 from hybrid.core.types import Json
 
-# Options that the program sets itself, under the names of the three servers.
+# Options that the program sets itself; each of the three servers has its own names for them.
 RESERVED: Final = frozenset(
     {"host", "port", "model", "model-path", "served-model-name", "alias", "hf-repo", "hf", "m", "a", "uds"}
 )
@@ -124,7 +124,7 @@ KINDS: Final[Mapping[str, ServerKind]] = {
 
 @dataclass(frozen=True)
 class Parsers:
-    """Return the parsers of a model family under the server's names; empty if it has none."""
+    """The parsers for a model family, by the server's own names; a name is empty if there is no such parser."""
 
     tools: str = ""
     reasoning: str = ""
@@ -174,7 +174,7 @@ def _argument_words(key: str, value: str) -> list[str]:
 
 
 def _parser_arguments(word: str, model: str, user_args: Mapping[str, str]) -> dict[str, str]:
-    """Return the arguments that make calls and thinking readable, unless `given` decides about them."""
+    """Return the arguments that make calls and thinking readable, without those that `user_args` sets."""
     parsers = parsers_of(word, model)
     values: dict[str, str] = {}
     if parsers.tools and "tool-call-parser" not in user_args:

@@ -1,4 +1,4 @@
-"""The folder for logs of started servers: that of the run that starts them."""
+"""The folder for logs of started servers: the folder of the run that starts them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LOG_FOLDER: Final[ContextVar[Path | None]] = ContextVar("LOG_FOLDER", default=No
 
 @contextmanager
 def server_logs_in(folder: Path) -> Iterator[None]:
-    """Let servers that start inside the block write their logs into this folder."""
+    """Return a context manager: servers that start inside it write their logs into this folder."""
     token = LOG_FOLDER.set(folder)
     try:
         yield

@@ -87,7 +87,7 @@ class OwnServer:
 
     @property
     def has_ended(self) -> bool:
-        """Whether it was started and has ended."""
+        """Whether the server was started and has ended."""
         return self._process is not None and self._process.poll() is not None
 
     async def wait_until_ready(self, start_s: float = START_S) -> None:
