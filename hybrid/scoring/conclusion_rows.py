@@ -332,9 +332,14 @@ def ends_of(row: Result, *, cost: bool = False) -> str:
 class ConclusionRows:
     """The rows of a comparison from which conclusions are drawn."""
 
-    def __init__(self, comparison: Comparison, sections: Sequence[str] = SECTIONS) -> None:
+    def __init__(
+        self, comparison: Comparison, sections: Sequence[str] = SECTIONS, differences: Sequence[Result] | None = None
+    ) -> None:
+        """Read the rows of these sections; `differences` are those of that section while it is being computed."""
         self.found = comparison
         self._by_section = {result.name: result.rows for result in results(comparison, sections)}
+        if differences is not None:
+            self._by_section["differences"] = tuple(differences)
 
     def of(self, section: str) -> tuple[Result, ...]:
         """Return the rows of one section; empty if it could not be computed."""

@@ -86,7 +86,9 @@ def _table(comparison: Comparison, section: Section, keys: Sequence[str], rows: 
     metrics = {row.metric for row in rows}
     shown_keys = [key for key in keys if key != "metric" or len(metrics) > 1]
     of = f": {metrics.pop()}" if "metric" in keys and "metric" not in shown_keys else ""
-    title = f"{title_of(comparison, section)}{of}" + (f", by {comparison.grouping}" if "group" in keys else "")
+    # A section whose groups are not those of the comparison names them in a heading.
+    grouping = "part of the questions" if "group" in section.headings else comparison.grouping
+    title = f"{title_of(comparison, section)}{of}" + (f", by {grouping}" if "group" in keys else "")
     names = {"group": comparison.grouping, **section.headings}
     columns = [Column(names.get(key, key), "left") for key in shown_keys]
     # Rows by key, and for each key by quantity.
@@ -134,11 +136,15 @@ def _table(comparison: Comparison, section: Section, keys: Sequence[str], rows: 
 
 
 def _extras(rows: Sequence[Result]) -> tuple[str, ...]:
-    """Return which extra columns the rows need: interval, p, adjusted p; a single p value needs no adjustment."""
+    """Return which extra columns the rows need: interval, p, adjusted p.
+
+    A single p value has no column for the adjusted one, unless other sections have tests of its family.
+    """
+    adjusted_p = [row for row in rows if row.p_holm is not None]
     present = {
         "interval": any(row.low is not None for row in rows),
         "p": any(row.p is not None for row in rows),
-        "p_holm": sum(row.p_holm is not None for row in rows) > 1,
+        "p_holm": len(adjusted_p) > 1 or any(row.p_holm != row.p for row in adjusted_p),
     }
     present["family"] = present["p_holm"] and len(_families(rows)) > 1
     return tuple(name for name, is_present in present.items() if is_present)
