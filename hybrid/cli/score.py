@@ -78,7 +78,10 @@ def show(report: ScoreReport, tables: Shape, *, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(report.as_json()))
     elif report.solvers:
-        click.echo(report.render(TEXT[tables]))
+        from hybrid.cli.compare import paint_head
+
+        form = TEXT[tables]
+        click.echo(paint_head(report.render(form), form))
 
 
 def print_failures(lines: Sequence[str]) -> None:

@@ -368,7 +368,7 @@ class _Conclusion:
             yield _explain_missing_alone((group.hybrid,), calls_note)
         else:
             name = measure(gain.metrics) if gain.metrics else "the metric"
-            with_tools, alone = (f"({short_name(solver)})" for solver in (gain.b, gain.a))
+            with_tools, alone = (f"({short_name(solver)}{self._again(solver)})" for solver in (gain.b, gain.a))
             hybrid_words = f"{_value(gain.values[1])} {'with tools' if offers_tools(gain.b) else 'joined'} {with_tools}"
             answers = f"{name[0].upper()}{name[1:]} is {hybrid_words}, {_value(gain.values[0])} alone {alone}"
             right = gain.right
@@ -385,6 +385,11 @@ class _Conclusion:
         yield from self._as_trained(group)
         yield from (Sentence(*sentence) for sentence in review_sentences(self._rows, group))
         yield from self._tasks(group)
+
+    def _again(self, solver: Scored) -> str:
+        """Return the number of repetitions whose mean a solver's values are; empty for one that was asked once."""
+        count = len(self._found.repetitions(solver))
+        return f", mean of {count} repetitions" if count > 1 else ""
 
     def _next_to_specialists(self, specialist: Scored, hybrid: Scored, named: str) -> Sentence:
         """Return the sentence on the questions that specialists answer; a lead over them counts only there.

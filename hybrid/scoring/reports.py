@@ -146,7 +146,11 @@ class ScoreReport(Report):
         """The comparison for each path; solvers with a judge's readings appear without and with them."""
         return {
             path: ComparisonReport(
-                with_judged(scored), self.options, self.published, more=f"More: hybrid compare {path} --all"
+                with_judged(scored),
+                self.options,
+                self.published,
+                more=f"More: hybrid compare {path} --all",
+                headed=True,
             )
             for path, scored in self._ruled.items()
             if scored
