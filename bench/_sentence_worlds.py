@@ -24,7 +24,7 @@ from hybrid.scoring.conclusion import conclusion
 from hybrid.scoring.predicted import score_predictions
 from hybrid.scoring.recorded_pair import decomposed, read_pair
 from hybrid.scoring.reports import compare_paths
-from hybrid.scoring.sections import ceiling, differences, effects, evidence, gain, metrics, tool_only
+from hybrid.scoring.sections import ceiling, differences, effects, evidence, gain, metrics, noninferior, tool_only
 from hybrid.stats import ratio_interval
 
 Right = NDArray[np.bool_]
@@ -194,12 +194,43 @@ def fieller_holds_the_share(folder: Path, rng: np.random.Generator) -> bool:
     return expected_values is not None and not expected_values.low <= 0.6 <= expected_values.high
 
 
+def a_sign_hangs_on_the_rule_only_if_it_changes(folder: Path, rng: np.random.Generator) -> bool:
+    """Of a difference by both rules, a sentence denies the sign or the direction only if the signs are opposite."""
+    answers = {"controller": rng.random(SIZE) < 0.7, "mllm": rng.random(SIZE) < 0.6}
+    refused = {"mllm": rng.random(SIZE) < 0.4, "controller": rng.random(SIZE) < 0.1}
+    run = write_run(folder / "run", questions(SIZE), answers, refused=refused)
+    by_rule = [
+        np.mean(np.where(refused["controller"], credit, answers["controller"]))
+        - np.mean(np.where(refused["mllm"], credit, answers["mllm"]))
+        for credit in (0.0, 0.5)
+    ]
+    first = next(iter(conclusion(compare(compare_paths([run.path]).solvers), limits=False)))
+    if first.id != "gain.rule":
+        return False
+    is_opposite = bool(by_rule[0] * by_rule[1] < -1e-9)
+    is_denied = any(words in first.text for words in ("Which of the two is better", "he sign and", "its sign"))
+    return is_denied != is_opposite
+
+
+def unclaimed_differences_are_not_established(folder: Path, rng: np.random.Generator) -> bool:
+    """With refusals of one solver and equal answers, no section's lead establishes a difference of the pair."""
+    answers = {"controller": rng.random(4 * SIZE) < 0.5}
+    refused = {"mllm": rng.random(4 * SIZE) < 0.4}
+    run = write_run(folder / "run", questions(4 * SIZE), {**answers, "mllm": answers["controller"]}, refused=refused)
+    comparison = compare(compare_paths([run.path]).solvers)
+    leads = [part.SECTION.lead(comparison, list(part.SECTION.rows(comparison))) for part in (differences, noninferior)]
+    unclaimed = next(iter(conclusion(comparison, limits=False))).id in ("gain.rule", "gain.answering")
+    return unclaimed and ("Established" in leads[0] or "No verdict" not in leads[1])
+
+
 World = Callable[[Path, np.random.Generator], bool]
 
 WORLDS: Mapping[str, World] = {
     "refused, by default": refusing_raises_nobody,
     "one verdict of a task on a page": a_page_has_one_verdict,
     "rules of a tool from outside, lost": lost_rules_are_no_zeros,
+    "a sign that hangs on the rule": a_sign_hangs_on_the_rule_only_if_it_changes,
+    "differences without a claim, in leads": unclaimed_differences_are_not_established,
     "by luck at temperature 0": nothing_is_luck_at_temperature_0,
     "recorded tasks weigh the same, an empty cell": recorded_tasks_weigh_the_same,
     "a share of the way that is nearly 0": the_way_to_the_ceiling_is_bounded,

@@ -11,6 +11,7 @@ import click
 from hybrid.cli import _option_types as types
 from hybrid.cli import _options as shared
 from hybrid.cli._field_options import shared_option
+from hybrid.cli._head import paint_head
 from hybrid.cli._help import Grouped
 from hybrid.cli._logging_options import logging_options_of
 from hybrid.cli._options import form_options, tables_option
@@ -85,19 +86,3 @@ def command(paths: tuple[Path, ...], form: str | None, tables: Shape, **options:
         click.echo(output, nl=False)
     print_failures(report.failed)
     return 3 if report.failed else 0
-
-
-def paint_head(text: str, form: str) -> str:
-    """Return the text with the words for generated questions in its first line coloured on a terminal."""
-    from hybrid.scoring.head import GENERATED
-
-    first, end, rest = text.partition("\n\n")
-    return (
-        first.replace(GENERATED, click.style(GENERATED, fg="yellow", bold=True), 1) + end + rest
-        if form in PAINTED
-        else text
-    )
-
-
-# The output formats for a terminal.
-PAINTED = ("text", "narrow")

@@ -17,6 +17,7 @@ from hybrid.cli._path import path_option
 from hybrid.config.values import check_plugin
 from hybrid.core.errors import UsageError
 from hybrid.display.notes import tell
+from hybrid.display.terminal import one_line
 from hybrid.plugins.registry import load, names
 
 if TYPE_CHECKING:
@@ -78,6 +79,7 @@ def command(run: Path, form: str, out: Path, as_json: bool, **format_options: An
     """
     from hybrid.core.files import complete_or_absent
     from hybrid.exporting.base import ExportedRun, ExportOptions
+    from hybrid.scoring.reports import HEAD_SEPARATOR
 
     if out.exists() and not (out.is_dir() and not any(out.iterdir())):
         raise UsageError(f"-o {out} already exists: name a new file or folder")
@@ -93,6 +95,8 @@ def command(run: Path, form: str, out: Path, as_json: bool, **format_options: An
         tell(f"note: {line}")
     if output.rows is not None:
         tell(f"{output.rows} conversations written, {sum(output.left_out.values())} left out")
+    if exported.conclusion:
+        tell(HEAD_SEPARATOR.join(map(one_line, exported.head)))
     for sentence in exported.conclusion:
         tell(sentence.text)
     if as_json:

@@ -12,6 +12,7 @@ import click
 from hybrid.cli import _option_types as types
 from hybrid.cli import _options as shared
 from hybrid.cli._field_options import shared_option
+from hybrid.cli._head import paint_head
 from hybrid.cli._help import Grouped
 from hybrid.cli._logging_options import logging_options_of
 from hybrid.cli._options import tables_option
@@ -78,7 +79,8 @@ def show(report: ScoreReport, tables: Shape, *, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(report.as_json()))
     elif report.solvers:
-        click.echo(report.render(TEXT[tables]))
+        form = TEXT[tables]
+        click.echo(paint_head(report.render(form), form))
 
 
 def print_failures(lines: Sequence[str]) -> None:

@@ -187,7 +187,7 @@ def study_as_json(report: ComparisonReport, folders: Sequence[Path]) -> str:
 
 def _shown(form: str, shape: Shape, report: ComparisonReport, folders: Sequence[Path]) -> None:
     """Print the conclusion and the tables of a study."""
-    from hybrid.cli.compare import paint_head
+    from hybrid.cli._head import paint_head
     from hybrid.display.tables import RENDERERS
     from hybrid.scoring.study_tables import study_tables
 

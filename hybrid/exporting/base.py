@@ -27,6 +27,7 @@ from hybrid.plugins.registry import load
 from hybrid.scoring.compare import compare
 from hybrid.scoring.conclusion import Sentence, conclusion
 from hybrid.scoring.groups import control, role
+from hybrid.scoring.head import head_of, head_of_run
 from hybrid.scoring.pairing import Data
 from hybrid.scoring.paths import DEFAULT_RULE, protocol_of
 from hybrid.scoring.predictions.base import first, letter_of
@@ -153,6 +154,13 @@ class ExportedRun:
         return conclusion(compare(self.scored))
 
     @cached_property
+    def head(self) -> tuple[str, ...]:
+        """Models, benchmark with its split or "generated questions", number of questions, and dates; paths hidden."""
+        if self.split in self.benchmark.card.hidden_splits or not self.solvers:
+            return tuple(map(hide_paths, head_of_run(self.folder, len(self.folder.questions().by_id))))
+        return tuple(map(hide_paths, head_of(self.scored)))
+
+    @cached_property
     def sha256(self) -> str:
         """The hash of the configuration and of the extents of questions and attempts in the manifest."""
         manifest = self.folder.manifest
@@ -163,8 +171,8 @@ class ExportedRun:
     def facts(self) -> dict[str, Any]:
         """Facts about the full run for an exported file."""
         concluded = [hide_paths(sentence.text) for sentence in self.conclusion]
-        facts = {"run_sha256": self.sha256, "unanswered": self.options.unanswered, "conclusion": concluded}
-        return {**facts, "dataset": self.data.name, "split": self.data.named_split}
+        facts = {"run_sha256": self.sha256, "unanswered": self.options.unanswered, "head": list(self.head)}
+        return {**facts, "conclusion": concluded, "dataset": self.data.name, "split": self.data.named_split}
 
     def only(self, form: str) -> str:
         """Return the only solver, for a format that holds one. Raises `UsageError` if there are several."""

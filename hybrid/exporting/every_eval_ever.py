@@ -204,7 +204,7 @@ class _Evaluation:
             failed = score.outcome.failed
             row: dict[str, object] = {"task": score.task, "outcome": score.outcome.value, "base": base_id(score.id)}
             # Without the cluster, a reader of the file would resample questions of one picture
-            row["cluster"] = score.cluster
+            row["cluster"] = score.unit
             attempt = attempts.get(score.id)
             exchanges = () if attempt is None else attempt.exchanges
             row["reused_calls"] = sum(exchange.reply.usage.reused_calls for exchange in exchanges) or None

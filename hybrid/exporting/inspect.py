@@ -188,7 +188,7 @@ class _Log:
             scores={"hybrid": verdict},
             metadata=dict(question.groups)
             | {"task": question.task, "outcome": score.outcome.value, "asks": len(attempt.exchanges)}
-            | ({"cluster": question.cluster} if question.cluster else {})
+            | {"cluster": question.unit}
             | _count_reused(usage),
             model_usage=usage_by_model,
             started_at=None if start is None else _time(start),

@@ -61,7 +61,7 @@ class LmmsEval(Exporter):
                         "id": row.question.id,
                         "sub_task": row.question.task,
                         "score": row.score.correct,
-                        "cluster": row.question.cluster,
+                        "cluster": row.question.unit,
                     },
                     "filtered_resps": [row.text],
                     "input": row.prompt.text,

@@ -56,7 +56,7 @@ def write_sheet(path: Path, rows: Sequence[SingleReply], data: Data) -> None:
     for index, row in enumerate(rows):
         question = row.question
         choices = (*question.choices, *[""] * (len(options) - len(question.choices)))
-        facts = (row.gold, question.task, question.id, question.cluster, *more.values())
+        facts = (row.gold, question.task, question.id, question.unit, *more.values())
         sheet.append((index, question.text, *choices, *facts, row.text))
     try:
         WRITERS[path.suffix.lower()](path, sheet)

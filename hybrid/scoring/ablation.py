@@ -33,7 +33,7 @@ from hybrid.scoring.faults import tool_faults
 from hybrid.scoring.headline import SECTIONS, headline_tables
 from hybrid.scoring.paths import TableArguments, scored_at
 from hybrid.scoring.rendering import as_csv
-from hybrid.scoring.reports import ComparisonReport, Report, corruption_warnings, failures_of
+from hybrid.scoring.reports import ComparisonReport, Report, corruption_warnings, failures_of, first_line
 from hybrid.scoring.result import LEVEL, Family, Result, adjusted
 from hybrid.scoring.runs import refuse_hidden
 from hybrid.scoring.score import Scored
@@ -129,22 +129,26 @@ class AblationReport(Report):
         return (first, *tables[1:])
 
     def render(self, form: str = "text") -> str:
-        """Render the tables; as csv, one number per line with the columns of `hybrid compare --csv`."""
-        return as_csv([run.scored for run in self.runs], self.results) if form == "csv" else super().render(form)
+        """Render the head and the tables; as csv, one number per line with the columns of `hybrid compare --csv`."""
+        solvers = [run.scored for run in self.runs]
+        return as_csv(solvers, self.results) if form == "csv" else first_line(solvers, form) + super().render(form)
 
     @cached_property
     def results(self) -> tuple[Result, ...]:
         """Rows of both comparisons, without the second comparison's duplicates.
 
-        Differences are adjusted in the same families as in `hybrid compare`: the headline metric, the other metrics,
-        and the tasks of each pair.
+        Differences are adjusted as in the tables: the headline metric within each comparison (tools left out, or added
+        to none), the other metrics, and the tasks of each pair.
         """
         section_results = (result for report in self.comparisons for result in results(report.comparison, SECTIONS))
         rows = dict.fromkeys(replace(row, p_holm=None) for result in section_results for row in result.rows)
-        of_metric = {True: Family("all sets of tools left out"), False: OTHER_METRICS}
-        return tuple(
-            adjusted([*rows], lambda row: family_of_tasks(row) if row.group else of_metric[row.metric == self.metric])
-        )
+
+        def family(row: Result) -> Family:
+            if row.group:
+                return family_of_tasks(row)
+            return Family("sets of tools", row.a) if row.metric == self.metric else OTHER_METRICS
+
+        return tuple(adjusted([*rows], family))
 
     def rows(self) -> list[dict[str, Json]]:
         """Return a record for each row."""

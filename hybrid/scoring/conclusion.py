@@ -45,11 +45,13 @@ from hybrid.scoring.conclusion_rows import (
 from hybrid.scoring.groups import (
     AGAIN,
     ALONE,
+    SPECIALIST,
     ComparisonGroup,
     alone_not_begun,
     asked_in,
     offers_tools,
     own_command,
+    path_of_unchosen,
     word,
 )
 from hybrid.scoring.result import Result
@@ -59,6 +61,7 @@ from hybrid.scoring.sections.metrics import of_contestants
 from hybrid.scoring.tally import OTHER
 
 NO_DIFFERENCE = "no significant difference for"
+UNCLAIMED = "no claim for"
 SELDOM = 0.2  # Below this share of questions with a call, the first sentence states their number
 
 
@@ -125,10 +128,7 @@ GAIN_CASES = cases_of_claims(
         "more": "{answers}: {size} ({interval}){counts}{split}{called}.",
         "less": "{answers}: {size} ({interval}){counts}{split}{called}.",
         "open": "{answers}: {open}{counts}{split}{called}.",
-        "rule": (
-            "{answers}. Whether this is a gain or a loss depends on how unanswered questions count: "
-            "{by_rule}{counts}{split}{called}."
-        ),
+        "rule": "{answers}. {depends} how unanswered questions count: {by_rule}{counts}{split}{called}.",
         "uneven": (
             "{answers}: {whole} as a mean over tasks, but {over_all} over all {n} questions, {right_b} instead of "
             "{right_a} right{split}{called}."
@@ -157,6 +157,11 @@ NO_ALONE = case(
     "the model alone was not asked",
     "The effect of tools is not known, because the model alone was not asked: add --solver mllm to the run{called}.",
 )
+ALONE_NOT_CHOSEN = case(
+    "gain.not_chosen",
+    "the run has answers of the model alone, which is not compared",
+    "The effect of tools is not known here, because the model alone is not compared: add {path}{called}.",
+)
 ALONE_NOT_BEGUN = case(
     "gain.not_begun",
     "the run stopped before the model alone was asked",
@@ -173,7 +178,7 @@ SPECIALISTS_CASES = cases_of_claims(
         "more": "{answers}: {whom} {size} ({interval}){split}{rest}.",
         "less": "{answers}: {whom} {size} ({interval}){split}{rest}.",
         "open": "{answers}: {open}{split}{rest}.",
-        "rule": "{answers}. Which is better depends on how unanswered questions count: {by_rule}{split}{rest}.",
+        "rule": "{answers}. {depends} how unanswered questions count: {by_rule}{split}{rest}.",
         "uneven": (
             "{answers}: {lead}{whole} as a mean over tasks, but {over_all} over all {n} questions, {right_b} instead "
             "of {right_a} right{split}{rest}."
@@ -198,6 +203,11 @@ SPECIALISTS_CASES = cases_of_claims(
     },
 )
 NO_SPECIALISTS = case("specialists.absent", "they were not asked", "The specialists alone were not asked.")
+SPECIALISTS_NOT_CHOSEN = case(
+    "specialists.not_chosen",
+    "the run has answers of the specialists, which are not compared",
+    "The specialists alone are not compared here: add {path}.",
+)
 # For the other claims, `said_of` builds the sentence from its parts.
 CONTENT_CASES = cases_of_claims(
     "content",
@@ -216,7 +226,7 @@ CONTENT_CASES = cases_of_claims(
 NO_BLANK = case(
     "content.absent",
     "no blank control",
-    "Whether a difference comes from tool output is open, as no run with blank tools exists: {command}",
+    "Whether a difference comes from tool output is open, as no run with blank tools is compared here: {command}",
 )
 TRAINED: Mapping[str, Case] = {
     "more": case(
@@ -302,8 +312,8 @@ AHEAD: Mapping[str, Case] = {
     ),
     "depends": case(
         "ahead.depends",
-        "of none, but some intervals exclude 0 for other reasons",
-        "Adjusted (Holm) for {tests}: {parts}.",
+        "of none, and some differences support no claim",
+        "Adjusted (Holm) for {tests}, it is shown to be ahead of none of the others; {parts}.",
     ),
     "none": case("ahead.none", "of none", "Adjusted (Holm) for {tests}, no difference to the others is significant."),
     "untested": case("ahead.untested", "no pair of it was tested", "It is compared with none of the others: {why}."),
@@ -311,11 +321,19 @@ AHEAD: Mapping[str, Case] = {
 
 
 def _explain_missing_alone(solvers: Sequence[Scored], calls_note: str) -> Sentence:
-    """Say why there are no answers of the model alone: it was not requested, or the run stopped before it was asked."""
+    """Say why there are no answers of the model alone: not compared, not requested, or the run stopped before."""
+    if path := path_of_unchosen(solvers, ALONE):
+        return _said(ALONE_NOT_CHOSEN, path=path, called=calls_note)
     pending = [solver for solver in solvers if alone_not_begun(solver)]
     if not pending:
         return _said(NO_ALONE, called=calls_note)
     return _said(ALONE_NOT_BEGUN, alone=ALONE, called=calls_note, command=own_command(pending))
+
+
+def _explain_missing_specialists(solvers: Sequence[Scored]) -> Sentence:
+    """Say that the specialists were not asked, or that their answers are in a run and not compared."""
+    path = path_of_unchosen(solvers, SPECIALIST)
+    return _said(SPECIALISTS_NOT_CHOSEN, path=path) if path else _said(NO_SPECIALISTS)
 
 
 class _Conclusion:
@@ -350,14 +368,14 @@ class _Conclusion:
             yield _explain_missing_alone((group.hybrid,), calls_note)
         else:
             name = measure(gain.metrics) if gain.metrics else "the metric"
-            with_tools, alone = (f"({short_name(solver)})" for solver in (gain.b, gain.a))
+            with_tools, alone = (f"({short_name(solver)}{self._again(solver)})" for solver in (gain.b, gain.a))
             hybrid_words = f"{_value(gain.values[1])} {'with tools' if offers_tools(gain.b) else 'joined'} {with_tools}"
             answers = f"{name[0].upper()}{name[1:]} is {hybrid_words}, {_value(gain.values[0])} alone {alone}"
             right = gain.right
             counts = "" if right is None else f"; {right[1]} and {right[0]} of {gain.n:,} right"
             yield _of_pair(GAIN_CASES, gain, answers, counts=counts, called=calls_note)
         if group.specialist is None:
-            yield _said(NO_SPECIALISTS)
+            yield _explain_missing_specialists((group.hybrid,))
         else:
             yield self._next_to_specialists(group.specialist, group.hybrid, name)
         if group.blank is None:
@@ -367,6 +385,11 @@ class _Conclusion:
         yield from self._as_trained(group)
         yield from (Sentence(*sentence) for sentence in review_sentences(self._rows, group))
         yield from self._tasks(group)
+
+    def _again(self, solver: Scored) -> str:
+        """Return the number of repetitions whose mean a solver's values are; empty for one that was asked once."""
+        count = len(self._found.repetitions(solver))
+        return f", mean of {count} repetitions" if count > 1 else ""
 
     def _next_to_specialists(self, specialist: Scored, hybrid: Scored, named: str) -> Sentence:
         """Return the sentence on the questions that specialists answer; a lead over them counts only there.
@@ -390,7 +413,7 @@ class _Conclusion:
             compared = f"both {verb} {own}{unit}" if own == other else f"they {verb} {own}{unit}, {whom} {other}"
             answers = f"The specialists alone answer {pair.n} of {how_many(pair.n + (row.n or 0))}; there {compared}"
             rest = f". The other {row.n}: {whom} {f'{count_of(row)} right' if unit else _value(row.value)}"
-        elif pair.state == "open":
+        elif pair.state == "open" or pair.claim == "rule":
             # The other cases name the hybrid solver next to the size of its lead.
             answers += f", {whom} {other}"
         lead = "" if pair.state == "open" else f"{whom} "
@@ -445,7 +468,7 @@ class _Conclusion:
         untested = self._untested_tasks(group.alone, group.hybrid)
         answers = [row for row in significant if self._rows.is_of_answers(group.alone, group.hybrid, row)]
         by_direction = {"worse": _held_of(answers, -1), "better": _held_of(answers, 1)}
-        total = sum(row.n or 0 for row in tested)
+        total = self._rows.pair(group.alone, group.hybrid).n
         shares = {"worse": total, "better": None}
         parts = [
             f"{word} on {listed([_named(row, shares[word]) for row in rows])}"
@@ -509,19 +532,20 @@ class _Conclusion:
         pairs = [
             rows.where_answered(group.specialist, group.hybrid)[0] for group in groups if group.specialist is not None
         ]
-        chosen = SEVERAL_SPECIALISTS if pairs else NO_SPECIALISTS
-        yield _said(chosen, parts=_several(pairs, ("ahead", "behind"))[0])
+        if pairs:
+            yield _said(SEVERAL_SPECIALISTS, parts=_several(pairs, ("a lead for", "a deficit for"))[0])
+        else:
+            yield _explain_missing_specialists([group.hybrid for group in groups])
         contents = [rows.part(group, group.blank, group.hybrid, CONTENT) for group in groups if group.blank is not None]
         if contents:
             yield _said(SEVERAL_CONTENTS, parts=_several(contents, ("a gain for", "a loss for"))[0])
         else:
             yield _said(NO_BLANK, command=_command(groups[0]))
         losses = [
-            f"{short_name(group.hybrid)} {listed([_named(row, sum(test.n or 0 for test in tested)) for row in worse])}"
-            for group in groups
-            if group.alone is not None
-            and (tested := rows.tasks(group.alone, group.hybrid))
-            and (worse := [row for row in _held_of(tested, -1) if rows.is_of_answers(group.alone, group.hybrid, row)])
+            f"{short_name(pair.b)} {listed([_named(row, pair.n) for row in worse])}"
+            for pair in gains
+            if (tested := rows.tasks(pair.a, pair.b))
+            and (worse := [row for row in _held_of(tested, -1) if rows.is_of_answers(pair.a, pair.b, row)])
         ]
         yield _said(SEVERAL_TASKS, by=self._by.capitalize(), parts=listed(losses, "; ") if losses else "none")
 
@@ -619,18 +643,18 @@ class _Conclusion:
             )
             return
 
-        ahead, open_ = [], []
+        ahead, unclaimed = list[str](), list[str]()
         for row in sorted(of_best, key=lambda row: -(row.value or 0.0)):
             pair = self._rows.pair(self._found.named(row.a), self._found.named(best))
             name = clipped(row.a, NAME_WIDTH)
             if not (row.holds and (row.low or 0.0) > 0) and pair.claim not in NO_CLAIM:
                 continue
             if pair.claim in NO_CLAIM:
-                open_.append(f"{NO_CLAIM[pair.claim]} {name} ({signed(row)}, {ends_of(row)})")
+                unclaimed.append(pair.without_claim(name))
             else:
                 ahead.append(f"{name} by {size_of(row)} ({ends_of(row)}{pair.fields()['split']})")
-        parts = listed(ahead) + "".join(f"; {words}" for words in open_)
-        kind = "some" if ahead else "depends" if open_ else "none"
+        parts = listed(ahead) + (f"; {UNCLAIMED} its difference to {listed(unclaimed)}" if unclaimed else "")
+        kind = "some" if ahead else "depends" if unclaimed else "none"
         yield _said(AHEAD[kind], tests=how_many(len(tested), "test"), parts=parts.removeprefix("; "))
 
 
@@ -666,14 +690,13 @@ def _held_of(rows: Sequence[Result], sign: int) -> list[Result]:
 
 def _several(pairs: Sequence[HeadlinePair], words: tuple[str, str]) -> tuple[str, int]:
     """Return the differences that hold after adjustment within their family, and the number of tests."""
-    kinds: dict[str, list[str]] = {words[0]: [], words[1]: [], NO_DIFFERENCE: [], **{k: [] for k in NO_CLAIM.values()}}
-    kinds["not tested"] = []
+    kinds: dict[str, list[str]] = {kind: [] for kind in (*words, NO_DIFFERENCE, UNCLAIMED, "not tested")}
     for pair in pairs:
         row = pair.rows[0] if pair.rows else None
         if row is None or row.p_holm is None or row.low is None:
             kinds["not tested"].append(short_name(pair.b))
         elif pair.claim in NO_CLAIM:
-            kinds[NO_CLAIM[pair.claim]].append(f"{short_name(pair.b)} ({signed(row)}, {ends_of(row)})")
+            kinds[UNCLAIMED].append(pair.without_claim(short_name(pair.b)))
         elif row.holds and row.excludes_zero:
             kinds[words[0] if row.low > 0 else words[1]].append(f"{short_name(pair.b)} ({signed(row)}, {ends_of(row)})")
         else:

@@ -64,11 +64,34 @@ CONDITIONS: Mapping[Claim, str] = {
 
 # By claim, the reason why the full difference of a pair counts as neither gain nor loss.
 NO_CLAIM: Mapping[str, str] = {
-    "rule": "depending on how unanswered questions count for",
-    "uneven": "with another result over all questions than over tasks for",
-    "answering": "from answering more or fewer questions for",
-    "others": "from questions that only one of them answered for",
-    "split": "with another result on the questions that both answered for",
+    "rule": "depending on how unanswered questions count",
+    "uneven": "with another result over all questions than over tasks",
+    "answering": "from answering more or fewer questions",
+    "others": "from questions that only one of them answered",
+    "split": "with another result on the questions that both answered",
+}
+# What the rule for unanswered questions decides about a difference: the beginning of a sentence.
+BY_RULE: Mapping[str, Case] = {
+    "direction": case(
+        "gain.rule.direction",
+        "part of `rule`: significant by both rules, with opposite signs",
+        "Which of the two is better depends on",
+    ),
+    "both": case(
+        "gain.rule.both",
+        "part of `rule`: significant by one rule only, and the signs are opposite",
+        "The sign and the significance of this difference depend on",
+    ),
+    "verdict": case(
+        "gain.rule.verdict",
+        "part of `rule`: significant by one rule only",
+        "Whether this difference is significant depends on",
+    ),
+    "sign": case(
+        "gain.rule.sign",
+        "part of `rule`: significant by neither rule, and the signs are opposite",
+        "This difference is not significant, and its sign depends on",
+    ),
 }
 
 
@@ -208,9 +231,19 @@ class HeadlinePair:
     def _rule_words(self) -> dict[str, object]:
         row = self.other_rule
         if row is None or not self.rows:
-            return {"by_rule": ""}
+            return {"depends": "", "by_rule": ""}
         this_rule = f"{_difference(self.rows[0])} if they count {COUNTS[self.b.unanswered]}"
-        return {"by_rule": f"{this_rule}, {_difference(row)} if {COUNTS[OTHER[self.b.unanswered]]}"}
+        by_rule = f"{this_rule}, {_difference(row)} if {COUNTS[OTHER[self.b.unanswered]]}"
+        return {"depends": BY_RULE[rule_decides(self, row)].fill(), "by_rule": by_rule}
+
+    def without_claim(self, name: str) -> str:
+        """Return a name with the difference and the reason to claim none; the claim is one of `NO_CLAIM`."""
+        row, reason = self.rows[0], NO_CLAIM[self.claim]
+        if self.claim == "rule" and self.other_rule is not None:
+            reason += f": {signed(self.other_rule)}, {ends_of(self.other_rule)} if {COUNTS[OTHER[self.b.unanswered]]}"
+        if self.claim == "uneven" and self.over_all is not None:
+            reason += f": {signed(self.over_all)}, {ends_of(self.over_all)} over all"
+        return f"{name} ({signed(row)}, {ends_of(row)}, {reason})"
 
 
 CI = "95% CI"
@@ -299,9 +332,14 @@ def ends_of(row: Result, *, cost: bool = False) -> str:
 class ConclusionRows:
     """The rows of a comparison from which conclusions are drawn."""
 
-    def __init__(self, comparison: Comparison, sections: Sequence[str] = SECTIONS) -> None:
+    def __init__(
+        self, comparison: Comparison, sections: Sequence[str] = SECTIONS, differences: Sequence[Result] | None = None
+    ) -> None:
+        """Read the rows of these sections; `differences` are those of that section while it is being computed."""
         self.found = comparison
         self._by_section = {result.name: result.rows for result in results(comparison, sections)}
+        if differences is not None:
+            self._by_section["differences"] = tuple(differences)
 
     def of(self, section: str) -> tuple[Result, ...]:
         """Return the rows of one section; empty if it could not be computed."""
@@ -466,6 +504,16 @@ def _is_of_more_answers(overlap: Overlap, only_a: Flags, only_b: Flags, answerin
 def hangs_on_rule(pair: HeadlinePair, other: Result) -> bool:
     """Return whether `other`, the pair's difference by the other rule for no answer, has another sign or state."""
     return shown(other) != pair.state or has_other_sign(pair, other)
+
+
+def rule_decides(pair: HeadlinePair, other: Result) -> str:
+    """Return which key of `BY_RULE` describes a pair whose difference by the other rule has another sign or state."""
+    is_significant = [state in ("more", "less") for state in (pair.state, shown(other))]
+    if all(is_significant):
+        return "direction"
+    if not any(is_significant):
+        return "sign"
+    return "both" if has_other_sign(pair, other) else "verdict"
 
 
 def has_other_sign(pair: HeadlinePair, other: Result) -> bool:

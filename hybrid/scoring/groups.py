@@ -103,6 +103,12 @@ def alone_not_begun(scored: Scored) -> bool:
     return ALONE in asked_for and ALONE not in map(word_of, scored.folder.solvers())
 
 
+def path_of_unchosen(solvers: Sequence[Scored], name: str) -> str:
+    """Return the folder of a solver's answers in the first of these solvers' runs that has them; empty without one."""
+    folders = [solver.folder for solver in solvers if solver.folder is not None and not is_imported(solver)]
+    return next(((folder.path / name).as_posix() for folder in folders if name in folder.solvers()), "")
+
+
 def control(scored: Scored) -> str | None:
     """Return the control that produced a solver's tool output (`blank`, `shuffled`, `oracle`); None for real tools."""
     return None if scored.tool_output == REAL else scored.tool_output

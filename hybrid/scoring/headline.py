@@ -202,7 +202,15 @@ def _solvers(
         elif baseline:
             line += [NONE] * 3
         lines.append(tuple(line))
-    return Table(title, tuple(columns), tuple(lines), (WHERE_ANSWERED,) if where_answered else ())
+    notes = [WHERE_ANSWERED] if where_answered else []
+    return Table(title, tuple(columns), tuple(lines), (*notes, *(_means_note(comparison) if baseline else ())))
+
+
+def _means_note(comparison: Comparison) -> tuple[str, ...]:
+    """Return a note on the solvers whose differences are those of their mean over repetitions, not of their own row."""
+    counts = {solver.solver: len(comparison.repetitions(solver)) for solver in comparison.solvers}
+    repeated = [f"{clipped(name, NAME)} {count}" for name, count in counts.items() if count > 1]
+    return (f"Differences compare means over repetitions ({', '.join(repeated)}).",) if repeated else ()
 
 
 def _answered(scored: Scored, count: Result) -> str:
@@ -247,7 +255,10 @@ def _tasks(
         Column(clipped(by, TASK), "left"),
         *(Column(clipped(solver.solver, HEADING)) for solver in comparison.solvers),
     )
-    notes = (*((TASKS_WHERE_ANSWERED,) if "*" in signs else ()), *((MARKS,) if signs & {"+", "-"} else ()))
+    notes = (
+        *((TASKS_WHERE_ANSWERED,) if "*" in signs else ()),
+        *((MARKS, *_means_note(comparison)) if signs & {"+", "-"} else ()),
+    )
     title = f"{comparison.benchmark.card.name}: accuracy by {clipped(by, TASK)}"
     return Table(title, columns, tuple(lines), notes)
 

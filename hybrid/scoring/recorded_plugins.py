@@ -5,7 +5,8 @@
 
 Rules are stored with their tools, so without the tools their output cannot be judged. A folder is searched only if the
 hash of its code equals the hash in the manifest, so a run from elsewhere cannot name code of its own. Plug-ins found by
-`--path` or `$HYBRID_TOOL_PATH` take precedence and are not checked.
+`--path` or `$HYBRID_TOOL_PATH` take precedence and are not checked. If several runs used different code under one name,
+only the first run's is found, and it counts as missing for the others.
 """
 
 from __future__ import annotations
@@ -18,11 +19,15 @@ from hybrid.core.errors import HybridError, UsageError
 from hybrid.display.notes import tell
 from hybrid.log.folder import RunFolder
 from hybrid.log.manifest import PLUGINS
-from hybrid.plugins.registry import KINDS, TOOLS, add_search_path, find_origins, folder_hash
+from hybrid.plugins.registry import KINDS, TOOLS, add_search_path, find_origins, folder_hash, origin_facts
 
 # Prefix that distinguishes the keys of routes from those of tools.
 ROUTE = "route "
 _PACKAGES = {kind.folder: kind.package for kind in KINDS}
+# The resolved folders that manifests named, by which plug-ins of other runs are not replaced unseen.
+_FROM_MANIFESTS: set[str] = set()
+# Notes that were printed, as several sections look for the same plug-ins.
+_NOTED: set[str] = set()
 
 
 def find_plugins(folder: RunFolder) -> dict[str, str]:
@@ -32,7 +37,11 @@ def find_plugins(folder: RunFolder) -> dict[str, str]:
     for plugin, facts in recorded.items():
         kind, _, name = plugin.partition("/")
         package = _PACKAGES.get(kind)
-        if package is None or name in find_origins(package):
+        if package is None:
+            continue
+        if name in find_origins(package):
+            if reason := _other_code(plugin, package, facts, folder.path):
+                missing[plugin] = reason
             continue
         try:
             _look_in(folder, facts)
@@ -60,6 +69,25 @@ def find_lost_rules(folder: RunFolder) -> dict[str, str]:
     return missing
 
 
+def _other_code(plugin: str, package: str, facts: Mapping[str, Any], run: Path) -> str:
+    """Return the reason if another run's folder has other code of this name, else ""; note other code of `--path`."""
+    current = origin_facts([(package, plugin.partition("/")[2])]).get(plugin, {})
+    if "sha256" not in current or current["sha256"] == facts.get("sha256"):
+        return ""
+    root = current["path"]
+    if root in _FROM_MANIFESTS and root != facts.get("path"):
+        return (
+            f"{root}, which another run names, offers it with other code; compare the runs separately, or use one code "
+            "for both by --path DIR"
+        )
+    if root in _FROM_MANIFESTS:
+        return f"{root} has changed since the run; --path DIR uses it as it is now"
+    if (note := f"note: {plugin} is read from {root}, whose code is not that of {run}") not in _NOTED:
+        _NOTED.add(note)
+        tell(note)
+    return ""
+
+
 def _look_in(folder: RunFolder, facts: Mapping[str, Any]) -> None:
     if "path" not in facts:
         raise UsageError(f"the package {facts.get('package')} is not installed")
@@ -71,3 +99,4 @@ def _look_in(folder: RunFolder, facts: Mapping[str, Any]) -> None:
     if folder_hash(root) != facts.get("sha256"):
         raise UsageError(f"{root} has changed since the run; --path DIR uses it as it is now")
     add_search_path([root], "the manifest's path")
+    _FROM_MANIFESTS.add(str(root.resolve()))

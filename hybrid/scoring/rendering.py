@@ -19,7 +19,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from typing import Any
@@ -81,12 +81,19 @@ def title_of(comparison: Comparison, section: Section) -> str:
     return title + (f" ({'; '.join(failed)})" if failed else "") + (f" [{notes}]" if notes else "")
 
 
+def _title_of_table(comparison: Comparison, section: Section, keys: Sequence[str], metrics: Collection[str]) -> str:
+    """Return the section's title, the metric if the rows have one, and what the rows are grouped by."""
+    of = f": {next(iter(metrics))}" if "metric" in keys and len(metrics) == 1 else ""
+    # A section whose groups are not those of the comparison names them in a heading.
+    grouping = "part of the questions" if "group" in section.headings else comparison.grouping
+    return f"{title_of(comparison, section)}{of}" + (f", by {grouping}" if "group" in keys else "")
+
+
 def _table(comparison: Comparison, section: Section, keys: Sequence[str], rows: Sequence[Result]) -> Table:
     """Return a table of rows with the same key fields: of a solver and a metric, of a pair and a task."""
     metrics = {row.metric for row in rows}
     shown_keys = [key for key in keys if key != "metric" or len(metrics) > 1]
-    of = f": {metrics.pop()}" if "metric" in keys and "metric" not in shown_keys else ""
-    title = f"{title_of(comparison, section)}{of}" + (f", by {comparison.grouping}" if "group" in keys else "")
+    title = _title_of_table(comparison, section, keys, metrics)
     names = {"group": comparison.grouping, **section.headings}
     columns = [Column(names.get(key, key), "left") for key in shown_keys]
     # Rows by key, and for each key by quantity.
@@ -134,11 +141,15 @@ def _table(comparison: Comparison, section: Section, keys: Sequence[str], rows: 
 
 
 def _extras(rows: Sequence[Result]) -> tuple[str, ...]:
-    """Return which extra columns the rows need: interval, p, adjusted p; a single p value needs no adjustment."""
+    """Return which extra columns the rows need: interval, p, adjusted p.
+
+    A single p value has no column for the adjusted one, unless other sections have tests of its family.
+    """
+    adjusted_p = [row for row in rows if row.p_holm is not None]
     present = {
         "interval": any(row.low is not None for row in rows),
         "p": any(row.p is not None for row in rows),
-        "p_holm": sum(row.p_holm is not None for row in rows) > 1,
+        "p_holm": len(adjusted_p) > 1 or any(row.p_holm != row.p for row in adjusted_p),
     }
     present["family"] = present["p_holm"] and len(_families(rows)) > 1
     return tuple(name for name, is_present in present.items() if is_present)

@@ -146,7 +146,11 @@ class ScoreReport(Report):
         """The comparison for each path; solvers with a judge's readings appear without and with them."""
         return {
             path: ComparisonReport(
-                with_judged(scored), self.options, self.published, more=f"More: hybrid compare {path} --all"
+                with_judged(scored),
+                self.options,
+                self.published,
+                more=f"More: hybrid compare {path} --all",
+                headed=True,
             )
             for path, scored in self._ruled.items()
             if scored
@@ -326,13 +330,7 @@ class ComparisonReport(Report):
         return [Bar(row.a, row.value, row.low, row.high) for row in values if row.value is not None]
 
     def _first_line(self, form: str) -> str:
-        """Return models, benchmark, questions and date in one line; empty if `headed` is False."""
-        if not (self.headed and self.solvers):
-            return ""
-        line = HEAD_SEPARATOR.join(map(one_line, head_of(self.solvers)))
-        if form in ("text", "narrow"):
-            return "".join(f"{part}\n" for part in filled(line, NARROW))
-        return f"{'% ' if form == 'latex' else ''}{line}\n\n"
+        return first_line(self.solvers, form) if self.headed and self.solvers else ""
 
     @described_by(describer)
     def as_json(self) -> dict[str, Json]:
@@ -371,6 +369,14 @@ class ComparisonReport(Report):
 COLUMNS_OF_SCORES = ("path", "benchmark", "solver", "unanswered", "metric", "n", "value", "low", "high")
 HEAD_SEPARATOR = " | "
 PUBLISHED_TITLE = "What do papers report for the same metrics?"
+
+
+def first_line(solvers: Sequence[Scored], form: str) -> str:
+    """Return models, benchmark, questions and date, as the first lines of an output."""
+    line = HEAD_SEPARATOR.join(map(one_line, head_of(solvers)))
+    if form in ("text", "narrow"):
+        return "".join(f"{part}\n" for part in filled(line, NARROW))
+    return f"{'% ' if form == 'latex' else ''}{line}\n\n"
 
 
 def corruption_warnings(solvers: Sequence[Scored]) -> tuple[str, ...]:

@@ -90,7 +90,9 @@ def decomposition_table(rows: Sequence[Result]) -> Table:
     first = rows[0]
     silent = any(row.quantity in decomposition.ANSWERING for row in rows)
     equation = decomposition.WITH_ANSWERING if silent else decomposition.EQUATION
-    notes = [f"{equation}; a part is the product of its three shares"]
+    # Without calls there are only gains and harms, which have no shares.
+    is_split = any(row.quantity in factors for row in rows)
+    notes = [f"{equation}; a part is the product of its three shares" if is_split else "gain = gains - harms"]
     title = f"gain of {first.b} over {first.a}, {how_many(first.n or 0)}"
     return Table(title, PART_COLUMNS, tuple(lines), (*notes, *filter(None, [first.note])))
 
@@ -118,14 +120,14 @@ def _effects(rows: Sequence[Result]) -> Iterator[Table]:
 
 
 def _equal(rows: Sequence[Result]) -> Iterator[Table]:
-    """Yield a line an effect: its 90 % interval, and whether it is equal within the margin."""
+    """Yield a line per effect: its 90 % interval, and whether it is equal within the margin."""
     if rows:
-        names = ("n", "difference", "90 %", "p", "p (Holm)")
+        names = ("n", "difference", "90 %", "p", "p (Holm, claim)")
         columns = (Column("effect", "left"), *map(Column, names), Column("verdict", "left"))
         lines = [
             (
                 *(row.quantity, str(row.n), signed(row.value), _ends(row, "+.3f")),
-                *(p_value(row.p), p_value(row.p_holm), row.note.split(";")[0]),
+                *(p_value(row.p), p_value(row.p_holm), equivalence.verdict_of(row)),
             )
             for row in rows
         ]

@@ -76,7 +76,11 @@ def equivalence(runs: Runs) -> list[JsonObject]:
         note += "; depends on how unanswered questions count" if equal is not other_equal else ""
         row = {**of, "low": low, "high": high, "level": 0.9, "note": note, "p": tost(mode, a, b)}
         results.append(result("equivalence", quantity, "fraction", difference, **row))
-    return with_holm(results, lambda row: family(row, HEADLINE[runs.benchmark]))
+    results = with_holm(results, lambda row: family(row, HEADLINE[runs.benchmark]))
+    for row in results:
+        if row["note"].startswith("equal") and row["p_holm"] >= 0.05:
+            row["note"] += "; not after adjustment (Holm)"
+    return results
 
 
 def selection(runs: Runs) -> list[JsonObject]:

@@ -38,6 +38,7 @@ import numpy as np
 from hybrid.core.types import Metric
 from hybrid.display.tables import accuracy as printed
 from hybrid.scoring.compare import Comparison
+from hybrid.scoring.conclusion_rows import NO_CLAIM, ConclusionRows
 from hybrid.scoring.definitions import statistic
 from hybrid.scoring.families import OTHER_METRICS, adjusted_by_claim, family_of_pair, family_of_tasks
 from hybrid.scoring.overlap import Overlap
@@ -106,7 +107,7 @@ def _compared(
             yield replace(bare, quantity=name, unit=QUESTIONS, value=float(len(ids)), n=part.n, none="", ids=row_ids)
 
 
-def lead(_: Comparison, section_rows: Sequence[Result]) -> str:
+def lead(comparison: Comparison, section_rows: Sequence[Result]) -> str:
     """Name the pairs that differ by the headline metric after adjustment, and the number of tests."""
     headlines = _headlines(section_rows)
     heads = [row for row in section_rows if row.quantity == "difference" and (row.a, row.b, row.metric) in headlines]
@@ -116,21 +117,37 @@ def lead(_: Comparison, section_rows: Sequence[Result]) -> str:
         return ""
     if not tested:
         return "No pair was tested; the table's notes say why."
-    seen = [row for row in tested if row.holds]
-    seen.sort(key=lambda row: -abs(row.value or 0.0))
+    seen = sorted((row for row in tested if row.holds), key=lambda row: -abs(row.value or 0.0))
     pairs = f"{len(tested)} pairs were" if len(tested) > 1 else "One pair was"
-    opening = f"{pairs} tested by {tested[0].metric}, adjusted after Holm at {LEVEL}."
+    opening = f"{pairs} tested by {tested[0].metric}, adjusted (Holm) within the family of each claim at {LEVEL}."
     if not seen:
         return f"{opening} No difference is significant, which does not mean that there is none."
-    more = f", and {len(seen) - NAMED} more" if len(seen) > NAMED else ""
-    established = []
-    for row in seen[:NAMED]:
-        value, low, high = row.value or 0.0, row.low or 0.0, row.high or 0.0
-        # Put the better solver of a pair first, with the interval of its lead.
-        better, worse = (row.b, row.a) if value > 0 else (row.a, row.b)
-        low, high = (low, high) if value > 0 else (-high, -low)
-        established.append(f"{better} over {worse} by {printed(abs(value))} [{low:.3f}, {high:.3f}]")
-    return f"{opening} Established: {'; '.join(established)}{more}."
+    # A page states one verdict per pair: what the conclusion does not claim is not established here either.
+    reasons = _reasons_against(comparison, section_rows, seen)
+    established = [_lead_of(row) for row, reason in zip(seen, reasons, strict=True) if not reason]
+    unclaimed = [f"{_lead_of(row)}, {reason}" for row, reason in zip(seen, reasons, strict=True) if reason]
+    kinds = {"Established": established, "Significant, but no claim": unclaimed}
+    return " ".join([opening, *(f"{kind}: {_listed(names)}." for kind, names in kinds.items() if names)])
+
+
+def _reasons_against(comparison: Comparison, section_rows: Sequence[Result], seen: Sequence[Result]) -> list[str]:
+    """Return for each difference why the conclusion does not claim it; empty if it does."""
+    known = ConclusionRows(comparison, ("helped", "answered"), section_rows)
+    claims = (known.pair(comparison.named(row.a), comparison.named(row.b)).claim for row in seen)
+    return [NO_CLAIM.get(claim, "") for claim in claims]
+
+
+def _lead_of(row: Result) -> str:
+    """Return a difference with the better solver first, and the interval of its lead."""
+    value, low, high = row.value or 0.0, row.low or 0.0, row.high or 0.0
+    better, worse = (row.b, row.a) if value > 0 else (row.a, row.b)
+    low, high = (low, high) if value > 0 else (-high, -low)
+    return f"{better} over {worse} by {printed(abs(value))} [{low:.3f}, {high:.3f}]"
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f", and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return f"{'; '.join(names[:NAMED])}{more}"
 
 
 SECTION = statistic(rows, lead, chart="intervals", charted=("difference",), order=20)

@@ -34,6 +34,7 @@ from hybrid.stats import ends_of, equivalence
 NAME: Final = "equivalence"
 EQUAL, BEYOND, OPEN = "equal within", "different by more than", "not shown to be equal within"
 HANGS: Final = "depends on how unanswered questions count"
+UNADJUSTED: Final = "not after adjustment (Holm)"
 LEVEL: Final = 0.9
 
 
@@ -45,7 +46,8 @@ def rows(comparison: Comparison) -> list[Result]:
     margin = comparison.options.margin
     effects = (effect for group in comparison.groups for effect in tool_effects(comparison, group))
     tested = [_tested(effect, margin) for effect in effects if effect.is_share]
-    return adjusted(tested, lambda row: family_of_pair(comparison, row.a, row.b))
+    section_rows = adjusted(tested, lambda row: family_of_pair(comparison, row.a, row.b))
+    return [row.noted(UNADJUSTED if row.note.startswith(EQUAL) and not row.holds else "") for row in section_rows]
 
 
 def _tested(effect: ToolEffect, margin: float) -> Result:
@@ -64,6 +66,12 @@ def _tested(effect: ToolEffect, margin: float) -> Result:
 def is_equal(row: Result) -> bool:
     """Return whether a row asserts equality: after adjustment, and by either rule for unanswered questions."""
     return row.note.startswith(EQUAL) and HANGS not in row.note and row.holds
+
+
+def verdict_of(row: Result) -> str:
+    """Return the verdict; equality that is not asserted, by adjustment or by the other rule, is not shown."""
+    verdict = row.note.split(";")[0]
+    return verdict if is_equal(row) or not verdict.startswith(EQUAL) else verdict.replace(EQUAL, OPEN)
 
 
 def lead(comparison: Comparison, section_rows: Sequence[Result]) -> str:

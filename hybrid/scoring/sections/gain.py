@@ -92,7 +92,7 @@ def unclear_parts(rows: ConclusionRows, group: ComparisonGroup) -> Mapping[str, 
         CONTENT: (group.blank, group.hybrid),
     }
     claims = {name: rows.pair(a, b).claim for name, (a, b) in pairs.items() if a is not None and b is not None}
-    return {name: NO_CLAIM[claim].removesuffix(" for") for name, claim in claims.items() if claim in NO_CLAIM}
+    return {name: NO_CLAIM[claim] for name, claim in claims.items() if claim in NO_CLAIM}
 
 
 SOURCE = case(

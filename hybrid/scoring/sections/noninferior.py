@@ -18,10 +18,11 @@ The headline metric of the benchmark over the questions that both have and neith
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from hybrid.scoring.compare import Comparison
+from hybrid.scoring.conclusion_rows import NO_CLAIM, ConclusionRows, signed
 from hybrid.scoring.definitions import statistic
 from hybrid.scoring.result import FRACTION, UNTESTED, Result
 from hybrid.stats import ends_of, noninferiority
@@ -56,4 +57,16 @@ def rows(comparison: Comparison) -> Iterator[Result]:
             yield replace(row, quantity=quantity, unit="probability", value=one_sided)
 
 
-SECTION = statistic(rows, headings={"a": "measured against", "b": "hybrid solver"}, order=110)
+def lead(comparison: Comparison, section_rows: Sequence[Result]) -> str:
+    """Name the pairs of which the conclusion claims no difference, with the reason: no verdict holds for them."""
+    known, sentences = ConclusionRows(comparison, ("differences", "helped", "answered")), []
+    for row in section_rows:
+        reason = NO_CLAIM.get(known.pair(comparison.named(row.a), comparison.named(row.b)).claim)
+        if row.quantity == "difference" and row.low is not None and reason:
+            sentences.append(
+                f"No verdict on {row.b} and {row.a} is claimed: the difference is {signed(row)}, {reason}."
+            )
+    return " ".join(sentences)
+
+
+SECTION = statistic(rows, lead, headings={"a": "measured against", "b": "hybrid solver"}, order=110)

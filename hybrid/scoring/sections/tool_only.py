@@ -118,8 +118,13 @@ def lead(comparison: Comparison, section_rows: Sequence[Result]) -> str:
         if too := by_quantity.get(WITHOUT_TOO):
             only, luck = by_quantity[SOLVED], by_quantity.get(LUCK) or by_quantity.get(BY_LUCK_AT_MOST)
             chance = f", {luck.quantity} {luck.value:.1f}" if luck else ""
-            share = f"{100 * (too.value or 0):.0f} % of the {too.n} questions solved with tools are solved without too"
-            sentences.append(f"{group.hybrid.solver}: {share}, {only.value:.0f} only with tools{chance}.")
+            # Over repetitions the counts are means, and n counts what was solved in any of them.
+            repeated = len(comparison.repetitions(group.hybrid)) > 1
+            solved, digits, mean = (
+                ("questions", 1, " (mean over repetitions)") if repeated else (f"{too.n} questions", 0, "")
+            )
+            share = f"{100 * (too.value or 0):.0f} % of the {solved} solved with tools are solved without too"
+            sentences.append(f"{group.hybrid.solver}: {share}, {only.value:.{digits}f} only with tools{mean}{chance}.")
     return " ".join(sentences)
 
 

@@ -141,7 +141,7 @@ def rows_of(replies: list[str]) -> tuple[Any, ...]:
     """Rows as a sheet accepts them, of questions without a benchmark."""
     return tuple(
         SimpleNamespace(
-            question=SimpleNamespace(id=f"q{place}", cluster="", task="t", text="=1+1?", choices=("=A1", "3")),
+            question=SimpleNamespace(id=f"q{place}", unit=f"q{place}", task="t", text="=1+1?", choices=("=A1", "3")),
             gold="A",
             text=reply,
             score=Score(f"q{place}", "t", 1.0, Outcome.ANSWERED),

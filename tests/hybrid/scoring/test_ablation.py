@@ -118,6 +118,22 @@ def test_one_number_a_line_in_csv() -> None:
     assert len(differences) == (4 + 3) * (2 + 2)
 
 
+def test_a_sentence_and_its_table_have_one_adjusted_p_value() -> None:
+    data = report()
+    for place, comparison in enumerate(data.comparisons):
+        reference = comparison.comparison.solvers[0].solver
+        of_tables = {row.b: row.p_holm for row in rows(data, place, "differences", "difference", data.metric)}
+        assert {row.b: row.p_holm for row in data._differences(reference)} == of_tables
+        assert len(of_tables) > 1
+        assert None not in of_tables.values()
+
+
+@pytest.mark.parametrize("form", ["text", "markdown", "latex"])
+def test_every_form_begins_with_the_head(form: str) -> None:
+    start = {"text": "", "markdown": "", "latex": "% "}[form]
+    assert report().render(form).startswith(f"{start}no model | BLINK val | 60 questions | date not recorded\n")
+
+
 @pytest.mark.parametrize("form", ["text", "markdown", "latex"])
 def test_every_form_holds_every_run(form: str) -> None:
     text = report().render(form)

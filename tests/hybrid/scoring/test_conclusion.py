@@ -107,7 +107,9 @@ def test_the_sentences_of_a_case(name: str, synthetic_runs: Any, tmp_path: Path)
 
 # The sentence that contains a case; those of `limits` belong to the sentence of that name.
 PART_OF = {
-    **dict.fromkeys(("called.few",), "gain"),
+    **dict.fromkeys(
+        ("called.few", *(f"gain.rule.{part}" for part in ("direction", "both", "verdict", "sign"))), "gain"
+    ),
     **{
         f"{part}.{state}": "content"
         for part in ("presence", "content")
@@ -122,6 +124,7 @@ REVIEW = {"equal", "used", "room", "selection", "calls", "price", "places", "wor
 # `trained` in test_as_trained.py.
 BY_HAND = {
     *["gain.units", "gain.waiting", "gain.not_begun", "specialists.units", "specialists.waiting", "solvers.waiting"],
+    *["gain.not_chosen", "specialists.not_chosen"],
     *["gain.uneven", "specialists.uneven", "specialists.others", "solvers.no_interval"],
     *["content.units", "content.apart", "content.waiting", "tasks.shown", "tasks.none", "tasks.rest", "tasks.untested"],
     *(
@@ -406,7 +409,7 @@ def test_a_ranking_that_tasks_of_unequal_size_turn_around_says_so(synthetic_runs
     by_id = {sentence.id: sentence.text for sentence in conclusion(compare(compare_paths([run.path]).solvers))}
     assert "mllm has the highest accuracy (mean of 2 tasks), 0.700" in by_id["solvers.best"]
     assert by_id["solvers.best"].endswith("; over all questions, it would be text_only, 0.631.")
-    words = "with another result over all questions than over tasks for text_only (+8 points, -3 to +22)"
+    words = "text_only (+8 points, -3 to +22, with another result over all questions than over tasks: -11 points"
     assert words in by_id["ahead.depends"]
 
 
@@ -519,3 +522,12 @@ def test_a_blank_run_of_other_questions_is_not_compared(synthetic_runs: Any, tmp
 def test_recorded_answers_limit_the_claim(full: Comparison, model: str, is_said: bool) -> None:
     solvers = [replace(solver, model=model) for solver in full.solvers]
     assert ("the model's answers are recordings" in conclusion(compare(solvers))[-1].text) is is_said
+
+
+def test_solvers_of_a_run_that_are_not_compared_were_asked_nevertheless(synthetic_runs: Any, tmp_path: Path) -> None:
+    answers = {name: {"Jigsaw": letters("6r 4w")} for name in ("controller", "mllm", "specialist")}
+    run = synthetic_runs.from_letters(tmp_path / "real", answers).path
+    by_id = {item.id: item.text for item in conclusion(compare_paths([run / "controller"]).comparison)}
+    assert f"the model alone is not compared: add {run.as_posix()}/mllm" in by_id["gain.not_chosen"]
+    assert by_id["specialists.not_chosen"] == f"The specialists alone are not compared here: add {run / 'specialist'}."
+    assert "not asked" not in " ".join(by_id.values())

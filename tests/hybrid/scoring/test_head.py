@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from hybrid.cli.compare import paint_head
+from hybrid.cli._head import paint_head
+from hybrid.exporting.base import ExportedRun
 from hybrid.log.folder import RunFolder
 from hybrid.report.collect import collect_paths
 from hybrid.report.site import write_site
@@ -38,7 +39,8 @@ def test_it_names_model_benchmark_split_number_and_day(runs: Path) -> None:
     assert report.render("latex").startswith("% openai:gpt-4o | ")
     assert report.as_json()["head"] == list(head)
     assert not report.render("csv").startswith("openai")
-    assert not str(score_paths([runs])).startswith("openai"), "a score names the run, not its model, as before"
+    assert str(score_paths([runs])).splitlines()[0] == " | ".join(head)
+    assert ExportedRun.at(runs).facts["head"] == list(head)
     assert head_of_run(RunFolder(runs), n) == head
 
 

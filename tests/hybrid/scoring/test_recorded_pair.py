@@ -73,6 +73,7 @@ def test_a_report_without_calls_has_gains_and_harms(tmp_path: Path) -> None:
     assert {row.quantity: row.value for row in decomposed(pair, "x", "y").results} == pytest.approx(
         {"gain": 0.0, "gains": 1 / 3, "harms": 1 / 3}
     )
+    assert decomposed(pair, "x", "y").tables()[0].notes[0] == "gain = gains - harms"
 
 
 def test_trajectories_of_med_pair_by_line(tmp_path: Path) -> None:

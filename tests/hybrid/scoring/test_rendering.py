@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from hybrid.benchmarks.card import MetricCard
 from hybrid.scoring.compare import Comparison, compare
-from hybrid.scoring.rendering import as_csv, named, neutral, printed
+from hybrid.scoring.rendering import _extras, as_csv, named, neutral, printed
 from hybrid.scoring.reports import compare_paths
 from hybrid.scoring.result import FRACTION, Result, Section
 from hybrid.scoring.score import Scored
@@ -78,3 +78,11 @@ def test_names_of_solvers_and_tasks_are_harmless_in_a_spreadsheet(comparison: Co
         assert not line[column].startswith(DANGEROUS)
         assert named(line[column]) == name
     assert line["value"] == "-1"
+
+
+def test_an_adjusted_p_value_has_a_column_unless_it_is_the_only_test_of_its_family() -> None:
+    row = Result("differences", "difference", FRACTION, 0.1, "a", "b", p=0.03, p_holm=0.03, family="gain")
+    assert _extras([row]) == ("p",)
+    # Another section tests another pair of the family.
+    assert _extras([replace(row, p_holm=0.06)]) == ("p", "p_holm")
+    assert _extras([row, replace(row, b="c")]) == ("p", "p_holm")

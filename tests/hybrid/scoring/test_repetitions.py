@@ -10,6 +10,7 @@ import pytest
 from hybrid.core.types import Question, Reply, Step, Usage
 from hybrid.scoring.compare import Comparison, ComparisonOptions, compare
 from hybrid.scoring.conclusion import conclusion
+from hybrid.scoring.headline import headline_tables
 from hybrid.scoring.reports import compare_paths
 from hybrid.scoring.result import UNTESTED, Result
 from hybrid.scoring.sections import results
@@ -57,6 +58,17 @@ def test_the_conclusion_is_drawn_from_the_means(comparison: Comparison) -> None:
     first = conclusion(comparison)[0].text
     assert f"{points:.0f} points" in first
     assert " right" not in first
+    for name, letters in (("controller", TOOLS), ("mllm", ALONE)):
+        assert f"({name}, mean of {len(letters)} repetitions)" in first
+
+
+def test_tables_and_leads_tell_means_from_single_runs(comparison: Comparison) -> None:
+    note = f"Differences compare means over repetitions (mllm {len(ALONE)}, controller {len(TOOLS)})."
+    assert [table.notes for table in headline_tables(comparison)] == [(note,)]
+    (tool_only,) = results(comparison, ["tool_only"])
+    # No count of questions: what is solved in some repetitions is no number of questions.
+    assert "% of the questions solved with tools are solved without too, " in tool_only.lead
+    assert " only with tools (mean over repetitions), by luck " in tool_only.lead
 
 
 def test_a_repetition_that_is_named_stands_for_itself(comparison: Comparison) -> None:

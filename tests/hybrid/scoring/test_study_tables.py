@@ -1,12 +1,15 @@
 """The p values of a table are adjusted over the rows that it shows: a study's effects, and the tables of a section."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from hybrid.display.tables import p_value
 from hybrid.scoring.reports import compare_paths
-from hybrid.scoring.result import Result
-from hybrid.scoring.sections import gain, results
+from hybrid.scoring.result import FRACTION, Result, SectionResult
+from hybrid.scoring.sections import equivalence, gain, results
 from hybrid.scoring.study_tables import study_tables
 from hybrid.stats import holm
 
@@ -26,3 +29,21 @@ def test_the_effects_of_a_study_are_adjusted_in_their_family(tmp_path: Path, syn
     ]
     assert sorted(map(len, p_values)) == [1, 2]
     assert [line[0].partition(":")[0] for line in table.rows][:2] == ["presence", "content"]
+
+
+@pytest.mark.parametrize(
+    ("note", "p_holm", "verdict"),
+    [
+        (equivalence.EQUAL, 0.04, "equal within 0.05"),
+        (equivalence.EQUAL, 0.06, "not shown to be equal within 0.05"),
+        (f"{equivalence.EQUAL} 0.05; {equivalence.HANGS}", 0.04, "not shown to be equal within 0.05"),
+        (equivalence.BEYOND, 0.9, "different by more than 0.05"),
+    ],
+)
+def test_a_study_and_the_conclusion_have_one_verdict_on_equality(note: str, p_holm: float, verdict: str) -> None:
+    note = note if ";" in note else f"{note} 0.05"
+    row = Result(equivalence.NAME, "gain", FRACTION, 0.0, "mllm", "controller", low=-0.01, high=0.01, n=9, note=note)
+    row = replace(row, p=0.03, p_holm=p_holm, level=equivalence.LEVEL)
+    (table,) = study_tables([SectionResult(equivalence.SECTION, (row,))])
+    assert table.names[-2:] == ("p (Holm, claim)", "verdict")
+    assert table.rows[0][-1] == verdict

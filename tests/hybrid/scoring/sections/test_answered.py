@@ -8,7 +8,9 @@ import pytest
 
 from hybrid.scoring import families
 from hybrid.scoring.compare import compare
+from hybrid.scoring.rendering import tables_of
 from hybrid.scoring.reports import compare_paths
+from hybrid.scoring.sections import results
 from hybrid.scoring.sections.answered import ANSWERING, BETTER, BOTH, SILENT, SPOKEN, rows
 from tests.hybrid.scoring.sections.rows import by_quantity
 from tests.hybrid.scoring.solvers import solver
@@ -130,3 +132,11 @@ def test_parts_are_adjusted_with_those_of_the_same_claim(synthetic_runs: Any, tm
     assert first.p is not None
     assert first.p == second.p, "the same ten questions in a row, answered or not"
     assert (first.p_holm, second.p_holm) == (2 * first.p, 2 * first.p)
+
+
+def test_the_table_of_parts_is_not_by_task() -> None:
+    comparison = compare([solver("a", {"Jigsaw": "rwa" * 20}), solver("b", {"Jigsaw": "rwr" * 20})])
+    (result,) = results(comparison, ("answered",))
+    titles = [table.title for table in tables_of(comparison, result)]
+    assert titles[0] == "blink: answered: accuracy_macro, by part of the questions"
+    assert not any("by task" in title for title in titles)

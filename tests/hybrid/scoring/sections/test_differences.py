@@ -195,3 +195,14 @@ def test_two_solvers_of_one_name_are_refused() -> None:
     with pytest.raises(ValueError, match="solvers have the same name,"):
         compare([solver("one", FIRST), solver("one", SECOND)])
     assert [item.solver for item in unique([solver("one", FIRST)] * 2, ["a", "b"])] == ["one (a)", "one (b)"]
+
+
+def test_a_significant_difference_that_hangs_on_the_rule_is_not_established() -> None:
+    answers = {"none": "r" * 50 + "w" * 50 + "a" * 100, "bad": "r" * 50 + "w" * 150, "good": "r" * 180 + "w" * 20}
+    comparison = compare([solver(name, {"Jigsaw": value}) for name, value in answers.items()])
+    lead = SECTION.lead(comparison, list(SECTION.rows(comparison)))
+    assert lead == (
+        "3 pairs were tested by accuracy_macro, adjusted (Holm) within the family of each claim at 0.05. Established: "
+        "good over bad by 0.650 [0.581, 0.716]; good over none by 0.400 [0.334, 0.465]. Significant, but no claim: "
+        "none over bad by 0.250 [0.215, 0.285], depending on how unanswered questions count."
+    )

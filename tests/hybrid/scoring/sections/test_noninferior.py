@@ -42,3 +42,13 @@ def test_the_margin_decides(run: RunFolder) -> None:
     assert wide[1].value == 0.1
     with pytest.raises(UsageError, match="--margin 0"):
         rows_of(*pair, options=ComparisonOptions(margin=0.0))
+
+
+def test_no_verdict_is_claimed_where_the_rule_for_unanswered_questions_decides(run: RunFolder) -> None:
+    alone, tools = score_letters(run, "mllm", "ra" * 90), score_letters(run, "controller", "rw" * 60 + "r" * 60)
+    comparison = compare([alone, tools])
+    lead = SECTION.lead(comparison, list(SECTION.rows(comparison)))
+    reason = "the difference is +17 points, depending on how unanswered questions count"
+    assert lead == f"No verdict on controller and mllm is claimed: {reason}."
+    sure = compare([score_letters(run, "mllm", "rw" * 90), tools])
+    assert SECTION.lead(sure, list(SECTION.rows(sure))) == ""
