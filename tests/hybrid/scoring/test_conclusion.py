@@ -1,6 +1,5 @@
 """Every case of the conclusion, including edge cases, by letters: r right, w wrong, a abstained, f failed."""
 
-import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -24,7 +23,7 @@ from hybrid.scoring.rendering import tables_of
 from hybrid.scoring.reports import compare_paths
 from hybrid.scoring.score import Counted, Scored, metrics_of
 from hybrid.scoring.sections import results
-from tests.hybrid.scoring.solvers import solver
+from tests.hybrid.scoring.solvers import letters, solver
 from tests.synthetic_runs import answering
 
 R, W, A, F = ("r" * 40, "w" * 40, "a" * 40, "f" * 40)
@@ -49,11 +48,6 @@ def hybrid(tools: str, alone: str, specialists: str = "") -> dict[str, str]:
 def of(n: int, right: int) -> str:
     """Return letters for this many questions; the first ones are right."""
     return "r" * right + "w" * (n - right)
-
-
-def letters(message: str) -> str:
-    """Expand `36r 4w` to 36 letters r and 4 letters w."""
-    return "".join(int(count) * match for count, match in re.findall(r"(\d+)([a-z]+)", message))
 
 
 def by_task(message: str | Mapping[str, str]) -> dict[str, str]:

@@ -291,6 +291,8 @@ def test_a_pair_in_both_orders_has_both_counts_and_opposite_differences() -> Non
     )
     assert (back.state, back.right, back.n) == ("less", (31, 10), 40)
     assert there.values == back.values[::-1] == (0.25, 0.775)
+    assert [metric.value for metric in there.metrics or ()] == [0.25, 0.775]
+    assert [metric.value for metric in back.metrics or ()] == [0.775, 0.25]
     assert there.rows[0].value == pytest.approx(0.525)
     assert back.rows[0].value == pytest.approx(-0.525)
     assert (there.split, there.other_rule, there.over_all) == (None, None, None)
