@@ -134,6 +134,13 @@ def test_tasks_without_marks_have_no_column_for_them() -> None:
     assert tasks.rows == (("Counting", "0.500", "-"), ("Jigsaw", "0.500", "0.500"))
 
 
+def test_marks_of_one_sign_are_explained() -> None:
+    worse, better = ({"Counting": "rw" * 5, "Jigsaw": letter * 20} for letter in "wr")
+    for words, cell in (((worse, better), "1.000+"), ((better, worse), "0.000-")):
+        tasks = headline_tables(compare([solver(name, word) for name, word in zip("ab", words, strict=True)]))[1]
+        assert (tasks.rows[1][2], tasks.notes) == (cell, (MARKS,))
+
+
 def test_a_metric_that_is_no_share_keeps_its_digits() -> None:
     cells = tuple(Cell("", f"Jigsaw_{n}", 12.345678, 1.0) for n in range(1, 5))
     metric = Metric("accuracy_macro", 12.345678, 4, "ratio", cells, share=False)

@@ -1,13 +1,17 @@
 """The rows of a statistic over shared questions: of those with a verdict, beside all that both have."""
 
-from itertools import pairwise
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+from hybrid.core.types import Question, Reply
 from hybrid.scoring.compare import Comparison, ComparisonOptions, compare
 from hybrid.scoring.parts import Part, contrasts, parts
+from hybrid.scoring.reports import compare_paths
 from hybrid.scoring.result import FRACTION, QUESTIONS, UNTESTED, Result
+from hybrid.scoring.score import Scored
 from hybrid.stats import contrast, ratio_interval
 from tests.hybrid.scoring.solvers import solver
 
@@ -20,7 +24,10 @@ ANSWERS = {
 
 
 def compared(*, allow_failed: bool = True) -> Comparison:
-    solvers = [solver(name, answers, unanswered="wrong") for name, answers in ANSWERS.items()]
+    # A solver's name in a comparison may differ from that in its run.
+    solvers = [
+        solver(name, answers, unanswered="wrong", recorded=f"{name} recorded") for name, answers in ANSWERS.items()
+    ]
     return compare(solvers, ComparisonOptions(allow_failed=allow_failed))
 
 
@@ -30,6 +37,15 @@ def part_of(group: str = "", *, allow_failed: bool = True) -> Part:
     by_group = {part.row.group: part for part in parts(comparison, "section", *comparison.solvers[:2])}
     assert list(by_group) == ["", "Counting", "Jigsaw"]
     return by_group[group]
+
+
+def rare_failure() -> list[Scored]:
+    """Return two solvers of 200 questions in two tasks; one of the ten of Counting failed."""
+    words = {"Jigsaw": "rw" * 95, "Counting": "rwrwrwrwrf"}
+    return [
+        solver("first", words),
+        solver("second", {task: word.replace("f", "r") for task, word in words.items()}),
+    ]
 
 
 def test_a_part_has_the_questions_with_a_verdict_and_a_note_on_those_left_out() -> None:
@@ -100,8 +116,7 @@ def test_nothing_is_tested_with_too_many_failures_even_where_none_is_seen() -> N
     (row,) = part.gated(part.share("mean", part.seen.right[0]))
     assert (row.low, row.note) == (None, f"{part.row.note}; {UNTESTED['failed']}")
     # One of 200 is less than 1 %, but not of the ten of its task.
-    words = {"Jigsaw": "rw" * 95, "Counting": "rwrwrwrwrf"}
-    rare = [solver("first", words), solver("second", {task: word.replace("f", "r") for task, word in words.items()})]
+    rare = rare_failure()
     tested = {
         part.row.group: [row.low is not None for row in part.gated(part.share("mean", part.seen.right[0]))]
         for part in parts(compare(rare), "section", *rare)
@@ -121,8 +136,9 @@ def test_the_rows_name_the_sides_that_were_chosen() -> None:
     assert row == ("third", "first")
     (part, *_) = parts(comparison, "section", first, second, third, notes=False)
     assert (part.row.a, part.row.b, part.row.note) == ("first", "second", "")
-    repeated = compare([*comparison.solvers, solver("first@2", ANSWERS["second"], unanswered="wrong")])
-    sizes = [len(next(parts(repeated, "section", first, second, repeated=flag)).shared.again[0]) for flag in (1, 0)]
+    both = compare([solver("first", ANSWERS["first"]), solver("first@2", ANSWERS["second"]), solver("second", {})])
+    (once, _, other), flags = both.solvers, (True, False)
+    sizes = [len(next(parts(both, "section", once, other, repeated=flag)).shared.again[0]) for flag in flags]
     assert sizes == [2, 1]
 
 
@@ -145,4 +161,31 @@ def test_a_contrast_is_of_the_headline_over_all_and_of_accuracy_in_a_task() -> N
     strict = compared(allow_failed=False)
     rows = list(contrasts(strict, "section", strict.solvers, {"gain": (2, 1)}))
     assert [(row.low, UNTESTED["failed"] in row.note) for row in rows] == [(None, True)] * 3
-    assert all(a.n != b.n for a, b in pairwise(rows))
+
+
+def test_solvers_without_a_common_question_have_no_contrast() -> None:
+    solvers = [solver("first", {"Jigsaw": "rwrw"}), solver("second", {"Counting": "rwrw"})]
+    assert list(contrasts(compare(solvers), "section", solvers, {"gain": (0, 1)})) == []
+
+
+def test_a_failure_in_a_small_task_withholds_the_test_of_the_task_alone() -> None:
+    solvers = rare_failure()
+    rows = contrasts(compare(solvers), "section", solvers, {"gain": (0, 1)})
+    assert {row.group: row.low is not None for row in rows} == {"": True, "Counting": False, "Jigsaw": True}
+
+
+def test_a_metric_of_pairs_counts_pairs(synthetic_runs: Any, tmp_path: Path) -> None:
+    """Of the six pairs of four questions one has a question that failed; the tasks count the other 23 questions."""
+    questions = list(synthetic_runs.QUESTIONS_OF["mvp_bench"](6))
+
+    def wrong_but_for_two(question: Question) -> Reply | None:
+        wrong = {"yes": "no", "no": "yes"}[str(question.target)]
+        answer = question.target if question.groups["pair"] in ("1", "2") else wrong
+        return None if question.id == questions[0].id else Reply(f"Answer: {answer}")
+
+    solvers = {"mllm": wrong_but_for_two, "text_only": lambda question: Reply(f"Answer: {question.target}")}
+    run = synthetic_runs.write_run(tmp_path / "run", "mvp_bench", questions, solvers)
+    comparison = compare(compare_paths([run.path]).solvers, ComparisonOptions(allow_failed=True))
+    rows = list(contrasts(comparison, "section", comparison.solvers, {"gain": (0, 1)}))
+    assert [(row.metric, row.n) for row in rows] == [("mAcc", 5), ("accuracy", 23)]
+    assert [row.value for row in rows] == pytest.approx([3 / 5, 15 / 23])
