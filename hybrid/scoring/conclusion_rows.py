@@ -362,7 +362,7 @@ class ConclusionRows:
 
     def _over_all(self, pair: HeadlinePair, shared: Overlap) -> Result | None:
         """For a mean over tasks, return the difference over all questions if it leads to another conclusion."""
-        if pair.metrics is None or pair.metrics[0].combine != "mean_of_ratios" or not pair.rows:
+        if pair.metrics is None or pair.metrics[0].combine != "mean_of_ratios":
             return None
         a, b = shared.accuracy(shared.rule)
         row = contrasted(pair.rows[0], a, b, shared.untested())[0]
@@ -425,8 +425,6 @@ class ConclusionRows:
         part = self.found.overlap(a, b).groups(self.found.options.by)[row.group]
         if not np.any(part.unanswered):
             return True
-        if not part.answered_by_all.any():
-            return False
         common = part.at(np.flatnonzero(part.answered_by_all))
         views = (common.accuracy(part.rule), part.accuracy(OTHER[part.rule]))
         return all(shown(contrasted(row, of_a, of_b, None)[0]) == shown(row) for of_a, of_b in views)

@@ -433,9 +433,15 @@ def test_another_metric_has_no_ranking_over_all_questions(synthetic_runs: Any, t
     questions = list(synthetic_runs.QUESTIONS_OF["mvp_bench"](20))
     solvers = {"mllm": never_whole, "text_only": sometimes_whole}
     run = synthetic_runs.write_run(tmp_path / "run", "mvp_bench", questions, solvers)
-    first = conclusion(compare(compare_paths([run.path]).solvers), limits=False)[0]
+    comparison = compare(compare_paths([run.path]).solvers)
+    first = conclusion(comparison, limits=False)[0]
     assert first.text.startswith("Of 2 solvers, none of them a model with tools, text_only has the highest mAcc, 0.250")
     assert "over all questions" not in first.text
+    # A mean over tasks is compared with all questions, a count of pairs is not.
+    pair = ConclusionRows(comparison).pair(comparison.named("mllm"), comparison.named("text_only"))
+    assert pair.rows[0].value == 0.25
+    assert comparison.overlap(pair.a, pair.b).accuracy("wrong")[0].value == 0.75
+    assert pair.over_all is None
 
 
 def test_the_parts_of_other_questions_are_not_told(synthetic_runs: Any, tmp_path: Path) -> None:

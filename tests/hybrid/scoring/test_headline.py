@@ -13,11 +13,12 @@ from hybrid.scoring.reports import compare_paths
 from hybrid.scoring.score import Counted, Scored
 from tests.hybrid.scoring.solvers import letters, solver
 
-# With tools better on Counting, worse on Jigsaw; the specialist answers a part of Counting and nothing of depth.
+# With tools better on Counting, worse on Jigsaw; the specialist, asked before the model alone, answers a part of
+# Counting and nothing of depth.
 ANSWERS = {
     "controller": {"Counting": "50r 10w", "Jigsaw": "16w 2u 2r", "Relative_Depth": "6r 4w"},
-    "mllm": {"Counting": "3r 42w 15r", "Jigsaw": "12r 8w", "Relative_Depth": "4r 1u 5w"},
     "specialist": {"Counting": "24r 8w 28a", "Jigsaw": "17r 3w", "Relative_Depth": "10a"},
+    "mllm": {"Counting": "3r 42w 15r", "Jigsaw": "12r 8w", "Relative_Depth": "4r 1u 5w"},
 }
 BLANK = {"controller": {"Counting": "10r 50w", "Jigsaw": "12w 7r 1u", "Relative_Depth": "3r 7w"}}
 DIFFERENCE = ("diff.", "95 %", "p (Holm, claim)")
@@ -30,7 +31,9 @@ def comparison(synthetic_runs: Any, tmp_path: Path) -> Comparison:
     for name, answers in (("real", ANSWERS), ("blank", BLANK)):
         words = {by: {task: letters(word) for task, word in tasks.items()} for by, tasks in answers.items()}
         paths.append(synthetic_runs.from_letters(tmp_path / name, words, tool_output=name).path)
-    return compare_paths(paths).comparison
+    # A solver's name in a comparison may differ from that in its run.
+    solvers = compare_paths(paths).solvers
+    return compare([replace(each, solver="rules") if each.solver == "specialist" else each for each in solvers])
 
 
 def test_every_number_of_both_tables_follows_from_the_answers(comparison: Comparison) -> None:
@@ -41,19 +44,27 @@ def test_every_number_of_both_tables_follows_from_the_answers(comparison: Compar
     # questions (24/60 + 17/20 + 0) / 3, which is 0.017 less than the model alone.
     assert solvers.rows == (
         ("controller", "0.511", "[0.39, 0.63]", "88/90", "+0.078", "[-0.09, 0.26]", "0.340"),
+        ("rules", "0.800*", "[0.66, 0.89]", "52/90", "-0.017", "[-0.17, 0.14]", "0.824"),
         ("mllm", "0.433", "[0.31, 0.57]", "89/90", "-", "-", "-"),
-        ("specialist", "0.800*", "[0.66, 0.89]", "52/90", "-0.017", "[-0.17, 0.14]", "0.824"),
         ("controller [blank]", "0.272", "[0.17, 0.42]", "89/90", "-0.161", "[-0.34, 0.02]", "0.080"),
     )
     assert solvers.notes == (WHERE_ANSWERED,)
     assert tasks.title == "blink: accuracy by task"
     assert [column.name for column in tasks.columns] == ["task", *(row[0] for row in solvers.rows)]
     assert tasks.rows == (
-        ("Counting", "0.833+", "0.300 ", "0.750*", "0.167 "),
-        ("Jigsaw", "0.100-", "0.600 ", "0.850 ", "0.350 "),
-        ("Relative_Depth", "0.600 ", "0.400 ", "- ", "0.300 "),
+        ("Counting", "0.833+", "0.750*", "0.300 ", "0.167 "),
+        ("Jigsaw", "0.100-", "0.850 ", "0.600 ", "0.350 "),
+        ("Relative_Depth", "0.600 ", "- ", "0.400 ", "0.300 "),
     )
     assert tasks.notes == (TASKS_WHERE_ANSWERED, MARKS)
+
+
+def test_the_order_of_rows_decides_nothing(comparison: Comparison) -> None:
+    """Uneven tasks have another difference over all questions, which is a row of the same section."""
+    tables = headline_tables(comparison)
+    for name, result in comparison.computed.items():
+        comparison.computed[name] = replace(result, rows=result.rows[::-1])
+    assert headline_tables(comparison) == tables
 
 
 def test_a_task_without_answers_has_a_value_except_for_a_specialist(synthetic_runs: Any, tmp_path: Path) -> None:
@@ -72,33 +83,61 @@ def test_a_task_without_answers_has_a_value_except_for_a_specialist(synthetic_ru
 
 
 def test_chosen_pairs_choose_the_baselines_and_the_signs(comparison: Comparison) -> None:
-    pairs = (("controller", "mllm"), ("specialist", "mllm"), ("controller", "specialist"))
+    pairs = (("controller", "mllm"), ("rules", "mllm"), ("controller", "rules"))
     chosen = compare(comparison.solvers, ComparisonOptions(pairs=tuple(SolverPair(*pair) for pair in pairs)))
     solvers, tasks = headline_tables(chosen)
     # Of two pairs of one solver the first decides.
     assert solvers.title == "blink: accuracy_macro, differences to controller"
     assert [row[4:] for row in solvers.rows] == [
         ("-", "-", "-"),
-        ("-0.078", "[-0.26, 0.09]", "0.340"),
         ("-0.094", "[-0.27, 0.07]", "0.238"),
+        ("-0.078", "[-0.26, 0.09]", "0.340"),
         ("-", "-", "-"),
     ]
     # The specialist's mark is that of Jigsaw, where it answers everything: 0.85 against 0.1.
     assert [row[1:4] for row in tasks.rows] == [
-        ("0.833 ", "0.300-", "0.750*"),
-        ("0.100 ", "0.600+", "0.850+"),
-        ("0.600 ", "0.400 ", "- "),
+        ("0.833 ", "0.750*", "0.300-"),
+        ("0.100 ", "0.850+", "0.600+"),
+        ("0.600 ", "- ", "0.400 "),
     ]
-    reverse = compare(comparison.solvers, ComparisonOptions(pairs=(SolverPair("mllm", "specialist"),)))
+    reverse = compare(comparison.solvers, ComparisonOptions(pairs=(SolverPair("mllm", "rules"),)))
     (table, _) = headline_tables(reverse)
-    assert [row[4] for row in table.rows] == ["-", "-", "-0.017", "-"]
+    assert [row[4] for row in table.rows] == ["-", "-0.017", "-", "-"]
 
 
 def test_several_baselines_are_no_name_in_the_title(comparison: Comparison) -> None:
-    pairs = (SolverPair("mllm", "controller"), SolverPair("controller [blank]", "specialist"))
+    pairs = (SolverPair("mllm", "controller"), SolverPair("controller [blank]", "rules"))
     solvers, _ = headline_tables(compare(comparison.solvers, ComparisonOptions(pairs=pairs)))
     assert solvers.title == "blink: accuracy_macro, differences to the model alone"
-    assert [row[4] for row in solvers.rows] == ["+0.078", "-", "+0.144", "-"]
+    assert [row[4] for row in solvers.rows] == ["+0.078", "+0.144", "-", "-"]
+
+
+def test_each_solver_is_next_to_its_own_model_alone(synthetic_runs: Any, tmp_path: Path) -> None:
+    answers = {
+        "one": ("real", {"controller": "12r 8w", "mllm": "4r 16w", "specialist": "9r 11w"}),
+        "two": ("real", {"controller": "15r 5w", "mllm": "10r 10w"}),
+        "two-blank": ("blank", {"controller": "8r 12w"}),
+        "two-shuffled": ("shuffled", {"controller": "7r 13w"}),
+    }
+    paths = []
+    for name, (output, words) in answers.items():
+        by_solver = {by: {"Jigsaw": letters(word)} for by, word in words.items()}
+        run = synthetic_runs.from_letters(tmp_path / name, by_solver, tool_output=output)
+        identity = {**run.manifest["identity"], "model": {"model": name.partition("-")[0]}}
+        run.write_manifest({**run.manifest, "identity": identity})
+        paths.append(run.path)
+    table = headline_tables(compare_paths(paths).comparison)[0]
+    assert table.title == "blink: accuracy_macro, differences to the model alone"
+    assert {row[0]: row[4] for row in table.rows} == {
+        "controller [one]": "+0.400",
+        "mllm [one]": "-",
+        "specialist": "+0.250",
+        "controller [two]": "+0.250",
+        # The second model alone is a baseline, too.
+        "mllm [two]": "-",
+        "controller [two; blank]": "-0.100",
+        "controller [two; shuffled]": "-0.150",
+    }
 
 
 def test_without_tools_the_first_of_the_pairs_is_the_baseline() -> None:
@@ -106,7 +145,9 @@ def test_without_tools_the_first_of_the_pairs_is_the_baseline() -> None:
     solvers = [solver(name, {"Jigsaw": letters(word)}) for name, word in words.items()]
     (table,) = headline_tables(compare(solvers))
     assert table.title == "blink: accuracy_macro, differences to text_only"
-    assert [(row[0], row[4]) for row in table.rows] == [("text_only", "-"), ("mllm", "+0.500"), ("captions", "+0.650")]
+    # Three pairs are tested, so that each p value is adjusted.
+    rows = [("text_only", "-", "-"), ("mllm", "+0.500", "0.002"), ("captions", "+0.650", "<0.001")]
+    assert [(row[0], row[4], row[6]) for row in table.rows] == rows
     assert table.notes == ()
     (alone,) = headline_tables(compare(solvers[:1]))
     assert (alone.title, len(alone.columns)) == ("blink: accuracy_macro", 4)
@@ -115,7 +156,13 @@ def test_without_tools_the_first_of_the_pairs_is_the_baseline() -> None:
 
 @pytest.mark.parametrize(
     ("better", "worse", "ends"),
-    [(12, 4, "[0.001, 0.395]"), (4, 12, "[-0.395, -0.001]"), (12, 2, "[0.08, 0.43]"), (10, 3, "[-0.003, 0.356]")],
+    [
+        (12, 4, "[0.001, 0.395]"),
+        (4, 12, "[-0.395, -0.001]"),
+        (12, 2, "[0.08, 0.43]"),
+        (2, 12, "[-0.43, -0.08]"),
+        (10, 3, "[-0.003, 0.356]"),
+    ],
 )
 def test_an_end_near_0_has_the_decimals_that_show_its_side(better: int, worse: int, ends: str) -> None:
     same = "rw" * ((40 - better - worse) // 2) + "r" * ((better + worse) % 2)
@@ -132,6 +179,16 @@ def test_tasks_without_marks_have_no_column_for_them() -> None:
     # Another solver was not asked one of them.
     tasks = headline_tables(compare([a, solver("b", {"Jigsaw": "rw" * 10})]))[1]
     assert tasks.rows == (("Counting", "0.500", "-"), ("Jigsaw", "0.500", "0.500"))
+
+
+def test_a_solver_without_answers_has_no_value() -> None:
+    words = {"a": "r" * 10 + "w" * 10, "b": "f" * 20, "c": "u" * 20}
+    (table,) = headline_tables(compare([solver(name, {"Jigsaw": word}) for name, word in words.items()]))
+    assert [row[1:4] for row in table.rows] == [
+        ("0.500", "[0.30, 0.70]", "20/20"),
+        ("-", "-", "0/20"),
+        ("0.500", "-", "0/20"),
+    ]
 
 
 def test_marks_of_one_sign_are_explained() -> None:

@@ -327,6 +327,14 @@ def test_a_claim_knows_who_left_what_unanswered(a: str, b: str, claim: str, unan
     assert there.none == (a.count("a"), b.count("a"))
     assert (there.split and there.split.unanswered) == unanswered
     assert (back.split and back.split.unanswered) == (unanswered and unanswered[::-1])
+    values, common = {"r": 1.0, "w": 0.0, "a": 0.5}, [(x, y) for x, y in zip(a, b, strict=True) if "a" not in x + y]
+    of_all, better = (sum(values[y] - values[x] for x, y in pairs) / 40 for pairs in (zip(a, b, strict=True), common))
+    assert there.rows[0].value == pytest.approx(of_all)
+    for pair, sign in ((there, 1), (back, -1)) if unanswered else ():
+        assert pair.split is not None
+        assert pair.split.better.value == pytest.approx(sign * better)
+        assert pair.split.answering.value == pytest.approx(sign * (of_all - better))
+        assert (pair.split.both and pair.split.both.n) == len(common)
 
 
 @pytest.mark.parametrize(
@@ -345,6 +353,19 @@ def test_a_claim_knows_who_left_what_unanswered(a: str, b: str, claim: str, unan
             "the questions that only one answered make +21 points (95% CI 16 to 26); a leaves 20 unanswered, b 22",
         ),
         ("a" * 20 + "w" * 20 + "rw" * 30, "r" * 20 + "a" * 20 + "rw" * 30, "; a leaves 20 unanswered, b 20"),
+        # What neither answers does not count for either.
+        ("a" * 80 + "rw" * 30, "r" * 20 + "a" * 60 + "rw" * 30, "answering at all makes +7 points (95% CI 4 to 11)"),
+        ("r" * 20 + "a" * 60 + "rw" * 30, "a" * 80 + "rw" * 30, "answering at all makes -7 points (95% CI -11 to -4)"),
+        (
+            "a" * 20 + "w" * 22 + "a" * 60 + "rw" * 30,
+            "r" * 20 + "a" * 82 + "rw" * 30,
+            "the questions that only one answered make +13 points (95% CI 10 to 17); a leaves 80 unanswered, b 82",
+        ),
+        (
+            "r" * 20 + "a" * 82 + "rw" * 30,
+            "a" * 20 + "w" * 22 + "a" * 60 + "rw" * 30,
+            "the questions that only one answered make -13 points (95% CI -17 to -10); a leaves 82 unanswered, b 80",
+        ),
     ],
 )
 def test_a_gain_by_answering_is_of_who_answers_more(a: str, b: str, words: str) -> None:
@@ -352,9 +373,27 @@ def test_a_gain_by_answering_is_of_who_answers_more(a: str, b: str, words: str) 
     assert words in str(there.fields()["split"])
 
 
+def test_a_difference_of_0_from_answering_is_of_no_more_answers() -> None:
+    # b answers 20 questions more, but both gain the same half points by answering.
+    a, b = "a" * 40 + "r" * 15 + "w" * 5 + "rw" * 30, "r" * 25 + "w" * 15 + "a" * 20 + "rw" * 30
+    there = pair_of({"Jigsaw": a}, {"Jigsaw": b})[2].split
+    assert there is not None
+    assert (there.answering.value, there.more_answered) == (0, False)
+
+
 def test_a_pair_that_was_not_tested_has_no_parts() -> None:
     there = pair_of({"Jigsaw": "w" * 30 + "a" * 9 + "f"}, {"Jigsaw": "r" * 40})[2]
     assert (there.state, there.split, there.failed, there.asked, there.n) == ("failed", None, 1, 40, 39)
+    assert (there.other_rule, there.over_all) == (None, None)
+
+
+def test_the_other_rule_is_applied_to_the_mean_over_tasks() -> None:
+    small = {"Counting": "w" * 10}
+    # As a guess b gains 15 of 60 on one of two tasks; as wrong it loses 3 of 60.
+    there = pair_of({"Jigsaw": "w" * 30 + "r" * 30, **small}, {"Jigsaw": "a" * 30 + "r" * 27 + "w" * 3, **small})[2]
+    assert there.rows[0].value == pytest.approx((15 - 3) / 60 / 2)
+    assert there.other_rule is not None
+    assert there.other_rule.value == pytest.approx(-3 / 60 / 2)
 
 
 def test_a_mean_over_repetitions_or_with_credit_is_no_count_of_right_answers() -> None:
@@ -362,6 +401,13 @@ def test_a_mean_over_repetitions_or_with_credit_is_no_count_of_right_answers() -
     assert pair_of(a, b)[2].right == (0, 40)
     assert pair_of(a, b, "r" * 40)[2].right is None
     assert pair_of(a, {"Jigsaw": "r" * 30 + "a" * 10})[2].right is None
+    rows, comparison, _ = pair_of(a, b, "r" * 40)
+    assert rows.pair(comparison.named("b"), comparison.named("a")).right is None
+
+
+def test_solvers_of_other_questions_have_no_metric_in_common() -> None:
+    there = pair_of({"Jigsaw": "w" * 40}, {"Counting": "r" * 40})[2]
+    assert (there.state, there.metrics, there.rows) == ("apart", None, ())
 
 
 @pytest.mark.parametrize(("small", "state"), [("w" * 10, "less"), ("r" * 10, None)])
@@ -371,6 +417,8 @@ def test_a_mean_over_tasks_is_compared_with_all_questions(small: str, state: Sta
     assert there.metrics is not None
     assert there.metrics[0].combine == "mean_of_ratios"
     assert (there.over_all is None) == (state is None)
+    assert there.over_all is None or there.over_all.value == pytest.approx((20 - 10) / 70)
+    assert (there.count, there.right) == ((10, 20 + small.count("r")), None)
     assert there.claim == ("uneven" if state else "more")
 
 
