@@ -452,7 +452,7 @@ def _is_of_more_answers(overlap: Overlap, only_a: Flags, only_b: Flags, answerin
         return (int(only_b.sum()) - int(only_a.sum())) * answering > 0
     metrics, weight = overlap.headline(overlap.rule), np.ones(len(overlap))
     if metrics is not None and metrics[0].combine == "mean_of_ratios":
-        sizes = Counter(overlap.task[overlap.present].tolist())
+        sizes = Counter(overlap.task[overlap.kept].tolist())
         weight = np.array([1 / max(1, sizes[task]) for task in overlap.task])
     moved = (overlap.right[1] - overlap.right[0]) * weight
     gain, loss = float(moved[only_b].sum()), -float(moved[only_a].sum())

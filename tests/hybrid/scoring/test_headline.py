@@ -142,7 +142,7 @@ def test_each_solver_is_next_to_its_own_model_alone(synthetic_runs: Any, tmp_pat
 
 def test_without_tools_the_first_of_the_pairs_is_the_baseline() -> None:
     words = {"text_only": "4r 16w", "mllm": "14r 6w", "captions": "17r 3w"}
-    solvers = [solver(name, {"Jigsaw": letters(word)}) for name, word in words.items()]
+    solvers = [solver(name, {"Jigsaw": letters(word)}, recorded=f"{name} recorded") for name, word in words.items()]
     (table,) = headline_tables(compare(solvers))
     assert table.title == "blink: accuracy_macro, differences to text_only"
     # Three pairs are tested, so that each p value is adjusted.

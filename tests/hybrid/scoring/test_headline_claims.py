@@ -466,19 +466,28 @@ class TwoTasks:
         return (SimpleNamespace(combine=self.combine),)
 
 
-@pytest.mark.parametrize(
-    ("combine", "kept", "is_of_more"),
-    [
-        # Over all questions b gains 4 - 2 because it answered two more; a mean over tasks lets the small task decide.
-        ("ratio", True, True),
-        ("mean_of_ratios", True, False),
-        # Without right and wrong, the number of answers decides.
-        ("mean_of_ratios", False, True),
-    ],
-)
-def test_the_part_from_answering_weighs_questions_as_the_metric_does(
-    combine: str, kept: bool, is_of_more: bool
-) -> None:
-    only_b, only_a = np.arange(12) < 4, np.arange(12) >= 10
-    overlap = TwoTasks((only_a.astype(float), only_b.astype(float)), np.full(12, kept), combine)
-    assert _is_of_more_answers(overlap, only_a, only_b, 0.2) is is_of_more  # type: ignore[arg-type]
+ONLY_B, ONLY_A = np.arange(12) < 4, np.arange(12) >= 10
+
+
+def of_more_answers(combine: str, kept: Any, answering: float = 0.2, only_a: Any = ONLY_A) -> bool:
+    """Return the decision for two solvers that are right on all questions that only they answered."""
+    overlap: Any = TwoTasks((only_a.astype(float), ONLY_B.astype(float)), np.full(12, kept), combine)
+    return _is_of_more_answers(overlap, only_a, ONLY_B, answering)
+
+
+def test_the_part_from_answering_weighs_questions_as_the_metric_does() -> None:
+    # Over all questions b gains 4 - 2 because it answered two more; a mean over tasks lets the small task decide.
+    assert of_more_answers("ratio", kept=True)
+    assert not of_more_answers("mean_of_ratios", kept=True)
+    # The large task has four questions with a right answer, so b gains all of it, and a half of the small one.
+    of_four, one_of_a = ONLY_B | (np.arange(12) >= 10), np.arange(12) == 10
+    assert of_more_answers("mean_of_ratios", of_four, only_a=one_of_a)
+    assert not of_more_answers("mean_of_ratios", kept=True, only_a=one_of_a)
+
+
+@pytest.mark.parametrize("kept", [False, ~ONLY_A, ~ONLY_B])
+def test_of_questions_without_right_and_wrong_the_number_decides(kept: Any) -> None:
+    decided = [of_more_answers("mean_of_ratios", kept, answering) for answering in (0.2, 0.0, -0.2)]
+    assert decided == [True, False, False]
+    same_number = np.arange(12) >= 8
+    assert not of_more_answers("mean_of_ratios", kept=False, only_a=same_number)
