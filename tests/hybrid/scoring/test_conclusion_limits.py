@@ -94,7 +94,7 @@ def test_a_gain_has_the_limits_of_its_solvers_and_the_power_of_its_pair(syntheti
     assert said == [
         "unanswered questions count as wrong: controller 2 of 40, mllm 1 of 40, controller [blank] 36 of 40",
         "with no answer counted as a guess, controller is not significantly different from controller [blank]",
-        "this run can detect differences of about 23 points (80% power, 40 questions)",
+        "this run can detect differences of about 17 points (80% power, 40 questions)",
     ]
 
 
