@@ -58,13 +58,22 @@ def test_answers_that_a_judge_read_are_not_counted_again() -> None:
             ("2r 33w", "20r 15w", "30r 5w"),
             "this run can detect differences of about 39 points (80% power, 35 questions)",
         ),
+        # A difference that is claimed by one rule alone was tested, and so was one without an interval.
+        (("10w 25r", "10a 25r"), "this run can detect differences of about 19 points (80% power, 35 questions)"),
+        (("1r", "1w"), "1 question cannot show any difference"),
         (("3r 1w", "1r 3w"), "4 questions cannot show any difference"),
         (("30r 5w", "20r 15w", "3r 1w"), "4 questions cannot show any difference"),
     ],
 )
 def test_the_power_is_that_of_the_pair_that_detects_least(words: tuple[str, ...], power: str) -> None:
     solvers = [of(name, word) for name, word in zip("abc", words, strict=False)]
-    assert limits(*solvers) == [RECORDED, power]
+    assert limits(*solvers)[-2:] == [RECORDED, power]
+
+
+def test_a_question_that_failed_does_not_add_to_the_power() -> None:
+    options = ComparisonOptions(allow_failed=True)
+    said = limits(of("a", "30r 4w 1f"), of("b", "20r 15w"), options=options)
+    assert said[-1] == "this run can detect differences of about 24 points (80% power, 34 questions)"
 
 
 @pytest.mark.parametrize(
@@ -95,6 +104,14 @@ def test_a_gain_has_the_limits_of_its_solvers_and_the_power_of_its_pair(syntheti
         "unanswered questions count as wrong: controller 2 of 40, mllm 1 of 40, controller [blank] 36 of 40",
         "with no answer counted as a guess, controller is not significantly different from controller [blank]",
         "this run can detect differences of about 17 points (80% power, 40 questions)",
+    ]
+    # Without the model alone the pair with the specialist is named, and without both that with blank tools.
+    powers = []
+    for left_out in (("mllm",), ("mllm", "specialist")):
+        fewer = compare([solver for solver in comparison.solvers if solver.solver not in left_out])
+        powers += [*limits_of(ConclusionRows(fewer), fewer.groups)][-1:]
+    assert [power.partition(" points")[0] for power in powers] == [
+        f"this run can detect differences of about {size}" for size in (23, 29)
     ]
 
 

@@ -315,6 +315,7 @@ def test_the_rows_of_a_pair_are_those_of_the_headline_over_all_questions() -> No
         ("w" * 40, "r" * 40, "more", None),
         ("w" * 20 + "a" * 20, "r" * 40, "more", (20, 0)),
         ("w" * 40, "r" * 20 + "a" * 20, "more", (0, 20)),
+        ("a" * 20 + "w" * 20, "a" * 20 + "r" * 20, "more", (20, 20)),
         # With unanswered questions as wrong, the solver that leaves many is behind; as a guess, it is ahead.
         ("a" * 36 + "w" * 4, "w" * 24 + "r" * 16, "rule", (36, 0)),
         ("w" * 10 + "r" * 30, "a" * 10 + "r" * 30, "rule", (0, 10)),
@@ -483,6 +484,18 @@ def test_the_part_from_answering_weighs_questions_as_the_metric_does() -> None:
     of_four, one_of_a = ONLY_B | (np.arange(12) >= 10), np.arange(12) == 10
     assert of_more_answers("mean_of_ratios", of_four, only_a=one_of_a)
     assert not of_more_answers("mean_of_ratios", kept=True, only_a=one_of_a)
+
+
+def test_half_of_the_part_from_answering_is_enough() -> None:
+    # a is wrong where only a answered: b gains one point on each of its four, on average (4 - n) / (4 + n) by number.
+    nothing, right_b = np.zeros(12), ONLY_B.astype(float)
+    for of_a, is_of_more in ((1, True), (2, False)):
+        overlap: Any = TwoTasks((nothing, right_b), np.full(12, True), "ratio")
+        assert _is_of_more_answers(overlap, np.arange(12) >= 12 - of_a, ONLY_B, 0.2) is is_of_more
+    # Of the small task each answers one, b wrongly: by weight b gains 0.4 and loses 0.5, by number 4 and 1.
+    only_b, only_a = ONLY_B | (np.arange(12) == 10), np.arange(12) == 11
+    overlap = TwoTasks((only_a.astype(float), right_b), np.full(12, True))
+    assert _is_of_more_answers(overlap, only_a, only_b, 0.2)
 
 
 @pytest.mark.parametrize("kept", [False, ~ONLY_A, ~ONLY_B])
