@@ -33,7 +33,9 @@ def comparison(synthetic_runs: Any, tmp_path: Path) -> Comparison:
         paths.append(synthetic_runs.from_letters(tmp_path / name, words, tool_output=name).path)
     # A solver's name in a comparison may differ from that in its run.
     solvers = compare_paths(paths).solvers
-    return compare([replace(each, solver="rules") if each.solver == "specialist" else each for each in solvers])
+    return compare(
+        [replace(each, solver="specialist (rules)") if each.solver == "specialist" else each for each in solvers]
+    )
 
 
 def test_every_number_of_both_tables_follows_from_the_answers(comparison: Comparison) -> None:
@@ -44,7 +46,7 @@ def test_every_number_of_both_tables_follows_from_the_answers(comparison: Compar
     # questions (24/60 + 17/20 + 0) / 3, which is 0.017 less than the model alone.
     assert solvers.rows == (
         ("controller", "0.511", "[0.39, 0.63]", "88/90", "+0.078", "[-0.09, 0.26]", "0.340"),
-        ("rules", "0.800*", "[0.66, 0.89]", "52/90", "-0.017", "[-0.17, 0.14]", "0.824"),
+        ("specialist (rules)", "0.800*", "[0.66, 0.89]", "52/90", "-0.017", "[-0.17, 0.14]", "0.824"),
         ("mllm", "0.433", "[0.31, 0.57]", "89/90", "-", "-", "-"),
         ("controller [blank]", "0.272", "[0.17, 0.42]", "89/90", "-0.161", "[-0.34, 0.02]", "0.080"),
     )
@@ -83,7 +85,7 @@ def test_a_task_without_answers_has_a_value_except_for_a_specialist(synthetic_ru
 
 
 def test_chosen_pairs_choose_the_baselines_and_the_signs(comparison: Comparison) -> None:
-    pairs = (("controller", "mllm"), ("rules", "mllm"), ("controller", "rules"))
+    pairs = (("controller", "mllm"), ("specialist (rules)", "mllm"), ("controller", "specialist (rules)"))
     chosen = compare(comparison.solvers, ComparisonOptions(pairs=tuple(SolverPair(*pair) for pair in pairs)))
     solvers, tasks = headline_tables(chosen)
     # Of two pairs of one solver the first decides.
@@ -100,13 +102,13 @@ def test_chosen_pairs_choose_the_baselines_and_the_signs(comparison: Comparison)
         ("0.100 ", "0.850+", "0.600+"),
         ("0.600 ", "- ", "0.400 "),
     ]
-    reverse = compare(comparison.solvers, ComparisonOptions(pairs=(SolverPair("mllm", "rules"),)))
+    reverse = compare(comparison.solvers, ComparisonOptions(pairs=(SolverPair("mllm", "specialist (rules)"),)))
     (table, _) = headline_tables(reverse)
     assert [row[4] for row in table.rows] == ["-", "-0.017", "-", "-"]
 
 
 def test_several_baselines_are_no_name_in_the_title(comparison: Comparison) -> None:
-    pairs = (SolverPair("mllm", "controller"), SolverPair("controller [blank]", "rules"))
+    pairs = (SolverPair("mllm", "controller"), SolverPair("controller [blank]", "specialist (rules)"))
     solvers, _ = headline_tables(compare(comparison.solvers, ComparisonOptions(pairs=pairs)))
     assert solvers.title == "blink: accuracy_macro, differences to the model alone"
     assert [row[4] for row in solvers.rows] == ["+0.078", "+0.144", "-", "-"]

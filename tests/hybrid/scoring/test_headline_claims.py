@@ -273,7 +273,9 @@ def pair_of(a: dict[str, str], b: dict[str, str], *more: str) -> tuple[Conclusio
     """Return the pair of two solvers of these letters by task; `more` are repetitions of b in its first task."""
     task = next(iter(a))
     repetitions = [solver(f"b@{n}", {**b, task: word}) for n, word in enumerate(more, 2)]
-    comparison = compare([solver("a", a), solver("b", b), *repetitions])
+    # A solver's name in a comparison may differ from that in its run, by which repetitions belong together.
+    recorded = {name: {} if more else {"recorded": f"{name} recorded"} for name in "ab"}
+    comparison = compare([solver("a", a, **recorded["a"]), solver("b", b, **recorded["b"]), *repetitions])
     rows = ConclusionRows(comparison, ("differences", "helped", "answered"))
     return rows, comparison, rows.pair(comparison.named("a"), comparison.named("b"))
 
