@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from hybrid.core.types import Cell, Metric
+from hybrid.core.types import Cell, Metric, Usage
 from hybrid.scoring.compare import ComparisonOptions, compare
 from hybrid.scoring.conclusion_limits import _weights, limits_of
 from hybrid.scoring.conclusion_rows import ConclusionRows
@@ -37,6 +37,15 @@ def test_each_solver_has_its_own_counts() -> None:
     ]
     none = [replace(each, unanswered="wrong") for each in (of("b", "20r 16w"), of("c", "6r 30u"))]
     assert limits(*none)[0] == "unanswered questions count as wrong: c 30 of 36"
+
+
+def test_calls_that_could_not_be_read_are_counted_for_each_solver_and_named_above_one_in_twenty() -> None:
+    few, many = (of(name, "30r 10w", usage=Usage(unreadable=n)) for name, n in (("few", 2), ("many", 3)))
+    (words,) = [limit for limit in limits(few, many) if "could not be read" in limit]
+    assert words == "many wrote calls that could not be read about 3 of 40 questions"
+    # Of solvers that no sentence is about, nothing is said.
+    judged = replace(many, solver="many (judged)", read_by_judge=True)
+    assert not any("could not be read" in limit for limit in limits(few, judged))
 
 
 def test_answers_that_a_judge_read_are_not_counted_again() -> None:
