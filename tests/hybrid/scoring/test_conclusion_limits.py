@@ -23,7 +23,7 @@ def limits(*solvers: Scored, options: ComparisonOptions | None = None) -> list[s
 
 
 def of(name: str, word: str, **changes: Any) -> Scored:
-    return solver(name, {"Jigsaw": letters(word)}, **changes)
+    return solver(name, {"Jigsaw": letters(word)}, **{"recorded": f"{name} recorded", **changes})
 
 
 def test_each_solver_has_its_own_counts() -> None:
@@ -35,6 +35,8 @@ def test_each_solver_has_its_own_counts() -> None:
         GENERATED_QUESTIONS,
         RECORDED,
     ]
+    assert limits(of("a", "25r 3f"), of("b", "28r")) == ["failed and left out: a 3 of 28", RECORDED]
+    assert limits(of("a", "25r"), of("b", "25r", open=3)) == ["not finished yet: b 3 of 28", RECORDED]
     none = [replace(each, unanswered="wrong") for each in (of("b", "20r 16w"), of("c", "6r 30u"))]
     assert limits(*none)[0] == "unanswered questions count as wrong: c 30 of 36"
 
