@@ -1,6 +1,7 @@
 """The shared questions of solvers, recomputed question by question from random letters."""
 
 import random
+from collections.abc import Mapping
 from dataclasses import replace
 from itertools import chain
 from statistics import fmean
@@ -8,11 +9,12 @@ from statistics import fmean
 import numpy as np
 import pytest
 
-from hybrid.core.types import Cell
+from hybrid.core.types import Cell, Metric
 from hybrid.scoring.compare import Comparison, ComparisonOptions, compare
 from hybrid.scoring.conclusion_rows import ConclusionRows
-from hybrid.scoring.overlap import Overlap
-from hybrid.stats import contrast
+from hybrid.scoring.overlap import Overlap, _mean_metric
+from hybrid.scoring.score import Scored
+from hybrid.stats import combine, contrast
 from tests.hybrid.scoring.solvers import solver
 
 VALUES = {"r": 1.0, "w": 0.0, "a": 0.5}
@@ -269,3 +271,61 @@ def test_a_question_that_a_repetition_was_not_asked_is_not_unanswered() -> None:
     # The last question is neutral for both; on the first the second solver has one right answer, on others a half.
     assert [metric.value for metric in parts[0]] == pytest.approx([10 / 20, (1 + 9 / 2 + 9 / 2) / 20])
     assert [metric.value for metric in parts[1]] == pytest.approx([0, 1 / 2 / 20])
+
+
+def test_repetitions_are_averaged_cell_by_cell_within_a_task() -> None:
+    def metric(*cells: Cell) -> Metric:
+        return Metric("accuracy_macro", None, len(cells), "mean_of_ratios", cells)
+
+    # Two questions of one picture stay two cells; the second repetition has a question more.
+    first = metric(Cell("T", "p", 1.0, 1.0), Cell("T", "p", 0.0, 1.0), Cell("U", "p", 1.0, 2.0))
+    second = metric(
+        Cell("T", "p", 1.0, 1.0), Cell("T", "p", 1.0, 1.0), Cell("U", "p", 0.0, 2.0), Cell("U", "q", 1.0, 1.0)
+    )
+    mean = _mean_metric([first, second])
+    assert mean.cells == (
+        Cell("T", "p", 1.0, 1.0),
+        Cell("T", "p", 0.5, 1.0),
+        Cell("U", "p", 0.5, 2.0),
+        Cell("U", "q", 1.0, 1.0),
+    )
+    assert (mean.value, mean.n) == (pytest.approx((1.5 / 2 + 1.5 / 3) / 2), 4)
+    assert _mean_metric([first]) is first
+
+
+def test_the_value_of_a_part_is_that_of_its_cells() -> None:
+    shared = shared_of(compared("a" * 10 + "r" * 10, "w" * 10 + "r" * 5 + "a" * 5), "a", "b")
+    parts = shared.split_by_answering("guess")
+    assert parts is not None
+    for metric in (*parts[0], *parts[1]):
+        assert metric.value == pytest.approx(combine(metric.cells, metric.combine))
+
+
+def test_groups_are_tasks_or_values_that_any_solver_knows() -> None:
+    words = {"Jigsaw": "rwnrw", "Counting": "nn"}
+    levels = {"Jigsaw_1": "low", "Jigsaw_2": "high", "Jigsaw_4": "low", "Counting_1": "none", "Counting_2": "none"}
+
+    def with_levels(scored: Scored) -> Scored:
+        counted = {}
+        for rule, value in scored.counted.items():
+            scores = tuple(
+                replace(score, groups={"level": levels[score.id]} if score.id in levels else {})
+                for score in value.scores
+            )
+            counted[rule] = replace(value, scores=scores)
+        return replace(scored, counted=counted)
+
+    # The first solver knows no level, and was not asked the first question.
+    unknowing = solver("a", {**words, "Jigsaw": ".wnrw"})
+    shared = shared_of(compare([unknowing, with_levels(solver("b", words))]), "a", "b")
+
+    def ids(groups: Mapping[str, Overlap]) -> dict[str, list[str]]:
+        return {name: sorted(part.ids) for name, part in groups.items()}
+
+    jigsaw = [f"Jigsaw_{n}" for n in range(1, 6)]
+    assert ids(shared.groups(None)) == {"Counting": ["Counting_1", "Counting_2"], "Jigsaw": jigsaw}
+    assert ids(shared.by_group(None)) == {"Jigsaw": jigsaw}
+    by_level = {"-": ["Jigsaw_3", "Jigsaw_5"], "high": ["Jigsaw_2"], "low": ["Jigsaw_1", "Jigsaw_4"]}
+    assert ids(shared.by_group("level")) == by_level
+    assert list(shared.by_group("level")) == ["-", "high", "low"]
+    assert ids(shared.groups("level")) == by_level | {"none": ["Counting_1", "Counting_2"]}
