@@ -14,13 +14,14 @@ from hybrid.core.types import Cell, Fault, Metric, Question, Reply, Usage
 from hybrid.log.folder import RunFolder
 from hybrid.plugins.registry import load
 from hybrid.scoring.compare import Comparison, ComparisonOptions, SolverPair, compare
-from hybrid.scoring.conclusion import Sentence, cases, conclusion
+from hybrid.scoring.conclusion import Sentence, _held_of, cases, conclusion
 from hybrid.scoring.conclusion_limits import _weights
 from hybrid.scoring.conclusion_rows import ConclusionRows
 from hybrid.scoring.headline import headline_tables
 from hybrid.scoring.overlap import Overlap
 from hybrid.scoring.rendering import tables_of
 from hybrid.scoring.reports import compare_paths
+from hybrid.scoring.result import FRACTION, Result
 from hybrid.scoring.score import Counted, Scored, metrics_of
 from hybrid.scoring.sections import results
 from tests.hybrid.scoring.solvers import letters, solver
@@ -266,6 +267,15 @@ def test_a_loss_from_answering_fewer_questions_is_not_the_largest_of_those_not_s
     by_id = {sentence.id: sentence.text for sentence in conclusion(compare(compare_paths([run.path]).solvers))}
     assert "on Counting (-25 points, -35 to -16; 100 of 150 questions); no other single task" in by_id["tasks.shown"]
     assert "worse (50 questions each; largest loss: Jigsaw (-2 points" in by_id["tasks.shown"]
+
+
+def test_tasks_are_named_by_the_sign_that_holds_after_adjustment() -> None:
+    def of_task(value: float, p_holm: float) -> Result:
+        return Result("differences", "difference", FRACTION, value, low=value - 0.05, high=value + 0.05, p_holm=p_holm)
+
+    rows = [of_task(*each) for each in ((-0.1, 0.01), (0.2, 0.01), (-0.3, 0.01), (-0.4, 0.2), (0.5, 0.2), (0.3, 0.01))]
+    assert [row.value for row in _held_of(rows, -1)] == [-0.3, -0.1]
+    assert [row.value for row in _held_of(rows, 1)] == [0.3, 0.2]
 
 
 def test_several_tasks_with_more_weight_than_questions_have_it_each() -> None:
