@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 from hybrid.core.image_clusters import shared_pictures
 from hybrid.core.types import Metric
@@ -183,7 +182,7 @@ def _power(conclusion_rows: ConclusionRows, groups: Sequence[ComparisonGroup]) -
     if size is None:
         yield POWERLESS.fill(questions=how_many(pair.n))
     else:
-        row = replace(pair.rows[0], value=size)
+        row = pair.rows[0]
         yield POWER.fill(questions=how_many(pair.n), size=f"{number(size, row.unit)}{unit_of(row)}")
 
 

@@ -400,7 +400,7 @@ class ConclusionRows:
 
     def _over_all(self, pair: HeadlinePair, shared: Overlap) -> Result | None:
         """For a mean over tasks, return the difference over all questions if it leads to another conclusion."""
-        if pair.metrics is None or pair.metrics[0].combine != "mean_of_ratios" or not pair.rows:
+        if pair.metrics is None or pair.metrics[0].combine != "mean_of_ratios":
             return None
         a, b = shared.accuracy(shared.rule)
         row = contrasted(pair.rows[0], a, b, shared.untested())[0]
@@ -463,8 +463,6 @@ class ConclusionRows:
         part = self.found.overlap(a, b).groups(self.found.options.by)[row.group]
         if not np.any(part.unanswered):
             return True
-        if not part.answered_by_all.any():
-            return False
         common = part.at(np.flatnonzero(part.answered_by_all))
         views = (common.accuracy(part.rule), part.accuracy(OTHER[part.rule]))
         return all(shown(contrasted(row, of_a, of_b, None)[0]) == shown(row) for of_a, of_b in views)
@@ -492,7 +490,7 @@ def _is_of_more_answers(overlap: Overlap, only_a: Flags, only_b: Flags, answerin
         return (int(only_b.sum()) - int(only_a.sum())) * answering > 0
     metrics, weight = overlap.headline(overlap.rule), np.ones(len(overlap))
     if metrics is not None and metrics[0].combine == "mean_of_ratios":
-        sizes = Counter(overlap.task[overlap.present].tolist())
+        sizes = Counter(overlap.task[overlap.kept].tolist())
         weight = np.array([1 / max(1, sizes[task]) for task in overlap.task])
     moved = (overlap.right[1] - overlap.right[0]) * weight
     gain, loss = float(moved[only_b].sum()), -float(moved[only_a].sum())

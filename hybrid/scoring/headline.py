@@ -233,7 +233,7 @@ def _tasks(
     values = {(row.a, row.group): row for row in accuracies if (row.quantity, row.none) == ("accuracy", rule)}
     where_answered = {(row.a, row.group): row for row in accuracies if row.quantity == TASK_WHERE_ANSWERED}
     unanswered = {(row.a, row.group): row for row in accuracies if row.quantity == "none" and row.value == row.n}
-    differing = _against([row for row in differences if row.group], baseline)
+    differing = _against(differences, baseline)
     lines = []
     for group in sorted({row.group for row in values.values()}):
         line = [clipped(group, TASK)]

@@ -1,5 +1,6 @@
 """Scored solvers from letters, without a file, and run folders with given attempts."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +18,7 @@ GENERATED = Data("blink", "val", {"kind": "sample", "seed": 0, "generator": 7}, 
 OUTCOMES = {
     "r": Outcome.ANSWERED,
     "w": Outcome.ANSWERED,
+    "n": Outcome.ANSWERED,
     "f": Outcome.OUTAGE,
     "a": Outcome.ABSTAINED,
     "u": Outcome.UNPARSED,
@@ -24,6 +26,11 @@ OUTCOMES = {
     "t": Outcome.TOOL_FAULT,
 }
 RULES: tuple[Any, ...] = (("guess", 0.5), ("wrong", 0.0))
+
+
+def letters(message: str) -> str:
+    """Expand `36r 4w` to 36 letters r and 4 letters w."""
+    return "".join(int(count) * match for count, match in re.findall(r"(\d+)([a-z]+)", message))
 
 
 def question(identity: str, task: str, **changes: Any) -> Question:
@@ -34,17 +41,17 @@ def question(identity: str, task: str, **changes: Any) -> Question:
 def solver(name: str, messages: Mapping[str, str], data: Data = VAL, prefix: str = "", **changes: Any) -> Scored:
     """Return a solver of BLINK from a word of letters per task: question `Jigsaw_2` is the second of Jigsaw's.
 
-    `r` is right, `w` wrong, `f` failed; `a`, `u`, `b` and `t` are without an answer and get the rule's credit; `.` was
-    not asked.
+    `r` is right, `w` wrong, `n` an answer that is neither, `f` failed; `a`, `u`, `b` and `t` are without an answer and
+    get the rule's credit; `.` was not asked.
     """
     rows = [(f"{prefix}{task}_{n}", task, word) for task, value in messages.items() for n, word in enumerate(value, 1)]
     rows = [row for row in rows if row[2] != "."]
     questions = {identity: question(identity, task) for identity, task, _ in rows}
     results = {}
     for rule, chance in RULES:
-        payload = {"r": 1.0, "w": 0.0, "f": 0.0}
+        payload = {"r": 1.0, "w": 0.0, "n": None, "f": 0.0}
         scores = tuple(
-            Score(identity, task, payload.get(word, chance), OUTCOMES[word], {"r": "A", "w": "B"}.get(word))
+            Score(identity, task, payload.get(word, chance), OUTCOMES[word], {"r": "A", "w": "B", "n": "C"}.get(word))
             for identity, task, word in rows
         )
         results[rule] = Counted(scores, metrics_of(load("hybrid.benchmarks", "blink"), questions, scores))

@@ -1,6 +1,5 @@
 """Every case of the conclusion, including edge cases, by letters: r right, w wrong, a abstained, f failed."""
 
-import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -15,16 +14,17 @@ from hybrid.core.types import Cell, Fault, Metric, Question, Reply, Usage
 from hybrid.log.folder import RunFolder
 from hybrid.plugins.registry import load
 from hybrid.scoring.compare import Comparison, ComparisonOptions, SolverPair, compare
-from hybrid.scoring.conclusion import Sentence, cases, conclusion
+from hybrid.scoring.conclusion import Sentence, _held_of, cases, conclusion
 from hybrid.scoring.conclusion_limits import _weights
 from hybrid.scoring.conclusion_rows import ConclusionRows
 from hybrid.scoring.headline import headline_tables
 from hybrid.scoring.overlap import Overlap
 from hybrid.scoring.rendering import tables_of
 from hybrid.scoring.reports import compare_paths
+from hybrid.scoring.result import FRACTION, Result
 from hybrid.scoring.score import Counted, Scored, metrics_of
 from hybrid.scoring.sections import results
-from tests.hybrid.scoring.solvers import solver
+from tests.hybrid.scoring.solvers import letters, solver
 from tests.synthetic_runs import answering
 
 R, W, A, F = ("r" * 40, "w" * 40, "a" * 40, "f" * 40)
@@ -49,11 +49,6 @@ def hybrid(tools: str, alone: str, specialists: str = "") -> dict[str, str]:
 def of(n: int, right: int) -> str:
     """Return letters for this many questions; the first ones are right."""
     return "r" * right + "w" * (n - right)
-
-
-def letters(message: str) -> str:
-    """Expand `36r 4w` to 36 letters r and 4 letters w."""
-    return "".join(int(count) * match for count, match in re.findall(r"(\d+)([a-z]+)", message))
 
 
 def by_task(message: str | Mapping[str, str]) -> dict[str, str]:
@@ -277,6 +272,15 @@ def test_a_loss_from_answering_fewer_questions_is_not_the_largest_of_those_not_s
     assert "worse (50 questions each; largest loss: Jigsaw (-2 points" in by_id["tasks.shown"]
 
 
+def test_tasks_are_named_by_the_sign_that_holds_after_adjustment() -> None:
+    def of_task(value: float, p_holm: float) -> Result:
+        return Result("differences", "difference", FRACTION, value, low=value - 0.05, high=value + 0.05, p_holm=p_holm)
+
+    rows = [of_task(*each) for each in ((-0.1, 0.01), (0.2, 0.01), (-0.3, 0.01), (-0.4, 0.2), (0.5, 0.2), (0.3, 0.01))]
+    assert [row.value for row in _held_of(rows, -1)] == [-0.3, -0.1]
+    assert [row.value for row in _held_of(rows, 1)] == [0.3, 0.2]
+
+
 def test_several_tasks_with_more_weight_than_questions_have_it_each() -> None:
     sizes = {"Counting": 260, "Jigsaw": 30, "Relative_Depth": 12}
     cells = tuple(Cell(task, f"{task}{n}", 1.0, 1.0) for task, size in sizes.items() for n in range(size))
@@ -442,9 +446,15 @@ def test_another_metric_has_no_ranking_over_all_questions(synthetic_runs: Any, t
     questions = list(synthetic_runs.QUESTIONS_OF["mvp_bench"](20))
     solvers = {"mllm": never_whole, "text_only": sometimes_whole}
     run = synthetic_runs.write_run(tmp_path / "run", "mvp_bench", questions, solvers)
-    first = conclusion(compare(compare_paths([run.path]).solvers), limits=False)[0]
+    comparison = compare(compare_paths([run.path]).solvers)
+    first = conclusion(comparison, limits=False)[0]
     assert first.text.startswith("Of 2 solvers, none of them a model with tools, text_only has the highest mAcc, 0.250")
     assert "over all questions" not in first.text
+    # A mean over tasks is compared with all questions, a count of pairs is not.
+    pair = ConclusionRows(comparison).pair(comparison.named("mllm"), comparison.named("text_only"))
+    assert pair.rows[0].value == 0.25
+    assert comparison.overlap(pair.a, pair.b).accuracy("wrong")[0].value == 0.75
+    assert pair.over_all is None
 
 
 def test_the_parts_of_other_questions_are_not_told(synthetic_runs: Any, tmp_path: Path) -> None:

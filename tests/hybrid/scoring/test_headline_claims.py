@@ -273,7 +273,9 @@ def pair_of(a: dict[str, str], b: dict[str, str], *more: str) -> tuple[Conclusio
     """Return the pair of two solvers of these letters by task; `more` are repetitions of b in its first task."""
     task = next(iter(a))
     repetitions = [solver(f"b@{n}", {**b, task: word}) for n, word in enumerate(more, 2)]
-    comparison = compare([solver("a", a), solver("b", b), *repetitions])
+    # A solver's name in a comparison may differ from that in its run, by which repetitions belong together.
+    recorded = {name: {} if more else {"recorded": f"{name} recorded"} for name in "ab"}
+    comparison = compare([solver("a", a, **recorded["a"]), solver("b", b, **recorded["b"]), *repetitions])
     rows = ConclusionRows(comparison, ("differences", "helped", "answered"))
     return rows, comparison, rows.pair(comparison.named("a"), comparison.named("b"))
 
@@ -291,6 +293,8 @@ def test_a_pair_in_both_orders_has_both_counts_and_opposite_differences() -> Non
     )
     assert (back.state, back.right, back.n) == ("less", (31, 10), 40)
     assert there.values == back.values[::-1] == (0.25, 0.775)
+    assert [metric.value for metric in there.metrics or ()] == [0.25, 0.775]
+    assert [metric.value for metric in back.metrics or ()] == [0.775, 0.25]
     assert there.rows[0].value == pytest.approx(0.525)
     assert back.rows[0].value == pytest.approx(-0.525)
     assert (there.split, there.other_rule, there.over_all) == (None, None, None)
@@ -313,6 +317,7 @@ def test_the_rows_of_a_pair_are_those_of_the_headline_over_all_questions() -> No
         ("w" * 40, "r" * 40, "more", None),
         ("w" * 20 + "a" * 20, "r" * 40, "more", (20, 0)),
         ("w" * 40, "r" * 20 + "a" * 20, "more", (0, 20)),
+        ("a" * 20 + "w" * 20, "a" * 20 + "r" * 20, "more", (20, 20)),
         # With unanswered questions as wrong, the solver that leaves many is behind; as a guess, it is ahead.
         ("a" * 36 + "w" * 4, "w" * 24 + "r" * 16, "rule", (36, 0)),
         ("w" * 10 + "r" * 30, "a" * 10 + "r" * 30, "rule", (0, 10)),
@@ -325,6 +330,14 @@ def test_a_claim_knows_who_left_what_unanswered(a: str, b: str, claim: str, unan
     assert there.none == (a.count("a"), b.count("a"))
     assert (there.split and there.split.unanswered) == unanswered
     assert (back.split and back.split.unanswered) == (unanswered and unanswered[::-1])
+    values, common = {"r": 1.0, "w": 0.0, "a": 0.5}, [(x, y) for x, y in zip(a, b, strict=True) if "a" not in x + y]
+    of_all, better = (sum(values[y] - values[x] for x, y in pairs) / 40 for pairs in (zip(a, b, strict=True), common))
+    assert there.rows[0].value == pytest.approx(of_all)
+    for pair, sign in ((there, 1), (back, -1)) if unanswered else ():
+        assert pair.split is not None
+        assert pair.split.better.value == pytest.approx(sign * better)
+        assert pair.split.answering.value == pytest.approx(sign * (of_all - better))
+        assert (pair.split.both and pair.split.both.n) == len(common)
 
 
 @pytest.mark.parametrize(
@@ -343,6 +356,19 @@ def test_a_claim_knows_who_left_what_unanswered(a: str, b: str, claim: str, unan
             "the questions that only one answered make +21 points (95% CI 16 to 26); a leaves 20 unanswered, b 22",
         ),
         ("a" * 20 + "w" * 20 + "rw" * 30, "r" * 20 + "a" * 20 + "rw" * 30, "; a leaves 20 unanswered, b 20"),
+        # What neither answers does not count for either.
+        ("a" * 80 + "rw" * 30, "r" * 20 + "a" * 60 + "rw" * 30, "answering at all makes +7 points (95% CI 4 to 11)"),
+        ("r" * 20 + "a" * 60 + "rw" * 30, "a" * 80 + "rw" * 30, "answering at all makes -7 points (95% CI -11 to -4)"),
+        (
+            "a" * 20 + "w" * 22 + "a" * 60 + "rw" * 30,
+            "r" * 20 + "a" * 82 + "rw" * 30,
+            "the questions that only one answered make +13 points (95% CI 10 to 17); a leaves 80 unanswered, b 82",
+        ),
+        (
+            "r" * 20 + "a" * 82 + "rw" * 30,
+            "a" * 20 + "w" * 22 + "a" * 60 + "rw" * 30,
+            "the questions that only one answered make -13 points (95% CI -17 to -10); a leaves 82 unanswered, b 80",
+        ),
     ],
 )
 def test_a_gain_by_answering_is_of_who_answers_more(a: str, b: str, words: str) -> None:
@@ -350,9 +376,27 @@ def test_a_gain_by_answering_is_of_who_answers_more(a: str, b: str, words: str) 
     assert words in str(there.fields()["split"])
 
 
+def test_a_difference_of_0_from_answering_is_of_no_more_answers() -> None:
+    # b answers 20 questions more, but both gain the same half points by answering.
+    a, b = "a" * 40 + "r" * 15 + "w" * 5 + "rw" * 30, "r" * 25 + "w" * 15 + "a" * 20 + "rw" * 30
+    there = pair_of({"Jigsaw": a}, {"Jigsaw": b})[2].split
+    assert there is not None
+    assert (there.answering.value, there.more_answered) == (0, False)
+
+
 def test_a_pair_that_was_not_tested_has_no_parts() -> None:
     there = pair_of({"Jigsaw": "w" * 30 + "a" * 9 + "f"}, {"Jigsaw": "r" * 40})[2]
     assert (there.state, there.split, there.failed, there.asked, there.n) == ("failed", None, 1, 40, 39)
+    assert (there.other_rule, there.over_all) == (None, None)
+
+
+def test_the_other_rule_is_applied_to_the_mean_over_tasks() -> None:
+    small = {"Counting": "w" * 10}
+    # As a guess b gains 15 of 60 on one of two tasks; as wrong it loses 3 of 60.
+    there = pair_of({"Jigsaw": "w" * 30 + "r" * 30, **small}, {"Jigsaw": "a" * 30 + "r" * 27 + "w" * 3, **small})[2]
+    assert there.rows[0].value == pytest.approx((15 - 3) / 60 / 2)
+    assert there.other_rule is not None
+    assert there.other_rule.value == pytest.approx(-3 / 60 / 2)
 
 
 def test_a_mean_over_repetitions_or_with_credit_is_no_count_of_right_answers() -> None:
@@ -360,6 +404,13 @@ def test_a_mean_over_repetitions_or_with_credit_is_no_count_of_right_answers() -
     assert pair_of(a, b)[2].right == (0, 40)
     assert pair_of(a, b, "r" * 40)[2].right is None
     assert pair_of(a, {"Jigsaw": "r" * 30 + "a" * 10})[2].right is None
+    rows, comparison, _ = pair_of(a, b, "r" * 40)
+    assert rows.pair(comparison.named("b"), comparison.named("a")).right is None
+
+
+def test_solvers_of_other_questions_have_no_metric_in_common() -> None:
+    there = pair_of({"Jigsaw": "w" * 40}, {"Counting": "r" * 40})[2]
+    assert (there.state, there.metrics, there.rows) == ("apart", None, ())
 
 
 @pytest.mark.parametrize(("small", "state"), [("w" * 10, "less"), ("r" * 10, None)])
@@ -369,6 +420,8 @@ def test_a_mean_over_tasks_is_compared_with_all_questions(small: str, state: Sta
     assert there.metrics is not None
     assert there.metrics[0].combine == "mean_of_ratios"
     assert (there.over_all is None) == (state is None)
+    assert there.over_all is None or there.over_all.value == pytest.approx((20 - 10) / 70)
+    assert (there.count, there.right) == ((10, 20 + small.count("r")), None)
     assert there.claim == ("uneven" if state else "more")
 
 
@@ -416,19 +469,40 @@ class TwoTasks:
         return (SimpleNamespace(combine=self.combine),)
 
 
-@pytest.mark.parametrize(
-    ("combine", "kept", "is_of_more"),
-    [
-        # Over all questions b gains 4 - 2 because it answered two more; a mean over tasks lets the small task decide.
-        ("ratio", True, True),
-        ("mean_of_ratios", True, False),
-        # Without right and wrong, the number of answers decides.
-        ("mean_of_ratios", False, True),
-    ],
-)
-def test_the_part_from_answering_weighs_questions_as_the_metric_does(
-    combine: str, kept: bool, is_of_more: bool
-) -> None:
-    only_b, only_a = np.arange(12) < 4, np.arange(12) >= 10
-    overlap = TwoTasks((only_a.astype(float), only_b.astype(float)), np.full(12, kept), combine)
-    assert _is_of_more_answers(overlap, only_a, only_b, 0.2) is is_of_more  # type: ignore[arg-type]
+ONLY_B, ONLY_A = np.arange(12) < 4, np.arange(12) >= 10
+
+
+def of_more_answers(combine: str, kept: Any, answering: float = 0.2, only_a: Any = ONLY_A) -> bool:
+    """Return the decision for two solvers that are right on all questions that only they answered."""
+    overlap: Any = TwoTasks((only_a.astype(float), ONLY_B.astype(float)), np.full(12, kept), combine)
+    return _is_of_more_answers(overlap, only_a, ONLY_B, answering)
+
+
+def test_the_part_from_answering_weighs_questions_as_the_metric_does() -> None:
+    # Over all questions b gains 4 - 2 because it answered two more; a mean over tasks lets the small task decide.
+    assert of_more_answers("ratio", kept=True)
+    assert not of_more_answers("mean_of_ratios", kept=True)
+    # The large task has four questions with a right answer, so b gains all of it, and a half of the small one.
+    of_four, one_of_a = ONLY_B | (np.arange(12) >= 10), np.arange(12) == 10
+    assert of_more_answers("mean_of_ratios", of_four, only_a=one_of_a)
+    assert not of_more_answers("mean_of_ratios", kept=True, only_a=one_of_a)
+
+
+def test_half_of_the_part_from_answering_is_enough() -> None:
+    # a is wrong where only a answered: b gains one point on each of its four, on average (4 - n) / (4 + n) by number.
+    nothing, right_b = np.zeros(12), ONLY_B.astype(float)
+    for of_a, is_of_more in ((1, True), (2, False)):
+        overlap: Any = TwoTasks((nothing, right_b), np.full(12, True), "ratio")
+        assert _is_of_more_answers(overlap, np.arange(12) >= 12 - of_a, ONLY_B, 0.2) is is_of_more
+    # Of the small task each answers one, b wrongly: by weight b gains 0.4 and loses 0.5, by number 4 and 1.
+    only_b, only_a = ONLY_B | (np.arange(12) == 10), np.arange(12) == 11
+    overlap = TwoTasks((only_a.astype(float), right_b), np.full(12, True))
+    assert _is_of_more_answers(overlap, only_a, only_b, 0.2)
+
+
+@pytest.mark.parametrize("kept", [False, ~ONLY_A, ~ONLY_B])
+def test_of_questions_without_right_and_wrong_the_number_decides(kept: Any) -> None:
+    decided = [of_more_answers("mean_of_ratios", kept, answering) for answering in (0.2, 0.0, -0.2)]
+    assert decided == [True, False, False]
+    same_number = np.arange(12) >= 8
+    assert not of_more_answers("mean_of_ratios", kept=False, only_a=same_number)

@@ -1,17 +1,20 @@
 """The shared questions of solvers, recomputed question by question from random letters."""
 
 import random
+from collections.abc import Mapping
 from dataclasses import replace
+from itertools import chain
 from statistics import fmean
 
 import numpy as np
 import pytest
 
-from hybrid.core.types import Cell
+from hybrid.core.types import Cell, Metric
 from hybrid.scoring.compare import Comparison, ComparisonOptions, compare
 from hybrid.scoring.conclusion_rows import ConclusionRows
-from hybrid.scoring.overlap import Overlap
-from hybrid.stats import contrast
+from hybrid.scoring.overlap import Overlap, _mean_metric
+from hybrid.scoring.score import Scored
+from hybrid.stats import combine, contrast
 from tests.hybrid.scoring.solvers import solver
 
 VALUES = {"r": 1.0, "w": 0.0, "a": 0.5}
@@ -206,3 +209,123 @@ def test_one_of_a_hundred_that_failed_is_not_too_many() -> None:
     # Questions that one was not asked are not among those that could fail.
     unasked = shared_of(compared("r" * 89 + "." * 10 + "f", "w" * 100, allow_failed=False), "a", "b")
     assert unasked.untested() == "failed"
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_metrics_are_of_the_shared_questions_with_a_verdict(seed: int) -> None:
+    """Tasks of 30 and 8 questions, one in six without right and wrong; the headline is the mean over tasks."""
+    rng, sizes = random.Random(seed), {"Jigsaw": 30, "Counting": 8}
+    neither = {(task, n) for task, size in sizes.items() for n in range(size) if n % 6 == 2}
+
+    def draw(task: str) -> str:
+        drawn = enumerate(rng.choices("rwaf.", (6, 6, 3, 1, 1), k=sizes[task]))
+        return "".join("n" if (task, n) in neither and letter in VALUES else letter for n, letter in drawn)
+
+    words = [{task: draw(task) for task in sizes} for _ in "ab"]
+    shared = shared_of(compare([solver(name, word) for name, word in zip("ab", words, strict=True)]), "a", "b")
+    asked = {
+        task: [n for n in range(size) if {words[0][task][n], words[1][task][n]} <= {*"rwa"}]
+        for task, size in sizes.items()
+    }
+    for rule, credit in (("guess", 0.5), ("wrong", 0.0)):
+        values = VALUES | {"a": credit}
+        metrics, accuracy = shared.headline(rule), shared.accuracy(rule)  # type: ignore[arg-type]
+        assert metrics is not None
+        for word, metric, of_all in zip(words, metrics, accuracy, strict=True):
+            credit_of = {task: [values[word[task][n]] for n in numbers] for task, numbers in asked.items()}
+            assert (metric.name, metric.value) == (
+                "accuracy_macro",
+                pytest.approx(fmean(map(fmean, credit_of.values()))),
+            )
+            assert (of_all.name, of_all.combine, of_all.n) == ("accuracy", "ratio", sum(map(len, asked.values())))
+            assert of_all.value == pytest.approx(fmean(chain(*credit_of.values())))
+            ids = {f"{task}_{n + 1}" for task, numbers in asked.items() for n in numbers}
+            assert {cell.cluster for cell in of_all.cells} == {cell.cluster for cell in metric.cells} == ids
+            assert {cell.stratum for cell in of_all.cells} == {""}
+
+
+def test_a_share_leaves_out_zero_denominators_and_another_ratio_does_not() -> None:
+    shared = shared_of(compared("rwrf", "rrww"), "a", "b")
+    above, below = np.array([1.0, 0.0, 2.0]), np.array([2.0, 0.0, 2.0])
+    share, ratio = (shared.ratio("some", above, below, share=flag) for flag in (True, False))
+    assert (share.value, share.n, share.share) == (0.75, 2, True)
+    assert (ratio.value, ratio.n, ratio.share) == (0.75, 3, False)
+    assert share.cells == (Cell("", "Jigsaw_1", 1.0, 2.0), Cell("", "Jigsaw_3", 2.0, 2.0))
+    assert shared.ratio("some", above, below * 0).value is None
+
+
+def test_who_is_ahead_is_decided_by_the_mean_over_tasks() -> None:
+    a = solver("a", {"Jigsaw": "r" * 30 + "w" * 30, "Counting": "w" * 10})
+    b = solver("b", {"Jigsaw": "r" * 10 + "w" * 50, "Counting": "r" * 10})
+    shared = shared_of(compare([a, b]), "a", "b")
+    assert shared.accuracy("guess")[0].value == 30 / 70 > 20 / 70 == (shared.accuracy("guess")[1].value or 0)
+    assert shared.shown("guess") == 1
+    # A question each: no interval.
+    assert shared_of(compared("r", "w"), "a", "b").shown("guess") is None
+
+
+def test_a_question_that_a_repetition_was_not_asked_is_not_unanswered() -> None:
+    shared = shared_of(compared("r" * 10 + "w" * 9 + "a", b="r" * 20, b_2="." + "w" * 19), "a", "b")
+    parts = shared.split_by_answering("wrong")
+    assert parts is not None
+    # The last question is neutral for both; on the first the second solver has one right answer, on others a half.
+    assert [metric.value for metric in parts[0]] == pytest.approx([10 / 20, (1 + 9 / 2 + 9 / 2) / 20])
+    assert [metric.value for metric in parts[1]] == pytest.approx([0, 1 / 2 / 20])
+
+
+def test_repetitions_are_averaged_cell_by_cell_within_a_task() -> None:
+    def metric(*cells: Cell) -> Metric:
+        return Metric("accuracy_macro", None, len(cells), "mean_of_ratios", cells)
+
+    # Two questions of one picture stay two cells; the second repetition has a question more.
+    first = metric(Cell("T", "p", 1.0, 1.0), Cell("T", "p", 0.0, 1.0), Cell("U", "p", 1.0, 2.0))
+    second = metric(
+        Cell("T", "p", 1.0, 1.0), Cell("T", "p", 1.0, 1.0), Cell("U", "p", 0.0, 2.0), Cell("U", "q", 1.0, 1.0)
+    )
+    mean = _mean_metric([first, second])
+    assert mean.cells == (
+        Cell("T", "p", 1.0, 1.0),
+        Cell("T", "p", 0.5, 1.0),
+        Cell("U", "p", 0.5, 2.0),
+        Cell("U", "q", 1.0, 1.0),
+    )
+    assert (mean.value, mean.n) == (pytest.approx((1.5 / 2 + 1.5 / 3) / 2), 4)
+    assert _mean_metric([first]) is first
+
+
+def test_the_value_of_a_part_is_that_of_its_cells() -> None:
+    shared = shared_of(compared("a" * 10 + "r" * 10, "w" * 10 + "r" * 5 + "a" * 5), "a", "b")
+    parts = shared.split_by_answering("guess")
+    assert parts is not None
+    for metric in (*parts[0], *parts[1]):
+        assert metric.value == pytest.approx(combine(metric.cells, metric.combine))
+
+
+def test_groups_are_tasks_or_values_that_any_solver_knows() -> None:
+    words = {"Jigsaw": "rwnrw", "Counting": "nn"}
+    levels = {"Jigsaw_1": "low", "Jigsaw_2": "high", "Jigsaw_4": "low", "Counting_1": "none", "Counting_2": "none"}
+
+    def with_levels(scored: Scored) -> Scored:
+        counted = {}
+        for rule, value in scored.counted.items():
+            scores = tuple(
+                replace(score, groups={"level": levels[score.id]} if score.id in levels else {})
+                for score in value.scores
+            )
+            counted[rule] = replace(value, scores=scores)
+        return replace(scored, counted=counted)
+
+    # The first solver knows no level, and was not asked the first question.
+    unknowing = solver("a", {**words, "Jigsaw": ".wnrw"})
+    shared = shared_of(compare([unknowing, with_levels(solver("b", words))]), "a", "b")
+
+    def ids(groups: Mapping[str, Overlap]) -> dict[str, list[str]]:
+        return {name: sorted(part.ids) for name, part in groups.items()}
+
+    jigsaw = [f"Jigsaw_{n}" for n in range(1, 6)]
+    assert ids(shared.groups(None)) == {"Counting": ["Counting_1", "Counting_2"], "Jigsaw": jigsaw}
+    assert ids(shared.by_group(None)) == {"Jigsaw": jigsaw}
+    by_level = {"-": ["Jigsaw_3", "Jigsaw_5"], "high": ["Jigsaw_2"], "low": ["Jigsaw_1", "Jigsaw_4"]}
+    assert ids(shared.by_group("level")) == by_level
+    assert list(shared.by_group("level")) == ["-", "high", "low"]
+    assert ids(shared.groups("level")) == by_level | {"none": ["Counting_1", "Counting_2"]}

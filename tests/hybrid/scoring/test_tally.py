@@ -189,7 +189,8 @@ def test_a_question_without_a_score_of_its_own_keeps_group_and_cluster(fakes: An
         ("2", 0.0, Outcome.OUTAGE),
         ("4", 0.0, Outcome.BROKEN),
     ]
-    assert {(score.groups["level"], score.cluster) for score in result.scores} == {("low", "pair1")}
+    facts_of_all = {(score.task, score.groups["level"], score.cluster) for score in result.scores}
+    assert facts_of_all == {("Jigsaw", "low", "pair1")}
     assert len({id(score.groups) for score in result.scores}) == 1, "equal groups share one mapping"
     assert (result.open, result.wall_s) == (1, pytest.approx(0.3))
 

@@ -109,7 +109,7 @@ def test_a_question_that_failed_is_no_answer_of_the_part(compared: Any) -> None:
 
 
 def test_the_parts_of_a_gain_are_of_all_its_solvers(compared: Any) -> None:
-    letters = jigsaw(controller="r" * 30 + "w" * 10, mllm="r" * 10 + "w" * 30)
+    letters = jigsaw(controller="r" * 30 + "w" * 8 + "fw", mllm="r" * 10 + "w" * 26 + "ffww")
     blank = jigsaw(controller="r" * 15 + "w" * 24 + "f")
     comparison = compared(letters, blank)
     rows, (group,) = ConclusionRows(comparison), comparison.groups
@@ -118,14 +118,20 @@ def test_the_parts_of_a_gain_are_of_all_its_solvers(compared: Any) -> None:
     sides = {GAIN: (group.alone, group.hybrid), PRESENCE: (group.alone, group.blank)}
     sides[CONTENT] = (group.blank, group.hybrid)
     parts = {quantity: rows.part(group, *pair, quantity) for quantity, pair in sides.items()}
-    # The failed question is wrong for the other two.
+    # The failed questions are wrong for the others.
     values = {quantity: sum(row.value or 0.0 for row in part.rows) for quantity, part in parts.items()}
-    assert values == pytest.approx({GAIN: 20 / 39, PRESENCE: 5 / 39, CONTENT: 15 / 39})
+    assert values == pytest.approx({GAIN: 20 / 36, PRESENCE: 5 / 36, CONTENT: 15 / 36})
     assert [len(part.rows) for part in parts.values()] == [1, 1, 1]
-    assert {part.failed for part in parts.values()} == {1}
+    assert {part.failed for part in parts.values()} == {4}
     assert {part.asked for part in parts.values()} == {40}
-    assert (parts[GAIN].n, parts[CONTENT].n) == (40, 39)
+    assert (parts[GAIN].n, parts[PRESENCE].n, parts[CONTENT].n) == (37, 37, 38)
+    assert {(row.metric, row.group) for part in parts.values() for row in part.rows} == {("accuracy_macro", "")}
+    assert {quantity: (part.a, part.b) for quantity, part in parts.items()} == sides
     assert rows.part(group, group.alone, group.hybrid, CONTENT).rows == ()
+    # Without the pair itself, the number is that of the questions of all three.
+    no_pair = compare(comparison.solvers, ComparisonOptions(pairs=(), allow_failed=True))
+    part = ConclusionRows(no_pair).part(no_pair.groups[0], group.alone, group.hybrid, GAIN)
+    assert (part.n, [row.value for row in part.rows]) == (36, pytest.approx([20 / 36]))
 
 
 def test_questions_with_a_call_are_counted_among_those_answered(compared: Any, synthetic_runs: Any) -> None:

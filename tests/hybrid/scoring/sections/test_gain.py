@@ -220,3 +220,9 @@ def test_each_part_has_its_own_number_in_the_sentence() -> None:
     assert case == "content.shared"
     assert words.startswith("Of the 30 points, 10 (95% CI 10 to 30) come from offering tools that return nothing;")
     assert "tool output adds 20 (95% CI 10 to 30)" in words
+    case, words = said_of(row(0.25, (0.12, 0.33, 0.01)), row(0.21, MORE), row(-0.04, (-0.1, 0.06, 0.5)))
+    assert case == "content.source"
+    assert words == (
+        "Tool output accounts for +25 points (95% CI 12 to 33). Offering tools that return nothing has no significant "
+        "effect (-4 points, 95% CI -10 to +6)."
+    )
