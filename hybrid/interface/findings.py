@@ -1,4 +1,4 @@
-"""A tool from Python, also where an event loop already runs, and its output as a notebook shows it.
+"""Runs a tool from Python, even where an event loop already runs, and shows its output in a notebook.
 
 finding = hybrid.tool("depth").run("photo.jpg", labels=["A", "B"])
 finding.images[0].show()
@@ -117,7 +117,8 @@ class RunnableTool:
         Args:
             images: in the order in which the tool takes them.
             backend: which code may answer.
-            weights: folder or hub id for the learned backend; a mapping by tool if it needs others.
+            weights: folder or hub id for the learned backend; if the tool needs other tools with weights, a
+                mapping by tool name.
             device: `cpu`, `mps`, `cuda` or `cuda:N,cuda:M`.
             seed: for tools that use random numbers.
             args: the tool's own arguments, as `hybrid tools show NAME` lists them.

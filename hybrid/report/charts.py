@@ -80,7 +80,7 @@ def _waterfalls(comparison: Comparison, section: Section, rows: Sequence[Result]
 
 
 def headlines(comparison: Comparison, rows: Sequence[Result]) -> tuple[Result, ...]:
-    """Return the rows of the headline metric over all questions, and of those without a metric."""
+    """Return the rows of the headline metric over all questions, and the rows without a metric."""
     return tuple(row for row in rows if not row.group and row.metric in ("", comparison.headline))
 
 

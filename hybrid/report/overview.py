@@ -94,7 +94,7 @@ def _front(
             yield replace(chart, title=GAIN) if len(steps) > 1 else chart
     if values := headlines(comparison, rows.get(VALUES, ())):
         metric = values[0].metric
-        # Return the highest reference line of each kind; for chance, the guess, which comes first.
+        # Draw one reference line of each kind: the highest; for chance, the first, which is that of guessing.
         by_kind: dict[str, ReferenceLine] = {}
         for mark in (mark for mark in marks if mark.task == metric):
             other = by_kind.setdefault(mark.kind, mark)

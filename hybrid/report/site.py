@@ -1,4 +1,4 @@
-"""Writes a report as files for a browser, from disk or from any web server: no network, no build step.
+"""Writes a report as files for a browser, from disk or from any web server; pages need no network and no build step.
 
 write_site(pages, Path("site"))        # then open site/index.html
 

@@ -79,9 +79,10 @@ def _tables(questions: int, *, conditional: bool, level: float) -> tuple[tuple[i
 
 
 def power(difference: float, discordant: float, questions: int, *, conditional: bool, level: float = 0.05) -> float:
-    """Return the power of `unconditional` (`mcnemar` if `conditional`) to find a true difference above 0.
+    """Return the power of `unconditional` (`mcnemar` if `conditional`) to detect a true difference above 0.
 
-    Questions are independent; on a share `discordant` of them, at least the difference, exactly one solver is right.
+    Questions are independent. `discordant` is the share of questions on which exactly one solver is right; it is at
+    least the difference.
     """
     up, down, same = (discordant + difference) / 2, (discordant - difference) / 2, 1 - discordant
     return math.fsum(

@@ -31,7 +31,7 @@ _ADDED = 2.0
 # Weight, in clusters, of the prior belief that rows of a cluster are all alike, as for the interval of a metric.
 _EFFECT_PRIOR = 0.25
 
-# A share this small, relative to a question's, counts as zero.
+# A sum whose size, relative to the contribution of one question, is this small counts as zero.
 _ROUNDING = 1e-12
 
 
@@ -48,7 +48,7 @@ class Kappa:
     error: float | None
     interval: Interval | None
     n: int
-    # Number of entries with the same label from both.
+    # Number of entries to which both raters gave the same label.
     agreed: int
     # Expected number of agreements if raters with these shares of labels were independent.
     expected: float
@@ -84,12 +84,13 @@ def kappa(a: Sequence[Hashable], b: Sequence[Hashable], clusters: Sequence[str],
     cluster it is the large-sample variance of Fleiss, Cohen and Everitt, Psychological Bulletin 72 (1969) 323-327, with
     several that of Yang and Zhou, Statistics in Medicine 33 (2014) 2612-2633; both times m / (m - 1) for m clusters.
 
-    If few answers are wrong, that error is far too small, and without any mistakes it is 0. The interval is therefore
-    computed from the table with half a question added to each cell (as Haldane, Annals of Human Genetics 20 (1956)
-    309-311, does for odds ratios), both its centre and its error; a table of k labels gets 2 / k^2 per cell. The
-    questions count by their effective number: divided by the design effect, the ratio of the variance over clusters to
-    that over rows, shrunk with the weight of a quarter cluster toward rows that are all alike. The quantile is
-    Student's t with m - 1 degrees of freedom; the interval includes the value, and its ends are clipped to -1 and 1.
+    If few answers are wrong, that error is far too small, and without any mistakes it is 0. Both the centre and the
+    error of the interval are therefore computed from the table with half a question added to each cell, as Haldane,
+    Annals of Human Genetics 20 (1956) 309-311, does for odds ratios; a table of k labels gets 2 / k^2 per cell. The
+    questions count by their effective number, which is their number divided by the design effect. The design effect is
+    the ratio of the variance over clusters to that over rows, shrunk with the weight of a quarter cluster toward rows
+    that are all alike. The quantile is Student's t with m - 1 degrees of freedom; the interval includes the value, and
+    its ends are clipped to -1 and 1.
 
     Args:
         a: the first rater's labels.

@@ -23,7 +23,7 @@ Indices = NDArray[np.intp]
 _ROUNDING = 1e-12
 
 # Weight, in clusters, of the belief that a stratum varies as all strata do. Chosen by simulation from 0.25, 0.5, 1 and
-# 2: the smallest with which 95 % intervals hold a difference in 95 % of draws where strata are small.
+# 2: the smallest with which 95 % intervals contain the true difference in 95 % of draws if strata are small.
 _POOLED = 1.0
 
 # Avoids division by zero for a cluster that is nearly all of its stratum; its residual is nearly zero too.
@@ -152,8 +152,9 @@ class StratumScale:
 
         A small stratum may show no variation by chance. Each stratum's variance is therefore averaged, by degrees of
         freedom, with `_POOLED` clusters that have the variance within all strata, as Smyth (Statistical Applications in
-        Genetics and Molecular Biology 3 (2004) 3, section 3) moderates the variances of small groups; so is the third
-        moment. Strata of one size are unchanged. A sum that would fall, because small strata vary more, is left alone.
+        Genetics and Molecular Biology 3 (2004) 3, section 3) moderates the variances of small groups. The third moment
+        is averaged in the same way. Strata of one size are unchanged. A sum that would fall, because small strata vary
+        more, is left alone.
 
         Args:
             parts: contribution of each row to the value.
@@ -174,9 +175,9 @@ class StratumScale:
 class LinearLayout:
     """The part of a metric's linear form that depends only on strata and denominators, not on numerators.
 
-    `sizes` (Kish's effective number of clusters) and `squares` (the number that the variance rests on, (sum of
-    squares)^2 / sum of fourth powers) have one entry per stratum with a denominator, `weights` (their sum is 1),
-    `positive` and `safe` (the denominator, or 1) one per stratum, `lonely` and `factor` one per row.
+    Per stratum with a denominator, `sizes` has Kish's effective number of clusters, and `squares` has the number of
+    clusters that the variance rests on: (sum of squares)^2 / sum of fourth powers. `weights` (their sum is 1),
+    `positive` and `safe` (the denominator, or 1) have one entry per stratum; `lonely` and `factor` have one per row.
     """
 
     weights: Floats

@@ -16,7 +16,10 @@ _JUMP_PRIOR = 0.1
 
 @dataclass(frozen=True)
 class ScatterError:
-    """Sampling error: at a truth x above the value, variance + max(0, skew * x) with Student's t."""
+    """The sampling error of a value, for Student's t.
+
+    For a truth x above the value, the squared error is variance + max(0, skew * x).
+    """
 
     variance: float
     skew: float

@@ -237,7 +237,7 @@ async def serve_http(toolbox: Toolbox, bound: socket.socket) -> None:
 
 
 class ImpatientProtocol(H11Protocol):
-    """A connection that is closed when it is silent for `IDLE_S`; uvicorn waits for a request without an end."""
+    """A connection that is closed after `IDLE_S` of silence; uvicorn would wait forever for an unfinished request."""
 
     _timer: asyncio.TimerHandle | None = None
 
@@ -269,7 +269,7 @@ class ImpatientProtocol(H11Protocol):
 
 
 class _Ended(uvicorn.Server):
-    """A server that a signal stops in an orderly way; uvicorn's own would raise the signal again."""
+    """A server that a signal stops in an orderly way; uvicorn's own server would raise the signal again."""
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
