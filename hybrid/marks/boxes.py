@@ -257,8 +257,8 @@ def _bound(
 ) -> int:
     """Return the outer edge of a line between two columns; `rivals` are other outlines of its colour.
 
-    If a rival's line merges with this one, the rest of the line determines the edge; without a rest, a rival further
-    out leaves only the middle as reference.
+    If a rival's line merges with this one, the rest of this line determines the edge. If there is no rest and a rival
+    is further out, the edge is `HALF_LINE_PX` from the middle.
     """
     inset = min(6, (span[1] + 1 - span[0]) // 4)
     columns = np.arange(span[0] + inset, span[1] + 1 - inset)

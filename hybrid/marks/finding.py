@@ -57,7 +57,8 @@ LATER = ("C", "D")
 # Minimum confidence at which a mark raises the confidence of other marks in its picture, and the confidence up to which
 # it raises them.
 COMPANION = 0.8
-# Minimum correlation at which a letter counts as drawn like that of a clear mark; largest difference of their radii.
+# Minimum correlation at which a letter counts as drawn like that of a clear mark; largest difference of the radii of
+# their rings.
 READ_LETTER = 0.8
 ALIKE_PX = 1.5
 # Lowest confidence of a mark that is drawn like a clear one.
@@ -233,7 +234,7 @@ def _together(marks: Sequence[PointMark]) -> list[PointMark]:
 
 
 def _drawn_alike(mark: PointMark, other: PointMark) -> bool:
-    """Return whether two rings have one size, or their letters have, and the rings lie alike around them."""
+    """Return whether two rings are equally large, or have equally large letters at the same relative position."""
     if abs(other.radius_px - mark.radius_px) <= ALIKE_PX:
         return True
     if mark.label_box_px is None or other.label_box_px is None:

@@ -177,7 +177,7 @@ def _surround_light(light: npt.NDArray[np.int32], boxes: npt.NDArray[np.int32], 
 
 
 def _words(parts: npt.NDArray[np.int32]) -> list[tuple[int, int, int, int]]:
-    """Return bounds of two or three adjacent components of one height: "REF", whose bold letters may touch."""
+    """Return boxes of possible words: two or three adjacent components of equal height (letters of "REF" may touch)."""
     order = parts[np.argsort(parts[:, 0], kind="stable")]
     order = order[order[:, 3] >= HEIGHTS_PX[0] - 1]
     words = []

@@ -35,7 +35,7 @@ MAX_STYLES = 4
 RED_RING = 0.5
 # Largest horizontal offset of a letter's centre from the ring's; more if the border cuts the letter's box.
 SIDEWAYS_PX = 8
-# Largest difference between these offsets in one picture: letters differ in width.
+# Largest difference between the horizontal offsets of one picture: letters differ in width.
 ASIDE_PX = 3.0
 AWAY_PX = 62
 # Largest difference of luma between rings of one colour: thin lines blend with their surroundings.
@@ -153,7 +153,7 @@ def ring_pairs(field: RingField, readings: Sequence[LetterReading], expected: Se
 def best_style(
     field: RingField, pairs: Sequence[MarkPair], readings: Sequence[LetterReading], expected: Sequence[str]
 ) -> tuple[RingStyle | None, list[MarkPair]]:
-    """Return the style on which the letters agree and its marks, each label once; (None, []) without a good pair."""
+    """Return the style on which the letters agree, and its marks, each label once; (None, []) without a good pair."""
     best: tuple[float, list[MarkPair], bool] = (0.0, [], True)
     useful = _useful(readings, expected)
     for style in _proposals(pairs):

@@ -37,7 +37,8 @@ FEW_CIRCLES = 5000
 LEAST = 0.05
 # Resolution of `RingField.bounds`, per grey level: 16 differences of two channels still fit 16 bits.
 EIGHTHS = 8
-# Largest effect of this rounding on a step over three channels, and on a spread; and the float32 error of a score.
+# Largest effect of this rounding on a step over three channels, and on a spread; `ROUNDING` is the float32 error of a
+# score.
 STEP_ERROR, SPREAD_ERROR = 3**0.5 / EIGHTHS, 3**0.5 / (2 * EIGHTHS)
 ROUNDING = 1e-4
 CALM_GAIN = 0.4

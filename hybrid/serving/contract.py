@@ -46,7 +46,7 @@ PURE = frozenset({"cosine", "ncc", "confidence", "scale", "cues", "descriptor_di
 PURE_ENDS = ("_ratio", "_score", "_slope", "_kurtosis")
 MAX_LINES = 6
 MAX_LINE_LENGTH = 160
-# Maximum characters of an output's text, since a model reads several before it answers.
+# Maximum characters of an output's text, because a model reads several texts before it answers.
 MAX_TEXT_LENGTH = 450
 FAR_PX = 50_000
 # Prefixes of the service's messages about a tool that crashed instead of refusing.

@@ -1,4 +1,4 @@
-"""Plug-in modules are first imported in a worker process; tools only there, and this process gets a description.
+"""Plug-ins are first imported in a worker process. Tools stay there, and this process gets their descriptions.
 
     with described_by(ProcessDescriber):                  # hybrid.plugins.registry
         load("tools", "redness")                   # from the user's folder: a `Tool` with `code`

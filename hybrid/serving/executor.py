@@ -60,7 +60,7 @@ class Executor(Protocol):
     async def need_args(
         self, tool: Tool, backend: BackendName, place: int, args: Args, findings: Found, watch: Stopwatch
     ) -> Mapping[str, Json] | None:
-        """Return the arguments for need number `place` of a tool; None if it is not needed."""
+        """Return the arguments for need number `place` of a tool; None if the needed tool is not called."""
 
     async def find(self, call: QueuedCall, watch: Stopwatch) -> tuple[Finding, BackendIdentity]:
         """Return the output of a call, and the backend that made it; `parent` of its pictures is the input's number.
@@ -86,7 +86,7 @@ def needs_of(tool: Tool, backend: BackendName) -> Sequence[Need]:
 
 
 def need_args(need: Need, args: Args, findings: Found) -> Mapping[str, Json] | None:
-    """Return the arguments for a needed tool; None if not needed. Runs code of the tool that needs it."""
+    """Return the arguments for a needed tool; None if it is not called. Runs code of the tool that needs it."""
     return need.args(args) if need.given is None else need.given(args, findings)
 
 

@@ -22,7 +22,7 @@ LATE = {
     IMPORT: "did not finish its import within {:g} s",
     LOAD: "could not be loaded within {:g} s (--max-load-seconds sets the limit)",
 }
-# A worker silent for this fraction of its limit is not judged by the time of its jobs.
+# If a worker is silent for longer than its limit divided by this number, the time of its jobs is not judged.
 DOUBTED = 3
 
 

@@ -3,8 +3,9 @@
     loader = Loader(BackendChoice("auto", {"depth": "checkpoints/depth-anything"}, "cuda:0,cuda:1"))
     ready = loader.load(tool, "cuda:1")     # in the thread of that device; may evict the least recently used tool
 
-A tool may have a copy on each of its `homes`, initially all devices. When the memory of a device does not suffice, the
-least recently used tool leaves it, then the tool itself; a tool that has left all devices runs on the CPU.
+A tool may have a copy on each of its `homes`, initially all devices. If the memory of a device does not suffice, the
+least recently used other tool leaves it. If no other tool is left, the tool itself leaves; a tool that has left all
+devices runs on the CPU.
 
 `auto` uses the learned backend if its weights are on disk. Missing weights fall back to the weight-free backend with a
 notice. Weights that exist and fail to load are an error, as are weights that fail a known answer when first loaded

@@ -3,10 +3,10 @@
     pipeline = ThreadExecutor(cache, options, timed)
     finding, answering = await pipeline.find(call, token)
 
-A call is decoded and prepared in a worker thread, waits in its tool's lane for a batch, is computed, and finished in a
-worker thread. Learned backends compute in one thread per device, each with a copy and one batch at a time; weight-free
-ones compute in the worker threads, several at once. `timed` is entered around every stretch of a tool's own code, with
-the tokens of the calls that it runs for.
+A call is decoded and prepared in a worker thread, waits in its tool's lane for a batch, is computed, and is finished in
+a worker thread. Learned backends compute in one thread per device; each device has its own copy and computes one batch
+at a time. Weight-free backends compute in the worker threads, several at once. `timed` is entered around every stretch
+of a tool's own code, with the tokens of the calls that it runs for.
 """
 
 from __future__ import annotations

@@ -120,7 +120,7 @@ class LoadResponse:
 
 @dataclass(frozen=True, slots=True)
 class NeedResponse:
-    """The arguments for the needed tool; None if it is not needed."""
+    """The arguments for the needed tool; None if it is not called."""
 
     number: int
     args: Mapping[str, Json] | None

@@ -11,10 +11,10 @@ killed and restarted when
     its memory exceeds a limit
     it ends by itself
 
-Its pending requests are then sent again. The culprit gets a `ToolError`: the only request of a late job, or, of several
-that may have caused an end, the one that causes it again when they are sent one by one. Requests that only waited are
-sent again as often as necessary. A tool whose import or loading ends the process twice, or that costs `MAX_CALLS`
-processes without a response in between, is no longer run.
+Its pending requests are then sent again. The culprit gets a `ToolError`. If a late job has a single request, the
+culprit is that request. If several requests may have caused the end, they are sent one by one, and the culprit is the
+one that ends the process again. Requests that only waited are sent again as often as necessary. A tool whose import or
+loading ends the process twice, or that costs `MAX_CALLS` processes without a response in between, is no longer run.
 """
 
 from __future__ import annotations

@@ -116,7 +116,7 @@ class Stages(ABC, Generic[A, P, R]):
         """Return the input of the network, in host memory. Raises `ToolError` for a request that cannot be answered."""
 
     def batch_key(self, prepared: P) -> Hashable:
-        """Return a key that is equal for inputs which fit into one pass, such as a tensor's shape; here all do."""
+        """Return a key that is equal for inputs which fit into one pass, such as a tensor's shape; None by default."""
         del prepared
         return None
 
@@ -201,7 +201,7 @@ class ReducedPrecision:
     def harmless(self) -> bool:
         """Return whether trained weights changed no decision, and numbers only within the tolerance.
 
-        `--tool-dtype auto` takes it on CUDA with these weights.
+        If so, `--tool-dtype auto` uses this precision on CUDA with these weights.
         """
         return self.trained and self.questions > 0 and self.changed == 0 and self.largest <= self.tolerated
 
@@ -238,7 +238,7 @@ class BackendCard(_Tuples):
     # Tools that only this backend needs, besides those of the card. A learned backend without its own weights
     # works if the tools that it needs have theirs.
     needs: tuple[Need, ...] = ()
-    # Python package with its own weights: used if none are named and it is installed.
+    # Python package that contains its own weights; they are used if no weights are named and the package is installed.
     package: str | None = None
     # Import name of the package that a weight-free backend requires.
     library: str | None = None
@@ -304,7 +304,7 @@ class CheckSeries:
 class KnownAnswer:
     """One check of loaded weights, run on request: a sound backend must pass it, and a flipped sign must not.
 
-    One that belongs to a `series` may be missed as long as enough others of that series are right.
+    A check that belongs to a `series` may fail as long as enough others of that series are right.
     """
 
     name: str
@@ -319,8 +319,8 @@ class Claims(_Tuples):
     `hybrid tools check` puts such questions (`hybrid/serving/empty_questions.py`).
     """
 
-    # Fields of `data` that are null, false or empty if the pictures do not determine an answer. Without any the tool
-    # states nothing that a picture could fail to show, and is not asked.
+    # Fields of `data` that are null, false or empty if the pictures do not determine an answer. If there are none, the
+    # tool states nothing that a picture could fail to show, and is not asked.
     fields: tuple[str, ...]
     # The argument that lists the points or boxes that are compared: if all lie at one place, there is no answer.
     compares: str | None = None

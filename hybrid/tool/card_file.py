@@ -2,7 +2,7 @@
 
     TOOL = Tool(card=tool_card(__file__, DepthCues, LearnedDepth), args=DepthArgs)      # make = "DepthCues"
 
-In `provenances` a family of `_shared/provenances.toml`, in the folder of the tools, may be named.
+`provenances` may name a family from `_shared/provenances.toml`, which is in the folder of the tools.
 """
 
 from __future__ import annotations

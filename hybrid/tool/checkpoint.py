@@ -161,7 +161,7 @@ def content_hash(folder: Path) -> str:
 
 
 def model_type_of(folder: Path, weights: str, allowed: Sequence[str]) -> str:
-    """Return the family that config.json names. Raises `WeightsError` if it is not in `allowed`, if that is given."""
+    """Return the family that config.json names. Raises `WeightsError` if `allowed` is not empty and lacks it."""
     try:
         model_type = json.loads((folder / "config.json").read_text("utf-8"))["model_type"]
     except (ValueError, KeyError, TypeError) as error:

@@ -18,7 +18,7 @@
 
 The types that parameters may have are in `hybrid/tool/signature.py`.
 
-A network, whose weights are loaded once and which takes several requests at a time, is a class (`hybrid/tool/`).
+A tool around a network, which loads its weights once and takes several requests at a time, is a class (`hybrid/tool/`).
 """
 
 from __future__ import annotations

@@ -128,11 +128,11 @@ class RuleByText:
 
     @property
     def tools(self) -> tuple[str, ...]:
-        """The tools that any of them may ask."""
+        """The tools that any of these rules may ask."""
         return tuple(dict.fromkeys(tool for rule in self.rules.values() for tool in rule.tools))
 
     async def __call__(self, prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
-        """Return the recognised question; None, with the reason in the trace, if it is unclear."""
+        """Return the answer to the recognised question; None, with the reason in the trace, if it is unclear."""
         name, reason = self.name_of(prompt)
         if name is None:
             ctx.rule("not clear", reason)
