@@ -1,10 +1,11 @@
 """The measured reliability of each tool and of the MLLM, per route, with folds: `hybrid calibrate RUN -o trust.json`.
 
 Every specialist answer of a finished run is scored as if it were the reply to its prompt; scores of the MLLM alone are
-counted too, if the run includes it. For each tool and route, the file stores the sum of the scores, the mean log-odds
-that the tool states for its answers, and how much a deviation from that mean tells where tool and MLLM disagree. A
-graded answer that is neither right nor wrong (a scanpath) counts by the benchmark's leading metric. Prompts of another
-kind than the question, such as ActiView's for parts, have no score.
+counted too, if the run includes it. For each tool and route, the file stores the sum of the scores and the mean
+log-odds that the tool states for its answers. It also stores a slope: how strongly a deviation from that mean predicts
+which of the two is right where tool and MLLM disagree. A graded answer that is neither right nor wrong (a scanpath)
+counts by the benchmark's leading metric. Prompts of another kind than the question, such as ActiView's prompts about
+parts of a picture, have no score.
 
 Questions are assigned to folds by a hash of their cluster; fold k of the file holds counts from all other folds. A run
 with blank, shuffled or oracle tool output is rejected, because its counts would be saved under the real tool's name.

@@ -141,7 +141,7 @@ class Comparison:
 
     @cached_property
     def contestants(self) -> tuple[Scored, ...]:
-        """Solvers without later repetitions and judged variants, which their first plain repetition represents."""
+        """The solvers without judged variants and later repetitions; the first plain repetition stands for them."""
         first = {repeated_as(solver) for solver in self.solvers if repetition(solver) == 1}
         candidates = (solver for solver in self.solvers if repetition(solver) == 1 or repeated_as(solver) not in first)
         return tuple(solver for solver in candidates if not solver.read_by_judge)
