@@ -58,7 +58,7 @@ RECORDED = case("limits.recorded", "recorded model", "the model's answers are re
 
 def limits_of(conclusion_rows: ConclusionRows, groups: Sequence[ComparisonGroup]) -> Iterator[str]:
     """Yield the parts of the last sentence of a conclusion, about these groups or, without any, all solvers."""
-    # Only the solvers of the first sentences; the abstentions of specialists have a sentence of their own.
+    # Report only the solvers of the first sentences; the abstentions of specialists have a sentence of their own.
     concerned = [
         solver for group in groups for solver in (group.hybrid, group.alone, group.blank) if solver is not None
     ]
@@ -87,7 +87,8 @@ def limits_of(conclusion_rows: ConclusionRows, groups: Sequence[ComparisonGroup]
             yield UNREADABLE_CALLS.fill(unread=count_of(row), n=row.n, solver=clipped(row.a, NAME_WIDTH))
     yield from _other_models(solvers)
     yield from _faults(conclusion_rows)
-    # For the model alone and the specialists, the first two sentences state this.
+    # Name the differences that the other rule changes; for the model alone and the specialists, the first two sentences
+    # do.
     pairs = [(group.hybrid, group.blank) for group in groups]
     parts = [
         sentence
