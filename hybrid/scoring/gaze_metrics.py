@@ -7,8 +7,8 @@
     string_edit(a, b, grid), scanmatch(a, b, grid), sequence_score(a, b, clusters)     # (n, 3) of x, y in 0..1, t in ms
 
 Formulas as in Bylinskii, Judd, Oliva, Torralba and Durand, "What Do Different Evaluation Metrics Tell Us About Saliency
-Models?", IEEE TPAMI 41 (2019) 740-757. A map without contrast scores at chance in each: NSS and CC 0, both AUC 0.5, and
-KL, SIM and information gain as the uniform distribution.
+Models?", IEEE TPAMI 41 (2019) 740-757. A map without contrast scores at chance in each metric: NSS and CC 0, both AUC
+0.5, and KL, SIM and information gain as the uniform distribution.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def nss(values: Floats, fixations: Ints) -> float:
 def auc_judd(values: Floats, fixations: Ints) -> float:
     """Return the area under the ROC curve of fixated pixels against all other pixels; ties count half.
 
-    Judd, Ehinger, Durand and Torralba, ICCV 2009. Their code breaks ties by noise; half is its expectation. 0.5 if
+    Judd, Ehinger, Durand and Torralba, ICCV 2009. Their code breaks ties by noise, which counts half on average. 0.5 if
     every pixel is fixated.
     """
     fixated = counted(fixations, (values.shape[0], values.shape[1])) > 0
@@ -61,8 +61,8 @@ def shuffled_auc(values: Floats, fixations: Ints, others: Floats) -> float:
     Args:
         values: the map (H, W).
         fixations: (n, 2) of row and column.
-        others: number of fixations on other pictures at each pixel (H, W), as of `counted`: the time depends on the
-            pixels alone.
+        others: number of fixations on other pictures at each pixel (H, W), as `counted` returns it, so that the
+            time depends only on the number of pixels.
     """
     return _auc(values, counted(fixations, (values.shape[0], values.shape[1])), others)
 
@@ -141,7 +141,7 @@ def cells(path: Floats, grid: tuple[int, int] = GRID) -> Ints:
 
 
 def string_edit(a: Floats, b: Floats, grid: tuple[int, int] = GRID) -> float:
-    """1 - Levenshtein distance of the paths as strings of grid cells / length of the longer one; 0..1.
+    """Return 1 - Levenshtein distance / length of the longer path, for paths as strings of grid cells; 0..1.
 
     Brandt and Stark, Journal of Cognitive Neuroscience 9 (1997) 27-38. A run of fixations in one cell is one letter.
     """
@@ -197,7 +197,7 @@ def sequence_score(a: Floats, b: Floats, clusters: Floats, reach: float) -> floa
 
     Args:
         a: a path (n, 3).
-        b: another one.
+        b: another path.
         clusters: (k, 2) centres of people's fixations on the picture (`fixation_clusters`).
         reach: distance of a fixation that belongs to a cluster.
     """
@@ -230,7 +230,7 @@ def needleman_wunsch(similarity: Iterable[Floats]) -> float:
 def fixation_clusters(points: Floats, bandwidth: float) -> Floats:
     """Return the modes (k, 2) of points (n, 2) by mean shift with a flat kernel.
 
-    Comaniciu and Meer, IEEE TPAMI 24 (2002) 603-619. Modes within a bandwidth of one with more points are merged.
+    Comaniciu and Meer, IEEE TPAMI 24 (2002) 603-619. A mode within a bandwidth of a mode with more points is dropped.
     """
     modes = points.copy()
     for _ in range(100):
