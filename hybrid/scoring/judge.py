@@ -52,7 +52,7 @@ MIXED = 20
 
 @dataclass(frozen=True)
 class UnreadReply:
-    """A reply for a judge to read: the ask's number within its question, and the exchange."""
+    """A reply for a judge to read: the number of its prompt within the question, and the exchange."""
 
     id: str
     ask: int

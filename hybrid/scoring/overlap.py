@@ -115,7 +115,10 @@ class Overlap:
 
     @cached_property
     def _counting(self) -> list[list[tuple[ScoredAnswers, Places, Flags]]]:
-        """For each repetition, the questions that count for its solver; if none has any, the first one counts."""
+        """For each repetition, the questions that count for its solver.
+
+        A question that counts in no repetition counts in the first one.
+        """
         counting = []
         for repeats, places in zip(self.again, self.where, strict=True):
             flags = [(at >= 0) & ~answers.failed[at] for answers, at in zip(repeats, places, strict=True)]
@@ -247,8 +250,8 @@ class Overlap:
             rest.append(
                 [cell.numerator - part_cell.numerator for cell, part_cell in zip(metric.cells, part.cells, strict=True)]
             )
-        # A wrong answer may score less than the guess that counts for no answer; then the cell is raised equally for
-        # all.
+        # A wrong answer may score less than the guess that counts for no answer, so that a remainder is negative; then
+        # the cell is raised equally for all solvers.
         least = [min(0.0, *values) for values in zip(*rest, strict=True)]
         moved = ([value - low for value, low in zip(numerators, least, strict=True)] for numerators in rest)
         return tuple(better), tuple(map(_with_numerators, metrics, moved))

@@ -43,7 +43,7 @@ class Data:
 
     @property
     def named_split(self) -> str:
-        """Name of the split in those places: `generated` for generated questions."""
+        """Name of the split in tables and other tools' files: `generated` for generated questions."""
         return GENERATED if self.generated else self.split
 
     def __str__(self) -> str:
