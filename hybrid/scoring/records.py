@@ -77,7 +77,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class SolverRows:
-    """The rows of a solver, in the order of its questions; with `steps`, attempts include the steps of their asks."""
+    """The rows of a solver, in the order of its questions; with `steps`, attempts include their steps."""
 
     scored: Scored
     steps: bool = False
@@ -121,7 +121,7 @@ class Row:
 
     @cached_property
     def usage(self) -> Usage | None:
-        """The total usage of all asks."""
+        """The total usage of all exchanges."""
         return (
             None
             if self.attempt is None

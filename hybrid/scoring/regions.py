@@ -12,7 +12,7 @@ half of a picture, because it selects no place.
 **Covers.** A box covers an annotated box if it contains at least half of its area, and so its centre. Neither full
 containment nor intersection over union is required, because a crop through the middle of a thing still shows it, and so
 does a generous one. A point covers an annotated box that contains it. A box covers an annotated point that it contains;
-a point covers one within `NEAR` of the picture's longer side, or within the tolerance of the answer.
+a point covers an annotated point within `NEAR` of the picture's longer side, or within the tolerance of the answer.
 """
 
 from __future__ import annotations

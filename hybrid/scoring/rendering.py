@@ -223,7 +223,7 @@ def lines_of(columns: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
 
 @contextmanager
 def needing(package: str) -> Iterator[None]:
-    """Turn a failed import of a data frame package inside the block into a `UsageError`."""
+    """Turn a failed import of a data frame package within this context into a `UsageError`."""
     try:
         yield
     except ImportError as error:
