@@ -27,7 +27,8 @@ FRACTION, OWN_UNIT, QUESTIONS = "fraction", "the metric's own", "questions"
 LEVEL = 0.05  # Two-sided significance level of a test
 COVERAGE = 0.95  # Coverage of an interval, unless its row names another
 
-USUAL = ("level", COVERAGE)  # The field that JSON leaves out, as nearly every row has it
+# A field and its usual value: JSON omits the field if it has this value, as in nearly every row
+USUAL = ("level", COVERAGE)
 
 # Chart of a section on a page: dots with intervals around 0, bars by task, a grid of counts that link to their
 # questions, parts that add up, one quantity against another, or steps from the accuracy of `a` to that of `b`.
@@ -158,7 +159,7 @@ class SectionResult:
 
 
 def unit_of(metrics: Iterable[Metric]) -> str:
-    """Return `FRACTION` if the metrics are shares, every cluster between 0 and 1; else `OWN_UNIT`."""
+    """Return `FRACTION` if the metrics are shares with every cluster between 0 and 1; else `OWN_UNIT`."""
     with_cells = [metric for metric in metrics if metric.cells]
     shares = all(metric.share and metric.combine != "root_of_ratio" for metric in with_cells)
     cells = (cell for metric in with_cells for cell in metric.cells)
