@@ -118,7 +118,7 @@ def _effects(rows: Sequence[Result]) -> Iterator[Table]:
 
 
 def _equal(rows: Sequence[Result]) -> Iterator[Table]:
-    """Yield a line an effect: its 90 % interval, and whether it is equal within the margin."""
+    """Yield a line per effect: its 90 % interval, and whether it is equal within the margin."""
     if rows:
         names = ("n", "difference", "90 %", "p", "p (Holm)")
         columns = (Column("effect", "left"), *map(Column, names), Column("verdict", "left"))

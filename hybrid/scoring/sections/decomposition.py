@@ -148,7 +148,7 @@ class ToolQuestion:
         return fmean(repetition.answered for repetition in self.asked) if self.later else float(self.answered)
 
     def call_share(self, call: bool) -> float:
-        """Return the share of its repetitions answered on both sides with a called tool, or without one."""
+        """Return the share of its repetitions that were answered on both sides with a call, or without a call."""
         if not self.later:
             return float(self.answered and bool(self.tools) == call)
         return fmean(repetition.answered and bool(repetition.tools) == call for repetition in self.asked)

@@ -88,7 +88,7 @@ def _of_pair(comparison: Comparison, alone: Scored, hybrid: Scored) -> Iterator[
 
 
 def spent(attempt: Attempt | None) -> dict[str, float | None]:
-    """Return by unit the total cost of a question's asks; None for a unit that any ask lacks.
+    """Return by unit the total cost of a question; None for a unit that one of its exchanges lacks.
 
     All are None if a reply of another run was reused, because its cost is not in this run.
     """
