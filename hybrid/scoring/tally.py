@@ -103,7 +103,7 @@ def tally(
     *,
     keep: bool = True,
 ) -> Tally:
-    """Score every question of the run that was put to this solver, or could not be.
+    """Score every question of the run that was put to this solver, or that could not be asked.
 
     The scores are saved next to the answers unless `keep` is False, for a run that is still in progress.
 
