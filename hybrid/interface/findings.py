@@ -150,8 +150,8 @@ class RunnableTool:
     ) -> Iterator[ShownFinding | FailedCall]:
         """Run the tool on many pictures, which are read on demand, and yield its outputs in the same order.
 
-        A learned backend answers several at a time, as in a run. A failed call yields a `FailedCall`, whose truth value
-        is False: `[output for output in outputs if output]` omits failures.
+        A learned backend answers several pictures at a time, as in a run. A failed call yields a `FailedCall`, whose
+        truth value is False: `[output for output in outputs if output]` omits failures.
 
         Args:
             pictures: one for each call, or a list or tuple of several.

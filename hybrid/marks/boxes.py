@@ -32,7 +32,7 @@ STEPS = (20.0, 60.0, 120.0)
 COVERING_STEP = 60.0
 # Minimum excess of a colour in grey levels at which a pixel has this colour, even near lines of another colour.
 MIN_EXCESS = 40.0
-# Distance from the middle of a line up to which it, and the colour that JPEG spreads, extend.
+# Distance from the middle of a line up to which the line and the colour that JPEG spreads extend.
 COVERING_PX = 2
 MAX_RECTANGLES = 10
 MIN_COVERAGE = 0.6
@@ -199,7 +199,7 @@ def _pick(
 
 
 def _together(sides: Sequence[npt.NDArray[np.float64]]) -> npt.NDArray[np.float64]:
-    """Combine the covers of four sides: half the mean, half the minimum, as another box may hide a part of one."""
+    """Combine the covers of four sides: half the mean, half the minimum, as another box may hide a part of a side."""
     least, total = sides[0], sides[0]
     for side in sides[1:]:
         least, total = np.minimum(least, side), total + side

@@ -82,7 +82,7 @@ def find_marks(
     """Find rings and boxes and their letters in an image (H, W, 3).
 
     `labels` are the expected ones, each at most once; empty means any of A-D and REF. `read` finds letters between two
-    grey `levels`: up to the first is black, from the second on white.
+    grey `levels`: a grey up to the first level is black, and one from the second level on is white.
     """
     grey = grey_between(pixels, levels)
     readings = read(grey)
@@ -164,7 +164,7 @@ def _find_points(
     faint = _beside_clear_letters(field, pairs, readings, expected)
     if any(pair.ring.score < RING_ALONE for pair in pairs):
         pairs = find_occluded_rings(RingField(pixels, [pair.reading.box for pair in pairs]), pairs)
-    # The marks of one picture have one colour: naming each one alone would be affected by JPEG's chroma.
+    # The marks of one picture have one colour; the colour of a single ring can be misjudged because of JPEG's chroma.
     common = Counter(pair.ring.color for pair in pairs).most_common(1)
     pairs = [replace(pair, ring=replace(pair.ring, color=common[0][0])) for pair in pairs]
     matching = [pair for pair in pairs if not expected or pair.label in expected]

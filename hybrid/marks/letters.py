@@ -288,7 +288,7 @@ def _dark_box(grey: Grey, glyph: Box) -> Box:
 
 
 def partial_score(grey: Grey, label: str, centre: tuple[float, float], height_px: float) -> float:
-    """Return the best correlation within 1 px of `centre` of a letter's visible part, -1..1, if cut by the border.
+    """Return the best correlation, -1..1, of the visible part of a letter cut by the border, within 1 px of `centre`.
 
     `centre` is the centre of the complete letter, `height_px` its height; 0 if too little is visible, or if the visible
     part is not white on black.

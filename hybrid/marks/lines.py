@@ -149,7 +149,7 @@ class LineScores:
         return Side(float(value.mean()), float(painted.mean()), meets, stops, level)
 
     def edge(self, row: int, columns: npt.NDArray[np.intp], outwards: int) -> int | None:
-        """Return the outermost row (-1 up, 1 down) of the line: closer in colour to the line than to the outside.
+        """Return the outermost row (-1 up, 1 down) whose colour is closer to the line than to the outside.
 
         Return None if fewer than `MIN_SEEN_PX` of the columns are visible, or if either side has no reference.
         """

@@ -31,7 +31,7 @@ ANGLES = 16
 # Number of centres scored at once, and of samples bounded at once, chosen to fit the processor's cache.
 BAND_PIXELS = 4000
 BAND_SAMPLES = 48_000
-# Number of circles up to which all centres are scored; with more, only those whose bounds allow the best score.
+# Number of circles up to which all centres are scored; with more, only the centres whose bounds allow the best score.
 FEW_CIRCLES = 5000
 # Score below which a circle is not a ring.
 LEAST = 0.05

@@ -4,8 +4,8 @@
     async with lane.room:                            # limits the items in memory to a few batches
         result = await lane.submit(prepare(item))    # `prepare` may still be running
 
-The form with most waiting items runs first. A batch that is not full waits for items in preparation. A full one is
-submitted while another runs, so that the device never waits for it.
+The form with most waiting items runs first. A batch that is not full waits for items in preparation. A full batch is
+submitted while another batch runs, so that the device never waits for it.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ class QueuedCall:
 
 
 class Executor(Protocol):
-    """Runs tools. Work continues if the caller is cancelled; `watch` measures its running time."""
+    """Runs tools. Work continues if the caller is cancelled; `watch` measures the running time of the work."""
 
     # Maximum seconds of a call; infinite if the executor itself ends calls that take too long.
     timeout_s: float
@@ -106,7 +106,10 @@ class MessageExecutor(ABC):
         """
 
     def _name(self, tool: Tool) -> str:
-        """Return the name by which the other process finds the tool. Raises `UsageError` if it would find another."""
+        """Return the name by which the other process finds the tool.
+
+        Raises `UsageError` if the other process would find another tool.
+        """
         name = tool.card.name
         if not tool.code and loaded("tools", name) is not tool:
             raise UsageError(f"{name} is not a file of tools/; only those can run in a worker process")

@@ -43,7 +43,8 @@ W = TypeVar("W")
 
 # The stages that are not part of a call; a failure in one affects every call of the tool.
 IMPORT, LOAD = "import", "load"
-# Entered around a job: the tool, the stage, the tokens of its calls, whether this stage runs for the first time.
+# Makes the context manager around a job, from the tool, the stage, the tokens of its calls, and whether this stage runs
+# for the first time.
 Timed: TypeAlias = Callable[[str, str, Sequence[W], bool], AbstractContextManager[None]]
 
 

@@ -150,7 +150,7 @@ NO_LEAST: Least = (0.0, SKEWED_T)
 
 @dataclass(frozen=True)
 class Scatter:
-    """A difference of two solvers and its sampling error; `bounded` if it must be in -1..1."""
+    """A difference of two solvers and its sampling error; `bounded` tells whether the difference must be in -1..1."""
 
     value: float
     error: ScatterError
@@ -193,7 +193,7 @@ class PairedDifference:
     difference: float | None
     scatter: Scatter | None
     clusters: int
-    # The weight of an effective cluster: 1 / their number if all are alike.
+    # The weight of an effective cluster: 1 / number of clusters if all are alike.
     unit: float = 0.0
 
 

@@ -20,10 +20,11 @@ def unconditional(helped: int, harmed: int, questions: int) -> float:
     """Return the two-sided exact p value for equal accuracy of both solvers on randomly drawn questions.
 
     Suissa and Shuster, Biometrics 47 (1991) 361-372: tables count as extreme if |helped - harmed| / sqrt(helped +
-    harmed) is at least the observed value; p is their probability at the share of differing questions that maximises
-    it. The test thus keeps its level whatever that share is, and has more power than `mcnemar`, which conditions on the
-    number of differing questions. Meant for some dozens of questions: the number of tables is quadratic in the number
-    of questions. Raises `ValueError` for counts that are negative or exceed the questions.
+    harmed) is at least the observed value; p is the probability of these tables, at the share of differing questions
+    that maximises this probability. The test thus keeps its level whatever that share is, and has more power than
+    `mcnemar`, which conditions on the number of differing questions. Meant for some dozens of questions: the number of
+    tables is quadratic in the number of questions. Raises `ValueError` for counts that are negative or exceed the
+    questions.
     """
     _refuse_negative(helped, harmed)
     if helped + harmed > questions:

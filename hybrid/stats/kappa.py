@@ -59,9 +59,10 @@ class SharedMistakes:
     """Number of questions that two solvers both get wrong, compared with independent errors.
 
     `expected` is `wrong_a * wrong_b / n`, for independence over all questions together; it is too small if some
-    questions are hard for every solver. `expected_within` is the sum of this over the strata, for independence among
-    questions of one task and number of choices. `ratio` is `both_wrong / expected_within`, None if that is 0. `p_value`
-    is two-sided, for independence within every stratum; None if the margins allow only one number of shared mistakes.
+    questions are hard for every solver. `expected_within` is the sum of this product over the strata, for independence
+    among questions of one task and number of choices. `ratio` is `both_wrong / expected_within`, None if that is 0.
+    `p_value` is two-sided, for independence within every stratum; None if the margins allow only one number of shared
+    mistakes.
     """
 
     n: int
@@ -82,7 +83,8 @@ def kappa(a: Sequence[Hashable], b: Sequence[Hashable], clusters: Sequence[str],
     kappa = (p_o - p_e) / (1 - p_e): Cohen, Educational and Psychological Measurement 20 (1960) 37-46, p. 40. The
     squared error is the sum over clusters of the squared linearised contributions to kappa: with one question per
     cluster it is the large-sample variance of Fleiss, Cohen and Everitt, Psychological Bulletin 72 (1969) 323-327, with
-    several that of Yang and Zhou, Statistics in Medicine 33 (2014) 2612-2633; both times m / (m - 1) for m clusters.
+    several that of Yang and Zhou, Statistics in Medicine 33 (2014) 2612-2633; both are multiplied by m / (m - 1) for m
+    clusters.
 
     If few answers are wrong, that error is far too small, and without any mistakes it is 0. Both the centre and the
     error of the interval are therefore computed from the table with half a question added to each cell, as Haldane,
@@ -128,7 +130,10 @@ def kappa(a: Sequence[Hashable], b: Sequence[Hashable], clusters: Sequence[str],
 
 
 def _linearised(table: Floats) -> tuple[float, Floats]:
-    """Return kappa of a table of counts (labels of a, labels of b), and n times a question's contribution, by cell."""
+    """Return kappa of a table of counts (labels of a, labels of b), and the contributions to it.
+
+    The second value has, for each cell, n times the contribution of a question in it.
+    """
     shares = table / table.sum()
     of_a, of_b = shares.sum(axis=1), shares.sum(axis=0)
     agreed, by_chance = float(np.trace(shares)), float(of_a @ of_b)
@@ -195,7 +200,7 @@ def shared_mistakes(
         p_value, test = _exact(of_a, of_b, sizes, both_wrong), EXACT
     else:
         scatter = (wrong_a - (of_a / sizes)[stratum]) * (wrong_b - (of_b / sizes)[stratum])
-        # A stratum's own margins take a degree of freedom from it, as in the Mantel-Haenszel variance.
+        # Estimating the margins of a stratum costs it a degree of freedom, as in the Mantel-Haenszel variance.
         scale = np.sqrt(sizes / np.maximum(sizes - 1, 1))[stratum]
         p_value, test = _over_clusters(both_wrong - within, summed(_places(clusters), scatter * scale)), OVER_CLUSTERS
     return SharedMistakes(

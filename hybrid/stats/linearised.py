@@ -26,7 +26,8 @@ _ROUNDING = 1e-12
 # 2: the smallest with which 95 % intervals contain the true difference in 95 % of draws if strata are small.
 _POOLED = 1.0
 
-# Avoids division by zero for a cluster that is nearly all of its stratum; its residual is nearly zero too.
+# Avoids division by zero for a cluster that is nearly all of its stratum; the residual of such a cluster is nearly zero
+# too.
 _MIN_FREE = 1e-9
 
 
@@ -55,7 +56,7 @@ class Rows:
         return {}
 
     def with_numerators(self, numerator: Floats) -> Rows:
-        """Return the same rows with other numerators, as simulations and permutations need; they share layouts."""
+        """Return the same rows with other numerators, as simulations and permutations need; both share layouts."""
         rows = replace(self, numerator=numerator)
         rows.__dict__["layouts"] = self.layouts
         return rows
@@ -143,7 +144,7 @@ class StratumScale:
     freedom: Floats
 
     def join(self, other: StratumScale) -> StratumScale:
-        """Return the scale of a difference: the larger weights and the fewer degrees of freedom."""
+        """Return the scale of a difference: the larger weights and the smaller degrees of freedom of the two."""
         second, third = np.maximum(self.second, other.second), np.maximum(self.third, other.third)
         return StratumScale(second, third, np.minimum(self.freedom, other.freedom))
 
@@ -197,7 +198,7 @@ class LinearLayout:
 
     @cached_property
     def unit(self) -> float:
-        """Weight of one effective cluster in the value: 1 / their number if all strata are alike."""
+        """Weight of one effective cluster in the value: 1 / number of clusters if all strata are alike."""
         return float((self.weights[self.positive] ** 2 / self.sizes).sum())
 
     @cached_property

@@ -60,7 +60,8 @@ class Picture:
 class Evidence:
     """The answer of a backend to one request: see `hybrid.core.types.Finding` for the fields.
 
-    Numbers in `text` that belong to a picture are marked (`hybrid.core.coordinates`): a model may use another frame.
+    Numbers in `text` that belong to a picture are marked (`hybrid.core.coordinates`), because a model may use another
+    frame of coordinates.
     """
 
     text: str
@@ -302,9 +303,10 @@ class CheckSeries:
 
 @dataclass(frozen=True)
 class KnownAnswer:
-    """One check of loaded weights, run on request: a sound backend must pass it, and a flipped sign must not.
+    """One check of loaded weights, run on request.
 
-    A check that belongs to a `series` may fail as long as enough others of that series are right.
+    A sound backend must pass it, and a backend with a flipped sign must fail it. A check that belongs to a `series` may
+    fail as long as enough others of that series are right.
     """
 
     name: str

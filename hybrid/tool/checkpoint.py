@@ -4,8 +4,8 @@
 damaged checkpoint answers like a working one. Here, anything but an exact match raises a `WeightsError` that names the
 tensors. Only safetensors are read, and no code in a checkpoint is run.
 
-Every checkpoint is announced with `hybrid.tool.networks.announce`, and with it what its own processor does to a picture
-(`picture_input`): checks of weights compare this with the tensor that the network gets.
+Every checkpoint is announced with `hybrid.tool.networks.announce`, together with what its own processor does to a
+picture (`picture_input`). Checks of weights compare this with the tensor that the network gets.
 """
 
 from __future__ import annotations

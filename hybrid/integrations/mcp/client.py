@@ -2,8 +2,8 @@
 
 A server is connected on the first call of one of its tools. A call that takes too long is a `ToolError` and closes the
 connection. Calls whose connection breaks are repeated one by one; if it breaks again during one of them, that call
-fails. A server that is unreachable for `AWAY_S` is an `Outage`. Outputs are not cached, because a server may answer
-differently.
+fails. If a server is unreachable for `AWAY_S`, its calls end in an `Outage`. Outputs are not cached, because a server
+may answer differently.
 """
 
 from __future__ import annotations

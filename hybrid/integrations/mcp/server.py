@@ -161,9 +161,9 @@ async def serve_stdio(toolbox: Toolbox) -> None:
 class LoopbackOnly:
     """An ASGI application with the access rules of a local server; `hybrid view` uses the same rules.
 
-    A request with a `Host` other than the opened address gets 421 (DNS rebinding), one from another `Origin` 403, one
-    for another path 404. GET gets 405: it would open an event stream, which this server does not have, and keep the
-    connection open indefinitely. All checks precede reading the body.
+    A request gets 421 if its `Host` is not the opened address (DNS rebinding), 403 if it comes from another `Origin`,
+    and 404 if it is for another path. A GET request gets 405: it would open an event stream, which this server does not
+    have, and keep the connection open indefinitely. All checks precede reading the body.
     """
 
     def __init__(self, app: App, port: int) -> None:
