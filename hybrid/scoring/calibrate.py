@@ -113,7 +113,7 @@ def cases(folder: RunFolder) -> tuple[CountedAnswer, ...]:
 def worth(benchmark: Benchmark, score: Score) -> float | None:
     """Return an answer's score, 0..1: right or wrong, else the first leading metric that the answer has.
 
-    Returns None if it has neither.
+    Returns None if the answer has neither a verdict nor such a metric.
     """
     if score.correct is not None:
         return float(score.correct == 1.0)
@@ -167,8 +167,8 @@ def _as_reply(
     """Return the exchanges to score for a specialist answer; None if it answers another kind of prompt.
 
     The specialist answer replaces the reply, and other exchanges with the same choices are left out, so that a
-    benchmark that counts the best of several (ActiView's any view) sees only this one. If the prompt offers some of the
-    choices under other letters (MM-SAP's second pass), the answer is translated to the question's letters.
+    benchmark that counts the best of several replies (ActiView's any view) sees only this answer. If the prompt offers
+    some of the choices under other letters (MM-SAP's second pass), the answer is translated to the question's letters.
     """
     prompt = exchange.prompt
     if not _same_ask(question, prompt):

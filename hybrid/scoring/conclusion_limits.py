@@ -140,7 +140,7 @@ PREDICTED = case(
 
 
 def _predicted(solvers: Sequence[Scored]) -> Iterator[str]:
-    """Yield the share of the data's questions that predictions have, if it is not all."""
+    """Yield the share of the data's questions that predictions have, if they lack some."""
     for solver in solvers:
         if left_out := solver.without_prediction:
             total = len(solver.scores) + left_out

@@ -417,7 +417,7 @@ class ConclusionRows:
         return None if other is None or verdict == other else f"{short_name(b)} is {words[other]} {short_name(a)}"
 
     def tasks(self, a: Scored, b: Scored) -> list[Result]:
-        """Return the tested differences b minus a within each task; their family is the tasks of the pair."""
+        """Return the tested differences b minus a within each task; p values are adjusted over the pair's tasks."""
         names = (a.solver, b.solver)
         rows = [row for row in self.between("differences", names) if row.group and row.quantity == "difference"]
         return [row for row in rows if row.low is not None]
