@@ -97,7 +97,10 @@ class _Reader:
                 self._by_key.setdefault(key, []).append(path)
 
     def picture(self, name: str, location: str) -> str:
-        """Return the relative path of a named picture. Raises `DataError` if it is missing or its name not unique."""
+        """Return the relative path of a named picture.
+
+        Raises `DataError` if the picture is missing or the name is not unique.
+        """
         matches = self._by_key.get(name) or self._by_key.get(Path(name).name) or []
         if len(matches) != 1:
             reason = "no picture" if not matches else f"{len(matches)} pictures have the name"

@@ -188,12 +188,12 @@ def _every_cell(grid: tuple[int, int]) -> Floats:
 
 
 def sequence_score(a: Floats, b: Floats, clusters: Floats, reach: float) -> float:
-    """Return the share of the longer path that agrees in order with the other, 0..1; paths are strings of clusters.
+    """Return the share of the longer path that agrees in order with the other path, 0..1, as strings of clusters.
 
-    Borji, Tavakoli, Sihite and Itti, ICCV 2013, section 3; as Yang et al., CVPR 2020 (COCO-Search18): equal clusters
-    score 1, others and gaps 0. A fixation farther than `reach` from every cluster belongs to none, and agrees only with
-    another such fixation within `reach`; otherwise every path would score 1 on a picture where people look at one
-    place.
+    Borji, Tavakoli, Sihite and Itti, ICCV 2013, section 3; as Yang et al., CVPR 2020 (COCO-Search18): a pair of equal
+    clusters scores 1, any other pair and a gap score 0. A fixation farther than `reach` from every cluster belongs to
+    none, and agrees only with another such fixation within `reach`; otherwise every path would score 1 on a picture
+    where people look at one place.
 
     Args:
         a: a path (n, 3).

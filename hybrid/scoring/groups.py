@@ -145,7 +145,7 @@ class ComparisonGroup:
 def comparison_groups(solvers: Sequence[Scored]) -> tuple[ComparisonGroup, ...]:
     """Return a group for each hybrid solver with real tools, in the order given.
 
-    Solvers of the same run are preferred; a first repetition stands for all.
+    Solvers of the same run are preferred; the first repetition stands for all repetitions.
     """
     hybrids = [
         solver for solver in solvers if role(solver) == "hybrid" and control(solver) is None and repetition(solver) == 1

@@ -63,7 +63,10 @@ class Overlap:
     def of(
         cls, solvers: Sequence[Scored], repetitions: Sequence[Sequence[ScoredAnswers]], *, allow_failed: bool
     ) -> Overlap:
-        """Return the overlap of these solvers, in the first one's order; `repetitions` has all repetitions of each."""
+        """Return the overlap of these solvers, in the order of the first.
+
+        `repetitions` has all repetitions of each solver.
+        """
         ids = list(dict.fromkeys(name for repeats in repetitions for answers in repeats for name in answers.place))
         places = tuple(
             tuple(np.fromiter((answers.place.get(name, -1) for name in ids), np.intp, len(ids)) for answers in repeats)

@@ -95,7 +95,7 @@ def _notes(rows: Sequence[PredictedRow], *, is_workbook: bool) -> Iterator[str]:
 
 
 def _separated(path: Path, delimiter: str) -> Iterator[Sequence[str]]:
-    from hybrid.scoring.rendering import named  # it imports modules that import this one
+    from hybrid.scoring.rendering import named  # rendering imports modules that import this module
 
     sheet = Separated(path, delimiter)
     yield (names := sheet.columns())
