@@ -207,7 +207,7 @@ OF_ASKS = {"prompts": "prompt", "replies": "reply"}
 
 @dataclass(frozen=True)
 class RecordColumn:
-    """A column: its name, its Arrow type, a description, and the one form that has it (empty if both have it)."""
+    """A column: its name, its Arrow type, a description, and the only form that has it (empty for both forms)."""
 
     name: str
     type: str

@@ -148,7 +148,7 @@ def _regions(call: TracedCall, refs: Mapping[str, ImageRef]) -> list[LookedRegio
 
 
 def _is_cut(ref: ImageRef, refs: Mapping[str, ImageRef]) -> bool:
-    """Return whether an image is a crop of another, not a drawing over all of it."""
+    """Return whether an image is a crop of another image, and not a drawing over all of it."""
     parent = refs.get(ref.parent or "")
     if ref.box is None or parent is None:
         return False

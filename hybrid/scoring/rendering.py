@@ -4,9 +4,9 @@
         tables_of(comparison, section_results)
     as_csv(comparison, results(comparison))
 
-A table has a line for each combination of solvers, metric and group, and a column for each quantity; if it would be
-too wide or mostly empty, it has a line for each number instead. This module knows no section by name; `Section` holds
-their differences.
+A table has a line for each combination of solvers, metric and group, and a column for each quantity; if it would be too
+wide or mostly empty, it has a line for each number instead. This module knows no section by name; all differences
+between sections are in their `Section`.
 
 Names of solvers, tasks and groups may come from data, and a spreadsheet evaluates a cell that begins with `=`, `+`,
 `-`, `@`, a tab or a line break as a formula (OWASP, CSV Injection). Such a name gets a leading apostrophe, which a
@@ -248,7 +248,7 @@ def named(cell: str) -> str:
 
 
 def _cell(value: str | float | None) -> str:
-    """Return an escaped name, or a number with all digits, an integer without a decimal point."""
+    """Return an escaped name, or a number with all digits; an integer has no decimal point."""
     if value is None:
         return ""
     if isinstance(value, str):

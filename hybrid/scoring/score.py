@@ -53,7 +53,8 @@ class Counted:
         tasks: dict[str, Json] = {}
         for name, members in grouped(self.scores, lambda score: group_of(score, by)).items():
             failed = sum(score.outcome.failed for score in members)
-            # `n` counts all questions; failed ones are reported if there are any, and are not in the accuracy.
+            # `n` counts all questions; failed questions are reported if there are any, and do not count in the
+            # accuracy.
             counts: dict[str, Json] = {"n": len(members), "accuracy": rounded(accuracy("", members).value)}
             tasks[name] = {**counts, "failed": failed} if failed else counts
         return tasks
