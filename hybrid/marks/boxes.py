@@ -2,7 +2,7 @@
 
 All pairs of the rows and of the columns with the strongest lines (`lines.py`) are tried; a box requires that all four
 sides are covered and end at its corners. Boxes may overlap: a side covered by another box's line or a letter counts
-almost like a painted one, and a letter in its black box suggests an upper left corner. `box_letters.py` decides,
+almost like a painted side, and a letter in its black box suggests an upper left corner. `box_letters.py` decides,
 together with the letters, which of the outlines were drawn.
 """
 
@@ -167,7 +167,7 @@ def _at_letter(strokes: Strokes, color: BoxColor, step: float, letter: LetterRea
 
 
 def _spans(first: Sequence[int], second: Sequence[int]) -> npt.NDArray[np.intp]:
-    """Return every pair of a first line and a second one at a sufficient distance after it, (n, 2)."""
+    """Return every pair of a line and a later line at a sufficient distance from it, (n, 2)."""
     pairs = [(a, b) for a in first for b in second if b - a >= MIN_SIDE_PX - 1]
     return np.asarray(pairs, np.intp).reshape(-1, 2)
 

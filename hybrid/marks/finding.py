@@ -49,10 +49,10 @@ BLINK_LABEL_OFFSET_PX = 16.0
 BLINK_LETTER_PX = 11.0
 # Minimum score at which a ring without a readable letter is reported.
 RING_ALONE = 0.55
-# Minimum sum of ring and letter score at which a mark is accepted without another one of its style.
+# Minimum sum of ring and letter score at which a mark is accepted without another mark of its style.
 CLEAR_ALONE = 1.3
-# Letters that are drawn only after earlier ones. If such a letter is alone in an image, it is a false detection,
-# however clear.
+# Letters that are drawn only together with all earlier letters. If such a letter is alone in an image, it is a false
+# detection, however clear.
 LATER = ("C", "D")
 # Minimum confidence at which a mark raises the confidence of other marks in its picture, and the confidence up to which
 # it raises them.
@@ -61,7 +61,7 @@ COMPANION = 0.8
 # their rings.
 READ_LETTER = 0.8
 ALIKE_PX = 1.5
-# Lowest confidence of a mark that is drawn like a clear one.
+# Lowest confidence of a mark that is drawn like a clear mark.
 MIN_TOGETHER = 0.6
 MAX_RING_PX = 46
 # Minimum score at which a box without a readable letter is reported.
@@ -128,7 +128,7 @@ def _named_confidence(marks: Sequence[PointMark | BoxMark]) -> float:
 
 
 def _claimed(mark: PointMark | BoxMark, others: Sequence[PointMark | BoxMark]) -> bool:
-    """Return whether another mark has this one's label or letter."""
+    """Return whether another mark has the label or the letter of this mark."""
     return mark.label is not None and any(
         mark.label == other.label or (mark.label_box_px is not None and mark.label_box_px == other.label_box_px)
         for other in others
@@ -248,7 +248,7 @@ def _drawn_alike(mark: PointMark, other: PointMark) -> bool:
 
 
 def _missing(labels: Sequence[str], expected: Sequence[str]) -> tuple[str, ...]:
-    """Return the labels still to be found; without expectations, the gaps before the last one found, and A and B."""
+    """Return the labels still to be found; without expectations, the gaps before the last label found, and A and B."""
     if expected:
         return tuple(label for label in expected if label not in labels)
     letters = [label for label in labels if label != "REF"]

@@ -37,7 +37,7 @@ MIN_STEP = 12.0
 NEAR_PX = 8
 # Larger than any grey level or difference: -FAR_BELOW, or FAR_BELOW, marks a row without a visible value.
 FAR_BELOW = 1000.0
-# Value of a hidden pixel, as a share of a painted one, so that covered sides stay plausible.
+# Value of a hidden pixel, as a share of that of a painted pixel, so that covered sides stay plausible.
 UNSEEN = 0.7
 # Visible length of a side required to locate its edge by colour.
 MIN_SEEN_PX = 10
@@ -173,7 +173,7 @@ class LineScores:
 def _nearest_level(mean: Map, step: int, has_gaps: bool) -> Map:
     """Return the higher of the levels `step` rows above and below (H, W); with `has_gaps`, `FAR_BELOW` if none exists.
 
-    If one of the two is hidden or beyond the picture's border, return the other one.
+    If one of the two is hidden or beyond the picture's border, return the level of the other row.
     """
     import cv2
 

@@ -23,7 +23,7 @@ ACCEPT = 1.0
 ALIKE = 0.5
 # Correlation margin required of a label that was not requested over one that was.
 UNEXPECTED = 0.05
-# Largest difference in correlation between a letter's best label and another plausible one.
+# Largest difference in correlation between a letter's best label and another plausible label.
 UNCLEAR = 0.15
 # Minimum correlation at which a complete letter that was not requested is accepted.
 LEGIBLE = 0.6
@@ -118,8 +118,8 @@ def letters_only(field: RingField, readings: Sequence[LetterReading]) -> list[Le
 def likely(reading: LetterReading, expected: Sequence[str]) -> dict[str, float]:
     """Return the possible labels of a letter with their correlations, best first.
 
-    A picture may contain unexpected letters; mistaken for expected ones, they would shift a mark. They are accepted if
-    complete and clear, with a slightly lower score.
+    A picture may contain unexpected letters; mistaken for expected letters, they would shift a mark. Unexpected letters
+    are accepted if they are complete and clear, with a slightly lower score.
     """
     value = {
         label: score if not expected or label in expected else score - UNEXPECTED

@@ -286,7 +286,7 @@ class _Handler(LocalHandler):
         try:
             data = None if file is None else file.read_bytes()
         except FileNotFoundError:
-            # A newer build has replaced this one.
+            # A newer build has replaced this build.
             data = None
         if file is None or data is None:
             self.respond(HTTPStatus.NOT_FOUND)

@@ -208,7 +208,7 @@ class RunProgress:
 
 
 def outcome_of(attempt: Attempt) -> Outcome:
-    """Return the outcome of the last ask, or of the first one that failed."""
+    """Return the outcome of the last exchange, or of the first exchange that failed."""
     outcomes = [exchange.reply.outcome for exchange in attempt.exchanges]
     return next((outcome for outcome in outcomes if outcome.failed), outcomes[-1] if outcomes else Outcome.BROKEN)
 

@@ -148,8 +148,8 @@ def own_words(text: str, texts: Mapping[str, str]) -> str:
 def commands_again(solvers: Sequence[Scored]) -> dict[str, tuple[str, str]]:
     """Return by id the command that asks a question again with the first solver that has it, and where to run it.
 
-    The second part is empty if the command runs in the working directory. Otherwise the run is outside of it, and the
-    command must run in the folder that contains the run.
+    The second part is empty if the command runs in the working directory. Otherwise the run is outside the working
+    directory, and the command must run in the folder that contains the run.
     """
     commands: dict[str, tuple[str, str]] = {}
     for solver in solvers:

@@ -171,7 +171,7 @@ def scene(width: int, height: int) -> Pixels:
 
 
 def encoded(pixels: Any, mode: str | None = None, **options: Any) -> bytes:
-    """Encode an array as PNG, in its own Pillow mode or in another one."""
+    """Encode an array as PNG, in its own Pillow mode or in another mode."""
     from PIL import Image
 
     buffer = io.BytesIO()

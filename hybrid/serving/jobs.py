@@ -59,7 +59,7 @@ class Job:
         return self.start.stage in (IMPORT, LOAD)
 
     def begin(self) -> None:
-        """Start the watches of its calls; loading is charged to no call."""
+        """Start the watches of its calls; the time of loading counts for no call."""
         if not self.prepares:
             rate, free_s = 1 / max(1, len(self.start.requests)), FREE_LOAD_S if self.start.first else 0.0
             for request in self.requests:

@@ -331,13 +331,13 @@ class _Supervisor:
             pending.suspect = True
         if not ran and end.jobs is not None:
             self._count_call(end.jobs[0].start.tool, end)
-        # Any of several jobs may have ended it; if it was a single load, it will end the process again.
+        # If several jobs were running, any of them may have ended the process. A single load would end it again.
         if len(jobs) == 1:
             self._count_load(jobs[0], end)
         self._dispatch_pending()
 
     def _drop(self, worker: Worker) -> None:
-        """Kill the worker; the next one has not been sent anything."""
+        """Kill the worker, and mark every request as not sent."""
         for job in worker.jobs.values():
             job.end()
         worker.process.kill()

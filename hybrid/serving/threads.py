@@ -124,7 +124,7 @@ def keep_freed_memory() -> None:
 
 def one_opencv_thread() -> None:
     """Disable OpenCV's own threads, which would compete with ours and make rounding depend on the number of cores."""
-    # OpenCV reads this on import; most tools never import it.
+    # OpenCV reads this variable when it is imported; most tools never import OpenCV.
     os.environ["OPENCV_FOR_THREADS_NUM"] = "1"
     if "cv2" in sys.modules:
         import cv2

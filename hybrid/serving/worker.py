@@ -58,7 +58,7 @@ from hybrid.serving.threads import keep_freed_memory, one_opencv_thread
 from hybrid.serving.worker_process import end_with_parent
 from hybrid.tool import Tool
 
-# Exit code after a failed kernel: this process can no longer use the device, but the next one can.
+# Exit code after a failed kernel: this process can no longer use the device, but the next process can.
 DEVICE_LOST = 70
 # Exit code if a tool closed file descriptors of the worker.
 DESCRIPTORS_LOST = 71

@@ -21,7 +21,7 @@ EXACT = "exact over questions (Suissa and Shuster), p at least that of the skewe
 # questions of one stratum that are right or wrong it uses `EXACT`.
 SWAPPED = "randomisation of answers, p at least that of the skewed t"
 
-# Number of clusters from which the skewed t is used for single questions too.
+# From this number of clusters on, the skewed t is used for single questions too.
 FEW = 30
 
 

@@ -78,13 +78,13 @@ class SharedMistakes:
 
 
 def kappa(a: Sequence[Hashable], b: Sequence[Hashable], clusters: Sequence[str], level: float = 0.95) -> Kappa:
-    """Return Cohen's kappa of two raters' labels (right and wrong, or any others), with an interval over clusters.
+    """Return Cohen's kappa of two raters' labels (right and wrong, or other labels), with an interval over clusters.
 
     kappa = (p_o - p_e) / (1 - p_e): Cohen, Educational and Psychological Measurement 20 (1960) 37-46, p. 40. The
-    squared error is the sum over clusters of the squared linearised contributions to kappa: with one question per
-    cluster it is the large-sample variance of Fleiss, Cohen and Everitt, Psychological Bulletin 72 (1969) 323-327, with
-    several that of Yang and Zhou, Statistics in Medicine 33 (2014) 2612-2633; both are multiplied by m / (m - 1) for m
-    clusters.
+    squared error is the sum over clusters of the squared linearised contributions to kappa. With one question per
+    cluster it is the large-sample variance of Fleiss, Cohen and Everitt, Psychological Bulletin 72 (1969) 323-327. With
+    several questions per cluster it is the variance of Yang and Zhou, Statistics in Medicine 33 (2014) 2612-2633. Both
+    variances are multiplied by m / (m - 1) for m clusters.
 
     If few answers are wrong, that error is far too small, and without any mistakes it is 0. Both the centre and the
     error of the interval are therefore computed from the table with half a question added to each cell, as Haldane,

@@ -86,7 +86,7 @@ def _scatter(y: Floats, variance: Floats, tau2: float) -> float:
 
 
 def _between(y: Floats, variance: Floats) -> float:
-    """Return the variance between models at which the weighted scatter is k - 1; 0 if it is already smaller."""
+    """Return the variance between models at which the weighted scatter is k - 1; 0 if it is smaller even at 0."""
     expected = len(y) - 1
     if expected == 0 or _scatter(y, variance, 0.0) <= expected:
         return 0.0

@@ -93,7 +93,7 @@ def swapped(rows_a: Rows, rows_b: Rows, combination: Combine, draws: int = 9_999
         sizes = ((min(block, draws - start), clusters) for start in range(0, draws, block))
         patterns = (rng.integers(0, 2, size, dtype=np.int8).astype(np.float64) for size in sizes)
     sums = ((1, *rows_a.sums()), (-1, *rows_b.sums()))
-    # Sums that should be 0 may differ from it by rounding.
+    # Sums that should be 0 may differ from 0 by rounding.
     least = _ROUNDING * max(1.0, *(below.max(initial=0.0) for _, _, below in sums))
     far = abs(value_b - value_a) - _ROUNDING * (abs(value_a) + abs(value_b))
     as_far = 0

@@ -28,7 +28,7 @@ A_co = TypeVar("A_co", bound="Args", covariant=True)
 
 @dataclass(frozen=True)
 class Request(Generic[A_co]):
-    """One call. `needs` has the outputs of the tools that this one names in its card, by tool name."""
+    """One call. `needs` has the outputs of the tools that this tool names in its card, by tool name."""
 
     images: tuple[Pixels, ...]
     args: A_co
@@ -97,7 +97,7 @@ R = TypeVar("R")
 
 
 class Stages(ABC, Generic[A, P, R]):
-    """A backend in three stages, so that the device computes one batch while others are prepared and drawn.
+    """A backend in three stages, so that the device computes one batch while other batches are prepared and drawn.
 
     `prepare` and `finish` need no device and change nothing in the backend: they run in any thread, several at once.
     `compute` runs the network over a batch, in the thread of the device, and does nothing else.
@@ -192,7 +192,7 @@ class ReducedPrecision:
     of: str
     # The `Provenance.weights` with which it was measured, if these were trained.
     weights: str
-    # Whether the weights were trained. Decisions of random weights say little about trained ones.
+    # Whether the weights were trained. Decisions of random weights say little about those of trained weights.
     trained: bool = False
     device: str = "cpu"
     # The largest difference of that number without consequences.
@@ -294,7 +294,7 @@ class CheckCase:
 class CheckSeries:
     """Known answers of one kind that count together: a sound backend gives at least `least` of them.
 
-    With several of them, success by chance is rare, and real weights may still err on a drawn picture.
+    With several known answers, success by chance is rare, and real weights may still err on a drawn picture.
     """
 
     name: str
@@ -380,7 +380,7 @@ class Tool(_Tuples):
         return bool(self.checks)
 
     def parse(self, args: Mapping[str, Json]) -> Args:
-        """Return typed arguments. Raises `ToolError` that says, for each wrong one, what was expected."""
+        """Return typed arguments. Raises `ToolError` that says, for each wrong argument, what was expected."""
         from pydantic import ValidationError
 
         try:

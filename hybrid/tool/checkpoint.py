@@ -152,7 +152,8 @@ def find_checkpoint(weights: str, *, download: bool = False) -> Path:
 
 def content_hash(folder: Path) -> str:
     """Sha256 over the weight files and the configurations of model and processor, by name and content."""
-    # The configuration decides input size and normalisation: with another one the same weights answer differently.
+    # The configuration decides input size and normalisation: with another configuration the same weights answer
+    # differently.
     digest = hashlib.sha256(weights_sha256(folder).encode())
     for name in CONFIGURATION:
         if (folder / name).is_file():

@@ -89,7 +89,7 @@ class Rule(Protocol):
 
 
 class Abstained(Exception):
-    """Ends a rule without an answer. Its arguments are a note for the trace, a name and a text, or none."""
+    """Ends a rule without an answer. Its arguments, if any, are the name and the text of a note for the trace."""
 
 
 @dataclass(frozen=True)

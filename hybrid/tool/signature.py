@@ -279,7 +279,7 @@ IMAGE_LIKE: Final = frozenset(
 
 
 def _is_image_like(hint: Any) -> bool:
-    """Return whether a type, or a part of it, is one commonly used for images."""
+    """Return whether a type, or a part of it, is a type that is commonly used for images."""
     parts = (get_origin(hint), *get_args(hint)) if get_origin(hint) is not None else (hint,)
     names = {f"{getattr(part, '__module__', '')}.{getattr(part, '__qualname__', '')}" for part in parts}
     # The module PIL.Image was given where its class was meant.

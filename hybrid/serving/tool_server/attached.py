@@ -1,4 +1,4 @@
-"""The tool server from a run's side: an `Executor` that uses it for matching tools, and another one for all others.
+"""The tool server from a run's side: an `Executor` that uses it for matching tools, and another executor for the rest.
 
     executor = SharedTools(ProcessExecutor(cache, options), cache, options)
 
@@ -80,7 +80,7 @@ class AttachedExecutor(ProcessExecutor):
     def start(
         self, setup: Setup, on_message: Callable[[Message], None], on_end: Callable[[str], None]
     ) -> ServerConnection:
-        """Use the first connection, or open another to the same server. Raises `OSError` if it is another one."""
+        """Use the first connection, or open another one. Raises `OSError` if a different server answers."""
         sock, self._first = self._first, None
         if sock is None:
             try:
@@ -162,7 +162,7 @@ class SharedTools:
                 self._server.close()
 
     async def _run(self, tool: Tool, ask: Callable[[Executor], Awaitable[R]]) -> R:
-        """Ask the server; if it is lost or not used, ask `own`."""
+        """Run a request in the server; if the server is lost or not used, run it in `own`."""
         name = tool.card.name
         if name not in self._by_tool:
             # Use a thread, because hashing code and waiting for the server's first line take a while.
