@@ -276,8 +276,9 @@ def ablation_at(folder: Path, solver: str | None = None, options: TableArguments
         solver: the solver to report; None for the only one in the runs that offers tools.
         options: the options of `hybrid compare` for scoring and reporting.
 
-    Raises: UsageError: the run with all tools is missing, or another run differs from that run in more than the tools.
-    DataError: a file cannot be used.
+    Raises:
+        UsageError: the run with all tools is missing, or another run differs from that run in more than the tools.
+        DataError: a file cannot be used.
     """
     options = options or {}
     full = folder / FULL
