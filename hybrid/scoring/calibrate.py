@@ -294,9 +294,10 @@ def measurements(answers: Iterable[CountedAnswer]) -> tuple[tuple[Key, Measureme
     )
 
 
-# A question on which tool and MLLM are not equally right. Items: the difference of their accuracies on the route in
-# log-odds (positive if the tool is better); by name and backend, the stated log-odds minus their mean (negated for the
-# MLLM); whether the tool won; and the difference of the scores, which is 1 for right against wrong.
+# A question on which tool and MLLM are not equally right. The items are: the difference of their accuracies on the
+# route in log-odds (positive if the tool is better); the stated log-odds minus their mean, by name and backend (negated
+# for the MLLM); whether the tool won; and the difference of the scores, which is 1 if one was right and the other
+# wrong.
 Contest = tuple[float, Mapping[tuple[str, str], float], bool, float]
 
 

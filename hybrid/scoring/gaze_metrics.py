@@ -164,8 +164,9 @@ def scanmatch(a: Floats, b: Floats, grid: tuple[int, int] = GRID, bin_ms: float 
     """Align two paths as sequences of cells, one per time bin (Needleman-Wunsch); return the score, at most 1.
 
     Cristino, Mathot, Theeuwes and Gilchrist, Behavior Research Methods 42 (2010) 692-700: a pair of cells scores its
-    closeness, a gap scores 0, and the total is divided by that of the longer sequence with itself. Closeness is 1 -
-    distance / diagonal of the grid, minus its mean over all pairs of cells, so that cells at the mean distance score 0.
+    closeness, a gap scores 0, and the total is divided by the score of the longer sequence with itself. Closeness is 1
+    - distance / diagonal of the grid, minus its mean over all pairs of cells, so that cells at the mean distance score
+    0.
     """
     grid_cells = _every_cell(grid)
     distance = np.hypot(*(np.subtract.outer(grid_cells[:, axis], grid_cells[:, axis]) for axis in (0, 1)))

@@ -4,7 +4,7 @@
         group.hybrid, group.alone, group.specialist, group.blank
 
 A hybrid solver is compared with its parts: the same MLLM alone, the specialists alone, and itself with blank tools.
-They belong together if benchmark and MLLM are the same. Predictions and imported runs count as an MLLM alone.
+Solvers belong together if their benchmark and MLLM are the same. Predictions and imported runs count as an MLLM alone.
 """
 
 from __future__ import annotations
