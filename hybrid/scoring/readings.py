@@ -30,9 +30,9 @@ JUDGED = (Kind.CHOICE, Kind.YES_NO, Kind.INTEGER, Kind.ORDER)
 class ReplyReading:
     """One line of `verdicts.jsonl`.
 
-    `letter` is the answer that the reply gives, in the form of its kind (`B`, `yes`, `3`, `BCA`), None if it gives
-    none; `text` is what the judge wrote, and `reply_sha256` identifies the reply that it read. `known` is the parser's
-    answer for a reply that was mixed in to measure agreement; such a reading never enters a score.
+    `letter` is the answer that the reply gives, in the form of its kind (`B`, `yes`, `3`, `BCA`); it is None if the
+    reply gives no answer. `text` is what the judge wrote, and `reply_sha256` identifies the reply that it read. `known`
+    is the parser's answer for a reply that was mixed in to measure agreement; such a reading never enters a score.
     """
 
     id: str

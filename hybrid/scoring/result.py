@@ -3,8 +3,8 @@
     Result("differences", "difference", FRACTION, 0.12, a="mllm", b="controller", low=0.05, high=0.19, n=120)
 
 A statistic is a module of `sections/` that exports `SECTION`: its title, its quantities and a function from a
-comparison to rows. `rendering.py` turns the rows of any section into tables and csv, `hybrid/report` into charts;
-neither knows a section by name.
+comparison to rows. `rendering.py` turns the rows of any section into tables and csv, `hybrid/report` turns them into
+charts; neither knows a section by name.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ ChartKind = Literal["intervals", "bars", "counts", "stack", "scatter", "waterfal
 class Result:
     """One number of a comparison.
 
-    `quantity` names it (`difference`, `kappa`, `over-trust rate`), `unit` is its unit. `a` and `b` are the solvers that
-    it describes (a difference is b minus a), `metric` is the measured metric, `group` the task or value of `--by`,
-    empty for all. `low` and `high` are the ends of the interval (95 %, or `level`), `p` is two-sided, `p_holm` is
-    adjusted within its `family`. `n` is the number of units behind the number; `none` is the rule for questions without
-    a readable answer, empty if it makes no difference. `note` says what limits the number; `ids` are the questions
-    behind a count.
+    `quantity` names the number (`difference`, `kappa`, `over-trust rate`), and `unit` is its unit. `a` and `b` are the
+    solvers that it describes (a difference is b minus a), `metric` is the measured metric, and `group` is the task or
+    value of `--by` (empty for all questions). `low` and `high` are the ends of the interval (95 %, or `level`), `p` is
+    two-sided, `p_holm` is adjusted within its `family`. `n` is the number of units behind the number; `none` is the
+    rule for questions without a readable answer, empty if it makes no difference. `note` says what limits the number;
+    `ids` are the questions behind a count.
     """
 
     section: str
