@@ -1,7 +1,7 @@
 """Pairs letters with rings: all marks of one image have one style, so the choice is made jointly.
 
-A style is a ring's colour and radius and the distance from its centre to its letter's. Every pair of a letter and a
-ring above or below it proposes one; the style under which the letters find the best rings wins.
+A style is a ring's colour, its radius, and the distance between the centres of the ring and its letter. Every pair of a
+letter and a ring above or below it proposes a style; the style under which the letters find the best rings wins.
 """
 
 from __future__ import annotations

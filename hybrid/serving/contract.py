@@ -200,7 +200,7 @@ ODD: Mapping[str, Callable[[], bytes]] = {
     "black": lambda: encoded(np.zeros((120, 160, 3), np.uint8)),
     "wide": lambda: encoded(scene(8000, 24)),
     "high": lambda: encoded(scene(24, 8000)),
-    # Larger than any built-in tool's working size (2,560 px), and less elongated than the limit of one of them (8 : 1).
+    # Larger than any built-in tool's working size (2,560 px), and less elongated than the limit of one tool (8 : 1).
     # Cached, because compressing takes longer than most tools.
     "large": functools.cache(lambda: encoded(scene(2600, 330), compress_level=1)),
     "rotated": _rotated,

@@ -2,8 +2,8 @@
 
     python -P -m hybrid.serving.worker FD
 
-FD is one end of a socket pair (`hybrid/serving/channel.py`). The process ends when the other end of its channel closes;
-that end also handles terminal interrupts. Anything that a tool prints goes to stderr.
+FD is one end of a socket pair (`hybrid/serving/channel.py`). The process ends when the other end of its channel closes.
+The process at that end also handles terminal interrupts. Anything that a tool prints goes to stderr.
 """
 
 from __future__ import annotations

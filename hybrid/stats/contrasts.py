@@ -99,8 +99,8 @@ def noninferiority(a: Metric, b: Metric, margin: float, level: float = 0.95) -> 
 
     The verdict follows from the interval of `contrast` at `level`: a one-sided test at (1 - level) / 2, 2.5 % by
     default, as CONSORT recommends (Piaggio, Elbourne, Pocock, Evans and Altman, JAMA 308 (2012) 2594-2604). The p value
-    is that of the same statistic at a true difference of -margin. For paired proportions of single questions it agrees
-    closely with the score test of Tango, Statistics in Medicine 17 (1998) 891-908.
+    is that of the same statistic at a true difference of -margin. For paired proportions of single questions the p
+    value agrees closely with the score test of Tango, Statistics in Medicine 17 (1998) 891-908.
 
     Args:
         a: the reference solver; larger values are better.

@@ -172,12 +172,12 @@ def shared_mistakes(
     """Count the questions that two solvers both get wrong, and test it against independent errors within strata.
 
     The test is the exact conditional test of stratified 2 x 2 tables: given each solver's number of wrong answers in
-    each stratum, independent errors give each stratum a hypergeometric number of shared mistakes; the p value is the
+    each stratum, independent errors give each stratum a hypergeometric number of shared mistakes. The p value is the
     probability of all sums that are no likelier than the observed one (Gart, Biometrika 57 (1970) 471-475; Mehta, Patel
     and Gray, JASA 80 (1985) 969-973; R's `mantelhaen.test(exact = TRUE)`; with one stratum Fisher's exact test). If
-    clusters have several questions, their errors are not independent; then the Mantel-Haenszel sum (Journal of the
-    National Cancer Institute 22 (1959) 719-748) is divided by a standard error over clusters (Zhang and Boos,
-    Biometrics 53 (1997) 1185-1198) and compared with Student's t.
+    clusters have several questions, the errors within a cluster are not independent. Then the Mantel-Haenszel sum
+    (Journal of the National Cancer Institute 22 (1959) 719-748) is divided by a standard error over clusters (Zhang and
+    Boos, Biometrics 53 (1997) 1185-1198) and compared with Student's t.
 
     Args:
         a_right: whether the first solver is right, by question.

@@ -1,7 +1,8 @@
 """The interface of a specialist tool: a card, typed arguments, and backends that turn requests into evidence.
 
 A module `tools.NAME` holds one `TOOL = Tool(...)`; see `tools/jigsaw/` for the shortest complete one. A backend gets
-decoded images and returns `Evidence`; the service adds backend and version, stores pictures and makes it a `Finding`.
+decoded images and returns `Evidence`; the service adds backend and version, stores pictures and makes the evidence a
+`Finding`.
 """
 
 from __future__ import annotations
@@ -328,8 +329,8 @@ class Claims(_Tuples):
     compares: str | None = None
     # Whether there is no answer if all pictures are the same.
     same_pictures: bool = False
-    # The question with pictures of (height, width) px from the given function; None: the first known answer with its
-    # pictures replaced, or no arguments.
+    # Makes the question, with pictures of (height, width) px from the given function. If None, the question is the
+    # first known answer with its pictures replaced, or a call without arguments.
     pose: Callable[[Callable[[int, int], Pixels]], CheckCase] | None = None
 
 
