@@ -470,7 +470,7 @@ def _is_of_more_answers(overlap: Overlap, only_a: Flags, only_b: Flags, answerin
 
 
 def hangs_on_rule(pair: HeadlinePair, other: Result) -> bool:
-    """Return whether `other`, the pair's difference by the other rule for no answer, has another sign or state."""
+    """Return whether `other`, the pair's difference by the other rule, has another sign or state than the pair."""
     return shown(other) != pair.state or has_other_sign(pair, other)
 
 

@@ -41,7 +41,7 @@ def repetition(scored: Scored) -> int:
 
 
 def repeated_as(scored: Scored) -> tuple[Path | None, str, str]:
-    """Return a key that all repetitions of a solver share, but not its judged variant."""
+    """Return a key that is equal for all repetitions of a solver, but not for its judged variant."""
     return (scored.folder.path if scored.folder else None, word(scored), scored.solver.removeprefix(scored.recorded))
 
 
