@@ -89,7 +89,7 @@ class SolverRows:
 
     @cached_property
     def scores(self) -> Mapping[str, Mapping[str, Score]]:
-        """Every score, by rule for no answer and by id."""
+        """Every score, by rule for unanswered questions and by id."""
         return {rule: {score.id: score for score in counts.scores} for rule, counts in self.scored.counted.items()}
 
     @cached_property
