@@ -36,7 +36,7 @@ from hybrid.tool import Pixels, Tool
 from hybrid.tool.output_schema import UNITS, data_mismatch
 
 MEASURED_ENDS = tuple(UNITS)
-# Suffixes of other names of counts and indices.
+# Suffixes of further names that count as counts and indices, besides `COUNTS`.
 COUNT_ENDS = ("_count", "_index")
 COUNTS = frozenset(
     {"inliers", "off_plane", "matches", "rank", "count", "counts", "parts", "image", "best", "synthetic", "votes"}
@@ -293,7 +293,7 @@ class _Probe:
     async def _one(
         self, refs: list[ImageRef], args: Mapping[str, Json], about: str, seen: Collection[str] = ()
     ) -> tuple[Finding | HybridError, list[str]]:
-        """Return the output or the refusal, and its breaches without those that a plain call had."""
+        """Return the output or the refusal, and its breaches, except those that a plain call had too."""
         try:
             finding = await self.service.call(self.tool, self.tool.parse(args), refs)
         except ToolError as error:

@@ -280,7 +280,7 @@ class ThreadExecutor(Generic[W]):
 
 
 def timed_by_watches(tool: str, stage: str, watches: Sequence[Stopwatch], first: bool) -> AbstractContextManager[None]:
-    """Return the `Timed` of a pipeline whose tokens are stopwatches. Loading is charged to no call."""
+    """Return the `Timed` of a pipeline whose tokens are stopwatches. The time of loading counts for no call."""
     return nullcontext() if stage in (IMPORT, LOAD) else running(watches, loads=first)
 
 

@@ -66,7 +66,7 @@ MAX_CALLS = 8
 # Seconds to wait so that the first model call starts first: an immediate start would take a core from the first
 # requests, which on two cores would be sent 0.4 s later.
 SOON_S = 0.5
-# Seconds of loading after which the user is told.
+# Seconds of loading after which the user gets a notice.
 TOLD_S = 1.0
 # Maximum seconds between two checks of a worker.
 TICK_S = 1.0

@@ -80,7 +80,7 @@ def pooled_effect(effects: Sequence[float], errors: Sequence[float], level: floa
 
 
 def _scatter(y: Floats, variance: Floats, tau2: float) -> float:
-    """Return the weighted squares around the weighted mean at this variance between models."""
+    """Return the weighted sum of squares around the weighted mean at this variance between models."""
     weights = 1 / (variance + tau2)
     return float(weights @ (y - weights @ y / weights.sum()) ** 2)
 

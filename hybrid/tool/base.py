@@ -33,7 +33,7 @@ class Request(Generic[A_co]):
 
     images: tuple[Pixels, ...]
     args: A_co
-    # Per needed tool one finding for each image, in the order of `images`.
+    # For each needed tool, one finding per image, in the order of `images`.
     needs: Mapping[str, tuple[Finding, ...]] = field(default_factory=dict)
     seed: int = 0
 

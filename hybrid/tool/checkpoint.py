@@ -283,7 +283,7 @@ def put_tensors(model: Any, tensors: Mapping[str, Any], location: str) -> None:
 
 
 def refuse_unfit(location: str, info: Mapping[str, Any], harmless: Sequence[str] = ()) -> None:
-    """Raises `WeightsError`, naming the tensors, unless a checkpoint fits its architecture exactly.
+    """Raise `WeightsError`, naming the tensors, unless a checkpoint fits its architecture exactly.
 
     Args:
         location: the checkpoint, or its part, for the error.

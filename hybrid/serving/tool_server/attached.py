@@ -2,8 +2,9 @@
 
     executor = SharedTools(ProcessExecutor(cache, options), cache, options)
 
-The server is looked for when a tool with weights is first loaded. If it is lost, its requests run again in the other
-executor, so its end costs time to reload, but no answer. If a run cannot use it, the user is told why once.
+A run looks for the server when a tool with weights is first loaded. If the server is lost, its requests run again in
+the other executor, so that its end costs the time to reload tools, but no answer. If a run cannot use the server, the
+user gets the reason once.
 """
 
 from __future__ import annotations
