@@ -70,7 +70,7 @@ def title_of(comparison: Comparison, section: Section) -> str:
     labels = [
         label for label in comparison.solvers[0].labels if all(label in solver.labels for solver in comparison.solvers)
     ]
-    # Labels of some solvers that are not part of their names, with those solvers.
+    # Labels that only some solvers have and that are not part of a solver's name, each with the names of these solvers.
     whose: dict[str, list[str]] = {}
     for solver in comparison.solvers:
         for label in solver.labels:
