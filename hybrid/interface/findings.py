@@ -62,7 +62,7 @@ class ShownFinding:
     """A tool output; a notebook shows its text and its pictures.
 
     `data` is JSON with units in its keys, `confidence` in 0..1; `backend` and `version` name the code that answered.
-    `notes` are whole sentences about it, such as why no learned backend was available.
+    `notes` are whole sentences about the output, such as why no learned backend was available.
     """
 
     text: str

@@ -46,7 +46,7 @@ LABEL_PX = 6
 MIN_SHOWN = 0.4
 SIDES_SHOWN = 2
 SAME_PX = 16
-# Distance from a line's middle to its edge if it cannot be measured.
+# Distance from a line's middle to its edge if the edge cannot be measured.
 HALF_LINE_PX = 1
 # Lines of one colour within this distance form one band, of which only the outer edges are visible.
 MERGED_PX = 9
@@ -142,7 +142,7 @@ def find_outlines(strokes: Strokes, letters: Sequence[LetterReading]) -> list[Ou
 
 
 def distinct_outlines(outlines: Sequence[Outline]) -> list[Outline]:
-    """Return the outlines, best first, without those that nearly equal a better one of the same colour."""
+    """Return the outlines, best first, without those that nearly equal a better outline of the same colour."""
     distinct: list[Outline] = []
     for outline in outlines:
         if not any(outline.color == k.color and farthest(outline.box, k.box) <= SAME_PX for k in distinct):

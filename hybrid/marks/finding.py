@@ -222,7 +222,8 @@ def _together(marks: Sequence[PointMark]) -> list[PointMark]:
         if mark.label is None or not companions:
             return mark
         lift = min(COMPANION, 2 * mark.confidence) if any(o.letter_score >= CLEAR_LETTER for o in companions) else 0.0
-        # A grey or recompressed ring is faint, but not chance if its letter is like that of a clear mark of its size.
+        # A grey or recompressed ring is faint, but is not a chance detection if its letter is like that of a clear mark
+        # of its size.
         if any(
             min(mark.letter_score, other.letter_score) >= READ_LETTER and _drawn_alike(mark, other)
             for other in companions
@@ -309,8 +310,8 @@ def _name_rings(
             rival = max(
                 (_beside_ring(grey, style, rings[r], other) for other in LABELS if other not in labels), default=0
             )
-            # Another letter is at this position, so the ring belongs to that letter; if that letter is cut, this is
-            # doubtful.
+            # Another letter is at this position, so the ring belongs to that letter. If the border cuts that letter,
+            # this is doubtful.
             is_sure = rival < max(0.5, value + 0.1) or hidden
             value = max(0.0, value - max(0.0, rival - value)) if is_sure else 0.0
         if rings[r].score >= RING_ALONE or value >= 0.5 or (is_sure and rings[r].score >= MIN_RING):

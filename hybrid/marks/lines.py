@@ -26,7 +26,7 @@ WIDEST_PX = 8
 # Minimum share of the averaged pixels that must be visible.
 MIN_SEEN = 0.1
 MAX_LINES = 20
-# Ridge height in grey levels above which more contrast does not count: it certainly is a drawn line.
+# Ridge height in grey levels above which more contrast does not count, because the ridge certainly is a drawn line.
 CLEAR_STEP = 160.0
 # Rows on each side of a line that belong to it.
 APART_PX = 3
@@ -45,7 +45,7 @@ MIN_SEEN_PX = 10
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One side of a box: the height of its ridge in grey levels, and the share of it that exists."""
+    """One side of a box: the height of its ridge in grey levels, and the share of the side that exists."""
 
     # Painted part, 0..1, where a hidden pixel counts as `UNSEEN`.
     cover: float

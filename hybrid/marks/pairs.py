@@ -211,7 +211,7 @@ def _of_style(
             inside = find_rings(field, field.window(x - 2, y - 2, x + 3, y + 3), radii, least=RED_RING)
             if any(ring.score >= RED_RING and abs(ring.luma - style.luma) <= SAME_LUMA for ring in inside):
                 continue
-        # The centre of a letter cut by the border differs from that of the complete one.
+        # The centre of a letter cut by the border differs from that of the complete letter.
         slack = 6 if reading.clipped else 2
         aside = (-SIDEWAYS_PX, SIDEWAYS_PX) if _cut_sideways(reading) else style.aside
         for side in (-1, 1):

@@ -227,7 +227,7 @@ class _Circles:
     @staticmethod
     @lru_cache(maxsize=256)
     def of(radii: tuple[int, ...]) -> _Circles:
-        """Make the circles of these radii, in pixels. Raises `ValueError` if not consecutive, or too small."""
+        """Make the circles of these radii, in pixels. Raises `ValueError` if they are not consecutive or too small."""
         if radii != tuple(range(radii[0], radii[-1] + 1)) or radii[0] < SIDE_PX:
             raise ValueError(f"radii of rings must be consecutive and at least {SIDE_PX} px, not {radii}")
         needed = sorted({radius + side for radius in radii for side in (-SIDE_PX, 0, SIDE_PX)})
@@ -327,7 +327,7 @@ def _fine_circle(radius: float) -> tuple[npt.NDArray[np.float64], npt.NDArray[np
 
 
 def _add_channels(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Sum the first three of the last axis: NumPy's reduction takes ten times as long on such a short axis."""
+    """Sum the first three entries of the last axis: NumPy's reduction takes ten times as long on such a short axis."""
     return np.asarray(values[..., 0] + values[..., 1] + values[..., 2])
 
 
@@ -481,7 +481,7 @@ def search_everywhere(pixels: Pixels, field: RingField, least: float = LEAST, co
 
 
 def distinct(rings: Sequence[Ring]) -> list[Ring]:
-    """Return the rings, best first, without those that overlap a better one."""
+    """Return the rings, best first, without those that overlap a better ring."""
     distinct_rings: list[Ring] = []
     for ring in sorted(rings, key=lambda ring: -ring.score):
         if all(

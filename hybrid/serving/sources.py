@@ -159,7 +159,7 @@ def ours() -> Sources:
 
 
 def plugin_code_hashes(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Return the code hash by `folder/name` of those items, given by package and name, that are plug-ins."""
+    """Return by `folder/name` the code hash of each plug-in among the items, given by package and name."""
     codes = {f"{BY_PACKAGE[package].folder}/{name}": code_hash_of_plugin(package, name) for package, name in pairs}
     return {name: code for name, code in codes.items() if code is not None}
 

@@ -116,7 +116,7 @@ class ProcessExecutor(MessageExecutor):
         return await self.ask(request, watch)
 
     def warm(self) -> None:
-        """Start the worker of this event loop soon, if not done: starting takes longer than many model calls."""
+        """Start this event loop's worker soon, unless it was started: starting takes longer than many model calls."""
         if not self._closed:
             self._in_loop().warm()
 

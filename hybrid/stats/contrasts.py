@@ -175,7 +175,7 @@ class Scatter:
         return self._beyond(self.error.distance(self.value, truth))
 
     def p_below(self, truth: float) -> float:
-        """Return the one-sided p value: the probability of a difference this small or smaller, given the true one."""
+        """Return the one-sided p value at a true difference: the probability of a difference this small or smaller."""
         return self._beyond(-self.error.distance(self.value, truth))
 
     def _beyond(self, distance: float) -> float:

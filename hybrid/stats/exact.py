@@ -56,7 +56,8 @@ def mcnemar(helped: int, harmed: int) -> float:
     """
     _refuse_negative(helped, harmed)
     discordant, ways, lower_tail = helped + harmed, 1, 0
-    # Integer arithmetic is exact, and importing scipy.stats takes longer than this does for any number of questions.
+    # Integer arithmetic is exact, and importing scipy.stats takes longer than this loop does for any number of
+    # questions.
     for count in range(min(helped, harmed) + 1):
         lower_tail += ways
         ways = ways * (discordant - count) // (count + 1)

@@ -13,8 +13,8 @@ from hybrid.core.types import Cell, Combine, Metric
 from hybrid.stats.linearised import Estimate, Floats, estimate, rows_of, value_of
 from hybrid.stats.scatter import SKEWED_T, quantile_of, scatter_error, tail_of
 
-# Weight, in clusters, of the prior belief that rows of a cluster are all alike; it decides if too few rows are wrong to
-# estimate the design effect. Chosen by simulation from 0.1, 0.25 and 0.5.
+# Weight, in clusters, of the prior belief that rows of a cluster are all alike; this belief decides if too few rows are
+# wrong to estimate the design effect. Chosen by simulation from 0.1, 0.25 and 0.5.
 _EFFECT_PRIOR = 0.25
 
 

@@ -110,7 +110,7 @@ def kappa(a: Sequence[Hashable], b: Sequence[Hashable], clusters: Sequence[str],
     count = int(places.max(initial=0)) + 1
     n, agreed = len(a), int((first == second).sum())
     rows, columns = (np.bincount(side, minlength=count) for side in (first, second))
-    # Integer arithmetic distinguishes raters with a single label from those with nearly one.
+    # Integer arithmetic distinguishes raters who give a single label from raters who nearly always give the same label.
     product = int(rows @ columns)
     expected = product / n if n else 0.0
     if product == n * n:
@@ -138,7 +138,7 @@ def _linearised(table: Floats) -> tuple[float, Floats]:
     of_a, of_b = shares.sum(axis=1), shares.sum(axis=0)
     agreed, by_chance = float(np.trace(shares)), float(of_a @ of_b)
     above_chance = 1 - by_chance
-    # A question's contribution to chance agreement: the other rater's share of the label it was given.
+    # A question's contribution to chance agreement: the other rater's share of the label that the question was given.
     marginals = of_b[:, None] + of_a[None, :]
     added = (np.eye(len(table)) - agreed) / above_chance - (1 - agreed) * (marginals - 2 * by_chance) / above_chance**2
     return 1 - (1 - agreed) / above_chance, added
@@ -169,7 +169,7 @@ def _with_added_cells(table: Floats, value: float, clusters: int, tail: float) -
 def shared_mistakes(
     a_right: Sequence[bool], b_right: Sequence[bool], strata: Sequence[str], clusters: Sequence[str] | None = None
 ) -> SharedMistakes:
-    """Count the questions that two solvers both get wrong, and test it against independent errors within strata.
+    """Count the questions that both solvers get wrong, and test this number against independent errors within strata.
 
     The test is the exact conditional test of stratified 2 x 2 tables: given each solver's number of wrong answers in
     each stratum, independent errors give each stratum a hypergeometric number of shared mistakes. The p value is the

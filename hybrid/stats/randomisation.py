@@ -2,8 +2,8 @@
 
     randomisation(metric_of_a, metric_of_b).p_value
 
-It needs no formula for the metric's sampling error, and so is an independent check of `contrast`.
-`docs/statistics.md` says when it is the better test; `python -m bench.coverage --grouped` measures both.
+It needs no formula for the metric's sampling error, and so is an independent check of `contrast`. `docs/statistics.md`
+says when it is the better test; `python -m bench.coverage --grouped` measures both tests.
 """
 
 from __future__ import annotations

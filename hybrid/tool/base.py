@@ -191,7 +191,7 @@ class ReducedPrecision:
     largest: float
     # The field of `data` with that difference.
     of: str
-    # The `Provenance.weights` with which it was measured, if these were trained.
+    # The `Provenance.weights` of the measurement, if the weights were trained.
     weights: str
     # Whether the weights were trained. Decisions of random weights say little about those of trained weights.
     trained: bool = False
@@ -232,7 +232,7 @@ class BackendCard(_Tuples):
     weights: str | None = None
     # Weights with known licence and training data, including the default ones; all others count as unknown.
     provenances: tuple[Provenance, ...] = ()
-    # How often answers of each confidence were right; the arbiter uses it without `--trust`.
+    # How often answers of each confidence were right; the arbiter uses these shares without `--trust`.
     reliability: tuple[Bin, ...] = ()
     batch: int = 1
     # Largest difference of a number in `data` between a batched and a single run.
@@ -317,7 +317,7 @@ class KnownAnswer:
 
 @dataclass(frozen=True)
 class Claims(_Tuples):
-    """The claims of a tool about its images, and how to ask it a question that its images do not answer.
+    """The claims of a tool about its images, and how to ask the tool a question that its images do not answer.
 
     `hybrid tools check` puts such questions (`hybrid/serving/empty_questions.py`).
     """

@@ -181,8 +181,8 @@ FLAT_PX = 96
 def picture_input(processor_class: str, folder: Path, weights: str) -> PictureInput:
     """Measure how the processor of a checkpoint, read again from its folder, maps the colours of a picture.
 
-    It is given a black, a red, a green and a blue picture: its output reflects all that is configured (rescaling, mean
-    and standard deviation, channel order, grey), but not how it resizes or pads.
+    The processor is given a black, a red, a green and a blue picture: its output reflects all that is configured
+    (rescaling, mean and standard deviation, channel order, grey), but not how it resizes or pads.
 
     Raises:
         WeightsError: the processor does not accept RGB pictures, or its output is not finite.

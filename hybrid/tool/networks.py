@@ -93,7 +93,7 @@ _COLLECTED: ContextVar[list[Network] | None] = ContextVar("collected_networks", 
 
 @contextmanager
 def collecting() -> Iterator[list[Network]]:
-    """Collect the networks that are loaded inside, in the order of their announcements."""
+    """Collect the networks that are loaded within the context, in the order of their announcements."""
     networks: list[Network] = []
     token = _COLLECTED.set(networks)
     try:

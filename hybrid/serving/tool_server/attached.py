@@ -126,7 +126,7 @@ class SharedTools:
         self._lock = threading.Lock()
         self._server: AttachedExecutor | None = None
         self._unusable = False
-        # By tool; None if it runs in `own`.
+        # The executor of each tool that was called; None if the tool runs in `own`.
         self._by_tool: dict[str, AttachedExecutor | None] = {}
         self._answered: set[str] = set()
         self._told: set[str] = set()
