@@ -159,7 +159,7 @@ def files_of(module_name: str) -> list[str]:
 
 
 async def _serve(setup: ToolProcessOptions, out: IO[str]) -> None:
-    """Describe the tool, then answer the requests on stdin until it ends."""
+    """Describe the tool, then answer the requests on stdin until stdin ends."""
     from hybrid.config import ServiceOptions
     from hybrid.core.images import ImageStore, home
     from hybrid.models.toolspec import IMAGE, IMAGES, spec

@@ -25,7 +25,7 @@ from hybrid.display.html import TEXT_STYLE, escaped, paragraph, stored_picture
 from hybrid.display.terminal import how_many, one_line
 from hybrid.log.folder import RunFolder
 
-# The page runs no script and loads nothing; its pictures and its style are inside.
+# The page runs no script and loads nothing; its pictures and its style are embedded in it.
 PAGE: Final = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; img-src data:; style-src 'unsafe-inline'">

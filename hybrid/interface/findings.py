@@ -1,4 +1,4 @@
-"""A tool from Python, also where an event loop already runs, and its output as a notebook shows it.
+"""Runs a tool from Python, even where an event loop already runs, and shows its output in a notebook.
 
 finding = hybrid.tool("depth").run("photo.jpg", labels=["A", "B"])
 finding.images[0].show()
@@ -62,7 +62,7 @@ class ShownFinding:
     """A tool output; a notebook shows its text and its pictures.
 
     `data` is JSON with units in its keys, `confidence` in 0..1; `backend` and `version` name the code that answered.
-    `notes` are whole sentences about it, such as why no learned backend was available.
+    `notes` are whole sentences about the output, such as why no learned backend was available.
     """
 
     text: str
@@ -117,7 +117,8 @@ class RunnableTool:
         Args:
             images: in the order in which the tool takes them.
             backend: which code may answer.
-            weights: folder or hub id for the learned backend; a mapping by tool if it needs others.
+            weights: folder or hub id for the learned backend; if the tool needs other tools with weights, a
+                mapping by tool name.
             device: `cpu`, `mps`, `cuda` or `cuda:N,cuda:M`.
             seed: for tools that use random numbers.
             args: the tool's own arguments, as `hybrid tools show NAME` lists them.
@@ -149,8 +150,8 @@ class RunnableTool:
     ) -> Iterator[ShownFinding | FailedCall]:
         """Run the tool on many pictures, which are read on demand, and yield its outputs in the same order.
 
-        A learned backend answers several at a time, as in a run. A failed call yields a `FailedCall`, whose truth value
-        is False: `[output for output in outputs if output]` omits failures.
+        A learned backend answers several pictures at a time, as in a run. A failed call yields a `FailedCall`, whose
+        truth value is False: `[output for output in outputs if output]` omits failures.
 
         Args:
             pictures: one for each call, or a list or tuple of several.

@@ -18,9 +18,8 @@ from hybrid.marks.letters import LetterReading
 from hybrid.marks.lines import Mask
 from hybrid.marks.pairs import likely
 
-# Score of a letter at an outline's upper left corner, where BLINK draws it; at a distance of `LABEL_PX`, half of it.
-#
-# The score at another corner is ANY_CORNER.
+# Score of a letter at an outline's upper left corner, where BLINK draws it; it falls to half at a distance of
+# `LABEL_PX`. `ANY_CORNER` is the score at any other corner.
 UPPER_LEFT = 0.5
 ANY_CORNER = 0.2
 # Number of outlines to try per label, by the number of labels.
@@ -116,7 +115,7 @@ def _choose_outlines(strokes: Strokes, ranked: Sequence[Sequence[LetterOption]])
 
 
 def _explained(strokes: Strokes, outline: Outline) -> Mask:
-    """Return the mask of the pixels of all colours' lines that an outline explains, lines concatenated."""
+    """Return which line pixels an outline explains: the masks of the lines of all colours, concatenated."""
     top_edge, bottom_edge, left_edge, right_edge = outline.corners
     parts = []
     for color in strokes.colors:

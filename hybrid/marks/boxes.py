@@ -2,7 +2,7 @@
 
 All pairs of the rows and of the columns with the strongest lines (`lines.py`) are tried; a box requires that all four
 sides are covered and end at its corners. Boxes may overlap: a side covered by another box's line or a letter counts
-almost like a painted one, and a letter in its black box suggests an upper left corner. `box_letters.py` decides,
+almost like a painted side, and a letter in its black box suggests an upper left corner. `box_letters.py` decides,
 together with the letters, which of the outlines were drawn.
 """
 
@@ -32,7 +32,7 @@ STEPS = (20.0, 60.0, 120.0)
 COVERING_STEP = 60.0
 # Minimum excess of a colour in grey levels at which a pixel has this colour, even near lines of another colour.
 MIN_EXCESS = 40.0
-# Distance from the middle of a line up to which it, and the colour that JPEG spreads, extend.
+# Distance from the middle of a line up to which the line and the colour that JPEG spreads extend.
 COVERING_PX = 2
 MAX_RECTANGLES = 10
 MIN_COVERAGE = 0.6
@@ -46,7 +46,7 @@ LABEL_PX = 6
 MIN_SHOWN = 0.4
 SIDES_SHOWN = 2
 SAME_PX = 16
-# Distance from a line's middle to its edge if it cannot be measured.
+# Distance from a line's middle to its edge if the edge cannot be measured.
 HALF_LINE_PX = 1
 # Lines of one colour within this distance form one band, of which only the outer edges are visible.
 MERGED_PX = 9
@@ -142,7 +142,7 @@ def find_outlines(strokes: Strokes, letters: Sequence[LetterReading]) -> list[Ou
 
 
 def distinct_outlines(outlines: Sequence[Outline]) -> list[Outline]:
-    """Return the outlines, best first, without those that nearly equal a better one of the same colour."""
+    """Return the outlines, best first, without those that nearly equal a better outline of the same colour."""
     distinct: list[Outline] = []
     for outline in outlines:
         if not any(outline.color == k.color and farthest(outline.box, k.box) <= SAME_PX for k in distinct):
@@ -167,7 +167,7 @@ def _at_letter(strokes: Strokes, color: BoxColor, step: float, letter: LetterRea
 
 
 def _spans(first: Sequence[int], second: Sequence[int]) -> npt.NDArray[np.intp]:
-    """Return every pair of a first line and a second one at a sufficient distance after it, (n, 2)."""
+    """Return every pair of a line and a later line at a sufficient distance from it, (n, 2)."""
     pairs = [(a, b) for a in first for b in second if b - a >= MIN_SIDE_PX - 1]
     return np.asarray(pairs, np.intp).reshape(-1, 2)
 
@@ -199,7 +199,7 @@ def _pick(
 
 
 def _together(sides: Sequence[npt.NDArray[np.float64]]) -> npt.NDArray[np.float64]:
-    """Combine the covers of four sides: half the mean, half the minimum, as another box may hide a part of one."""
+    """Combine the covers of four sides: half the mean, half the minimum, as another box may hide a part of a side."""
     least, total = sides[0], sides[0]
     for side in sides[1:]:
         least, total = np.minimum(least, side), total + side
@@ -257,8 +257,8 @@ def _bound(
 ) -> int:
     """Return the outer edge of a line between two columns; `rivals` are other outlines of its colour.
 
-    If a rival's line merges with this one, the rest of the line determines the edge; without a rest, a rival further
-    out leaves only the middle as reference.
+    If a rival's line merges with this one, the rest of this line determines the edge. If there is no rest and a rival
+    is further out, the edge is `HALF_LINE_PX` from the middle.
     """
     inset = min(6, (span[1] + 1 - span[0]) // 4)
     columns = np.arange(span[0] + inset, span[1] + 1 - inset)

@@ -142,8 +142,8 @@ def label_patch(label: str, style: MarkStyle = BLINK_STYLE) -> Pixels:
 def letter_mask(label: str, font: Font, height_px: int) -> Mask:
     """Render a label in white (255) on black, cropped to its bounds; capitals are about `height_px` high.
 
-    "strokes" and "bold" are Hershey's strokes drawn 1 px and about a fifth of the height wide, "pillow" is the outline
-    font of Pillow, "opencv" that of `cv2.putText`.
+    "strokes" and "bold" are Hershey's strokes, drawn 1 px and about a fifth of the height wide. "pillow" is the outline
+    font of Pillow, and "opencv" is the font of `cv2.putText`.
 
     Raises:
         ValueError: a label that is not in `LABELS`, or a height below 5 px.

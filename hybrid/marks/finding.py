@@ -49,18 +49,19 @@ BLINK_LABEL_OFFSET_PX = 16.0
 BLINK_LETTER_PX = 11.0
 # Minimum score at which a ring without a readable letter is reported.
 RING_ALONE = 0.55
-# Minimum sum of ring and letter score at which a mark is accepted without another one of its style.
+# Minimum sum of ring and letter score at which a mark is accepted without another mark of its style.
 CLEAR_ALONE = 1.3
-# Letters that are drawn only after earlier ones. If such a letter is alone in an image, it is a false detection,
-# however clear.
+# Letters that are drawn only together with all earlier letters. If such a letter is alone in an image, it is a false
+# detection, however clear.
 LATER = ("C", "D")
 # Minimum confidence at which a mark raises the confidence of other marks in its picture, and the confidence up to which
 # it raises them.
 COMPANION = 0.8
-# Minimum correlation at which a letter counts as drawn like that of a clear mark; largest difference of their radii.
+# Minimum correlation at which a letter counts as drawn like that of a clear mark; largest difference of the radii of
+# their rings.
 READ_LETTER = 0.8
 ALIKE_PX = 1.5
-# Lowest confidence of a mark that is drawn like a clear one.
+# Lowest confidence of a mark that is drawn like a clear mark.
 MIN_TOGETHER = 0.6
 MAX_RING_PX = 46
 # Minimum score at which a box without a readable letter is reported.
@@ -81,7 +82,7 @@ def find_marks(
     """Find rings and boxes and their letters in an image (H, W, 3).
 
     `labels` are the expected ones, each at most once; empty means any of A-D and REF. `read` finds letters between two
-    grey `levels`: up to the first is black, from the second on white.
+    grey `levels`: a grey up to the first level is black, and one from the second level on is white.
     """
     grey = grey_between(pixels, levels)
     readings = read(grey)
@@ -127,7 +128,7 @@ def _named_confidence(marks: Sequence[PointMark | BoxMark]) -> float:
 
 
 def _claimed(mark: PointMark | BoxMark, others: Sequence[PointMark | BoxMark]) -> bool:
-    """Return whether another mark has this one's label or letter."""
+    """Return whether another mark has the label or the letter of this mark."""
     return mark.label is not None and any(
         mark.label == other.label or (mark.label_box_px is not None and mark.label_box_px == other.label_box_px)
         for other in others
@@ -163,7 +164,7 @@ def _find_points(
     faint = _beside_clear_letters(field, pairs, readings, expected)
     if any(pair.ring.score < RING_ALONE for pair in pairs):
         pairs = find_occluded_rings(RingField(pixels, [pair.reading.box for pair in pairs]), pairs)
-    # The marks of one picture have one colour: naming each one alone would be affected by JPEG's chroma.
+    # The marks of one picture have one colour; the colour of a single ring can be misjudged because of JPEG's chroma.
     common = Counter(pair.ring.color for pair in pairs).most_common(1)
     pairs = [replace(pair, ring=replace(pair.ring, color=common[0][0])) for pair in pairs]
     matching = [pair for pair in pairs if not expected or pair.label in expected]
@@ -221,7 +222,8 @@ def _together(marks: Sequence[PointMark]) -> list[PointMark]:
         if mark.label is None or not companions:
             return mark
         lift = min(COMPANION, 2 * mark.confidence) if any(o.letter_score >= CLEAR_LETTER for o in companions) else 0.0
-        # A grey or recompressed ring is faint, but not chance if its letter is like that of a clear mark of its size.
+        # A grey or recompressed ring is faint, but is not a chance detection if its letter is like that of a clear mark
+        # of its size.
         if any(
             min(mark.letter_score, other.letter_score) >= READ_LETTER and _drawn_alike(mark, other)
             for other in companions
@@ -233,7 +235,7 @@ def _together(marks: Sequence[PointMark]) -> list[PointMark]:
 
 
 def _drawn_alike(mark: PointMark, other: PointMark) -> bool:
-    """Return whether two rings have one size, or their letters have, and the rings lie alike around them."""
+    """Return whether two rings are equally large, or have equally large letters at the same relative position."""
     if abs(other.radius_px - mark.radius_px) <= ALIKE_PX:
         return True
     if mark.label_box_px is None or other.label_box_px is None:
@@ -247,7 +249,7 @@ def _drawn_alike(mark: PointMark, other: PointMark) -> bool:
 
 
 def _missing(labels: Sequence[str], expected: Sequence[str]) -> tuple[str, ...]:
-    """Return the labels still to be found; without expectations, the gaps before the last one found, and A and B."""
+    """Return the labels still to be found; without expectations, the gaps before the last label found, and A and B."""
     if expected:
         return tuple(label for label in expected if label not in labels)
     letters = [label for label in labels if label != "REF"]
@@ -308,8 +310,8 @@ def _name_rings(
             rival = max(
                 (_beside_ring(grey, style, rings[r], other) for other in LABELS if other not in labels), default=0
             )
-            # Another letter is at this position, so the ring belongs to that letter; if that letter is cut, this is
-            # doubtful.
+            # Another letter is at this position, so the ring belongs to that letter. If the border cuts that letter,
+            # this is doubtful.
             is_sure = rival < max(0.5, value + 0.1) or hidden
             value = max(0.0, value - max(0.0, rival - value)) if is_sure else 0.0
         if rings[r].score >= RING_ALONE or value >= 0.5 or (is_sure and rings[r].score >= MIN_RING):

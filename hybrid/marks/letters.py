@@ -150,7 +150,7 @@ def read_labels(grey: Grey) -> list[LetterReading]:
                 readings.append(reading)
     readings.sort(key=lambda reading: -reading.score)
     words = [reading for reading in readings if reading.label == "REF" and reading.score > 0.6]
-    # A letter within a word is part of it.
+    # A letter within a word is not read separately.
     separate = [
         reading
         for reading in readings
@@ -177,7 +177,7 @@ def _surround_light(light: npt.NDArray[np.int32], boxes: npt.NDArray[np.int32], 
 
 
 def _words(parts: npt.NDArray[np.int32]) -> list[tuple[int, int, int, int]]:
-    """Return bounds of two or three adjacent components of one height: "REF", whose bold letters may touch."""
+    """Return boxes of possible words: two or three adjacent components of equal height (letters of "REF" may touch)."""
     order = parts[np.argsort(parts[:, 0], kind="stable")]
     order = order[order[:, 3] >= HEIGHTS_PX[0] - 1]
     words = []
@@ -288,7 +288,7 @@ def _dark_box(grey: Grey, glyph: Box) -> Box:
 
 
 def partial_score(grey: Grey, label: str, centre: tuple[float, float], height_px: float) -> float:
-    """Return the best correlation within 1 px of `centre` of a letter's visible part, -1..1, if cut by the border.
+    """Return the best correlation, -1..1, of the visible part of a letter cut by the border, within 1 px of `centre`.
 
     `centre` is the centre of the complete letter, `height_px` its height; 0 if too little is visible, or if the visible
     part is not white on black.

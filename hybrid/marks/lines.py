@@ -26,7 +26,7 @@ WIDEST_PX = 8
 # Minimum share of the averaged pixels that must be visible.
 MIN_SEEN = 0.1
 MAX_LINES = 20
-# Ridge height in grey levels above which more contrast does not count: it certainly is a drawn line.
+# Ridge height in grey levels above which more contrast does not count, because the ridge certainly is a drawn line.
 CLEAR_STEP = 160.0
 # Rows on each side of a line that belong to it.
 APART_PX = 3
@@ -35,9 +35,9 @@ MIN_PART = 0.2
 # Ridge height in grey levels below which nothing counts as painted.
 MIN_STEP = 12.0
 NEAR_PX = 8
-# A value below any difference of grey levels.
+# Larger than any grey level or difference: -FAR_BELOW, or FAR_BELOW, marks a row without a visible value.
 FAR_BELOW = 1000.0
-# Value of a hidden pixel, as a share of a painted one, so that covered sides stay plausible.
+# Value of a hidden pixel, as a share of that of a painted pixel, so that covered sides stay plausible.
 UNSEEN = 0.7
 # Visible length of a side required to locate its edge by colour.
 MIN_SEEN_PX = 10
@@ -45,7 +45,7 @@ MIN_SEEN_PX = 10
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One side of a box: the height of its ridge in grey levels, and the share of it that exists."""
+    """One side of a box: the height of its ridge in grey levels, and the share of the side that exists."""
 
     # Painted part, 0..1, where a hidden pixel counts as `UNSEEN`.
     cover: float
@@ -150,7 +150,7 @@ class LineScores:
         return Side(float(value.mean()), float(painted.mean()), meets, stops, level)
 
     def edge(self, row: int, columns: npt.NDArray[np.intp], outwards: int) -> int | None:
-        """Return the outermost row (-1 up, 1 down) of the line: closer in colour to the line than to the outside.
+        """Return the outermost row (-1 up, 1 down) whose colour is closer to the line than to the outside.
 
         Return None if fewer than `MIN_SEEN_PX` of the columns are visible, or if either side has no reference.
         """
@@ -174,7 +174,7 @@ class LineScores:
 def _nearest_level(mean: Map, step: int, has_gaps: bool) -> Map:
     """Return the higher of the levels `step` rows above and below (H, W); with `has_gaps`, `FAR_BELOW` if none exists.
 
-    If one of the two is hidden or beyond the picture's border, return the other one.
+    If one of the two is hidden or beyond the picture's border, return the level of the other row.
     """
     import cv2
 

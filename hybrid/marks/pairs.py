@@ -1,7 +1,7 @@
 """Pairs letters with rings: all marks of one image have one style, so the choice is made jointly.
 
-A style is a ring's colour and radius and the distance from its centre to its letter's. Every pair of a letter and a
-ring above or below it proposes one; the style under which the letters find the best rings wins.
+A style is a ring's colour, its radius, and the distance between the centres of the ring and its letter. Every pair of a
+letter and a ring above or below it proposes a style; the style under which the letters find the best rings wins.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ ACCEPT = 1.0
 ALIKE = 0.5
 # Correlation margin required of a label that was not requested over one that was.
 UNEXPECTED = 0.05
-# Largest difference in correlation between a letter's best label and another plausible one.
+# Largest difference in correlation between a letter's best label and another plausible label.
 UNCLEAR = 0.15
 # Minimum correlation at which a complete letter that was not requested is accepted.
 LEGIBLE = 0.6
@@ -35,7 +35,7 @@ MAX_STYLES = 4
 RED_RING = 0.5
 # Largest horizontal offset of a letter's centre from the ring's; more if the border cuts the letter's box.
 SIDEWAYS_PX = 8
-# Largest difference between these offsets in one picture: letters differ in width.
+# Largest difference between the horizontal offsets of one picture: letters differ in width.
 ASIDE_PX = 3.0
 AWAY_PX = 62
 # Largest difference of luma between rings of one colour: thin lines blend with their surroundings.
@@ -118,8 +118,8 @@ def letters_only(field: RingField, readings: Sequence[LetterReading]) -> list[Le
 def likely(reading: LetterReading, expected: Sequence[str]) -> dict[str, float]:
     """Return the possible labels of a letter with their correlations, best first.
 
-    A picture may contain unexpected letters; mistaken for expected ones, they would shift a mark. They are accepted if
-    complete and clear, with a slightly lower score.
+    A picture may contain unexpected letters; mistaken for expected letters, they would shift a mark. Unexpected letters
+    are accepted if they are complete and clear, with a slightly lower score.
     """
     value = {
         label: score if not expected or label in expected else score - UNEXPECTED
@@ -153,7 +153,7 @@ def ring_pairs(field: RingField, readings: Sequence[LetterReading], expected: Se
 def best_style(
     field: RingField, pairs: Sequence[MarkPair], readings: Sequence[LetterReading], expected: Sequence[str]
 ) -> tuple[RingStyle | None, list[MarkPair]]:
-    """Return the style on which the letters agree and its marks, each label once; (None, []) without a good pair."""
+    """Return the style on which the letters agree, and its marks, each label once; (None, []) without a good pair."""
     best: tuple[float, list[MarkPair], bool] = (0.0, [], True)
     useful = _useful(readings, expected)
     for style in _proposals(pairs):
@@ -211,7 +211,7 @@ def _of_style(
             inside = find_rings(field, field.window(x - 2, y - 2, x + 3, y + 3), radii, least=RED_RING)
             if any(ring.score >= RED_RING and abs(ring.luma - style.luma) <= SAME_LUMA for ring in inside):
                 continue
-        # The centre of a letter cut by the border differs from that of the complete one.
+        # The centre of a letter cut by the border differs from that of the complete letter.
         slack = 6 if reading.clipped else 2
         aside = (-SIDEWAYS_PX, SIDEWAYS_PX) if _cut_sideways(reading) else style.aside
         for side in (-1, 1):

@@ -31,13 +31,14 @@ ANGLES = 16
 # Number of centres scored at once, and of samples bounded at once, chosen to fit the processor's cache.
 BAND_PIXELS = 4000
 BAND_SAMPLES = 48_000
-# Number of circles up to which all centres are scored; with more, only those whose bounds allow the best score.
+# Number of circles up to which all centres are scored; with more, only the centres whose bounds allow the best score.
 FEW_CIRCLES = 5000
 # Score below which a circle is not a ring.
 LEAST = 0.05
 # Resolution of `RingField.bounds`, per grey level: 16 differences of two channels still fit 16 bits.
 EIGHTHS = 8
-# Largest effect of this rounding on a step over three channels, and on a spread; and the float32 error of a score.
+# Largest effect of this rounding on a step over three channels, and on a spread; `ROUNDING` is the float32 error of a
+# score.
 STEP_ERROR, SPREAD_ERROR = 3**0.5 / EIGHTHS, 3**0.5 / (2 * EIGHTHS)
 ROUNDING = 1e-4
 CALM_GAIN = 0.4
@@ -212,7 +213,7 @@ class RingField:
 
 @dataclass(frozen=True, eq=False)
 class _Circles:
-    """The circles for consecutive radii of a ring's line: these circles, and the ones inside and outside.
+    """The circles for consecutive radii of a ring's line: these circles, and the circles inside and outside of them.
 
     `rows` and `columns` (ANGLES, circles) are the offsets of their samples from a centre in the padded planes. Circle
     `i + step` is `SIDE_PX` outside of circle i, so the line of radius number n is circle `n + step`.
@@ -226,7 +227,7 @@ class _Circles:
     @staticmethod
     @lru_cache(maxsize=256)
     def of(radii: tuple[int, ...]) -> _Circles:
-        """Make the circles of these radii, in pixels. Raises `ValueError` if not consecutive, or too small."""
+        """Make the circles of these radii, in pixels. Raises `ValueError` if they are not consecutive or too small."""
         if radii != tuple(range(radii[0], radii[-1] + 1)) or radii[0] < SIDE_PX:
             raise ValueError(f"radii of rings must be consecutive and at least {SIDE_PX} px, not {radii}")
         needed = sorted({radius + side for radius in radii for side in (-SIDE_PX, 0, SIDE_PX)})
@@ -326,7 +327,7 @@ def _fine_circle(radius: float) -> tuple[npt.NDArray[np.float64], npt.NDArray[np
 
 
 def _add_channels(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Sum the first three of the last axis: NumPy's reduction takes ten times as long on such a short axis."""
+    """Sum the first three entries of the last axis: NumPy's reduction takes ten times as long on such a short axis."""
     return np.asarray(values[..., 0] + values[..., 1] + values[..., 2])
 
 
@@ -480,7 +481,7 @@ def search_everywhere(pixels: Pixels, field: RingField, least: float = LEAST, co
 
 
 def distinct(rings: Sequence[Ring]) -> list[Ring]:
-    """Return the rings, best first, without those that overlap a better one."""
+    """Return the rings, best first, without those that overlap a better ring."""
     distinct_rings: list[Ring] = []
     for ring in sorted(rings, key=lambda ring: -ring.score):
         if all(

@@ -18,7 +18,7 @@ from hybrid.scoring.result import Result, Section, SectionResult
 
 
 def charts_of(comparison: Comparison, result: SectionResult, marks: Sequence[ReferenceLine] = ()) -> tuple[Chart, ...]:
-    """Return the charts of one section; none if it defines none or has no number to show."""
+    """Return the charts of one section; none if the section defines none or has no number to show."""
     made_of = _charts(comparison, result.section, shown(result), marks)
     return tuple(chart for chart in made_of if chart.rows)
 
@@ -80,7 +80,7 @@ def _waterfalls(comparison: Comparison, section: Section, rows: Sequence[Result]
 
 
 def headlines(comparison: Comparison, rows: Sequence[Result]) -> tuple[Result, ...]:
-    """Return the rows of the headline metric over all questions, and of those without a metric."""
+    """Return the rows of the headline metric over all questions, and the rows without a metric."""
     return tuple(row for row in rows if not row.group and row.metric in ("", comparison.headline))
 
 

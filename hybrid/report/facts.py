@@ -19,7 +19,7 @@ from hybrid.scoring.score import Scored
 
 # Keys of a model's settings that are hashes of its files, omitted for readers.
 HASHES = ("weights_sha256", "configuration_sha256")
-RUN = "run"  # The fact that names a run, which differs for each
+RUN = "run"  # The fact that names the run; its value differs from run to run
 
 # Facts that are copied from the manifest, with their keys there.
 SAID = {"protocol": "protocol", "tool output": "tool_output", "findings shown as": "show", "images": "images"}

@@ -39,7 +39,7 @@ INDEX = "index.html"
 LIVE = "live.json"
 PROGRESS = "/progress.json"
 _FOLDER = Path(__file__).parents[1] / "templates" / "progress"
-# The files of the page of progress by URL path.
+# The files of the progress page, by URL path.
 FRONT: Mapping[str, Path] = {
     "/": _FOLDER / INDEX,
     "/page.js": _FOLDER / "page.js",
@@ -286,7 +286,7 @@ class _Handler(LocalHandler):
         try:
             data = None if file is None else file.read_bytes()
         except FileNotFoundError:
-            # A newer build has replaced this one.
+            # A newer build has replaced this build.
             data = None
         if file is None or data is None:
             self.respond(HTTPStatus.NOT_FOUND)

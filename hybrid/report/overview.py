@@ -83,7 +83,7 @@ def _front(
     rows: Mapping[str, Sequence[Result]],
     marks: Sequence[ReferenceLine],
 ) -> Iterator[Chart]:
-    """Yield the parts of the gain, each solver's value, and differences of main pairs by task, or values by task.
+    """Yield the parts of the gain, each solver's value, and by task the differences of main pairs or else values.
 
     The parts of the gain are over all questions, with one chart per pair; their steps link to their questions.
     """
@@ -94,7 +94,7 @@ def _front(
             yield replace(chart, title=GAIN) if len(steps) > 1 else chart
     if values := headlines(comparison, rows.get(VALUES, ())):
         metric = values[0].metric
-        # Return the highest reference line of each kind; for chance, the guess, which comes first.
+        # Draw one reference line of each kind: the highest; for chance, the first, which is that of guessing.
         by_kind: dict[str, ReferenceLine] = {}
         for mark in (mark for mark in marks if mark.task == metric):
             other = by_kind.setdefault(mark.kind, mark)

@@ -96,7 +96,7 @@ class Mark:
 
     kind: Literal[
         "annotated", "covering", "elsewhere"
-    ]  # An annotated place; or a call's region, which covers one or does not
+    ]  # An annotated place; a call's region that covers an annotated place; or a call's region that covers none
     label: str
     place: tuple[float, ...]
 
@@ -135,7 +135,7 @@ class StepEntry:
 
 @dataclass(frozen=True)
 class AskEntry:
-    """One ask: the prompt, the steps, and the reply."""
+    """One prompt, with the steps and the reply to it."""
 
     # Text and images in order; empty if it is the question as shown above.
     prompt: tuple[str | PicturePayload, ...]
@@ -157,7 +157,7 @@ class SolverEntry:
     """One solver's steps to its answer."""
 
     solver: str
-    correct: float | None  # 0..1; None if it was not asked, or if there is no right and wrong
+    correct: float | None  # 0..1; None if the solver was not asked, or if the question has no right or wrong answer
     outcome: str  # A value of `Outcome`; `open` if not finished yet; empty if the solver does not have the question
     answer: str
     rule: str  # The parser's rule that read the answer

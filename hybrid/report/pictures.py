@@ -3,7 +3,8 @@
     pictures = Pictures(home() / "images")
     pictures.of(ref, "question")          # PicturePayload(name="img:1", file="images/ab/abcd....jpg", ...)
 
-A picture's path in the site derives from its sha256; one that the store lacks has no path, and its caption says so.
+A picture's path in the site derives from its sha256; a picture that the store lacks has no path, and its caption says
+so.
 """
 
 from __future__ import annotations

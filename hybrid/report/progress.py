@@ -89,7 +89,7 @@ class SolverCounts:
         return True
 
     def rate(self, since: float) -> float | None:
-        """Return questions per second over the latest ones that ended after a given time; None for fewer than two."""
+        """Return questions per second, for the latest questions that ended after `since`; None for fewer than two."""
         ends = sorted(end for end in self.ends if end >= since)
         seconds = ends[-1] - ends[0] if len(ends) > 1 else 0.0
         return (len(ends) - 1) / seconds if seconds > 0 else None
@@ -208,7 +208,7 @@ class RunProgress:
 
 
 def outcome_of(attempt: Attempt) -> Outcome:
-    """Return the outcome of the last ask, or of the first one that failed."""
+    """Return the outcome of the last exchange, or of the first exchange that failed."""
     outcomes = [exchange.reply.outcome for exchange in attempt.exchanges]
     return next((outcome for outcome in outcomes if outcome.failed), outcomes[-1] if outcomes else Outcome.BROKEN)
 

@@ -30,14 +30,14 @@ from hybrid.scoring.records import SolverRows
 from hybrid.scoring.score import Scored
 
 AnyQuestion = Question | BrokenQuestion
-# The usage fields shown for an ask.
+# The usage fields shown for each prompt.
 OF_USAGE = ("model_calls", "tool_calls", "reused_calls", "input_tokens", "output_tokens", "cost_usd", "seconds")
 
 
 def entry_of(
     rows: SolverRows, question: AnyQuestion, pictures: Pictures, places: PlacesOfQuestion | None = None
 ) -> SolverEntry:
-    """Return a solver's steps to its answer; without asks if it has no attempt. Its regions are added to `places`."""
+    """Return a solver's steps to its answer; `asks` is empty without an attempt. Its regions are added to `places`."""
     scored, recorded, row = rows.scored, rows.recorded, rows.row(question.id)
     if row is None:
         # Either the question is open, or this solver does not have it.
@@ -106,7 +106,7 @@ class QuestionBook:
     def pages(self) -> Iterator[QuestionPage]:
         """Yield a page for each question, in the order of the data."""
         for identity in self.ids:
-            # Use the source that knows most about it: with images, else with a text.
+            # Use the source that has most of the question: one with images, else one with a text.
             question = max(
                 (source[identity] for source in self._sources if identity in source),
                 key=lambda question: (
@@ -148,8 +148,8 @@ def own_words(text: str, texts: Mapping[str, str]) -> str:
 def commands_again(solvers: Sequence[Scored]) -> dict[str, tuple[str, str]]:
     """Return by id the command that asks a question again with the first solver that has it, and where to run it.
 
-    The second part is empty if the command runs in the working directory. Otherwise the run is outside of it, and the
-    command must run in the folder that contains the run.
+    The second part is empty if the command runs in the working directory. Otherwise the run is outside the working
+    directory, and the command must run in the folder that contains the run.
     """
     commands: dict[str, tuple[str, str]] = {}
     for solver in solvers:

@@ -1,4 +1,4 @@
-"""Writes a report as files for a browser, from disk or from any web server: no network, no build step.
+"""Writes a report as files for a browser, from disk or from any web server; pages need no network and no build step.
 
 write_site(pages, Path("site"))        # then open site/index.html
 
@@ -39,7 +39,7 @@ from hybrid.report.payload import BenchmarkPages, Pages, QuestionPage
 
 MARKER = "hybrid-report.json"
 FORMAT = 1
-# The scripts in the order in which a browser runs them; each uses earlier ones.
+# The scripts in the order in which a browser runs them; each script uses earlier scripts.
 SCRIPTS = (
     *(f"assets/{name}.js" for name in ("base", "data", "routes", "verdicts", "rows", "tables", "svg", "saving")),
     *(f"assets/{name}.js" for name in ("charts", "overview", "filters", "list", "pictures", "tags", "question")),

@@ -22,7 +22,7 @@ from hybrid.report.payload import Tag
 
 FORMAT = 1
 COLUMNS = tuple(field.name for field in fields(Tag))
-NO_TAG = "(a note alone)"  # Tag that is counted for a note without one
+NO_TAG = "(a note alone)"  # Tag under which a note without a tag is counted
 UNKNOWN_SHOWN = 5
 
 

@@ -46,7 +46,7 @@ SHARED_OUT = "One tool at a time shows neither what tools do together nor the sh
 
 
 def _count_calls(usage: Usage | None) -> dict[str, Json]:
-    """Return the calls of a run, and its cost if no reply of an earlier run was reused."""
+    """Return the numbers of calls of a run, and its cost if no reply of an earlier run was reused."""
     if usage is None:
         return dict.fromkeys(("model_calls", "tool_calls", "reused_calls", "cost_usd"))
     cost = usage.cost_usd if usage.is_complete else None
@@ -247,7 +247,8 @@ class AblationReport(Report):
                 several = f"Of the other {len(open_)} none changes"
                 nothing = several if len(open_) > 1 else "The other one does not change"
             differences = "; ".join(f"{tool} {_estimate(row)}{never[tool]}" for tool, row in open_)
-            # The smallest difference that would be shown alone: half of its interval, widened by the adjustment.
+            # The smallest difference of one tool that would have been shown: half of its interval, widened by the
+            # adjustment.
             tests = sum(row.p_holm is not None for row in family)
             wider = NormalDist().inv_cdf(1 - LEVEL / 2 / tests) / NormalDist().inv_cdf(1 - LEVEL / 2)
             ends = (row.interval for _, row in open_ if row.interval is not None)
@@ -280,7 +281,7 @@ def ablation_at(folder: Path, solver: str | None = None, options: TableArguments
         options: the options of `hybrid compare` for scoring and reporting.
 
     Raises:
-        UsageError: the run with all tools is missing, or another run differs from it in more than its tools.
+        UsageError: the run with all tools is missing, or another run differs from that run in more than the tools.
         DataError: a file cannot be used.
     """
     options = options or {}

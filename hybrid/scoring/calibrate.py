@@ -1,10 +1,11 @@
 """The measured reliability of each tool and of the MLLM, per route, with folds: `hybrid calibrate RUN -o trust.json`.
 
 Every specialist answer of a finished run is scored as if it were the reply to its prompt; scores of the MLLM alone are
-counted too, if the run includes it. For each tool and route, the file stores the sum of the scores, the mean log-odds
-that the tool states for its answers, and how much a deviation from that mean tells where tool and MLLM disagree. A
-graded answer that is neither right nor wrong (a scanpath) counts by the benchmark's leading metric. Prompts of another
-kind than the question, such as ActiView's for parts, have no score.
+counted too, if the run includes it. For each tool and route, the file stores the sum of the scores and the mean
+log-odds that the tool states for its answers. It also stores a slope: how strongly a deviation from that mean predicts
+which of the two is right where tool and MLLM disagree. A graded answer that is neither right nor wrong (a scanpath)
+counts by the benchmark's leading metric. Prompts of another kind than the question, such as ActiView's prompts about
+parts of a picture, have no score.
 
 Questions are assigned to folds by a hash of their cluster; fold k of the file holds counts from all other folds. A run
 with blank, shuffled or oracle tool output is rejected, because its counts would be saved under the real tool's name.
@@ -112,7 +113,7 @@ def cases(folder: RunFolder) -> tuple[CountedAnswer, ...]:
 def worth(benchmark: Benchmark, score: Score) -> float | None:
     """Return an answer's score, 0..1: right or wrong, else the first leading metric that the answer has.
 
-    Returns None if it has neither.
+    Returns None if the answer has neither a verdict nor such a metric.
     """
     if score.correct is not None:
         return float(score.correct == 1.0)
@@ -166,8 +167,8 @@ def _as_reply(
     """Return the exchanges to score for a specialist answer; None if it answers another kind of prompt.
 
     The specialist answer replaces the reply, and other exchanges with the same choices are left out, so that a
-    benchmark that counts the best of several (ActiView's any view) sees only this one. If the prompt offers some of the
-    choices under other letters (MM-SAP's second pass), the answer is translated to the question's letters.
+    benchmark that counts the best of several replies (ActiView's any view) sees only this answer. If the prompt offers
+    some of the choices under other letters (MM-SAP's second pass), the answer is translated to the question's letters.
     """
     prompt = exchange.prompt
     if not _same_ask(question, prompt):
@@ -293,9 +294,10 @@ def measurements(answers: Iterable[CountedAnswer]) -> tuple[tuple[Key, Measureme
     )
 
 
-# A question on which tool and MLLM are not equally right. Items: the difference of their accuracies on the route in
-# log-odds (positive if the tool is better); by name and backend, the stated log-odds minus their mean (negated for the
-# MLLM); whether the tool won; and the difference of the scores, which is 1 for right against wrong.
+# A question on which tool and MLLM are not equally right. The items are: the difference of their accuracies on the
+# route in log-odds (positive if the tool is better); the stated log-odds minus their mean, by name and backend (negated
+# for the MLLM); whether the tool won; and the difference of the scores, which is 1 if one was right and the other
+# wrong.
 Contest = tuple[float, Mapping[tuple[str, str], float], bool, float]
 
 

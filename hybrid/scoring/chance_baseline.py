@@ -5,10 +5,10 @@
     guess.correct, guess.exact                       # 0.25, True
     metrics_of_a_guess(benchmark, questions, [guesser.of(each) for each in questions])
 
-The benchmark's own dialogue is followed once for every answer that a guess may draw (`hybrid.answers.offered`), at
-every ask, and each end is scored by the benchmark's own scorer and parser, so no rule of a benchmark is repeated here.
-A dialogue with more than `MAX_ENDS` ends, or an answer that cannot be listed (a scanpath), is sampled instead, seeded
-by the question's id, and labelled as an estimate.
+For every answer that a guess may draw at a prompt (`hybrid.answers.offered`), the benchmark's own dialogue is followed
+once, and each end of the dialogue is scored by the benchmark's own scorer and parser, so no rule of a benchmark is
+repeated here. A dialogue with more than `MAX_ENDS` ends, or an answer that cannot be listed (a scanpath), is sampled
+instead, seeded by the question's id, and labelled as an estimate.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class Guess:
 
     @cached_property
     def by_answer(self) -> Mapping[str, float]:
-        """Maps each answer to the expected verdict if it is given and later asks are guessed; empty for draws."""
+        """Maps each answer to the expected verdict if it is given and later replies are guesses; empty for draws."""
         right, total = defaultdict[str, float](float), defaultdict[str, float](float)
         for end in self.ends if self.exact else ():
             if end.score.answer is not None and end.score.correct is not None:
@@ -105,7 +105,7 @@ class Guesser:
 
     Args:
         benchmark: the benchmark whose dialogue and scorer are used.
-        options: how replies are read, and the value of an ask without an answer (a free text).
+        options: how replies are read, and the value of a prompt without an answer (a free text).
         draws: number of draws where outcomes cannot be listed.
     """
 

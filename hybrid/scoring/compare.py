@@ -141,7 +141,7 @@ class Comparison:
 
     @cached_property
     def contestants(self) -> tuple[Scored, ...]:
-        """Solvers without later repetitions and judged variants, which their first plain repetition represents."""
+        """The solvers without judged variants and later repetitions; the first plain repetition stands for them."""
         first = {repeated_as(solver) for solver in self.solvers if repetition(solver) == 1}
         candidates = (solver for solver in self.solvers if repetition(solver) == 1 or repeated_as(solver) not in first)
         return tuple(solver for solver in candidates if not solver.read_by_judge)
@@ -151,7 +151,7 @@ class Comparison:
         return self._answers.setdefault(scored.solver, ScoredAnswers(scored))
 
     def repetitions(self, scored: Scored) -> tuple[Scored, ...]:
-        """Return all repetitions of a solver in order if it is the first; otherwise return the solver alone."""
+        """Return all repetitions in order if the solver is the first repetition; otherwise return the solver alone."""
         repeats = [solver for solver in self.solvers if repeated_as(solver) == repeated_as(scored)]
         is_head = repetition(scored) == 1 and len(set(map(repetition, repeats))) == len(repeats)
         return tuple(sorted(repeats, key=repetition)) if is_head else (scored,)

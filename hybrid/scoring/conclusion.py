@@ -82,7 +82,7 @@ def conclusion(comparison: Comparison, *, limits: bool = True) -> tuple[Sentence
     return tuple(_Conclusion(ConclusionRows(comparison)).sentences(limits=limits))
 
 
-# The sentences in the order printed, and the parts of them.
+# Names of the sentences and of their parts, in the order printed.
 ORDER = (
     "nothing",
     "pooled",
@@ -601,8 +601,8 @@ class _Conclusion:
     def _other_ranking(self, rows: Sequence[Result], best: Collection[str]) -> str:
         """Name the best solvers by the other rule, or over all questions, if they differ from `best`.
 
-        The other rule is that for unanswered questions; a value over all questions can only differ if the metric is a
-        mean over tasks.
+        The other rule is the other way to count unanswered questions. A value over all questions can only differ if the
+        metric is a mean over tasks.
         """
         rule = OTHER[self._found.rule]
         by_rule: dict[str, float | None] = {}

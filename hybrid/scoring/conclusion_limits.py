@@ -57,7 +57,7 @@ RECORDED = case("limits.recorded", "recorded model", "the model's answers are re
 
 def limits_of(conclusion_rows: ConclusionRows, groups: Sequence[ComparisonGroup]) -> Iterator[str]:
     """Yield the parts of the last sentence of a conclusion, about these groups or, without any, all solvers."""
-    # Only the solvers of the first sentences; the abstentions of specialists have a sentence of their own.
+    # Report only the solvers of the first sentences; the abstentions of specialists have a sentence of their own.
     concerned = [
         solver for group in groups for solver in (group.hybrid, group.alone, group.blank) if solver is not None
     ]
@@ -86,7 +86,8 @@ def limits_of(conclusion_rows: ConclusionRows, groups: Sequence[ComparisonGroup]
             yield UNREADABLE_CALLS.fill(unread=count_of(row), n=row.n, solver=clipped(row.a, NAME_WIDTH))
     yield from _other_models(solvers)
     yield from _faults(conclusion_rows)
-    # For the model alone and the specialists, the first two sentences state this.
+    # Name the differences that the other rule changes; for the model alone and the specialists, the first two sentences
+    # do.
     pairs = [(group.hybrid, group.blank) for group in groups]
     parts = [
         sentence
@@ -138,7 +139,7 @@ PREDICTED = case(
 
 
 def _predicted(solvers: Sequence[Scored]) -> Iterator[str]:
-    """Yield the share of the data's questions that predictions have, if it is not all."""
+    """Yield the share of the data's questions that predictions have, if they lack some."""
     for solver in solvers:
         if left_out := solver.without_prediction:
             total = len(solver.scores) + left_out
@@ -167,7 +168,7 @@ POWERLESS = case("limits.powerless", "questions too few for any difference", "{q
 
 
 def _power(conclusion_rows: ConclusionRows, groups: Sequence[ComparisonGroup]) -> Iterator[str]:
-    """Yield the difference that this run's questions can detect, given their spread; the largest of several pairs."""
+    """Yield the difference that this run's questions can detect, given their spread; for several pairs the largest."""
     parts = [(group.alone or group.specialist or group.blank, group.hybrid) for group in groups]
     pairs = parts or [
         (conclusion_rows.found.named(pair.a), conclusion_rows.found.named(pair.b))

@@ -3,7 +3,7 @@
     for case, text in review_sentences(ConclusionRows(comparison), group):
         case, text      # "equal.shown", "Equal within 5 points: with tools and alone (+0 points, 90% CI -2 to +2)."
 
-Each reads the rows of one section, and is omitted if that section decides nothing.
+Each sentence reads the rows of one section, and is omitted if that section decides nothing.
 """
 
 from __future__ import annotations
@@ -237,7 +237,7 @@ def review_sentences(rows: ConclusionRows, group: ComparisonGroup) -> Iterator[S
 
 
 def pooled_sentences(rows: ConclusionRows) -> Iterator[Said]:
-    """Yield the gain over all models, the first sentence where there are several."""
+    """Yield the gain over all models, which is the first sentence if there are several."""
     row = next((row for row in rows.of("pooled") if row.quantity == GAIN), None)
     if row is None or row.low is None:
         return
@@ -259,7 +259,7 @@ def rows_about(rows: ConclusionRows, section: str, hybrid: Scored) -> dict[str, 
 
 
 def _equal(rows: ConclusionRows, group: ComparisonGroup) -> Iterator[Said]:
-    """Yield the pairs that are equal within the margin, unless its parts or the two rules disagree."""
+    """Yield the pairs that are equal within the margin, if their difference supports a claim (not in `NO_CLAIM`)."""
     sides = {
         GAIN: (group.alone, group.hybrid),
         OFFERING: (group.alone, group.blank),

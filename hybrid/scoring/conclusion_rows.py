@@ -99,10 +99,11 @@ BY_RULE: Mapping[str, Case] = {
 class AnswerSplit:
     """A difference b minus a in two parts: from better answers, and from answering at all.
 
-    `both` is the difference on the `n_both` questions that both answered (None for no such question), `better` its part
-    in the whole difference, `answering` the rest; `unanswered` counts the questions that a and b left unanswered.
-    `more_answered` says whether at least half of the rest exists because one of them answered more questions
-    (`_is_of_more_answers`); else it is mainly due to how well each did on the questions that only it answered.
+    `both` is the difference on the `n_both` questions that both solvers answered (None if there is no such question).
+    `better` is the part of the whole difference that comes from these questions, `answering` is the rest, and
+    `unanswered` counts the questions that a and b left unanswered. `more_answered` says whether at least half of the
+    rest exists because one solver answered more questions (`_is_of_more_answers`). Otherwise the rest is mainly due to
+    how well each solver did on the questions that only it answered.
     """
 
     answering: Result
@@ -124,9 +125,9 @@ class AnswerSplit:
 class HeadlinePair:
     """The difference b minus a of two solvers by the headline metric, as in the result table.
 
-    `rows` has the difference, if there is one, and `metrics` each solver's metric over the questions that both have.
-    `right` and `none` count the right and the unreadable answers of a and b to `n` questions; `right` is None if the
-    metric is not such a count (a mean over tasks of several sizes, credit for no answer, repetitions).
+    `rows` has the difference, if there is one, and `metrics` has each solver's metric over the questions that both
+    have. Of `n` questions, `right` counts the right answers of a and b, and `none` their unreadable answers; `right` is
+    None if the metric is not such a count (a mean over tasks of several sizes, credit for no answer, repetitions).
     """
 
     a: Scored
@@ -140,12 +141,13 @@ class HeadlinePair:
     failed: int = 0
     asked: int = 0
     metrics: tuple[Metric, Metric] | None = None
-    # Numbers of questions that b and a got right, whether or not the metric counts them.
+    # Numbers of questions that a and b got right, whether or not the metric counts them.
     count: tuple[int, int] = (0, 0)
     split: AnswerSplit | None = None
     # The difference by the other rule for unanswered questions, if its sign or its state differs.
     other_rule: Result | None = None
-    # For a mean over tasks: the difference over all questions, if its sign differs or only it is significant.
+    # For a mean over tasks: the difference over all questions, if its sign differs or only this difference is
+    # significant.
     over_all: Result | None = None
 
     @property
@@ -293,7 +295,7 @@ def number(value: float, unit: str) -> str:
     """Format a share in whole points (decimals only if it would read as 0), any other number with three digits."""
     if unit != FRACTION:
         return f"{value:.3g}"
-    # Without the error of floats, and with halves away from 0, so that equal differences print alike with either sign.
+    # Drop the error of floats and round halves away from 0, so that equal differences print alike with either sign.
     points = round(100 * value, 9)
     if abs(points) >= 0.5 or points == 0:
         return f"{math.copysign(math.floor(abs(points) + 0.5), points):z.0f}"
@@ -321,7 +323,7 @@ def signed(row: Result) -> str:
 
 
 def ends_of(row: Result, *, cost: bool = False) -> str:
-    """Return the interval with signs; `cost` negates that of a loss, for words that state a loss."""
+    """Return the interval with signs; `cost` negates the interval of a loss, for words that state a loss."""
     low, high = row.low or 0.0, row.high or 0.0
     if cost:
         low, high = -high, -low
@@ -453,13 +455,16 @@ class ConclusionRows:
         return None if other is None or verdict == other else f"{short_name(b)} is {words[other]} {short_name(a)}"
 
     def tasks(self, a: Scored, b: Scored) -> list[Result]:
-        """Return the tested differences b minus a within each task; their family is the tasks of the pair."""
+        """Return the tested differences b minus a within each task; p values are adjusted over the pair's tasks."""
         names = (a.solver, b.solver)
         rows = [row for row in self.between("differences", names) if row.group and row.quantity == "difference"]
         return [row for row in rows if row.low is not None]
 
     def is_of_answers(self, a: Scored, b: Scored, row: Result) -> bool:
-        """Return whether a task's difference has one state on all questions, on those both answered, by both rules."""
+        """Return whether a task's difference does not depend on unanswered questions.
+
+        Its state must be the same on the questions that both answered, and on all questions by either rule.
+        """
         part = self.found.overlap(a, b).groups(self.found.options.by)[row.group]
         if not np.any(part.unanswered):
             return True
@@ -483,8 +488,9 @@ def why_no_interval(metrics: Sequence[Metric] | None) -> str:
 def _is_of_more_answers(overlap: Overlap, only_a: Flags, only_b: Flags, answering: float) -> bool:
     """Return whether at least half of the part from answering exists because one solver answered more questions.
 
-    That share is what would be left if both had gained equally on each question that only one of them answered; a
-    question weighs as in the headline metric. Of questions without right and wrong, only the numbers count.
+    That share is computed as if both solvers had gained equally on each question that only one of them answered; a
+    question weighs as in the headline metric. If one of these questions is neither right nor wrong, only the numbers of
+    questions decide.
     """
     if not overlap.kept[only_a | only_b].all():
         return (int(only_b.sum()) - int(only_a.sum())) * answering > 0
@@ -500,7 +506,7 @@ def _is_of_more_answers(overlap: Overlap, only_a: Flags, only_b: Flags, answerin
 
 
 def hangs_on_rule(pair: HeadlinePair, other: Result) -> bool:
-    """Return whether `other`, the pair's difference by the other rule for no answer, has another sign or state."""
+    """Return whether `other`, the pair's difference by the other rule, has another sign or state than the pair."""
     return shown(other) != pair.state or has_other_sign(pair, other)
 
 
@@ -520,7 +526,7 @@ def has_other_sign(pair: HeadlinePair, other: Result) -> bool:
 
 
 def is_uneven(pair: HeadlinePair, over_all: Result) -> bool:
-    """Return whether the difference over all questions differs in sign from the mean over tasks, or only it holds.
+    """Return whether the difference over all questions has another sign than the mean, or alone is significant.
 
     If all tasks have the same size, both differences are equal, and only their intervals differ.
     """

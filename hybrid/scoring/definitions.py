@@ -34,7 +34,7 @@ class Definition:
 
 
 def definition(text: str | None) -> Definition:
-    """Parse a docstring. Raises `ValueError`, quoting the block that is not an item."""
+    """Parse a docstring. Raises `ValueError`, quoting the paragraph that is not an item."""
     title, *blocks = re.split(r"\n\n+", (text or "").strip())
     places = [place for place, block in enumerate(blocks) if _DEFAULT.match(block)]
     if len(places) != 1 or len(blocks) < places[0] + 2:

@@ -2,9 +2,9 @@
 
     adjusted_by_claim(comparison, rows, lambda row: family_of_pair(comparison, row.a, row.b))
 
-A claim is what a reader asks of a pair: is the hybrid solver better than its model alone, than the specialists, which
-part of a gain comes from tools that return nothing? A page states one verdict per difference because every section
-takes the family of a difference from here.
+A claim answers a reader's question about a pair. Is the hybrid solver better than its model alone? Is it better than
+the specialists? Which part of a gain comes from tools that return nothing? A page states one verdict per difference
+because every section takes the family of a difference from here.
 """
 
 from __future__ import annotations

@@ -8,7 +8,8 @@ recorded steps. No tool runs: a call of the rule gets the output of the last rec
 solver ran the rule itself and its steps hold the specialists' answer, that answer is used.
 `docs/evidence.md` explains what this can and cannot show.
 
-Results are kept in memory as long as their line is unchanged, so several sections and refreshed pages read it once.
+Results are kept in memory as long as their line is unchanged, so several sections and refreshed pages read each line
+once.
 """
 
 from __future__ import annotations

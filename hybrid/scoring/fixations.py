@@ -9,7 +9,7 @@
   subject may come from several viewers, so they have no order, and are used for saliency only.
 - `*.json`: a list of paths as in COCO-Search18 and COCO-FreeView, `{"name", "subject", "X": [], "Y": [], "T": []}`.
 - `*.mat` with `fixLocs` (CAT2000) and `NAME_fixPts.png` or `.jpg` (MIT1003): a matrix of the picture's size that is not
-  at fixations. They have no order and no times, and are used for saliency only.
+  0 at fixations. These files have no order and no times, and are used for saliency only.
 
 Positions are pixels of the picture, or of the screen on which it was shown centred, at the largest size that fits. A
 file whose `t` cannot be durations in ms is used for saliency only.
@@ -47,7 +47,7 @@ NAMES: Final[Mapping[str, Sequence[str]]] = {
 MAX_BYTES: Final = 500_000_000
 # Longest possible duration of a fixation and of a path, in ms; a larger `t` is a clock time.
 MAX_MS: Final = 600_000.0
-# The median of a file's durations in ms is between these; it is about 250 for people.
+# The median of a file's durations in ms is between these two values; it is about 250 for people.
 MEDIAN_MS: Final = (20.0, 10_000.0)
 
 
@@ -97,7 +97,10 @@ class _Reader:
                 self._by_key.setdefault(key, []).append(path)
 
     def picture(self, name: str, location: str) -> str:
-        """Return the relative path of a named picture. Raises `DataError` if it is missing or its name not unique."""
+        """Return the relative path of a named picture.
+
+        Raises `DataError` if the picture is missing or the name is not unique.
+        """
         matches = self._by_key.get(name) or self._by_key.get(Path(name).name) or []
         if len(matches) != 1:
             reason = "no picture" if not matches else f"{len(matches)} pictures have the name"
@@ -190,7 +193,7 @@ class _Reader:
             except StopIteration:
                 return
             except csv.Error as error:
-                # The number of a `DictReader` belongs to the last row that could be read.
+                # The `line_num` of the `DictReader` itself is that of the last row that could be read.
                 self.skip(DataError(f"{name}:{rows.reader.line_num}: cannot be read ({error})"))
 
     def _relative(self, name: str) -> str:

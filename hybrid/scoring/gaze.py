@@ -4,9 +4,10 @@
     measured = measure_paths(fixations, predict)         # predict(pixels, n): (n, 3) of x, y in 0..1 and ms
     gaze_table(measured)
 
-Each metric is a mean over pictures with a 95 % interval over pictures; for each picture, a map is compared with the
-fixations of all viewers, on a grid of at most `CELLS` cells along the longer side, and a path with each viewer's path.
-MultiMatch compares paths in pixels of the picture: its directions and lengths depend on the aspect ratio.
+Each metric is a mean over pictures with a 95 % interval over pictures. For each picture, a map is compared with the
+fixations of all viewers, on a grid of at most `CELLS` cells along the longer side; a path is compared with each
+viewer's path. MultiMatch compares paths in pixels of the picture, because its directions and lengths depend on the
+aspect ratio.
 """
 
 from __future__ import annotations
@@ -136,7 +137,7 @@ def _grid_map(predict: MapOf, fixations: Fixations, name: str) -> Floats:
 def _of_map(
     grid: Floats, points: Floats, name: str, baseline: CentreBias | None, others: OtherFixations | None
 ) -> dict[str, tuple[float, float]]:
-    """Return each metric for a map and for one without contrast; metrics against others only if there are any."""
+    """Return each metric for a map and for one without contrast; two metrics need the fixations on other pictures."""
     shape = (grid.shape[0], grid.shape[1])
     fixated, maps = _on_grid(points, shape), (grid, np.zeros_like(grid))
     density = metrics.blurred(fixated, shape, SIGMA * max(shape))
@@ -157,8 +158,8 @@ def _of_map(
 class OtherFixations:
     """The fixations on all other pictures: the negatives of the shuffled AUC.
 
-    All fixations are counted once per grid shape (at most a few hundred), and a picture's own are subtracted, so that
-    the time grows linearly with the number of pictures.
+    All fixations are counted once per grid shape (at most a few hundred shapes), and the fixations on a picture are
+    subtracted, so that the time grows linearly with the number of pictures.
 
     Args:
         points: (n, 2) of x and y in 0..1 by picture.
@@ -169,7 +170,10 @@ class OtherFixations:
         self._counts: dict[tuple[int, int], Floats] = {}
 
     def on_grid(self, fixations: Ints, shape: tuple[int, int]) -> Floats:
-        """Return their number in each cell of a grid (h, w), given row and column (n, 2) of the picture's own."""
+        """Return the number of other fixations in each cell of a grid (h, w).
+
+        `fixations` (n, 2) are row and column of the picture's own fixations.
+        """
         if shape not in self._counts:
             self._counts[shape] = metrics.counted(_on_grid(self._every, shape), shape)
         return self._counts[shape] - metrics.counted(fixations, shape)
@@ -179,7 +183,8 @@ class CentreBias:
     """The distribution of fixations on all other pictures: the baseline of information gain.
 
     Blur and uniform share are chosen from `BLURS` and `UNIFORM`, so that fixations on one picture are most likely given
-    the others. The uniform distribution is among them, so that a map without contrast gains nothing on average.
+    those on the others. The uniform distribution is among the candidates, so that a map without contrast gains nothing
+    on average.
 
     Args:
         points: (n, 2) of x and y in 0..1 by picture, at least two pictures.
@@ -257,7 +262,7 @@ def measure_paths(fixations: Fixations, predict: PathOf, limit: int | None = Non
             number = round(float(np.median([len(path.points) for path in of])))
             predicted[name] = _checked_path(predict(pixels, number))
             sizes[name] = pixels.shape[1], pixels.shape[0]
-        # A plug-in's code raises anything.
+        # A plug-in's code may raise any exception.
         except Exception as error:
             measured.skipped.append(_fault(name, error))
     names = list(predicted)

@@ -7,8 +7,8 @@
     string_edit(a, b, grid), scanmatch(a, b, grid), sequence_score(a, b, clusters)     # (n, 3) of x, y in 0..1, t in ms
 
 Formulas as in Bylinskii, Judd, Oliva, Torralba and Durand, "What Do Different Evaluation Metrics Tell Us About Saliency
-Models?", IEEE TPAMI 41 (2019) 740-757. A map without contrast scores at chance in each: NSS and CC 0, both AUC 0.5, and
-KL, SIM and information gain as the uniform distribution.
+Models?", IEEE TPAMI 41 (2019) 740-757. A map without contrast scores at chance in each metric: NSS and CC 0, both AUC
+0.5, and KL, SIM and information gain as the uniform distribution.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def nss(values: Floats, fixations: Ints) -> float:
 def auc_judd(values: Floats, fixations: Ints) -> float:
     """Return the area under the ROC curve of fixated pixels against all other pixels; ties count half.
 
-    Judd, Ehinger, Durand and Torralba, ICCV 2009. Their code breaks ties by noise; half is its expectation. 0.5 if
+    Judd, Ehinger, Durand and Torralba, ICCV 2009. Their code breaks ties by noise, which counts half on average. 0.5 if
     every pixel is fixated.
     """
     fixated = counted(fixations, (values.shape[0], values.shape[1])) > 0
@@ -61,8 +61,8 @@ def shuffled_auc(values: Floats, fixations: Ints, others: Floats) -> float:
     Args:
         values: the map (H, W).
         fixations: (n, 2) of row and column.
-        others: number of fixations on other pictures at each pixel (H, W), as of `counted`: the time depends on the
-            pixels alone.
+        others: number of fixations on other pictures at each pixel (H, W), as `counted` returns it, so that the
+            time depends only on the number of pixels.
     """
     return _auc(values, counted(fixations, (values.shape[0], values.shape[1])), others)
 
@@ -141,7 +141,7 @@ def cells(path: Floats, grid: tuple[int, int] = GRID) -> Ints:
 
 
 def string_edit(a: Floats, b: Floats, grid: tuple[int, int] = GRID) -> float:
-    """1 - Levenshtein distance of the paths as strings of grid cells / length of the longer one; 0..1.
+    """Return 1 - Levenshtein distance / length of the longer path, for paths as strings of grid cells; 0..1.
 
     Brandt and Stark, Journal of Cognitive Neuroscience 9 (1997) 27-38. A run of fixations in one cell is one letter.
     """
@@ -164,8 +164,9 @@ def scanmatch(a: Floats, b: Floats, grid: tuple[int, int] = GRID, bin_ms: float 
     """Align two paths as sequences of cells, one per time bin (Needleman-Wunsch); return the score, at most 1.
 
     Cristino, Mathot, Theeuwes and Gilchrist, Behavior Research Methods 42 (2010) 692-700: a pair of cells scores its
-    closeness, a gap scores 0, and the total is divided by that of the longer sequence with itself. Closeness is 1 -
-    distance / diagonal of the grid, minus its mean over all pairs of cells, so that cells at the mean distance score 0.
+    closeness, a gap scores 0, and the total is divided by the score of the longer sequence with itself. Closeness is 1
+    - distance / diagonal of the grid, minus its mean over all pairs of cells, so that cells at the mean distance score
+    0.
     """
     grid_cells = _every_cell(grid)
     distance = np.hypot(*(np.subtract.outer(grid_cells[:, axis], grid_cells[:, axis]) for axis in (0, 1)))
@@ -188,16 +189,16 @@ def _every_cell(grid: tuple[int, int]) -> Floats:
 
 
 def sequence_score(a: Floats, b: Floats, clusters: Floats, reach: float) -> float:
-    """Return the share of the longer path that agrees in order with the other, 0..1; paths are strings of clusters.
+    """Return the share of the longer path that agrees in order with the other path, 0..1, as strings of clusters.
 
-    Borji, Tavakoli, Sihite and Itti, ICCV 2013, section 3; as Yang et al., CVPR 2020 (COCO-Search18): equal clusters
-    score 1, others and gaps 0. A fixation farther than `reach` from every cluster belongs to none, and agrees only with
-    another such fixation within `reach`; otherwise every path would score 1 on a picture where people look at one
-    place.
+    Borji, Tavakoli, Sihite and Itti, ICCV 2013, section 3; as Yang et al., CVPR 2020 (COCO-Search18): a pair of equal
+    clusters scores 1, any other pair and a gap score 0. A fixation farther than `reach` from every cluster belongs to
+    none, and agrees only with another such fixation within `reach`; otherwise every path would score 1 on a picture
+    where people look at one place.
 
     Args:
         a: a path (n, 3).
-        b: another one.
+        b: another path.
         clusters: (k, 2) centres of people's fixations on the picture (`fixation_clusters`).
         reach: distance of a fixation that belongs to a cluster.
     """
@@ -230,7 +231,7 @@ def needleman_wunsch(similarity: Iterable[Floats]) -> float:
 def fixation_clusters(points: Floats, bandwidth: float) -> Floats:
     """Return the modes (k, 2) of points (n, 2) by mean shift with a flat kernel.
 
-    Comaniciu and Meer, IEEE TPAMI 24 (2002) 603-619. Modes within a bandwidth of one with more points are merged.
+    Comaniciu and Meer, IEEE TPAMI 24 (2002) 603-619. A mode within a bandwidth of a mode with more points is dropped.
     """
     modes = points.copy()
     for _ in range(100):

@@ -4,7 +4,7 @@
         group.hybrid, group.alone, group.specialist, group.blank
 
 A hybrid solver is compared with its parts: the same MLLM alone, the specialists alone, and itself with blank tools.
-They belong together if benchmark and MLLM are the same. Predictions and imported runs count as an MLLM alone.
+Solvers belong together if their benchmark and MLLM are the same. Predictions and imported runs count as an MLLM alone.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def repetition(scored: Scored) -> int:
 
 
 def repeated_as(scored: Scored) -> tuple[Path | None, str, str]:
-    """Return a key that all repetitions of a solver share, but not its judged variant."""
+    """Return a key that is equal for all repetitions of a solver, but not for its judged variant."""
     return (scored.folder.path if scored.folder else None, word(scored), scored.solver.removeprefix(scored.recorded))
 
 
@@ -151,15 +151,15 @@ class ComparisonGroup:
 def comparison_groups(solvers: Sequence[Scored]) -> tuple[ComparisonGroup, ...]:
     """Return a group for each hybrid solver with real tools, in the order given.
 
-    Solvers of the same run are preferred; a first repetition stands for all.
+    Solvers of the same run are preferred; the first repetition stands for all repetitions.
     """
     hybrids = [
         solver for solver in solvers if role(solver) == "hybrid" and control(solver) is None and repetition(solver) == 1
     ]
     hybrids = [solver for solver in hybrids if form_of(solver) in (None, BOTH)]
     plain = {(solver.model, word(solver)) for solver in hybrids if asked_in(solver) == USUAL}
-    # A tool style or fewer pictures is a setting in the study of the same solver without it; a judged variant belongs
-    # to a solver that is present.
+    # A solver with another tool style or fewer pictures is a setting in the study of the same solver without it; a
+    # judged variant belongs to a solver that is present.
     heads = [solver for solver in hybrids if asked_in(solver) == USUAL or (solver.model, word(solver)) not in plain]
     heads = [head for head in heads if not head.read_by_judge]
     # If a solver with a loop is present, `result_only` is a setting in that solver's study, not a contestant.

@@ -17,7 +17,7 @@ from hybrid.scoring.score import Scored
 
 # Replaces the split, because numbers on generated questions are not benchmark results.
 GENERATED: Final = "generated questions"
-# The split of data that have no others: its name adds nothing to the benchmark's.
+# Name of the only split of a data set, which adds nothing to the benchmark's name.
 WHOLE: Final = "all"
 # Longer lists of models are cut.
 SHOWN_MODELS: Final = 3
@@ -26,8 +26,8 @@ SHOWN_MODELS: Final = 3
 def head_of(solvers: Sequence[Scored]) -> tuple[str, ...]:
     """Return the models, the benchmark with its split (or `GENERATED`), the number of questions, and the run dates.
 
-    If some solvers have other questions than others, the number that all of them have follows. There is at least one
-    solver; all are of one benchmark.
+    If the solvers have different questions, the number of questions that all of them have follows. There is at least
+    one solver; all are of one benchmark.
     """
     models = list(dict.fromkeys(filter(None, map(model_of, solvers))))
     asked = [{score.id for score in solver.scores} for solver in solvers]

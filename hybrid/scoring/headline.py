@@ -240,7 +240,8 @@ def _tasks(
         for solver in comparison.solvers:
             key = (solver.solver, group)
             if role(solver) == "specialist" and (key in where_answered or key in unanswered):
-                # Show no mark: unanswered questions count in the difference, so it says nothing about the answers.
+                # Show no mark: unanswered questions count in the difference, so the difference says nothing about the
+                # answers.
                 line.append(f"{_number(where_answered[key])}*" if key in where_answered else f"{NONE} ")
                 continue
             value, row = values.get(key), differing.get(key)

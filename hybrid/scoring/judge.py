@@ -1,8 +1,8 @@
 """A judge model reads unreadable replies and names the offered answer: `hybrid judge RUN --model openai:gpt-4o-mini`.
 
 The judge gets the replies that were scored as unparsed, at temperature 0 and without images or the right answer. Some
-replies that the parser can read are mixed in, to measure agreement. Each reading is saved before it is counted; the
-same command resumes. Scoring never calls the judge; it uses saved readings on request.
+replies that the parser can read are mixed in, to measure agreement. Each reading is saved before it is counted, so that
+the same command resumes after an interruption. Scoring never calls the judge; it uses saved readings on request.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ MIXED = 20
 
 @dataclass(frozen=True)
 class UnreadReply:
-    """A reply for a judge to read: the ask's number within its question, and the exchange."""
+    """A reply for a judge to read: the number of its prompt within the question, and the exchange."""
 
     id: str
     ask: int
@@ -65,9 +65,9 @@ class UnreadReply:
 class Judged:
     """Counts of a judge's readings of one solver's replies; all except `asked` count readings on disk.
 
-    `none` counts replies that the judge says give no answer, `unreadable` those whose reading cannot be parsed, and
-    `letters` the replies by the answer that the judge read; `alike` is the number of the `mixed` readable replies that
-    the judge reads as the parser does.
+    `none` counts the replies that give no answer according to the judge, `unreadable` counts those whose reading cannot
+    be parsed, and `letters` counts replies by the answer that the judge read. `alike` is the number of the `mixed`
+    readable replies that the judge reads as the parser does.
     """
 
     solver: str

@@ -24,7 +24,7 @@ OtherLabels = Literal["refuse", "leave-out", "compare"]
 
 
 def with_same_labels(solvers: Sequence[Scored], mode: OtherLabels) -> tuple[Scored, ...]:
-    """Return the solvers; with `leave-out`, tasks whose answers differ between solvers are removed and labelled so.
+    """Return the solvers; with `leave-out`, tasks with different answers are removed, and a label names them.
 
     Raises:
         UsageError: answers of a corrected task differ, and `mode` is `refuse`.

@@ -63,7 +63,10 @@ class Overlap:
     def of(
         cls, solvers: Sequence[Scored], repetitions: Sequence[Sequence[ScoredAnswers]], *, allow_failed: bool
     ) -> Overlap:
-        """Return the overlap of these solvers, in the first one's order; `repetitions` has all repetitions of each."""
+        """Return the overlap of these solvers, in the order of the first.
+
+        `repetitions` has all repetitions of each solver.
+        """
         ids = list(dict.fromkeys(name for repeats in repetitions for answers in repeats for name in answers.place))
         places = tuple(
             tuple(np.fromiter((answers.place.get(name, -1) for name in ids), np.intp, len(ids)) for answers in repeats)
@@ -115,7 +118,10 @@ class Overlap:
 
     @cached_property
     def _counting(self) -> list[list[tuple[ScoredAnswers, Places, Flags]]]:
-        """For each repetition, the questions that count for its solver; if none has any, the first one counts."""
+        """For each repetition, the questions that count for its solver.
+
+        A question that counts in no repetition counts in the first one.
+        """
         counting = []
         for repeats, places in zip(self.again, self.where, strict=True):
             flags = [(at >= 0) & ~answers.failed[at] for answers, at in zip(repeats, places, strict=True)]
@@ -150,7 +156,7 @@ class Overlap:
 
     @cached_property
     def right(self) -> list[Floats]:
-        """Each solver's correctness: 1 for a right answer, 0 for any other, and the rule's value for no answer."""
+        """Each solver's correctness: 1 for a right answer, 0 for any other, the rule's value for a missing answer."""
         return self._mean(lambda answers: answers.right(self.rule))
 
     @cached_property
@@ -247,8 +253,8 @@ class Overlap:
             rest.append(
                 [cell.numerator - part_cell.numerator for cell, part_cell in zip(metric.cells, part.cells, strict=True)]
             )
-        # A wrong answer may score less than the guess that counts for no answer; then the cell is raised equally for
-        # all.
+        # A wrong answer may score less than the guess that counts for a missing answer, so that a remainder is
+        # negative; then the cell is raised equally for all solvers.
         least = [min(0.0, *values) for values in zip(*rest, strict=True)]
         moved = ([value - low for value, low in zip(numerators, least, strict=True)] for numerators in rest)
         return tuple(better), tuple(map(_with_numerators, metrics, moved))

@@ -43,7 +43,7 @@ class Data:
 
     @property
     def named_split(self) -> str:
-        """Name of the split in those places: `generated` for generated questions."""
+        """Name of the split in tables and other tools' files: `generated` for generated questions."""
         return GENERATED if self.generated else self.split
 
     def __str__(self) -> str:
@@ -60,8 +60,8 @@ def check_same(
 ) -> None:
     """Raise `UsageError`, with both fingerprints, if two solvers answered different questions under one id.
 
-    For the same data, equal ids suffice if the settings that determine the images differ; with equal settings the
-    images' sha256 must match. Questions of tasks in `relabelled` may differ in their target.
+    For the same data, the images of questions with equal ids must have equal sha256. If the settings that determine the
+    images differ, equal ids suffice. Questions of tasks in `relabelled` may differ in their target.
     """
     (data_a, of_a), (data_b, of_b) = a, b
     sources = f"{name_a}: {data_a}\n  {name_b}: {data_b}"

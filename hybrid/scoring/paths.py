@@ -85,7 +85,7 @@ def refuse_unknown(options: Mapping[str, object], allowed: type) -> None:
 
 
 def by_model(paths: Sequence[str | Path], options: TableArguments) -> tuple[tuple[Path, ...], ...]:
-    """Return the paths, grouping prediction files of one model; the first of each group names it.
+    """Return the paths, grouping prediction files of one model; the first path of each group names the group.
 
     Prints a note if options for predictions are unused because all paths are runs. Raises `UsageError` if a path is
     given twice.
@@ -175,7 +175,7 @@ def options_for(options: TableArguments, folder: RunFolder | None = None) -> Sco
 
 
 def protocol_of(folder: RunFolder) -> Parse:
-    """Return the protocol by which a run was made, the default for reading its replies."""
+    """Return the protocol by which a run was made, which is the default for reading its replies."""
     protocol: Parse = folder.manifest["identity"].get("protocol", "strict")
     return protocol
 

@@ -22,7 +22,7 @@ VERDICTS = "verdicts.jsonl"
 # Minimum share of readable replies that a judge must read as the parser does.
 AGREEMENT = 0.9
 
-# Kinds of ask whose answers can be listed.
+# Kinds of prompt whose answers can be listed.
 JUDGED = (Kind.CHOICE, Kind.YES_NO, Kind.INTEGER, Kind.ORDER)
 
 
@@ -30,9 +30,9 @@ JUDGED = (Kind.CHOICE, Kind.YES_NO, Kind.INTEGER, Kind.ORDER)
 class ReplyReading:
     """One line of `verdicts.jsonl`.
 
-    `letter` is the answer that the reply gives, in the form of its kind (`B`, `yes`, `3`, `BCA`), None if it gives
-    none; `text` is what the judge wrote, and `reply_sha256` identifies the reply that it read. `known` is the parser's
-    answer for a reply that was mixed in to measure agreement; such a reading never enters a score.
+    `letter` is the answer that the reply gives, in the form of its kind (`B`, `yes`, `3`, `BCA`); it is None if the
+    reply gives no answer. `text` is what the judge wrote, and `reply_sha256` identifies the reply that it read. `known`
+    is the parser's answer for a reply that was mixed in to measure agreement; such a reading never enters a score.
     """
 
     id: str
@@ -44,12 +44,12 @@ class ReplyReading:
     known: str | None = None
 
 
-# By question id with variant, and number of the ask from 0.
+# By question id with variant, and number of the prompt from 0.
 Readings = Mapping[tuple[str, int], ReplyReading]
 
 
 def read_readings(path: Path) -> Readings:
-    """Return the readings in a file, the first line for each ask; empty if the file does not exist.
+    """Return the readings in a file, the first line for each prompt; empty if the file does not exist.
 
     Raises:
         DataError: an invalid line.
@@ -77,7 +77,7 @@ def refuse_disagreement(path: Path, readings: Readings) -> None:
 
 
 def can_be_judged(exchange: Exchange) -> bool:
-    """Return whether the ask's answers can be listed and its reply has text; empty replies are never judged."""
+    """Return whether the prompt's answers can be listed and the reply has text; empty replies are never judged."""
     prompt, reply = exchange.prompt, exchange.reply
     has_options = prompt.kind not in (Kind.CHOICE, Kind.ORDER) or bool(prompt.choices)
     has_text = reply.outcome in (Outcome.ANSWERED, Outcome.UNPARSED) and bool(reply.text.strip())

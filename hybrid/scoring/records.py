@@ -77,7 +77,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class SolverRows:
-    """The rows of a solver, in the order of its questions; with `steps`, attempts include the steps of their asks."""
+    """The rows of a solver, in the order of its questions; with `steps`, attempts include their steps."""
 
     scored: Scored
     steps: bool = False
@@ -89,7 +89,7 @@ class SolverRows:
 
     @cached_property
     def scores(self) -> Mapping[str, Mapping[str, Score]]:
-        """Every score, by rule for no answer and by id."""
+        """Every score, by rule for unanswered questions and by id."""
         return {rule: {score.id: score for score in counts.scores} for rule, counts in self.scored.counted.items()}
 
     @cached_property
@@ -121,7 +121,7 @@ class Row:
 
     @cached_property
     def usage(self) -> Usage | None:
-        """The total usage of all asks."""
+        """The total usage of all exchanges."""
         return (
             None
             if self.attempt is None
@@ -207,7 +207,7 @@ OF_ASKS = {"prompts": "prompt", "replies": "reply"}
 
 @dataclass(frozen=True)
 class RecordColumn:
-    """A column: its name, its Arrow type, a description, and the one form that has it (empty if both have it)."""
+    """A column: its name, its Arrow type, a description, and the only form that has it (empty for both forms)."""
 
     name: str
     type: str

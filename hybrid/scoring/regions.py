@@ -3,16 +3,17 @@
     annotated(question)                       # the column `evidence`, or a box or point as the answer
     looks_of(question, attempt)               # each call with a region, in order
 
-**Region of a call.** The boxes (`x0`, `y0`, `x1`, `y1`) and points (`x`, `y`) in its arguments; in every tool's schema
-coordinates have these names (`hybrid/solving/coordinates.py` converts frames by them). If there are none, the region is
-the parts that the tool cropped and, for a call on one picture, the boxes in its output (`box_px`). Coordinates in a
-crop are mapped to the picture from which it was cropped. A call has no region if its boxes together cover more than
-half of a picture, because it selects no place.
+**Region of a call.** The region consists of the boxes (`x0`, `y0`, `x1`, `y1`) and points (`x`, `y`) in the call's
+arguments; in every tool's schema coordinates have these names (`hybrid/solving/coordinates.py` converts frames by
+them). If there are none, the region consists of the parts that the tool cropped and, for a call on one picture, the
+boxes in its output (`box_px`). Coordinates in a crop are mapped to the picture from which it was cropped. A call has no
+region if its boxes together cover more than half of a picture, because it selects no place.
 
 **Covers.** A box covers an annotated box if it contains at least half of its area, and so its centre. Neither full
 containment nor intersection over union is required, because a crop through the middle of a thing still shows it, and so
-does a generous one. A point covers an annotated box that contains it. A box covers an annotated point that it contains;
-a point covers one within `NEAR` of the picture's longer side, or within the tolerance of the answer.
+does a generous crop. A point covers an annotated box that contains it. A box covers an annotated point that it
+contains; a point covers an annotated point within `NEAR` of the picture's longer side, or within the tolerance of the
+answer.
 """
 
 from __future__ import annotations
@@ -148,7 +149,7 @@ def _regions(call: TracedCall, refs: Mapping[str, ImageRef]) -> list[LookedRegio
 
 
 def _is_cut(ref: ImageRef, refs: Mapping[str, ImageRef]) -> bool:
-    """Return whether an image is a crop of another, not a drawing over all of it."""
+    """Return whether an image is a crop of another image, and not a drawing over all of it."""
     parent = refs.get(ref.parent or "")
     if ref.box is None or parent is None:
         return False

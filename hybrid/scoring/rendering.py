@@ -4,9 +4,9 @@
         tables_of(comparison, section_results)
     as_csv(comparison, results(comparison))
 
-A table has a line for each combination of solvers, metric and group, and a column for each quantity; if it would be
-too wide or mostly empty, it has a line for each number instead. This module knows no section by name; `Section` holds
-their differences.
+A table has a line for each combination of solvers, metric and group, and a column for each quantity; if it would be too
+wide or mostly empty, it has a line for each number instead. This module knows no section by name; all differences
+between sections are in their `Section`.
 
 Names of solvers, tasks and groups may come from data, and a spreadsheet evaluates a cell that begins with `=`, `+`,
 `-`, `@`, a tab or a line break as a formula (OWASP, CSV Injection). Such a name gets a leading apostrophe, which a
@@ -70,7 +70,7 @@ def title_of(comparison: Comparison, section: Section) -> str:
     labels = [
         label for label in comparison.solvers[0].labels if all(label in solver.labels for solver in comparison.solvers)
     ]
-    # Labels of some solvers that are not part of their names, with those solvers.
+    # Labels that only some solvers have and that are not part of a solver's name, each with the names of these solvers.
     whose: dict[str, list[str]] = {}
     for solver in comparison.solvers:
         for label in solver.labels:
@@ -234,7 +234,7 @@ def lines_of(columns: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
 
 @contextmanager
 def needing(package: str) -> Iterator[None]:
-    """Turn a failed import of a data frame package inside the block into a `UsageError`."""
+    """Turn a failed import of a data frame package within this context into a `UsageError`."""
     try:
         yield
     except ImportError as error:
@@ -259,7 +259,7 @@ def named(cell: str) -> str:
 
 
 def _cell(value: str | float | None) -> str:
-    """Return an escaped name, or a number with all digits, an integer without a decimal point."""
+    """Return an escaped name, or a number with all digits; an integer has no decimal point."""
     if value is None:
         return ""
     if isinstance(value, str):

@@ -113,7 +113,7 @@ class ScoreReport(Report):
 
     paths: Mapping[Path, tuple[Scored, ...]]  # Empty for a run whose answers are hidden
     options: ComparisonOptions = field(default_factory=ComparisonOptions)
-    unanswered: UnansweredRule = DEFAULT_RULE  # Worth of no answer, in every form
+    unanswered: UnansweredRule = DEFAULT_RULE  # How unanswered questions count, in every form
     published: bool = False  # Whether the tables are followed by numbers from papers
     in_run: bool = False  # Whether JSON names the solver even if there is only one, as `hybrid run` does
 

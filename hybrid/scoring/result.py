@@ -3,8 +3,8 @@
     Result("differences", "difference", FRACTION, 0.12, a="mllm", b="controller", low=0.05, high=0.19, n=120)
 
 A statistic is a module of `sections/` that exports `SECTION`: its title, its quantities and a function from a
-comparison to rows. `rendering.py` turns the rows of any section into tables and csv, `hybrid/report` into charts;
-neither knows a section by name.
+comparison to rows. `rendering.py` turns the rows of any section into tables and csv, `hybrid/report` turns them into
+charts; neither knows a section by name.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ FRACTION, OWN_UNIT, QUESTIONS = "fraction", "the metric's own", "questions"
 LEVEL = 0.05  # Two-sided significance level of a test
 COVERAGE = 0.95  # Coverage of an interval, unless its row names another
 
-USUAL = ("level", COVERAGE)  # The field that JSON leaves out, as nearly every row has it
+# A field and its usual value: JSON omits the field if it has this value, as in nearly every row
+USUAL = ("level", COVERAGE)
 
 # Chart of a section on a page: dots with intervals around 0, bars by task, a grid of counts that link to their
 # questions, parts that add up, one quantity against another, or steps from the accuracy of `a` to that of `b`.
@@ -38,12 +39,12 @@ ChartKind = Literal["intervals", "bars", "counts", "stack", "scatter", "waterfal
 class Result:
     """One number of a comparison.
 
-    `quantity` names it (`difference`, `kappa`, `over-trust rate`), `unit` is its unit. `a` and `b` are the solvers that
-    it describes (a difference is b minus a), `metric` is the measured metric, `group` the task or value of `--by`,
-    empty for all. `low` and `high` are the ends of the interval (95 %, or `level`), `p` is two-sided, `p_holm` is
-    adjusted within its `family`. `n` is the number of units behind the number; `none` is the rule for questions without
-    a readable answer, empty if it makes no difference. `note` says what limits the number; `ids` are the questions
-    behind a count.
+    `quantity` names the number (`difference`, `kappa`, `over-trust rate`), and `unit` is its unit. `a` and `b` are the
+    solvers that it describes (a difference is b minus a), `metric` is the measured metric, and `group` is the task or
+    value of `--by` (empty for all questions). `low` and `high` are the ends of the interval (95 %, or `level`), `p` is
+    two-sided, `p_holm` is adjusted within its `family`. `n` is the number of units behind the number; `none` is the
+    rule for questions without a readable answer, empty if it makes no difference. `note` says what limits the number;
+    `ids` are the questions behind a count.
     """
 
     section: str
@@ -158,7 +159,7 @@ class SectionResult:
 
 
 def unit_of(metrics: Iterable[Metric]) -> str:
-    """Return `FRACTION` if the metrics are shares, every cluster between 0 and 1; else `OWN_UNIT`."""
+    """Return `FRACTION` if the metrics are shares with every cluster between 0 and 1; else `OWN_UNIT`."""
     with_cells = [metric for metric in metrics if metric.cells]
     shares = all(metric.share and metric.combine != "root_of_ratio" for metric in with_cells)
     cells = (cell for metric in with_cells for cell in metric.cells)

@@ -13,10 +13,11 @@ from hybrid.stats import combine
 def rotation_metrics(questions: Mapping[str, Question | BrokenQuestion], scores: Sequence[Score]) -> tuple[Metric, ...]:
     """Return the metrics of the rotations; none if no question was rotated.
 
-    `rotation.accuracy` is over all rotations, `rotation.consistency` is the share of questions with the same option
-    chosen in every rotation, `rotation.all_correct` the share right in every rotation, `rotation.says.LETTER` the share
-    of asks with this answer, and `rotation.excluded` the number of questions without rotations, also for each task that
-    has none. A question is left out if one of its rotations failed.
+    `rotation.accuracy` is over all rotations. `rotation.consistency` is the share of questions with the same option
+    chosen in every rotation, and `rotation.all_correct` the share of questions right in every rotation.
+    `rotation.says.LETTER` is the share of rotations that were answered with this letter. `rotation.excluded` is the
+    number of questions without rotations; `rotation.excluded_in.TASK` is that number for each task without any
+    rotation. A question is left out if one of its rotations failed.
     """
     groups: dict[str, list[Score]] = defaultdict(list)
     for score in scores:

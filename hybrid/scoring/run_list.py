@@ -257,7 +257,7 @@ def show_run(path: Path) -> RunDetails:
 
 
 def summaries(run: ListedRun) -> tuple[SolverSummary, ...]:
-    """Return each solver of a run with its score and cost; a run without one is a row without a name."""
+    """Return each solver of a run with its score and cost; a run without a solver is a row without a name."""
     if not run.solvers:
         return (SolverSummary("", 0),)
     folder, results = RunFolder(run.path), []

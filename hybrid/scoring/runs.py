@@ -170,7 +170,7 @@ def _judged(
 
 
 def write_submission(folder: RunFolder, solver: str) -> Path:
-    """Write the file for the benchmark's submission server, or of the answers; return its path."""
+    """Write the benchmark's file of answers, such as a submission server accepts; return its path."""
     benchmark: Benchmark = load("hybrid.benchmarks", folder.manifest["identity"]["benchmark"])
     questions = folder.questions()
     answers: dict[str, str | None] = {question.id: None for question in questions.sound}

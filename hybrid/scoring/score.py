@@ -1,8 +1,9 @@
 """One solver's scores: its verdicts and metrics under both rules for unanswered questions.
 
-Every number exists under both rules, and an output follows one: a question without a readable answer counts as wrong,
-as in the papers, or as a guess, both for a specialist that abstains and for a model whose reply cannot be parsed. A
-failed question counts in neither: it is missing, and only `with_failed.*` counts it as wrong.
+Every number is computed under both rules, and an output uses one of them. Under one rule a question without a readable
+answer counts as wrong, as in the papers; under the other it counts as a guess. Both rules cover a specialist that
+abstains and a model whose reply cannot be parsed. Neither counts a failed question: it is missing, and only
+`with_failed.*` counts it as wrong.
 
 `runs.py` scores runs, `predicted.py` predictions that other programs saved.
 """
@@ -52,7 +53,8 @@ class Counted:
         tasks: dict[str, Json] = {}
         for name, members in grouped(self.scores, lambda score: group_of(score, by)).items():
             failed = sum(score.outcome.failed for score in members)
-            # `n` counts all questions; failed ones are reported if there are any, and are not in the accuracy.
+            # `n` counts all questions; failed questions are reported if there are any, and do not count in the
+            # accuracy.
             counts: dict[str, Json] = {"n": len(members), "accuracy": rounded(accuracy("", members).value)}
             tasks[name] = {**counts, "failed": failed} if failed else counts
         return tasks
@@ -60,7 +62,7 @@ class Counted:
 
 @dataclass(frozen=True)
 class Scored:
-    """One solver's scores, under both rules for the worth of no answer."""
+    """One solver's scores, under both rules for unanswered questions."""
 
     benchmark: str
     solver: str
@@ -71,7 +73,7 @@ class Scored:
     data: Data
     # Number of questions that this solver has not been asked yet; they count in no number.
     open: int = 0
-    # The cost of the asks; None if not recorded.
+    # The total usage of all prompts; None if not recorded.
     usage: Usage | None = None
     # Seconds during which at least one question was being asked; None if not recorded.
     wall_s: float | None = None
@@ -247,5 +249,5 @@ def metrics_of(benchmark: Benchmark, questions: AnyQuestions, scores: Sequence[S
 
 
 def summary(benchmark: Benchmark, questions: AnyQuestions, scores: Sequence[Score]) -> tuple[Metric, ...]:
-    """Return whether its model was asked in batches, so that its seconds are not latencies."""
+    """Return the benchmark's metrics of these scores, then those of the rotations."""
     return (*benchmark.summarise(scores), *rotation_metrics(questions, scores))

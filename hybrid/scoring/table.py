@@ -43,7 +43,7 @@ class ScoredAnswers:
         return self._correct[rule]
 
     def right(self, rule: UnansweredRule) -> Floats:
-        """Return 1 for a right answer, 0 for any other, and the rule's value for no answer."""
+        """Return 1 for a right answer, 0 for any other, and the rule's value for a missing answer."""
         correct = self.correct(rule)
         return np.where(answered(self.answer), correct == 1, np.nan_to_num(correct))
 

@@ -4,7 +4,7 @@
 
 Saved scores are valid while all their inputs are the same: replies, questions, the scorer's code and texts, protocol
 and rule (`scores.json` next to them). If anything differs, is missing or damaged, the replies are scored again and both
-files rewritten. They never include a judge's readings.
+files are rewritten. Saved scores never include a judge's readings.
 
 Read-only folders can be scored too. If recorded answers were lost, every question without an answer counts as failed,
 because it is unknown which were lost.
@@ -103,7 +103,7 @@ def tally(
     *,
     keep: bool = True,
 ) -> Tally:
-    """Score every question of the run that was put to this solver, or could not be.
+    """Score every question of the run that was put to this solver, or that could not be asked.
 
     The scores are saved next to the answers unless `keep` is False, for a run that is still in progress.
 

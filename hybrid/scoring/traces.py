@@ -1,4 +1,4 @@
-"""The tool calls of an ask, reconstructed from its steps.
+"""The tool calls of an exchange, reconstructed from its steps.
 
 attempt = folder.recorded("controller").by_id["val_Jigsaw_1"]
 calls_of(attempt.exchanges[0])
@@ -27,7 +27,7 @@ class TracedCall:
 
 
 def calls_of(exchange: Exchange) -> tuple[TracedCall, ...]:
-    """Return the tool calls of one ask, in order."""
+    """Return the tool calls of one exchange, in order."""
     calls = []
     for step in (step for step in exchange.reply.steps if step.kind == "tool"):
         images, args = step.data.get("images"), step.data.get("args")

@@ -33,7 +33,7 @@ class VotedQuestion:
     samples: tuple[Score | None, ...]
     # Number of samples in the last vote, which decides the answer.
     last: int
-    # Number of those samples without a readable answer.
+    # Number of samples without a readable answer in the last vote.
     unreadable: int
     # Number of model calls of all votes that ended in a refusal.
     refused: int

@@ -4,8 +4,8 @@
     async with lane.room:                            # limits the items in memory to a few batches
         result = await lane.submit(prepare(item))    # `prepare` may still be running
 
-The form with most waiting items runs first. A batch that is not full waits for items in preparation. A full one is
-submitted while another runs, so that the device never waits for it.
+The form with most waiting items runs first. A batch that is not full waits for items in preparation. A full batch is
+submitted while another batch runs, so that the device never waits for it.
 """
 
 from __future__ import annotations
@@ -112,8 +112,8 @@ class Lane(Generic[T, R]):
             while len(self._running) >= self._workers + self._full:
                 self._changed.clear()
                 await self._changed.wait()
-            # Start the form with most items, on a tie the one with the earliest item; or the form of the earliest item
-            # of all, if it was overtaken too often.
+            # Start the form with most items, and on a tie the form with the earliest item. If the earliest item of all
+            # was overtaken too often, start its form.
             first = min(self._waiting, key=lambda form: self._waiting[form][0].place)
             if self._gone - self._waiting[first][0].gone < MAX_OVERTAKEN:
                 first = max(

@@ -36,7 +36,7 @@ from hybrid.tool import Pixels, Tool
 from hybrid.tool.output_schema import UNITS, data_mismatch
 
 MEASURED_ENDS = tuple(UNITS)
-# Suffixes of other names of counts and indices.
+# Suffixes of further names that count as counts and indices, besides `COUNTS`.
 COUNT_ENDS = ("_count", "_index")
 COUNTS = frozenset(
     {"inliers", "off_plane", "matches", "rank", "count", "counts", "parts", "image", "best", "synthetic", "votes"}
@@ -46,7 +46,7 @@ PURE = frozenset({"cosine", "ncc", "confidence", "scale", "cues", "descriptor_di
 PURE_ENDS = ("_ratio", "_score", "_slope", "_kurtosis")
 MAX_LINES = 6
 MAX_LINE_LENGTH = 160
-# Maximum characters of an output's text, since a model reads several before it answers.
+# Maximum characters of an output's text, because a model reads several texts before it answers.
 MAX_TEXT_LENGTH = 450
 FAR_PX = 50_000
 # Prefixes of the service's messages about a tool that crashed instead of refusing.
@@ -171,7 +171,7 @@ def scene(width: int, height: int) -> Pixels:
 
 
 def encoded(pixels: Any, mode: str | None = None, **options: Any) -> bytes:
-    """Encode an array as PNG, in its own Pillow mode or in another one."""
+    """Encode an array as PNG, in its own Pillow mode or in another mode."""
     from PIL import Image
 
     buffer = io.BytesIO()
@@ -200,7 +200,7 @@ ODD: Mapping[str, Callable[[], bytes]] = {
     "black": lambda: encoded(np.zeros((120, 160, 3), np.uint8)),
     "wide": lambda: encoded(scene(8000, 24)),
     "high": lambda: encoded(scene(24, 8000)),
-    # Larger than any built-in tool's working size (2,560 px), and less elongated than the limit of one of them (8 : 1).
+    # Larger than any built-in tool's working size (2,560 px), and less elongated than the limit of one tool (8 : 1).
     # Cached, because compressing takes longer than most tools.
     "large": functools.cache(lambda: encoded(scene(2600, 330), compress_level=1)),
     "rotated": _rotated,
@@ -293,7 +293,7 @@ class _Probe:
     async def _one(
         self, refs: list[ImageRef], args: Mapping[str, Json], about: str, seen: Collection[str] = ()
     ) -> tuple[Finding | HybridError, list[str]]:
-        """Return the output or the refusal, and its breaches without those that a plain call had."""
+        """Return the output or the refusal, and its breaches, except those that a plain call had too."""
         try:
             finding = await self.service.call(self.tool, self.tool.parse(args), refs)
         except ToolError as error:

@@ -1,14 +1,14 @@
-"""Plug-in modules are first imported in a worker process; tools only there, and this process gets a description.
+"""Plug-ins are first imported in a worker process. Tools stay there, and this process gets their descriptions.
 
     with described_by(ProcessDescriber):                  # hybrid.plugins.registry
         load("tools", "redness")                   # from the user's folder: a `Tool` with `code`
         load("baselines", "always_a")              # imported here after a successful import there
 
-The project's own files are trusted; for any other, an import that hangs, crashes or ends its process affects only that
-plug-in. A tool's card and argument schema are transferred. Its functions stay with its code: its worker validates the
-arguments of a call, determines what the tool needs, and runs its rules (`rules.py`). Solvers, benchmarks, models,
-statistics and formats run in this process, so for them the trial only shows that they can be imported and have the
-right type.
+The project's own files are trusted. For any other file, an import that hangs, crashes or ends its process affects only
+that plug-in. A tool's card and argument schema are transferred. The functions of a tool stay with its code: the worker
+validates the arguments of a call, determines what the tool needs, and runs its rules (`rules.py`). Solvers, benchmarks,
+models, statistics and formats run in this process, so for them the trial only shows that they can be imported and have
+the right type.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
-"""Questions whose pictures contain no answer: a tool should abstain, and one that claims something is faulty.
+"""Questions whose pictures contain no answer: a tool should abstain, and a tool that claims something is faulty.
 
     ask_empty(load("tools", "depth"), DepthCues())     # `hybrid tools check depth` prints them
 
 The pictures of the tool's first known answer are replaced: by one colour, by a gradient (even or radial), by noise
 (fine, blurred, of squares, compressed, or of a falling spectrum), by a chessboard, by one or four pixels, or all by the
-same picture; or all its points and boxes are moved to one place. `Tool.claims` defines what counts as a claim.
+same picture. In another question, all of its points and boxes are moved to one place. `Tool.claims` defines what counts
+as a claim.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from hybrid.tool import Backend, CheckCase, Claims, Evidence, Pixels, Request, T
 
 # Makes a picture of the given (height, width) in px.
 Draw = Callable[[int, int], Pixels]
-# For a tool without `claims`, an output up to this confidence claims nothing: that of a coin flip.
+# For a tool without `claims`, an output claims nothing if its confidence is at most this, which is that of a coin flip.
 UNDECIDED: Final = 0.5
 GREYS: Final[Mapping[str, int]] = {"grey": 128, "black": 0, "white": 255}
 SEEDS: Final = (1, 2, 3)

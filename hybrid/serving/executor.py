@@ -47,7 +47,7 @@ class QueuedCall:
 
 
 class Executor(Protocol):
-    """Runs tools. Work continues if the caller is cancelled; `watch` measures its running time."""
+    """Runs tools. Work continues if the caller is cancelled; `watch` measures the running time of the work."""
 
     # Maximum seconds of a call; infinite if the executor itself ends calls that take too long.
     timeout_s: float
@@ -60,7 +60,7 @@ class Executor(Protocol):
     async def need_args(
         self, tool: Tool, backend: BackendName, place: int, args: Args, findings: Found, watch: Stopwatch
     ) -> Mapping[str, Json] | None:
-        """Return the arguments for need number `place` of a tool; None if it is not needed."""
+        """Return the arguments for need number `place` of a tool; None if the needed tool is not called."""
 
     async def find(self, call: QueuedCall, watch: Stopwatch) -> tuple[Finding, BackendIdentity]:
         """Return the output of a call, and the backend that made it; `parent` of its pictures is the input's number.
@@ -86,7 +86,7 @@ def needs_of(tool: Tool, backend: BackendName) -> Sequence[Need]:
 
 
 def need_args(need: Need, args: Args, findings: Found) -> Mapping[str, Json] | None:
-    """Return the arguments for a needed tool; None if not needed. Runs code of the tool that needs it."""
+    """Return the arguments for a needed tool; None if it is not called. Runs code of the tool that needs it."""
     return need.args(args) if need.given is None else need.given(args, findings)
 
 
@@ -106,7 +106,10 @@ class MessageExecutor(ABC):
         """
 
     def _name(self, tool: Tool) -> str:
-        """Return the name by which the other process finds the tool. Raises `UsageError` if it would find another."""
+        """Return the name by which the other process finds the tool.
+
+        Raises `UsageError` if the other process would find another tool.
+        """
         name = tool.card.name
         if not tool.code and loaded("tools", name) is not tool:
             raise UsageError(f"{name} is not a file of tools/; only those can run in a worker process")

@@ -22,7 +22,7 @@ LATE = {
     IMPORT: "did not finish its import within {:g} s",
     LOAD: "could not be loaded within {:g} s (--max-load-seconds sets the limit)",
 }
-# A worker silent for this fraction of its limit is not judged by the time of its jobs.
+# If a worker is silent for longer than its limit divided by this number, the time of its jobs is not judged.
 DOUBTED = 3
 
 
@@ -59,7 +59,7 @@ class Job:
         return self.start.stage in (IMPORT, LOAD)
 
     def begin(self) -> None:
-        """Start the watches of its calls; loading is charged to no call."""
+        """Start the watches of its calls; the time of loading counts for no call."""
         if not self.prepares:
             rate, free_s = 1 / max(1, len(self.start.requests)), FREE_LOAD_S if self.start.first else 0.0
             for request in self.requests:

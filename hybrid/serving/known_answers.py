@@ -1,8 +1,9 @@
 """Known answers: easy questions that any sound weights can answer; they check new weights, or run on request.
 
-The tool knows the answers (`Tool.checks`); mistakes in colours, coordinates or training of a network show in its
+The tool knows the answers (`Tool.checks`); mistakes in colours, coordinates or training of a network show in the tool's
 answers. `hybrid tools check depth` prints them; `check_once(tool, backend, version, device, folder)` raises for weights
-that fail one, and records those that pass under `home()/checked`, so that each set of weights is checked once.
+that fail a known answer, and records those that pass under `home()/checked`, so that each set of weights is checked
+once.
 """
 
 from __future__ import annotations

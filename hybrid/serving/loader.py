@@ -3,8 +3,9 @@
     loader = Loader(BackendChoice("auto", {"depth": "checkpoints/depth-anything"}, "cuda:0,cuda:1"))
     ready = loader.load(tool, "cuda:1")     # in the thread of that device; may evict the least recently used tool
 
-A tool may have a copy on each of its `homes`, initially all devices. When the memory of a device does not suffice, the
-least recently used tool leaves it, then the tool itself; a tool that has left all devices runs on the CPU.
+A tool may have a copy on each of its `homes`, initially all devices. If the memory of a device does not suffice, the
+least recently used other tool leaves it. If no other tool is left, the tool itself leaves; a tool that has left all
+devices runs on the CPU.
 
 `auto` uses the learned backend if its weights are on disk. Missing weights fall back to the weight-free backend with a
 notice. Weights that exist and fail to load are an error, as are weights that fail a known answer when first loaded
@@ -84,7 +85,7 @@ class Loader:
         self.loading = threading.RLock()
         # By tool, least recently used first, the copy on each device.
         self._loaded: dict[str, dict[str, LoadedBackend]] = {}
-        # Remaining devices of tools that had to leave one.
+        # Remaining devices of tools that had to leave a device.
         self._homes: dict[str, tuple[str, ...]] = {}
         # Maximum inputs at once by tool, device and form of input, if a full batch did not fit.
         self._most: dict[tuple[str, str, Hashable], int] = {}
@@ -104,7 +105,7 @@ class Loader:
         return self._homes.get(name) or self.devices
 
     def get(self, name: str, device: str | None = None) -> LoadedBackend | None:
-        """Return the loaded backend of a tool on that device, or on any, and mark the tool as most recently used.
+        """Return a tool's loaded backend on a device (by default on any), and mark the tool as most recently used.
 
         Returns None if it is not loaded there. A backend without weights counts as loaded on every device.
         """
@@ -118,7 +119,7 @@ class Loader:
     def load(self, tool: Tool, device: str | None = None) -> LoadedBackend:
         """Return the active backend of this tool on a device, setting it up if necessary.
 
-        It may be on another device than requested if that one's memory does not suffice.
+        The backend may be on another device than requested if the memory of the requested device does not suffice.
 
         Raises:
             NoBackend: there are no weights and the tool has no weight-free backend.

@@ -65,7 +65,7 @@ def refuse_unfilled(backend: Backend[Any], folder: Path) -> None:
 
 
 def _modules(root: Any, place: str, depth: int, seen: set[int]) -> Iterator[tuple[str, Any]]:
-    """Yield torch modules with their paths, only the outermost ones, each once."""
+    """Yield torch modules with their paths, only the outermost modules, each module once."""
     import torch
 
     if id(root) in seen or isinstance(root, type | torch.Tensor):

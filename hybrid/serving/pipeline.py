@@ -3,10 +3,10 @@
     pipeline = ThreadExecutor(cache, options, timed)
     finding, answering = await pipeline.find(call, token)
 
-A call is decoded and prepared in a worker thread, waits in its tool's lane for a batch, is computed, and finished in a
-worker thread. Learned backends compute in one thread per device, each with a copy and one batch at a time; weight-free
-ones compute in the worker threads, several at once. `timed` is entered around every stretch of a tool's own code, with
-the tokens of the calls that it runs for.
+A call is decoded and prepared in a worker thread, waits in its tool's lane for a batch, is computed, and is finished in
+a worker thread. Learned backends compute in one thread per device; each device has its own copy and computes one batch
+at a time. Weight-free backends compute in the worker threads, several at once. `timed` is entered around every stretch
+of a tool's own code, with the tokens of the calls that it runs for.
 """
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ W = TypeVar("W")
 
 # The stages that are not part of a call; a failure in one affects every call of the tool.
 IMPORT, LOAD = "import", "load"
-# Entered around a job: the tool, the stage, the tokens of its calls, whether this stage runs for the first time.
+# Makes the context manager around a job, from the tool, the stage, the tokens of its calls, and whether this stage runs
+# for the first time.
 Timed: TypeAlias = Callable[[str, str, Sequence[W], bool], AbstractContextManager[None]]
 
 
@@ -279,7 +280,7 @@ class ThreadExecutor(Generic[W]):
 
 
 def timed_by_watches(tool: str, stage: str, watches: Sequence[Stopwatch], first: bool) -> AbstractContextManager[None]:
-    """Return the `Timed` of a pipeline whose tokens are stopwatches. Loading is charged to no call."""
+    """Return the `Timed` of a pipeline whose tokens are stopwatches. The time of loading counts for no call."""
     return nullcontext() if stage in (IMPORT, LOAD) else running(watches, loads=first)
 
 

@@ -34,9 +34,9 @@ class Setup:
 
 @dataclass(frozen=True, slots=True)
 class ToolRequest:
-    """One complete request: validated arguments, and the outputs of every tool that this one needs."""
+    """One complete request: validated arguments, and the outputs of every tool that this tool needs."""
 
-    # Assigned when it is sent to a worker process.
+    # Number of the request, assigned when it is sent to a worker process.
     number: int
     tool: str
     # The backend that is expected to answer, for which `needs` were determined.
@@ -120,7 +120,7 @@ class LoadResponse:
 
 @dataclass(frozen=True, slots=True)
 class NeedResponse:
-    """The arguments for the needed tool; None if it is not needed."""
+    """The arguments for the needed tool; None if it is not called."""
 
     number: int
     args: Mapping[str, Json] | None

@@ -28,7 +28,7 @@ NextStep = Callable[[RuleRequest], Coroutine[Any, Any, RuleResponse]]
 
 @dataclass(frozen=True)
 class DescribedRule:
-    """A rule that a worker process runs, with its tool calls made here."""
+    """A rule that a worker process runs, with its tool calls made in this process."""
 
     # The tool that defines it.
     tool: str

@@ -181,7 +181,7 @@ class CachedTools:
         await self._in_thread(tool_errors()(code_of), tool)
         if classical is not None and (self.options.backend == "classical" or tool.backend("learned") is None):
             return self._answering.setdefault(name, BackendIdentity("classical", classical.version, CPU))
-        # Loading is charged to no call, because the first caller would pay for all others.
+        # The time of loading counts for no call, because the first caller would pay for all other callers.
         make = partial(self._runner.load, tool)
         return self._answering.setdefault(name, await self._shared(f"load {name}", name, make, CallTime()))
 

@@ -3,9 +3,9 @@
     code_of(load("tools", "depth"))               # 64 hex digits that change with the tool's code
 
 It covers the card, the argument schema, the source of the tool's modules and of every module of `tools` and `hybrid`
-that they import, directly or indirectly, also inside functions, and the same for the tools that it needs. Files are
-read and never imported. Comments count; line endings and the location of the project do not. The code that runs a tool
-(service, cache, image store) is excluded, because outputs do not depend on it.
+that they import, directly or indirectly, also by imports inside functions, and the same for the tools that it needs.
+Files are read and never imported. Comments count; line endings and the location of the project do not. The code that
+runs a tool (service, cache, image store) is excluded, because outputs do not depend on it.
 """
 
 from __future__ import annotations
@@ -159,7 +159,7 @@ def ours() -> Sources:
 
 
 def plugin_code_hashes(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Return the code hash by `folder/name` of those items, given by package and name, that are plug-ins."""
+    """Return by `folder/name` the code hash of each plug-in among the items, given by package and name."""
     codes = {f"{BY_PACKAGE[package].folder}/{name}": code_hash_of_plugin(package, name) for package, name in pairs}
     return {name: code for name, code in codes.items() if code is not None}
 
@@ -167,9 +167,9 @@ def plugin_code_hashes(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
 def code_hash_of_plugin(package: str, name: str) -> str | None:
     """Return the hash of a plug-in's code: its module and everything that this imports from its own location.
 
-    The hash is 12 hex digits of sha256, as in a manifest; for a tool those of `code_of`. None for a file of the
-    project, which the version identifies, and for a recipe, which has no code. Plug-ins other than tools must already
-    be loaded in this process.
+    The hash is 12 hex digits of sha256, as in a manifest; for a tool, the first digits of `code_of`. None for a file of
+    the project, which the version identifies, and for a recipe, which has no code. Plug-ins other than tools must
+    already be loaded in this process.
     """
     if package not in BY_PACKAGE or not is_outside(package, name) or recipe_of(package, name) is not None:
         return None

@@ -11,10 +11,10 @@ killed and restarted when
     its memory exceeds a limit
     it ends by itself
 
-Its pending requests are then sent again. The culprit gets a `ToolError`: the only request of a late job, or, of several
-that may have caused an end, the one that causes it again when they are sent one by one. Requests that only waited are
-sent again as often as necessary. A tool whose import or loading ends the process twice, or that costs `MAX_CALLS`
-processes without a response in between, is no longer run.
+Its pending requests are then sent again. The culprit gets a `ToolError`. If a late job has a single request, the
+culprit is that request. If several requests may have caused the end, they are sent one by one, and the culprit is the
+one that ends the process again. Requests that only waited are sent again as often as necessary. A tool whose import or
+loading ends the process twice, or that costs `MAX_CALLS` processes without a response in between, is no longer run.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ MAX_CALLS = 8
 # Seconds to wait so that the first model call starts first: an immediate start would take a core from the first
 # requests, which on two cores would be sent 0.4 s later.
 SOON_S = 0.5
-# Seconds of loading after which the user is told.
+# Seconds of loading after which the user gets a notice.
 TOLD_S = 1.0
 # Maximum seconds between two checks of a worker.
 TICK_S = 1.0
@@ -116,7 +116,7 @@ class ProcessExecutor(MessageExecutor):
         return await self.ask(request, watch)
 
     def warm(self) -> None:
-        """Start the worker of this event loop soon, if not done: starting takes longer than many model calls."""
+        """Start this event loop's worker soon, unless it was started: starting takes longer than many model calls."""
         if not self._closed:
             self._in_loop().warm()
 
@@ -331,13 +331,13 @@ class _Supervisor:
             pending.suspect = True
         if not ran and end.jobs is not None:
             self._count_call(end.jobs[0].start.tool, end)
-        # Any of several jobs may have ended it; if it was a single load, it will end the process again.
+        # If several jobs were running, any of them may have ended the process. A single load would end it again.
         if len(jobs) == 1:
             self._count_load(jobs[0], end)
         self._dispatch_pending()
 
     def _drop(self, worker: Worker) -> None:
-        """Kill the worker; the next one has not been sent anything."""
+        """Kill the worker, and mark every request as not sent."""
         for job in worker.jobs.values():
             job.end()
         worker.process.kill()

@@ -24,8 +24,8 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 DEVICE_SWITCH_S = 2e-5
-# Parameters of glibc's malloc (malloc.h): one arena for all threads; blocks below 32 MiB, the maximum, come from it; up
-# to 256 MiB at its top are kept.
+# Parameters of glibc's malloc (malloc.h). All threads share one arena. Blocks below 32 MiB, the highest possible limit,
+# come from the arena; up to 256 MiB of free memory at its top are kept.
 MALLOC = {"M_ARENA_MAX": (-8, 1), "M_MMAP_THRESHOLD": (-3, 32 << 20), "M_TRIM_THRESHOLD": (-1, 256 << 20)}
 # Seconds that the end of the program waits for all running work together.
 LEAVE_S = 2.0
@@ -124,7 +124,7 @@ def keep_freed_memory() -> None:
 
 def one_opencv_thread() -> None:
     """Disable OpenCV's own threads, which would compete with ours and make rounding depend on the number of cores."""
-    # OpenCV reads this on import; most tools never import it.
+    # OpenCV reads this variable when it is imported; most tools never import OpenCV.
     os.environ["OPENCV_FOR_THREADS_NUM"] = "1"
     if "cv2" in sys.modules:
         import cv2

@@ -2,8 +2,8 @@
 
     python -P -m hybrid.serving.worker FD
 
-FD is one end of a socket pair (`hybrid/serving/channel.py`). The process ends when the other end of its channel closes;
-that end also handles terminal interrupts. Anything that a tool prints goes to stderr.
+FD is one end of a socket pair (`hybrid/serving/channel.py`). The process ends when the other end of its channel closes.
+The process at that end also handles terminal interrupts. Anything that a tool prints goes to stderr.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ from hybrid.serving.threads import keep_freed_memory, one_opencv_thread
 from hybrid.serving.worker_process import end_with_parent
 from hybrid.tool import Tool
 
-# Exit code after a failed kernel: this process can no longer use the device, but the next one can.
+# Exit code after a failed kernel: this process can no longer use the device, but the next process can.
 DEVICE_LOST = 70
 # Exit code if a tool closed file descriptors of the worker.
 DESCRIPTORS_LOST = 71

@@ -40,7 +40,7 @@ class WorkerProcess:
     Args:
         setup: what it serves.
         on_message: called with each of its messages.
-        on_end: called once with how it ended, but not after `kill`.
+        on_end: called once with a description of how the process ended, but not after `kill`.
     """
 
     def __init__(self, setup: Setup, on_message: Callable[[Message], None], on_end: Callable[[str], None]) -> None:

@@ -35,9 +35,10 @@ def difference_apart(
 
 
 def mean_interval(values: Floats, clusters: Sequence[object], level: float = 0.95) -> Interval | None:
-    """Return the interval of the mean of numbers, resampled by cluster; None for a single cluster.
+    """Return the interval of the mean of numbers, computed over clusters; None for a single cluster.
 
-    Student's t over clusters, longer on the side to which they are skewed (`interval` of a metric that is no share).
+    It is the interval of Student's t over clusters, longer on the side to which they are skewed (`interval` of a metric
+    that is not a share).
     """
     cells = _cells(values, np.ones(len(values)), clusters)
     return interval(Metric("mean", combine(cells, "ratio"), len(cells), "ratio", cells, share=False), level)

@@ -17,11 +17,11 @@ from hybrid.stats.scatter import SKEWED_T, ScatterError, scatter_error, tail_of
 
 EXACT = "exact over questions (Suissa and Shuster), p at least that of the skewed t"
 
-# The test of `contrast` for fewer than `FEW` single questions with partial credit or several strata; `EXACT` is for
-# right or wrong.
+# Name of the test that `contrast` uses for fewer than `FEW` single questions with partial credit or several strata. For
+# questions of one stratum that are right or wrong it uses `EXACT`.
 SWAPPED = "randomisation of answers, p at least that of the skewed t"
 
-# Number of clusters from which the skewed t is used for single questions too.
+# From this number of clusters on, the skewed t is used for single questions too.
 FEW = 30
 
 
@@ -71,14 +71,14 @@ def contrast(a: Metric, b: Metric, level: float = 0.95) -> Contrast:
 
     Interval and p value both come from the metric's own linearised difference, cluster by cluster within the metric's
     strata (Binder, International Statistical Review 51 (1983) 279-292, with the leverage correction of Bell and
-    McCaffrey, Survey Methodology 28 (2002) 169-181), and Student's t. Two clusters that differ, one for each solver,
-    are added to the variance (after Bonett and Price, Statistics in Medicine 31 (2012) 127-139, p. 131), so that
-    solvers with the same answers have an interval around 0 and p = 1. The variance of small strata is moderated by that
-    of all (`StratumScale.pool`, after Smyth 2004), because few questions may show no difference by chance. At true
+    McCaffrey, Survey Methodology 28 (2002) 169-181), and Student's t. Two clusters that differ, one in favour of each
+    solver, are added to the variance (after Bonett and Price, Statistics in Medicine 31 (2012) 127-139, p. 131), so
+    that solvers with the same answers have an interval around 0 and p = 1. The variance of small strata is moderated by
+    that of all (`StratumScale.pool`, after Smyth 2004), because few questions may show no difference by chance. At true
     values other than the observed difference, the variance grows with the skewness of the clusters' shares, as in a
     score interval.
 
-    For fewer than `FEW` clusters of one question each, that p value is too often too small (`docs/statistics.md`). A
+    For fewer than `FEW` clusters of one question each, that p value is too small too often (`docs/statistics.md`). A
     share is then also tested exactly: its p value is at least that of the exact test, and its interval reaches 0 if
     that test accepts 0. The exact test is `unconditional` for right and wrong in one stratum, and `randomisation` for
     partial credit or several strata, whose questions differ in how often both solvers answer alike.
@@ -99,8 +99,8 @@ def noninferiority(a: Metric, b: Metric, margin: float, level: float = 0.95) -> 
 
     The verdict follows from the interval of `contrast` at `level`: a one-sided test at (1 - level) / 2, 2.5 % by
     default, as CONSORT recommends (Piaggio, Elbourne, Pocock, Evans and Altman, JAMA 308 (2012) 2594-2604). The p value
-    is that of the same statistic at a true difference of -margin. For paired proportions of single questions it agrees
-    closely with the score test of Tango, Statistics in Medicine 17 (1998) 891-908.
+    is that of the same statistic at a true difference of -margin. For paired proportions of single questions the p
+    value agrees closely with the score test of Tango, Statistics in Medicine 17 (1998) 891-908.
 
     Args:
         a: the reference solver; larger values are better.
@@ -150,7 +150,7 @@ NO_LEAST: Least = (0.0, SKEWED_T)
 
 @dataclass(frozen=True)
 class Scatter:
-    """A difference of two solvers and its sampling error; `bounded` if it must be in -1..1."""
+    """A difference of two solvers and its sampling error; `bounded` tells whether the difference must be in -1..1."""
 
     value: float
     error: ScatterError
@@ -175,7 +175,7 @@ class Scatter:
         return self._beyond(self.error.distance(self.value, truth))
 
     def p_below(self, truth: float) -> float:
-        """Return the one-sided p value: the probability of a difference this small or smaller, given the true one."""
+        """Return the one-sided p value at a true difference: the probability of a difference this small or smaller."""
         return self._beyond(-self.error.distance(self.value, truth))
 
     def _beyond(self, distance: float) -> float:
@@ -193,7 +193,7 @@ class PairedDifference:
     difference: float | None
     scatter: Scatter | None
     clusters: int
-    # The weight of an effective cluster: 1 / their number if all are alike.
+    # The weight of an effective cluster: 1 / number of clusters if all are alike.
     unit: float = 0.0
 
 
@@ -235,7 +235,7 @@ def _least(rows_a: Rows, rows_b: Rows, combination: Combine) -> Least:
 
 
 def _slope(value: float, combination: Combine) -> float:
-    """Return the derivative of the metric by its ratio; 0 for a root of 0, whose shares are all 0."""
+    """Return the derivative of the metric with respect to its ratio; 0 for a root of 0, where all shares are 0."""
     if combination != "root_of_ratio":
         return 1.0
     return 0.5 / value if value > 0 else 0.0

@@ -20,10 +20,11 @@ def unconditional(helped: int, harmed: int, questions: int) -> float:
     """Return the two-sided exact p value for equal accuracy of both solvers on randomly drawn questions.
 
     Suissa and Shuster, Biometrics 47 (1991) 361-372: tables count as extreme if |helped - harmed| / sqrt(helped +
-    harmed) is at least the observed value; p is their probability at the share of differing questions that maximises
-    it. The test thus keeps its level whatever that share is, and has more power than `mcnemar`, which conditions on the
-    number of differing questions. Meant for some dozens of questions: the number of tables is quadratic in the number
-    of questions. Raises `ValueError` for counts that are negative or exceed the questions.
+    harmed) is at least the observed value; p is the probability of these tables, at the share of differing questions
+    that maximises this probability. The test thus keeps its level whatever that share is, and has more power than
+    `mcnemar`, which conditions on the number of differing questions. Meant for some dozens of questions: the number of
+    tables is quadratic in the number of questions. Raises `ValueError` for counts that are negative or exceed the
+    questions.
     """
     _refuse_negative(helped, harmed)
     if helped + harmed > questions:
@@ -55,7 +56,8 @@ def mcnemar(helped: int, harmed: int) -> float:
     """
     _refuse_negative(helped, harmed)
     discordant, ways, lower_tail = helped + harmed, 1, 0
-    # Integer arithmetic is exact, and importing scipy.stats takes longer than this does for any number of questions.
+    # Integer arithmetic is exact, and importing scipy.stats takes longer than this loop does for any number of
+    # questions.
     for count in range(min(helped, harmed) + 1):
         lower_tail += ways
         ways = ways * (discordant - count) // (count + 1)
@@ -79,9 +81,10 @@ def _tables(questions: int, *, conditional: bool, level: float) -> tuple[tuple[i
 
 
 def power(difference: float, discordant: float, questions: int, *, conditional: bool, level: float = 0.05) -> float:
-    """Return the power of `unconditional` (`mcnemar` if `conditional`) to find a true difference above 0.
+    """Return the power of `unconditional` (`mcnemar` if `conditional`) to detect a true difference above 0.
 
-    Questions are independent; on a share `discordant` of them, at least the difference, exactly one solver is right.
+    Questions are independent. `discordant` is the share of questions on which exactly one solver is right; it is at
+    least the difference.
     """
     up, down, same = (discordant + difference) / 2, (discordant - difference) / 2, 1 - discordant
     return math.fsum(

@@ -22,10 +22,10 @@ def ratio_interval(
     """Return Fieller's interval of `sum(above) / sum(below)`; None if the denominator's interval includes 0.
 
     The ends are the ratios r for which Student's t just does not reject the sum over clusters of `above - r * below`
-    (Fieller, Journal of the Royal Statistical Society B 16 (1954) 175-185). They are finite exactly if the denominator
-    differs from 0 at the same level. Two clusters of typical size are added to the variances, one with a ratio of 0 and
-    one with a ratio of 1, as in `contrast`: without them, the interval covers ratios near 0 or 1 too rarely. Also None
-    for fewer than two clusters.
+    (Fieller, Journal of the Royal Statistical Society B 16 (1954) 175-185). The ends are finite exactly if the
+    denominator differs from 0 at the same level. Two clusters of typical size are added to the variances, one with a
+    ratio of 0 and one with a ratio of 1, as in `contrast`: without them, the interval covers ratios near 0 or 1 too
+    rarely. Also None for fewer than two clusters.
 
     Args:
         above: (n,) numerators of the questions.

@@ -13,8 +13,8 @@ from hybrid.core.types import Cell, Combine, Metric
 from hybrid.stats.linearised import Estimate, Floats, estimate, rows_of, value_of
 from hybrid.stats.scatter import SKEWED_T, quantile_of, scatter_error, tail_of
 
-# Weight, in clusters, of the prior belief that rows of a cluster are all alike; it decides if too few rows are wrong to
-# estimate this. Chosen by simulation from 0.1, 0.25 and 0.5.
+# Weight, in clusters, of the prior belief that rows of a cluster are all alike; this belief decides if too few rows are
+# wrong to estimate the design effect. Chosen by simulation from 0.1, 0.25 and 0.5.
 _EFFECT_PRIOR = 0.25
 
 
@@ -64,16 +64,17 @@ def wilson(k: int, n: int, level: float = 0.95) -> Interval | None:
 def interval(metric: Metric, level: float = 0.95) -> Interval | None:
     """Return a confidence interval for a metric, from its cells; None if they do not determine one.
 
-    - For a share (`Metric.share`) in which every cell is a separate cluster worth 0 or 1 of 1, and the metric their
-      plain proportion (`ratio`, or `mean_of_ratios` over one stratum): Wilson's interval.
+    - For a share (`Metric.share`), if every cell is a separate cluster worth 0 or 1 of 1 and the metric is their plain
+      proportion (`ratio`, or `mean_of_ratios` over one stratum): Wilson's interval.
     - For any other share whose clusters' sums are in 0..denominator: the score interval of a weighted mean of
       proportions, each stratum with its effective number of clusters (Kish, Survey Sampling, 1965, section 8.2; Korn
       and Graubard, Survey Methodology 24 (1998) 193-201) and a quantile of Student's t. For one stratum this is
       Wilson's interval with that number and quantile.
     - Otherwise (RMSE, MAE, counts): the skewed t interval of `contrast`, for the mean square under `root_of_ratio`.
 
-    None without a positive denominator, for a single cluster (unless Wilson's), and for values that are not shares if
-    they do not vary. Raises `DataError` as `combine` does, and `ValueError` for a level outside 0..1.
+    The result is None without a positive denominator, for a single cluster (unless Wilson's interval applies), and for
+    a metric that is not a share and does not vary. Raises `DataError` as `combine` does, and `ValueError` for a level
+    outside 0..1.
     """
     tail = tail_of(level)
     rows = rows_of(metric.cells, metric.combine)
@@ -103,8 +104,8 @@ def _score_limits(estimated: Estimate, quantile: float) -> tuple[float, float]:
     """Return both ends of the score interval for the weighted mean of proportions.
 
     The design effect of the clusters is the ratio of the clusters' variance to the binomial one. Its reliability is the
-    number of clusters that the variance rests on, (sum of squares)^2 / sum of fourth powers; it is averaged with a
-    prior of `_EFFECT_PRIOR` clusters whose rows are all alike.
+    number of clusters that the variance rests on, (sum of squares)^2 / sum of fourth powers. The design effect is
+    averaged with a prior of `_EFFECT_PRIOR` clusters whose rows are all alike.
     """
     binomial = float((estimated.weights**2 * estimated.ratios * (1 - estimated.ratios) / estimated.layout.sizes).sum())
     fourth = float((estimated.shares**4).sum())
@@ -118,7 +119,7 @@ def _score_limits(estimated: Estimate, quantile: float) -> tuple[float, float]:
 
 
 def _lower_limit(ratios: Floats, weights: Floats, sizes: Floats, quantile: float) -> float:
-    """Return the lower end: the mean of the likeliest proportions p whose mean is just low enough not to be rejected.
+    """Return the lower end: the lowest mean of proportions p that is not rejected, with the likeliest p for each mean.
 
     With a multiplier t > 0 for that mean, p solves `ratio - p = t weight / size * p (1 - p)` in each stratum; hence
     (value - mean of p) = t V(t), with V the variance of the value under p, and the score test rejects once t sqrt(V(t))

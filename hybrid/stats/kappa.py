@@ -31,7 +31,7 @@ _ADDED = 2.0
 # Weight, in clusters, of the prior belief that rows of a cluster are all alike, as for the interval of a metric.
 _EFFECT_PRIOR = 0.25
 
-# A share this small, relative to a question's, counts as zero.
+# A sum whose size, relative to the contribution of one question, is this small counts as zero.
 _ROUNDING = 1e-12
 
 
@@ -48,7 +48,7 @@ class Kappa:
     error: float | None
     interval: Interval | None
     n: int
-    # Number of entries with the same label from both.
+    # Number of entries to which both raters gave the same label.
     agreed: int
     # Expected number of agreements if raters with these shares of labels were independent.
     expected: float
@@ -59,9 +59,10 @@ class SharedMistakes:
     """Number of questions that two solvers both get wrong, compared with independent errors.
 
     `expected` is `wrong_a * wrong_b / n`, for independence over all questions together; it is too small if some
-    questions are hard for every solver. `expected_within` is the sum of this over the strata, for independence among
-    questions of one task and number of choices. `ratio` is `both_wrong / expected_within`, None if that is 0. `p_value`
-    is two-sided, for independence within every stratum; None if the margins allow only one number of shared mistakes.
+    questions are hard for every solver. `expected_within` is the sum of this product over the strata, for independence
+    among questions of one task and number of choices. `ratio` is `both_wrong / expected_within`, None if that is 0.
+    `p_value` is two-sided, for independence within every stratum; None if the margins allow only one number of shared
+    mistakes.
     """
 
     n: int
@@ -77,19 +78,21 @@ class SharedMistakes:
 
 
 def kappa(a: Sequence[Hashable], b: Sequence[Hashable], clusters: Sequence[str], level: float = 0.95) -> Kappa:
-    """Return Cohen's kappa of two raters' labels (right and wrong, or any others), with an interval over clusters.
+    """Return Cohen's kappa of two raters' labels (right and wrong, or other labels), with an interval over clusters.
 
     kappa = (p_o - p_e) / (1 - p_e): Cohen, Educational and Psychological Measurement 20 (1960) 37-46, p. 40. The
-    squared error is the sum over clusters of the squared linearised contributions to kappa: with one question per
-    cluster it is the large-sample variance of Fleiss, Cohen and Everitt, Psychological Bulletin 72 (1969) 323-327, with
-    several that of Yang and Zhou, Statistics in Medicine 33 (2014) 2612-2633; both times m / (m - 1) for m clusters.
+    squared error is the sum over clusters of the squared linearised contributions to kappa. With one question per
+    cluster it is the large-sample variance of Fleiss, Cohen and Everitt, Psychological Bulletin 72 (1969) 323-327. With
+    several questions per cluster it is the variance of Yang and Zhou, Statistics in Medicine 33 (2014) 2612-2633. Both
+    variances are multiplied by m / (m - 1) for m clusters.
 
-    If few answers are wrong, that error is far too small, and without any mistakes it is 0. The interval is therefore
-    computed from the table with half a question added to each cell (as Haldane, Annals of Human Genetics 20 (1956)
-    309-311, does for odds ratios), both its centre and its error; a table of k labels gets 2 / k^2 per cell. The
-    questions count by their effective number: divided by the design effect, the ratio of the variance over clusters to
-    that over rows, shrunk with the weight of a quarter cluster toward rows that are all alike. The quantile is
-    Student's t with m - 1 degrees of freedom; the interval includes the value, and its ends are clipped to -1 and 1.
+    If few answers are wrong, that error is far too small, and without any mistakes it is 0. Both the centre and the
+    error of the interval are therefore computed from the table with half a question added to each cell, as Haldane,
+    Annals of Human Genetics 20 (1956) 309-311, does for odds ratios; a table of k labels gets 2 / k^2 per cell. The
+    questions count by their effective number, which is their number divided by the design effect. The design effect is
+    the ratio of the variance over clusters to that over rows, shrunk with the weight of a quarter cluster toward rows
+    that are all alike. The quantile is Student's t with m - 1 degrees of freedom; the interval includes the value, and
+    its ends are clipped to -1 and 1.
 
     Args:
         a: the first rater's labels.
@@ -107,7 +110,7 @@ def kappa(a: Sequence[Hashable], b: Sequence[Hashable], clusters: Sequence[str],
     count = int(places.max(initial=0)) + 1
     n, agreed = len(a), int((first == second).sum())
     rows, columns = (np.bincount(side, minlength=count) for side in (first, second))
-    # Integer arithmetic distinguishes raters with a single label from those with nearly one.
+    # Integer arithmetic distinguishes raters who give a single label from raters who nearly always give the same label.
     product = int(rows @ columns)
     expected = product / n if n else 0.0
     if product == n * n:
@@ -127,12 +130,15 @@ def kappa(a: Sequence[Hashable], b: Sequence[Hashable], clusters: Sequence[str],
 
 
 def _linearised(table: Floats) -> tuple[float, Floats]:
-    """Return kappa of a table of counts (labels of a, labels of b), and n times a question's contribution, by cell."""
+    """Return kappa of a table of counts (labels of a, labels of b), and the contributions to it.
+
+    The second value has, for each cell, n times the contribution of a question in it.
+    """
     shares = table / table.sum()
     of_a, of_b = shares.sum(axis=1), shares.sum(axis=0)
     agreed, by_chance = float(np.trace(shares)), float(of_a @ of_b)
     above_chance = 1 - by_chance
-    # A question's contribution to chance agreement: the other rater's share of the label it was given.
+    # A question's contribution to chance agreement: the other rater's share of the label that the question was given.
     marginals = of_b[:, None] + of_a[None, :]
     added = (np.eye(len(table)) - agreed) / above_chance - (1 - agreed) * (marginals - 2 * by_chance) / above_chance**2
     return 1 - (1 - agreed) / above_chance, added
@@ -163,15 +169,15 @@ def _with_added_cells(table: Floats, value: float, clusters: int, tail: float) -
 def shared_mistakes(
     a_right: Sequence[bool], b_right: Sequence[bool], strata: Sequence[str], clusters: Sequence[str] | None = None
 ) -> SharedMistakes:
-    """Count the questions that two solvers both get wrong, and test it against independent errors within strata.
+    """Count the questions that both solvers get wrong, and test this number against independent errors within strata.
 
     The test is the exact conditional test of stratified 2 x 2 tables: given each solver's number of wrong answers in
-    each stratum, independent errors give each stratum a hypergeometric number of shared mistakes; the p value is the
+    each stratum, independent errors give each stratum a hypergeometric number of shared mistakes. The p value is the
     probability of all sums that are no likelier than the observed one (Gart, Biometrika 57 (1970) 471-475; Mehta, Patel
     and Gray, JASA 80 (1985) 969-973; R's `mantelhaen.test(exact = TRUE)`; with one stratum Fisher's exact test). If
-    clusters have several questions, their errors are not independent; then the Mantel-Haenszel sum (Journal of the
-    National Cancer Institute 22 (1959) 719-748) is divided by a standard error over clusters (Zhang and Boos,
-    Biometrics 53 (1997) 1185-1198) and compared with Student's t.
+    clusters have several questions, the errors within a cluster are not independent. Then the Mantel-Haenszel sum
+    (Journal of the National Cancer Institute 22 (1959) 719-748) is divided by a standard error over clusters (Zhang and
+    Boos, Biometrics 53 (1997) 1185-1198) and compared with Student's t.
 
     Args:
         a_right: whether the first solver is right, by question.
@@ -194,7 +200,7 @@ def shared_mistakes(
         p_value, test = _exact(of_a, of_b, sizes, both_wrong), EXACT
     else:
         scatter = (wrong_a - (of_a / sizes)[stratum]) * (wrong_b - (of_b / sizes)[stratum])
-        # A stratum's own margins take a degree of freedom from it, as in the Mantel-Haenszel variance.
+        # Estimating the margins of a stratum costs it a degree of freedom, as in the Mantel-Haenszel variance.
         scale = np.sqrt(sizes / np.maximum(sizes - 1, 1))[stratum]
         p_value, test = _over_clusters(both_wrong - within, summed(_places(clusters), scatter * scale)), OVER_CLUSTERS
     return SharedMistakes(

@@ -23,10 +23,11 @@ Indices = NDArray[np.intp]
 _ROUNDING = 1e-12
 
 # Weight, in clusters, of the belief that a stratum varies as all strata do. Chosen by simulation from 0.25, 0.5, 1 and
-# 2: the smallest with which 95 % intervals hold a difference in 95 % of draws where strata are small.
+# 2: the smallest with which 95 % intervals contain the true difference in 95 % of draws if strata are small.
 _POOLED = 1.0
 
-# Avoids division by zero for a cluster that is nearly all of its stratum; its residual is nearly zero too.
+# Avoids division by zero for a cluster that is nearly all of its stratum; the residual of such a cluster is nearly zero
+# too.
 _MIN_FREE = 1e-9
 
 
@@ -55,7 +56,7 @@ class Rows:
         return {}
 
     def with_numerators(self, numerator: Floats) -> Rows:
-        """Return the same rows with other numerators, as simulations and permutations need; they share layouts."""
+        """Return the same rows with other numerators, as simulations and permutations need; both share layouts."""
         rows = replace(self, numerator=numerator)
         rows.__dict__["layouts"] = self.layouts
         return rows
@@ -143,7 +144,7 @@ class StratumScale:
     freedom: Floats
 
     def join(self, other: StratumScale) -> StratumScale:
-        """Return the scale of a difference: the larger weights and the fewer degrees of freedom."""
+        """Return the scale of a difference: the larger weights and the smaller degrees of freedom of the two."""
         second, third = np.maximum(self.second, other.second), np.maximum(self.third, other.third)
         return StratumScale(second, third, np.minimum(self.freedom, other.freedom))
 
@@ -152,8 +153,9 @@ class StratumScale:
 
         A small stratum may show no variation by chance. Each stratum's variance is therefore averaged, by degrees of
         freedom, with `_POOLED` clusters that have the variance within all strata, as Smyth (Statistical Applications in
-        Genetics and Molecular Biology 3 (2004) 3, section 3) moderates the variances of small groups; so is the third
-        moment. Strata of one size are unchanged. A sum that would fall, because small strata vary more, is left alone.
+        Genetics and Molecular Biology 3 (2004) 3, section 3) moderates the variances of small groups. The third moment
+        is averaged in the same way. Strata of one size are unchanged. A sum that would fall, because small strata vary
+        more, is left alone.
 
         Args:
             parts: contribution of each row to the value.
@@ -174,9 +176,9 @@ class StratumScale:
 class LinearLayout:
     """The part of a metric's linear form that depends only on strata and denominators, not on numerators.
 
-    `sizes` (Kish's effective number of clusters) and `squares` (the number that the variance rests on, (sum of
-    squares)^2 / sum of fourth powers) have one entry per stratum with a denominator, `weights` (their sum is 1),
-    `positive` and `safe` (the denominator, or 1) one per stratum, `lonely` and `factor` one per row.
+    Per stratum with a denominator, `sizes` has Kish's effective number of clusters, and `squares` has the number of
+    clusters that the variance rests on: (sum of squares)^2 / sum of fourth powers. `weights` (their sum is 1),
+    `positive` and `safe` (the denominator, or 1) have one entry per stratum; `lonely` and `factor` have one per row.
     """
 
     weights: Floats
@@ -196,7 +198,7 @@ class LinearLayout:
 
     @cached_property
     def unit(self) -> float:
-        """Weight of one effective cluster in the value: 1 / their number if all strata are alike."""
+        """Weight of one effective cluster in the value: 1 / number of clusters if all strata are alike."""
         return float((self.weights[self.positive] ** 2 / self.sizes).sum())
 
     @cached_property

@@ -1,4 +1,4 @@
-"""The number of questions that a difference needs, and the differences that questions can show, for `contrast`.
+"""The number of questions that a difference needs, and the differences that a given number can show, for `contrast`.
 
 design = Design.of((120, 60, 20), cluster=5)     # a mean over three tasks, five rows of one question each
 detectable_difference(design, 0.2)               # with a power of 0.8
@@ -32,8 +32,8 @@ DRAWS = 600
 MANY = 100
 # Step between shares of differing answers if answers must be simulated for several pairs of solvers.
 COARSE = 0.05
-# With fewer degrees of freedom than this, over at least as many questions, tasks are so unequal that answers must be
-# simulated.
+# If there are at least `FEW` questions but fewer degrees of freedom than this, tasks are so unequal that answers must
+# be simulated.
 UNEQUAL = 30
 
 
@@ -75,7 +75,7 @@ class Design:
 
     @cached_property
     def rows(self) -> Rows:
-        """One row per cluster, answered wrongly."""
+        """One row per cluster, as if all were answered wrongly."""
         sizes = np.array([size for task in self.tasks for size in task], float)
         strata = np.repeat(np.arange(len(self.tasks)), [len(task) for task in self.tasks])
         names, tasks = (tuple(map(str, range(n))) for n in (len(sizes), len(self.tasks)))
@@ -185,10 +185,11 @@ def _least(finds: Callable[[float], bool], step: float, high: float = 1.0) -> fl
 def detectable(a: Metric, b: Metric, power: float = 0.8, level: float = 0.05) -> float | None:
     """Return the true difference that `contrast` finds with this power over such questions; None if there is none.
 
-    It follows from the spread of the difference and its degrees of freedom, and so from the metric's own weights. For
-    shares, the share of differing clusters is assumed to be as here, or as high as a difference of that size requires.
-    For few single questions the exact test must find it too, which is impossible below 6 questions; for very unequal
-    tasks answers are simulated. `python -m bench.sentences --power` measures it. Raises `DataError` as `contrast` does.
+    The difference follows from the spread of the solvers' difference and its degrees of freedom, and so from the
+    metric's own weights. For shares, the share of differing clusters is assumed to be as here, or as high as a
+    difference of that size requires. For few single questions the exact test must find the difference too, which is
+    impossible below 6 questions. For very unequal tasks, answers are simulated. `python -m bench.sentences --power`
+    measures how often such a difference is found. Raises `DataError` as `contrast` does.
     """
     rows = paired_rows(a, b)
     paired = paired_difference(*rows, a.combine, share=a.share and b.share)

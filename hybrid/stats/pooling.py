@@ -42,10 +42,10 @@ def pooled_effect(effects: Sequence[float], errors: Sequence[float], level: floa
     The variance between models is Paule and Mandel's (Journal of Research of the National Bureau of Standards 87 (1982)
     377-385), for which the weighted scatter equals its expected value; Veroniki et al., Research Synthesis Methods 7
     (2016) 55-79, recommend it over DerSimonian and Laird's. The interval is that of Hartung and Knapp (Statistics in
-    Medicine 20 (2001) 3875-3889) with Student's t of k - 1 degrees of freedom, its factor not below 1 (Roever, Knapp
-    and Friede, BMC Medical Research Methodology 15 (2015) 99). The interval of one more model is Higgins, Thompson and
-    Spiegelhalter's, with k - 2 degrees of freedom (Journal of the Royal Statistical Society A 172 (2009) 137-159); it
-    needs three models.
+    Medicine 20 (2001) 3875-3889) with Student's t of k - 1 degrees of freedom, and a factor of at least 1 (Roever,
+    Knapp and Friede, BMC Medical Research Methodology 15 (2015) 99). The interval of one more model is Higgins,
+    Thompson and Spiegelhalter's, with k - 2 degrees of freedom (Journal of the Royal Statistical Society A 172 (2009)
+    137-159); it needs three models.
 
     Args:
         effects: (k,) the difference of each model.
@@ -80,13 +80,13 @@ def pooled_effect(effects: Sequence[float], errors: Sequence[float], level: floa
 
 
 def _scatter(y: Floats, variance: Floats, tau2: float) -> float:
-    """Return the weighted squares around the weighted mean at this variance between models."""
+    """Return the weighted sum of squares around the weighted mean at this variance between models."""
     weights = 1 / (variance + tau2)
     return float(weights @ (y - weights @ y / weights.sum()) ** 2)
 
 
 def _between(y: Floats, variance: Floats) -> float:
-    """Return the variance between models at which the weighted scatter is k - 1; 0 if it is already smaller."""
+    """Return the variance between models at which the weighted scatter is k - 1; 0 if it is smaller even at 0."""
     expected = len(y) - 1
     if expected == 0 or _scatter(y, variance, 0.0) <= expected:
         return 0.0

@@ -2,8 +2,8 @@
 
     randomisation(metric_of_a, metric_of_b).p_value
 
-It needs no formula for the metric's sampling error, and so is an independent check of `contrast`.
-`docs/statistics.md` says when it is the better test; `python -m bench.coverage --grouped` measures both.
+It needs no formula for the metric's sampling error, and so is an independent check of `contrast`. `docs/statistics.md`
+says when it is the better test; `python -m bench.coverage --grouped` measures both tests.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ _ROUNDING = 1e-9
 class Randomisation:
     """The share of rearrangements whose difference is at least as large as the observed one.
 
-    `difference` is b minus a; it and `p_value` are None if a value is undefined. `clusters` counts those in which the
-    two differ, because swapping others has no effect. Of the `rearrangements` (all if `exact`, else drawn), `as_far`
-    differ at least as much, in either direction.
+    `difference` is b minus a; it and `p_value` are None if a value is undefined. `clusters` is the number of clusters
+    in which the solvers differ, because swapping other clusters has no effect. Of the `rearrangements` (all if `exact`,
+    else drawn), `as_far` differ at least as much, in either direction.
     """
 
     difference: float | None
@@ -45,12 +45,12 @@ class Randomisation:
 def randomisation(a: Metric, b: Metric, draws: int = 9_999, seed: int = 0) -> Randomisation:
     """Test whether it matters which of two solvers gave which answers, cluster by cluster, by the metric itself.
 
-    Each cluster's cells of `a` and `b` are swapped or left, and both values recomputed, in every stratum of the
-    cluster. Edgington and Onghena, Randomization Tests (4th ed., 2007), chapter 6; Noreen, Computer-Intensive Methods
-    for Testing Hypotheses (1989), chapter 2. For up to `ENUMERATED` differing clusters all rearrangements are
-    enumerated: p = count / 2^clusters. Otherwise p = (count + 1) / (draws + 1), which keeps the level of a test with
-    drawn rearrangements (Phipson and Smyth, Statistical Applications in Genetics and Molecular Biology 9 (2010) 39, eq.
-    2).
+    The cells of `a` and `b` in a cluster are all swapped or all left, in every stratum of the cluster, and both values
+    are computed again. Edgington and Onghena, Randomization Tests (4th ed., 2007), chapter 6; Noreen,
+    Computer-Intensive Methods for Testing Hypotheses (1989), chapter 2. For up to `ENUMERATED` differing clusters all
+    rearrangements are enumerated: p = count / 2^clusters. Otherwise p = (count + 1) / (draws + 1), which keeps the
+    level of a test with drawn rearrangements (Phipson and Smyth, Statistical Applications in Genetics and Molecular
+    Biology 9 (2010) 39, eq. 2).
 
     The null hypothesis is stronger than an equal metric: it does not matter at all which solver gave which answers to a
     cluster. If one solver's denominators are far larger (a ratio over answered questions), the metric can be equal
@@ -93,7 +93,7 @@ def swapped(rows_a: Rows, rows_b: Rows, combination: Combine, draws: int = 9_999
         sizes = ((min(block, draws - start), clusters) for start in range(0, draws, block))
         patterns = (rng.integers(0, 2, size, dtype=np.int8).astype(np.float64) for size in sizes)
     sums = ((1, *rows_a.sums()), (-1, *rows_b.sums()))
-    # Sums that should be 0 may differ from it by rounding.
+    # Sums that should be 0 may differ from 0 by rounding.
     least = _ROUNDING * max(1.0, *(below.max(initial=0.0) for _, _, below in sums))
     far = abs(value_b - value_a) - _ROUNDING * (abs(value_a) + abs(value_b))
     as_far = 0

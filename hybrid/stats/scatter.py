@@ -16,7 +16,10 @@ _JUMP_PRIOR = 0.1
 
 @dataclass(frozen=True)
 class ScatterError:
-    """Sampling error: at a truth x above the value, variance + max(0, skew * x) with Student's t."""
+    """The sampling error of a value, for Student's t.
+
+    For a truth x above the value, the squared error is variance + max(0, skew * x).
+    """
 
     variance: float
     skew: float
@@ -39,10 +42,11 @@ def scatter_error(
 ) -> ScatterError:
     """Return the sampling error of a value from its clusters' shares.
 
-    Two differing clusters are added with the typical square of those that differ (the mean of the squares, weighted by
-    the squares), averaged with a prior of `_JUMP_PRIOR` clusters that differ completely, whose square is `full_square`.
-    `share` is a cluster's weight, 1 / their number if all are alike. The added part is known, so it increases the
-    degrees of freedom. `pooled` is what pooling over strata adds to the second and third moments of the shares.
+    Two differing clusters are added. The square of each is the typical square of the clusters that differ (the mean of
+    the squares, weighted by the squares), averaged with a prior of `_JUMP_PRIOR` clusters that differ completely, whose
+    square is `full_square`. `share` is a cluster's weight, 1 / number of clusters if all are alike. The added part is
+    known, so it increases the degrees of freedom. `pooled` is what pooling over strata adds to the second and third
+    moments of the shares.
     """
     squares = shares**2
     variance = float(squares.sum())

@@ -14,11 +14,11 @@ from hybrid.stats.linearised import paired_rows
 
 @dataclass(frozen=True, slots=True)
 class Equivalence:
-    """Whether the difference b minus a of two solvers is inside -margin to margin, in the metric's own unit.
+    """Whether the difference b minus a of two solvers is between -margin and margin, in the metric's own unit.
 
-    `p_value` is the greater of the two one-sided p values, and below `level` exactly where the whole `interval` (two
-    sided, of coverage 1 - 2 level) is inside the margin: then `equal`. `beyond` is whether the whole interval is
-    outside. Without an interval, both `equal` and `beyond` are False.
+    `p_value` is the greater of the two one-sided p values. It is below `level` exactly if the whole `interval` (two
+    sided, of coverage 1 - 2 level) is inside the margin; `equal` is then True. `beyond` tells whether the whole
+    interval is outside. Without an interval, both `equal` and `beyond` are False.
     """
 
     margin: float
@@ -32,13 +32,13 @@ class Equivalence:
 def equivalence(a: Metric, b: Metric, margin: float, level: float = 0.05) -> Equivalence:
     """Return two one-sided tests (TOST) of one metric of two solvers over the same questions.
 
-    Schuirmann, Journal of Pharmacokinetics and Biopharmaceutics 15 (1987) 657-680: equal where both "smaller by the
-    margin or more" and "greater by the margin or more" are rejected at `level`, which is where the interval of coverage
-    1 - 2 level is inside the margin. Statistic and interval are those of `contrast`.
+    Schuirmann, Journal of Pharmacokinetics and Biopharmaceutics 15 (1987) 657-680. The solvers are equal if both
+    "smaller by the margin or more" and "greater by the margin or more" are rejected at `level`, which is the case if
+    the interval of coverage 1 - 2 level is inside the margin. Statistic and interval are those of `contrast`.
 
     Args:
-        a: the solver measured against.
-        b: the other one.
+        a: the reference solver.
+        b: the solver that is compared with it.
         margin: the greatest difference that would not matter, above 0, in the metric's own unit.
         level: one-sided error of each test.
 

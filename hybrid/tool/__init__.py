@@ -1,7 +1,7 @@
 """The interface of a specialist tool: the names that a tool's file imports.
 
-A simple tool is a function under `@tool` (`hybrid/tool/functions.py`); one around a network is a `Tool` of a card,
-typed arguments and backends (`hybrid/tool/base.py`).
+A simple tool is a function that is decorated with `@tool` (`hybrid/tool/functions.py`). A tool around a network is a
+`Tool`, made of a card, typed arguments and backends (`hybrid/tool/base.py`).
 """
 
 from typing import TYPE_CHECKING, Any

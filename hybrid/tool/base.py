@@ -1,7 +1,8 @@
 """The interface of a specialist tool: a card, typed arguments, and backends that turn requests into evidence.
 
 A module `tools.NAME` holds one `TOOL = Tool(...)`; see `tools/jigsaw/` for the shortest complete one. A backend gets
-decoded images and returns `Evidence`; the service adds backend and version, stores pictures and makes it a `Finding`.
+decoded images and returns `Evidence`; the service adds backend and version, stores pictures and makes the evidence a
+`Finding`.
 """
 
 from __future__ import annotations
@@ -28,11 +29,11 @@ A_co = TypeVar("A_co", bound="Args", covariant=True)
 
 @dataclass(frozen=True)
 class Request(Generic[A_co]):
-    """One call. `needs` has the outputs of the tools that this one names in its card, by tool name."""
+    """One call. `needs` has the outputs of the tools that this tool names in its card, by tool name."""
 
     images: tuple[Pixels, ...]
     args: A_co
-    # Per needed tool one finding for each image, in the order of `images`.
+    # For each needed tool, one finding per image, in the order of `images`.
     needs: Mapping[str, tuple[Finding, ...]] = field(default_factory=dict)
     seed: int = 0
 
@@ -60,7 +61,8 @@ class Picture:
 class Evidence:
     """The answer of a backend to one request: see `hybrid.core.types.Finding` for the fields.
 
-    Numbers in `text` that belong to a picture are marked (`hybrid.core.coordinates`): a model may use another frame.
+    Numbers in `text` that belong to a picture are marked (`hybrid.core.coordinates`), because a model may use another
+    frame of coordinates.
     """
 
     text: str
@@ -96,7 +98,7 @@ R = TypeVar("R")
 
 
 class Stages(ABC, Generic[A, P, R]):
-    """A backend in three stages, so that the device computes one batch while others are prepared and drawn.
+    """A backend in three stages, so that the device computes one batch while other batches are prepared and drawn.
 
     `prepare` and `finish` need no device and change nothing in the backend: they run in any thread, several at once.
     `compute` runs the network over a batch, in the thread of the device, and does nothing else.
@@ -116,7 +118,7 @@ class Stages(ABC, Generic[A, P, R]):
         """Return the input of the network, in host memory. Raises `ToolError` for a request that cannot be answered."""
 
     def batch_key(self, prepared: P) -> Hashable:
-        """Return a key that is equal for inputs which fit into one pass, such as a tensor's shape; here all do."""
+        """Return a key that is equal for inputs which fit into one pass, such as a tensor's shape; None by default."""
         del prepared
         return None
 
@@ -189,9 +191,9 @@ class ReducedPrecision:
     largest: float
     # The field of `data` with that difference.
     of: str
-    # The `Provenance.weights` with which it was measured, if these were trained.
+    # The `Provenance.weights` of the measurement, if the weights were trained.
     weights: str
-    # Whether the weights were trained. Decisions of random weights say little about trained ones.
+    # Whether the weights were trained. Decisions of random weights say little about those of trained weights.
     trained: bool = False
     device: str = "cpu"
     # The largest difference of that number without consequences.
@@ -201,7 +203,7 @@ class ReducedPrecision:
     def harmless(self) -> bool:
         """Return whether trained weights changed no decision, and numbers only within the tolerance.
 
-        `--tool-dtype auto` takes it on CUDA with these weights.
+        If so, `--tool-dtype auto` uses this precision on CUDA with these weights.
         """
         return self.trained and self.questions > 0 and self.changed == 0 and self.largest <= self.tolerated
 
@@ -230,7 +232,7 @@ class BackendCard(_Tuples):
     weights: str | None = None
     # Weights with known licence and training data, including the default ones; all others count as unknown.
     provenances: tuple[Provenance, ...] = ()
-    # How often answers of each confidence were right; the arbiter uses it without `--trust`.
+    # How often answers of each confidence were right; the arbiter uses these shares without `--trust`.
     reliability: tuple[Bin, ...] = ()
     batch: int = 1
     # Largest difference of a number in `data` between a batched and a single run.
@@ -238,7 +240,7 @@ class BackendCard(_Tuples):
     # Tools that only this backend needs, besides those of the card. A learned backend without its own weights
     # works if the tools that it needs have theirs.
     needs: tuple[Need, ...] = ()
-    # Python package with its own weights: used if none are named and it is installed.
+    # Python package that contains its own weights; they are used if no weights are named and the package is installed.
     package: str | None = None
     # Import name of the package that a weight-free backend requires.
     library: str | None = None
@@ -293,7 +295,7 @@ class CheckCase:
 class CheckSeries:
     """Known answers of one kind that count together: a sound backend gives at least `least` of them.
 
-    With several of them, success by chance is rare, and real weights may still err on a drawn picture.
+    With several known answers, success by chance is rare, and real weights may still err on a drawn picture.
     """
 
     name: str
@@ -302,9 +304,10 @@ class CheckSeries:
 
 @dataclass(frozen=True)
 class KnownAnswer:
-    """One check of loaded weights, run on request: a sound backend must pass it, and a flipped sign must not.
+    """One check of loaded weights, run on request.
 
-    One that belongs to a `series` may be missed as long as enough others of that series are right.
+    A sound backend must pass it, and a backend with a flipped sign must fail it. A check that belongs to a `series` may
+    fail as long as enough others of that series are right.
     """
 
     name: str
@@ -314,20 +317,20 @@ class KnownAnswer:
 
 @dataclass(frozen=True)
 class Claims(_Tuples):
-    """The claims of a tool about its images, and how to ask it a question that its images do not answer.
+    """The claims of a tool about its images, and how to ask the tool a question that its images do not answer.
 
     `hybrid tools check` puts such questions (`hybrid/serving/empty_questions.py`).
     """
 
-    # Fields of `data` that are null, false or empty if the pictures do not determine an answer. Without any the tool
-    # states nothing that a picture could fail to show, and is not asked.
+    # Fields of `data` that are null, false or empty if the pictures do not determine an answer. If there are none, the
+    # tool states nothing that a picture could fail to show, and is not asked.
     fields: tuple[str, ...]
     # The argument that lists the points or boxes that are compared: if all lie at one place, there is no answer.
     compares: str | None = None
     # Whether there is no answer if all pictures are the same.
     same_pictures: bool = False
-    # The question with pictures of (height, width) px from the given function; None: the first known answer with its
-    # pictures replaced, or no arguments.
+    # Makes the question, with pictures of (height, width) px from the given function. If None, the question is the
+    # first known answer with its pictures replaced, or a call without arguments.
     pose: Callable[[Callable[[int, int], Pixels]], CheckCase] | None = None
 
 
@@ -378,7 +381,7 @@ class Tool(_Tuples):
         return bool(self.checks)
 
     def parse(self, args: Mapping[str, Json]) -> Args:
-        """Return typed arguments. Raises `ToolError` that says, for each wrong one, what was expected."""
+        """Return typed arguments. Raises `ToolError` that says, for each wrong argument, what was expected."""
         from pydantic import ValidationError
 
         try:

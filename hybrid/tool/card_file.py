@@ -2,7 +2,7 @@
 
     TOOL = Tool(card=tool_card(__file__, DepthCues, LearnedDepth), args=DepthArgs)      # make = "DepthCues"
 
-In `provenances` a family of `_shared/provenances.toml`, in the folder of the tools, may be named.
+`provenances` may name a family from `_shared/provenances.toml`, which is in the folder of the tools.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def tool_card(module: str, *code: Callable[..., Any]) -> Card:
 
 
 def card_file(module: Path) -> Path:
-    """Return the path of the card of the tool in that file, if it is data."""
+    """Return the path of the card file of the tool in that file; the card file need not exist."""
     return module.with_name("card.toml") if module.name == "__init__.py" else module.with_suffix(".toml")
 
 

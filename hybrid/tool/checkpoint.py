@@ -4,8 +4,8 @@
 damaged checkpoint answers like a working one. Here, anything but an exact match raises a `WeightsError` that names the
 tensors. Only safetensors are read, and no code in a checkpoint is run.
 
-Every checkpoint is announced with `hybrid.tool.networks.announce`, and with it what its own processor does to a picture
-(`picture_input`): checks of weights compare this with the tensor that the network gets.
+Every checkpoint is announced with `hybrid.tool.networks.announce`, together with what its own processor does to a
+picture (`picture_input`). Checks of weights compare this with the tensor that the network gets.
 """
 
 from __future__ import annotations
@@ -152,7 +152,8 @@ def find_checkpoint(weights: str, *, download: bool = False) -> Path:
 
 def content_hash(folder: Path) -> str:
     """Sha256 over the weight files and the configurations of model and processor, by name and content."""
-    # The configuration decides input size and normalisation: with another one the same weights answer differently.
+    # The configuration decides input size and normalisation: with another configuration the same weights answer
+    # differently.
     digest = hashlib.sha256(weights_sha256(folder).encode())
     for name in CONFIGURATION:
         if (folder / name).is_file():
@@ -161,7 +162,7 @@ def content_hash(folder: Path) -> str:
 
 
 def model_type_of(folder: Path, weights: str, allowed: Sequence[str]) -> str:
-    """Return the family that config.json names. Raises `WeightsError` if it is not in `allowed`, if that is given."""
+    """Return the family that config.json names. Raises `WeightsError` if `allowed` is not empty and lacks it."""
     try:
         model_type = json.loads((folder / "config.json").read_text("utf-8"))["model_type"]
     except (ValueError, KeyError, TypeError) as error:
@@ -180,8 +181,8 @@ FLAT_PX = 96
 def picture_input(processor_class: str, folder: Path, weights: str) -> PictureInput:
     """Measure how the processor of a checkpoint, read again from its folder, maps the colours of a picture.
 
-    It is given a black, a red, a green and a blue picture: its output reflects all that is configured (rescaling, mean
-    and standard deviation, channel order, grey), but not how it resizes or pads.
+    The processor is given a black, a red, a green and a blue picture: its output reflects all that is configured
+    (rescaling, mean and standard deviation, channel order, grey), but not how it resizes or pads.
 
     Raises:
         WeightsError: the processor does not accept RGB pictures, or its output is not finite.
@@ -282,7 +283,7 @@ def put_tensors(model: Any, tensors: Mapping[str, Any], location: str) -> None:
 
 
 def refuse_unfit(location: str, info: Mapping[str, Any], harmless: Sequence[str] = ()) -> None:
-    """Raises `WeightsError`, naming the tensors, unless a checkpoint fits its architecture exactly.
+    """Raise `WeightsError`, naming the tensors, unless a checkpoint fits its architecture exactly.
 
     Args:
         location: the checkpoint, or its part, for the error.

@@ -1,4 +1,4 @@
-"""A tool from a function: `@tool(limits=...)` makes the `Tool` that a class form would spell out.
+"""A tool from a function: `@tool(limits=...)` makes the `Tool` that otherwise needs a card and classes.
 
     from hybrid.tool import Image, ToolOutput, tool
 
@@ -18,7 +18,7 @@
 
 The types that parameters may have are in `hybrid/tool/signature.py`.
 
-A network, whose weights are loaded once and which takes several requests at a time, is a class (`hybrid/tool/`).
+A tool around a network, which loads its weights once and takes several requests at a time, is a class (`hybrid/tool/`).
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class _MakeBackend:
 
 @dataclass(frozen=True)
 class FunctionTool(Tool):
-    """A `Tool` made from a function, which can still be called as one."""
+    """A `Tool` made from a function, which can still be called as a function."""
 
     source: Callable[..., Any] = field(default=lambda: None, compare=False)
     output_type: type[ToolOutput] = field(default=ToolOutput, compare=False)
@@ -107,7 +107,7 @@ class FunctionTool(Tool):
         outputs: Mapping[str, ToolOutput | Sequence[ToolOutput]] | None = None,
         **args: Json,
     ) -> Any:
-        """Add a known answer: the decorated function returns an image, several, or a whole `CheckCase`.
+        """Add a known answer: the decorated function returns an image, several images, or a whole `CheckCase`.
 
         Args:
             pose: the decorated function, if the decorator has no arguments.

@@ -1,9 +1,9 @@
-"""Which image collections contain images of which others: it shows whether two collections may share pictures.
+"""Which image collections contain images of which others, to find out whether two collections may share pictures.
 
 The facts and their sources are in `image_sets.toml`: weights trained on VQAv2 have seen COCO images, because VQAv2 uses
 them. Only names are compared, so the result is that two collections may share pictures, never that they do. `hybrid
-tools show NAME` prints the training data of weights, `hybrid benchmarks show NAME` the source of a benchmark's
-pictures.
+tools show NAME` prints the training data of weights, and `hybrid benchmarks show NAME` prints the source of a
+benchmark's pictures.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ class Network:
     parts of them (a reader of text lines); the check skips these.
     """
 
-    # Name for errors: the weights, and their part if they have several.
+    # Name for errors: the weights, and which part of them if they have several parts.
     name: str
     module: Any
     wants: Callable[[], PictureInput] | None = None
@@ -84,7 +84,7 @@ def normalised(
 
 
 def grey(mean: float = 0.0, deviation: float = 1.0) -> PictureInput:
-    """Luma of ITU-R BT.601 as OpenCV and Pillow compute it, scaled to 0..1, less `mean`, over `deviation`."""
+    """Luma of ITU-R BT.601 as OpenCV and Pillow compute it, scaled to 0..1, minus `mean`, divided by `deviation`."""
     return PictureInput(((0.299 / deviation, 0.587 / deviation, 0.114 / deviation),), (-mean / deviation,))
 
 
@@ -93,7 +93,7 @@ _COLLECTED: ContextVar[list[Network] | None] = ContextVar("collected_networks", 
 
 @contextmanager
 def collecting() -> Iterator[list[Network]]:
-    """Collect the networks that are loaded inside, in the order of their announcements."""
+    """Collect the networks that are loaded within the context, in the order of their announcements."""
     networks: list[Network] = []
     token = _COLLECTED.set(networks)
     try:

@@ -89,7 +89,7 @@ class ToolOutput:
         """Return the output of another tool, including values that the class does not declare.
 
         Raises:
-            ToolError: it has not the values that the class names.
+            ToolError: the output lacks a value that the class names.
         """
         output = cls.__new__(cls)
         try:
@@ -121,7 +121,7 @@ def schema_of(annotation: Any) -> dict[str, Json]:
     """JSON schema of a class of `ToolOutput`, of a pydantic model, of a `TypedDict` or of a dataclass.
 
     Raises:
-        TypeError: it names no values.
+        TypeError: the class names no values.
     """
     if isinstance(annotation, type) and issubclass(annotation, ToolOutput):
         schema = annotation.schema()

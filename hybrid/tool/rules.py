@@ -22,7 +22,7 @@ ORDINALS: Final = ("first", "second", "third", "fourth", "fifth", "sixth", "seve
 
 
 class CallTool(Protocol):
-    """Call a specialist on images that this ask has shown, by name."""
+    """Call a specialist on images that were shown with this prompt, given by their names."""
 
     async def __call__(self, name: str, images: Sequence[str], args: Mapping[str, Json]) -> Finding:
         """Return the tool output, after its images were named and registered. Raises `ToolError` or `BudgetSpent`."""
@@ -89,7 +89,7 @@ class Rule(Protocol):
 
 
 class Abstained(Exception):
-    """Ends a rule without an answer. Its arguments are a note for the trace, a name and a text, or none."""
+    """Ends a rule without an answer. Its arguments, if any, are the name and the text of a note for the trace."""
 
 
 @dataclass(frozen=True)
@@ -128,11 +128,11 @@ class RuleByText:
 
     @property
     def tools(self) -> tuple[str, ...]:
-        """The tools that any of them may ask."""
+        """The tools that any of these rules may ask."""
         return tuple(dict.fromkeys(tool for rule in self.rules.values() for tool in rule.tools))
 
     async def __call__(self, prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
-        """Return the recognised question; None, with the reason in the trace, if it is unclear."""
+        """Return the answer to the recognised question; None, with the reason in the trace, if it is unclear."""
         name, reason = self.name_of(prompt)
         if name is None:
             ctx.rule("not clear", reason)

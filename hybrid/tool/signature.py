@@ -5,9 +5,9 @@ Parameters of the function by their type:
 - `Image` is an image (H, W, 3) of 8 bits; the number of images of a call is the number of these parameters, and those
   that may be None can be left out. `list[Image]` and `*images: Image` take 1 to `MOST_IMAGES`; pydantic's
   `Field(min_length=2, max_length=4)` in `Annotated` sets other limits.
-- `ToolOutput`, or a class of it, is the output of the tool of the parameter's name about the image; `list[ToolOutput]`
-  one for each image. `Annotated[ToolOutput, {"points": []}]` gives that tool arguments, `Annotated[ToolOutput,
-  Need("depth", ARGS)]` derives them from the function's own.
+- `ToolOutput`, or a subclass, is the output about the image from the tool that has the parameter's name;
+  `list[ToolOutput]` has one output for each image. `Annotated[ToolOutput, {"points": []}]` gives that tool arguments;
+  `Annotated[ToolOutput, Need("depth", ARGS)]` derives them from the function's own.
 - `seed: int` is the seed of the question.
 - Any other parameter is an argument for the model, which pydantic checks; its description is a text in `Annotated`, or
   its line under `Args:` in the docstring.
@@ -95,7 +95,7 @@ class CallPlan:
             values[need.name] = outputs if need.several else outputs[0]
         if self.seeded:
             values["seed"] = request.seed
-        # Images before a star are given by position.
+        # Images before `*images` are passed by position.
         leading = [values.pop(parameter.name) for parameter in self.images if stars and not parameter.several]
         output = self.function(*leading, *stars, **values)
         if isinstance(output, ToolOutput):
@@ -198,7 +198,7 @@ def _always(args: Mapping[str, Json]) -> Callable[[Any], Mapping[str, Json]]:
 
 
 def _unfold(hint: Any) -> tuple[Any, bool, bool, tuple[Any, ...]]:
-    """Return the type in a hint, whether it is a list of it, whether it may be None, and what `Annotated` adds."""
+    """Return the type in a hint, whether the hint is a list of it or may be None, and what `Annotated` adds."""
     extras: tuple[Any, ...] = ()
     optional = several = False
     while True:
@@ -279,7 +279,7 @@ IMAGE_LIKE: Final = frozenset(
 
 
 def _is_image_like(hint: Any) -> bool:
-    """Return whether a type, or a part of it, is one commonly used for images."""
+    """Return whether a type, or a part of it, is a type that is commonly used for images."""
     parts = (get_origin(hint), *get_args(hint)) if get_origin(hint) is not None else (hint,)
     names = {f"{getattr(part, '__module__', '')}.{getattr(part, '__qualname__', '')}" for part in parts}
     # The module PIL.Image was given where its class was meant.

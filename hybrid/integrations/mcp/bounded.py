@@ -1,4 +1,4 @@
-"""Bounds the messages of MCP servers over HTTP: hooks of a client of httpx.
+"""Bounds the messages of MCP servers over HTTP, with event hooks for an httpx client.
 
 httpx.AsyncClient(event_hooks=HOOKS)
 """
@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import httpx
 
-# Largest size in bytes of one message, over HTTP and stdio; eight images of a megapixel have less.
+# Largest size in bytes of one message, over HTTP and stdio; eight images of one megapixel fit.
 MAX_MESSAGE_BYTES: Final = 16 * 2**20
 # An empty line ends an event; a line ends with LF, CRLF or CR (WHATWG, server-sent events).
 EVENT_ENDS: Final = (b"\n\n", b"\n\r\n", b"\r\r")

@@ -1,9 +1,9 @@
 """External MCP servers in a run: `hybrid run --mcp NAME=URL|COMMAND`. Registered in `hybrid.foreign_tools`.
 
-A server is connected on the first call of one of its tools. A call that takes too long is a `ToolError` and closes the
-connection. Calls whose connection breaks are repeated one by one; if it breaks again during one of them, that call
-fails. A server that is unreachable for `AWAY_S` is an `Outage`. Outputs are not cached, because a server may answer
-differently.
+A server is connected on the first call of one of its tools. A call that takes too long ends in a `ToolError` and closes
+the connection. Calls whose connection breaks are repeated one by one; a call fails if the connection breaks again while
+it is repeated. If a server is unreachable for `AWAY_S`, its calls end in an `Outage`. Outputs are not cached, because a
+server may answer differently.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from hybrid.tool import Args, Tool
 logging.getLogger("mcp.client").setLevel(logging.CRITICAL)
 # The program that passes on the output of a server over stdio, message by message.
 RELAY = str(Path(__file__).with_name("relay.py"))
-# Seconds that calls wait for an unreachable server; afterwards each call tries once, until it is back.
+# Seconds that calls wait for an unreachable server; afterwards each call tries once, until the server is back.
 AWAY_S = 60.0
 # Maximum number of connections that a call may break while no other call is running.
 MAX_BREAKS = 2
@@ -102,7 +102,7 @@ async def connected(server: ServerAddress) -> AsyncIterator[tuple[ClientSession,
 def foreign_tools(
     servers_given: Sequence[str], image_arguments: Mapping[str, str], used_names: Sequence[str]
 ) -> ForeignTools:
-    """Return the tools that the servers list; each is started or contacted, asked, and disconnected.
+    """Return the tools that the servers list; every server is started or contacted, asked, and disconnected.
 
     Args:
         servers_given: the values of `--mcp`.
@@ -232,7 +232,7 @@ class McpTools(CachedTools):
         try:
             answer = await self._ask(mcp_tool, arguments, spent)
         except BrokenConnection:
-            # Reconnect with one call at a time.
+            # Repeat broken calls of a server one at a time.
             async with self._repeating.setdefault(mcp_tool.address.name, asyncio.Lock()):
                 answer = await self._ask_again(mcp_tool, arguments, spent)
         self._given_up.discard(mcp_tool.address.name)
@@ -311,8 +311,8 @@ def texts_match(texts: Sequence[str], structured: Mapping[str, Json]) -> bool:
     """Return whether the text parts of a result agree with its structured content.
 
     FastMCP wraps a list as `{"result": [...]}` and writes one text part per item, but flattens nested lists and omits
-    nulls: `[0.5, None, 0.7]` arrives as the texts "0.5" and "0.7". Of an object that is not wrapped, one text part is
-    its JSON; prose that the server wrote for people cannot be compared with anything, and counts as a match.
+    nulls: `[0.5, None, 0.7]` arrives as the texts "0.5" and "0.7". An object that is not wrapped has one text part,
+    which is its JSON. Prose that the server wrote for people cannot be compared with anything, and counts as a match.
     """
     if structured.keys() == {"result"}:
         value = structured["result"]

@@ -64,7 +64,10 @@ class ServerAddress:
     words: tuple[str, ...]
 
     def __str__(self) -> str:
-        """Return URL or command without secrets; redacted word by word, since quoting would split a secret."""
+        """Return URL or command without secrets.
+
+        Words are redacted one by one, because quoting would split a secret.
+        """
         return redact(self.words[0]) if self.is_url else shlex.join(map(redact, self.words))
 
     @property

@@ -2,7 +2,7 @@
 
     python relay.py LIMIT COMMAND...
 
-The package `mcp` joins the chunks of a line however many come, which takes ever more memory and time.
+The package `mcp` joins the chunks of a line, however many there are, which takes more and more memory and time.
 """
 
 from __future__ import annotations

@@ -161,9 +161,9 @@ async def serve_stdio(toolbox: Toolbox) -> None:
 class LoopbackOnly:
     """An ASGI application with the access rules of a local server; `hybrid view` uses the same rules.
 
-    A request with a `Host` other than the opened address gets 421 (DNS rebinding), one from another `Origin` 403, one
-    for another path 404. GET gets 405: it would open an event stream, which this server does not have, and keep the
-    connection open indefinitely. All checks precede reading the body.
+    A request gets 421 if its `Host` is not the opened address (DNS rebinding), 403 if it comes from another `Origin`,
+    and 404 if it is for another path. A GET request gets 405: it would open an event stream, which this server does not
+    have, and keep the connection open indefinitely. All checks precede reading the body.
     """
 
     def __init__(self, app: App, port: int) -> None:
@@ -237,7 +237,7 @@ async def serve_http(toolbox: Toolbox, bound: socket.socket) -> None:
 
 
 class ImpatientProtocol(H11Protocol):
-    """A connection that is closed when it is silent for `IDLE_S`; uvicorn waits for a request without an end."""
+    """A connection that is closed after `IDLE_S` of silence; uvicorn would wait forever for an unfinished request."""
 
     _timer: asyncio.TimerHandle | None = None
 
@@ -269,7 +269,7 @@ class ImpatientProtocol(H11Protocol):
 
 
 class _Ended(uvicorn.Server):
-    """A server that a signal stops in an orderly way; uvicorn's own would raise the signal again."""
+    """A server that a signal stops in an orderly way; uvicorn's own server would raise the signal again."""
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:

@@ -1,8 +1,8 @@
 """Matches rows of another program's format to the benchmark's questions, by the most reliable available key.
 
-In this order: the benchmark's id; an index that is the id in the user's own questions; the position within the task, if
-question, options and answer agree in every row as far as the file has them; question text and options, if they match
-exactly one question. Rows without a match are listed, never dropped silently.
+The keys, in this order, are: the benchmark's id; an index that is the id in the user's own questions; the position
+within the task, if question, options and answer agree in every row as far as the file has them; question text and
+options, if they match exactly one question. Rows without a match are listed, never dropped silently.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ class _Table:
         self.how: Counter[str] = Counter()
 
     def put(self, row: PredictedRow, place: str | None, method: str) -> None:
-        """Assign the row to its question; a row without one is extra."""
+        """Assign the row to its question; a row without a question is extra."""
         if place is None or place not in self.questions:
             self.extra.append(row.name)
             return

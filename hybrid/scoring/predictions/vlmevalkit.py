@@ -28,7 +28,7 @@ TASKS = ("category", "task", "sub_task", "split")
 # Maximum characters of a workbook cell; writers cut a longer text there, or leave the cell empty.
 MAX_CELL = 32_767
 
-# Maximum parts of a workbook, and bytes after decompression; the largest published sheets have about ten million.
+# Maximum parts of a workbook, and bytes after decompression; the largest published sheets have about ten million bytes.
 MAX_ENTRIES, MAX_UNPACKED = 10_000, 256 * 2**20
 # Number of bytes to search for a document type, which must come before the first element.
 MAX_PROLOGUE = 64 * 2**10
@@ -95,7 +95,7 @@ def _notes(rows: Sequence[PredictedRow], *, is_workbook: bool) -> Iterator[str]:
 
 
 def _separated(path: Path, delimiter: str) -> Iterator[Sequence[str]]:
-    from hybrid.scoring.rendering import named  # it imports modules that import this one
+    from hybrid.scoring.rendering import named  # rendering imports modules that import this module
 
     sheet = Separated(path, delimiter)
     yield (names := sheet.columns())
@@ -118,7 +118,7 @@ def _xlsx(path: Path) -> Iterator[Sequence[str]]:
             for sheet in sheets:
                 for values in sheet.iter_rows(values_only=True):
                     yield [_cell_text(value) for value in values]
-    # The library parses any XML, so it may raise anything.
+    # The library parses any XML, so it may raise any exception.
     except Exception as error:
         raise DataError(f"{path} is not a workbook that can be read ({str(error) or type(error).__name__})") from error
     if not sheets:

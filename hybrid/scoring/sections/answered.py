@@ -74,13 +74,13 @@ def _specialist_rows(comparison: Comparison, pair: SolverPair) -> Iterator[Resul
     silent = overlap.present & ~answering
     if answering.any() and silent.any():
         yield from _rows_of(overlap, answering, SPOKEN, tested=True)
-        # The other solver may leave some of these unanswered, too.
+        # The other solver may leave some of these questions unanswered, too.
         yield from _split_rows(overlap.at(np.flatnonzero(answering | ~overlap.present)), SPOKEN)
         yield from _rows_of(overlap, silent, SILENT, tested=False)
 
 
 def _rows_of(overlap: Overlap, flags: Flags, group: str, *, tested: bool) -> Iterator[Result]:
-    """Return difference, values and right answers on some questions; without a test only those of the second solver."""
+    """Return difference, values and right answers on some questions; without a test, only the second solver's rows."""
     # A failed question counts in every part, because a benchmark leaves out each group that contains one.
     part = overlap.at(np.flatnonzero(flags | ~overlap.present))
     metrics, names = part.headline(part.rule), (overlap.solvers[0].solver, overlap.solvers[1].solver)

@@ -148,7 +148,7 @@ class ToolQuestion:
         return fmean(repetition.answered for repetition in self.asked) if self.later else float(self.answered)
 
     def call_share(self, call: bool) -> float:
-        """Return the share of its repetitions answered on both sides with a called tool, or without one."""
+        """Return the share of its repetitions that were answered on both sides with a call, or without a call."""
         if not self.later:
             return float(self.answered and bool(self.tools) == call)
         return fmean(repetition.answered and bool(repetition.tools) == call for repetition in self.asked)
@@ -175,9 +175,9 @@ class Estimated:
 def decompose(questions: Sequence[ToolQuestion], averaging: Combine) -> dict[str, Estimated]:
     """Return the gain, its four parts, then mass, policy and quality of each part, by name.
 
-    Under `mean_of_ratios` each is the mean over tasks, and policy and quality are ratios of such means, so that mass x
-    policy x quality is the part. The gain has the interval of a difference of two solvers (`hybrid.stats.contrast`),
-    all others are shares and have the interval of a share (`interval`).
+    Under `mean_of_ratios` each number is the mean over tasks, and policy and quality are ratios of such means, so that
+    mass x policy x quality equals the part. The gain has the interval of a difference of two solvers
+    (`hybrid.stats.contrast`). All other numbers are shares and have the interval of a share (`interval`).
     """
     alone = np.array([question.alone for question in questions])
     with_tools = np.array([question.mean_with_tools for question in questions])

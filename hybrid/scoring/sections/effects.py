@@ -65,7 +65,7 @@ def tested_cells(group: ComparisonGroup) -> list[tuple[str, Scored, Scored]]:
 
 
 def rows(comparison: Comparison) -> list[Result]:
-    """Return each effect whose cells were run, for each hybrid solver, over all and by task."""
+    """Return each effect whose two cells were both run, for every hybrid solver: over all tasks and by task."""
     section_rows = [
         row
         for group in comparison.groups

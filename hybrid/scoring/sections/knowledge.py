@@ -46,14 +46,14 @@ def rows(comparison: Comparison) -> Iterator[Result]:
                     (REACHED, hybrid, says * specialist * (1 - alone)),
                     (LOST, 1 - hybrid, says * (1 - specialist) * alone),
                 ):
-                    # A share of no questions has no value; it is reported only over all questions.
+                    # A share of no questions has no value; such a row is reported only over all questions.
                     if over.any() or (len(part) and not part.row.group):
                         ids = tuple(part.seen.ids[over * counts > 0])
                         yield from part.gated(part.share(quantity, over * counts, over, ids=ids))
 
 
 def lead(comparison: Comparison, section_rows: Sequence[Result]) -> str:
-    """State how many answers that only one part knows the hybrid solver adopts, and how many it loses."""
+    """State how many answers known to only one part the hybrid solver adopts, and how many it loses."""
     sentences = []
     for group in comparison.groups:
         by_quantity = {row.quantity: row for row in section_rows if row.b == group.hybrid.solver and not row.group}

@@ -73,9 +73,9 @@ OTHERS: Final = 50
 class LookCounts:
     """The annotated places of a question that a solver's calls covered.
 
-    `calls` is the number of calls with a region, `at_place` how many of these cover an annotated place, and
-    `by_chance` how many would by chance (nan if there is no other picture). `is_right_place`: together they cover
-    every annotated place.
+    `calls` is the number of calls with a region, `at_place` is how many of these cover an annotated place, and
+    `by_chance` is how many would by chance (nan if there is no other picture). `is_right_place` tells whether the calls
+    together cover every annotated place.
     """
 
     calls: int

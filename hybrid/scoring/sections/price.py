@@ -132,7 +132,9 @@ def _same_price(comparison: Comparison, group: ComparisonGroup, ratio: float) ->
 
 
 def majority(answers: Sequence[Sequence[object]], right: Sequence[Floats]) -> Floats:
-    """Return the correctness of the most frequent answer; ties go to the earliest, without answers to the first sample.
+    """Return the correctness of the most frequent answer.
+
+    A tie goes to the earliest answer. If no sample has an answer, the first sample counts.
 
     Args:
         answers: the answers of each sample, one per question; None if not readable.

@@ -94,10 +94,10 @@ def _only(column: Floats, others: Sequence[Floats], *, solved: bool) -> Floats:
 def _luck(right: Sequence[Floats], repeats: Sequence[int], *, drawn_once: bool, solved: bool) -> float | None:
     """Return the expected number of questions that only one more run without tools would solve, or miss.
 
-    With several runs of one setting it is counted: each repetition against all other settings, then averaged. With one
-    run at a temperature above 0 it is an upper bound: a question that is right with probability p is right in one run
-    and wrong in another with p(1 - p), whose sum is at most n a(1 - a) for accuracy a. Returns None for a single run at
-    temperature 0.
+    With several runs of one setting, the number is counted: each repetition is compared with all other settings, and
+    the counts are averaged. With one run at a temperature above 0 it is an upper bound: a question that is right with
+    probability p is right in one run and wrong in another with p(1 - p), whose sum is at most n a(1 - a) for accuracy
+    a. Returns None for a single run at temperature 0.
     """
     if len(repeats) > 1:
         others = {at: [*right[:at], *right[at + 1 :]] for at in repeats}

@@ -47,7 +47,7 @@ from hybrid.scoring.result import FRACTION, QUESTIONS, Result
 from hybrid.scoring.score import group_of, grouped
 
 NAME: Final = "tool_use"
-# Faults of a tool call in the order of tables; the last one is the fault of neither the tool nor the solver.
+# Faults of a tool call in the order of tables; neither the tool nor the solver is to blame for the last one.
 LISTED: Final = ("unreadable_call", "unknown_tool", "unknown_image", "bad_arguments", "tool_error", "timeout", "absent")
 FAULTS: Final = tuple(map(Fault, LISTED))
 

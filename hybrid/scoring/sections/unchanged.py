@@ -88,7 +88,7 @@ def _of_pair(comparison: Comparison, alone: Scored, hybrid: Scored) -> Iterator[
 
 
 def spent(attempt: Attempt | None) -> dict[str, float | None]:
-    """Return by unit the total cost of a question's asks; None for a unit that any ask lacks.
+    """Return by unit the total cost of a question; None for a unit that one of its exchanges lacks.
 
     All are None if a reply of another run was reused, because its cost is not in this run.
     """
@@ -137,7 +137,7 @@ def _savings(part: Part, pair: tuple[Scored, Scored], calls: Floats, unchanged: 
             # If no question costs less with tools, the sum is above 0 whatever the number of questions.
             if share is not None and (added < 0).any() and ratio_interval(saved, added, units) is None:
                 share, note = None, f"not given: the {unit} that tools cost do not differ from 0 (95 %)"
-        # Sums of this run do not depend on the rule for no answer.
+        # Sums of this run do not depend on the rule for unanswered questions.
         yield part.number(
             f"{unit} that could have been skipped", skipped, unit=unit, note=note if whose else "", none=""
         )

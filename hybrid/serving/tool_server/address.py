@@ -84,7 +84,7 @@ def make_folder() -> Path:
 
 @contextmanager
 def _address() -> Iterator[str]:
-    """Yield the path of the socket, or inside the block another one if it is too long. Raises `OSError`."""
+    """Yield the path of the socket, or a path through an open folder if it is too long. Raises `OSError`."""
     path = socket_path()
     if len(os.fsencode(path)) <= MAX_PATH or not DESCRIPTORS.is_dir():
         yield str(path)
@@ -106,7 +106,7 @@ def _folder_fault(folder: Path) -> str | None:
 
 @contextmanager
 def locked() -> Iterator[None]:
-    """Hold the lock of this cache folder and machine inside the block.
+    """Hold the lock of this cache folder and machine until the context ends.
 
     Raises:
         UsageError: as `make_folder`, or a server is up.
@@ -125,7 +125,7 @@ def locked() -> Iterator[None]:
 
 @contextmanager
 def listening() -> Iterator[socket.socket]:
-    """Hold the lock and listen on the socket inside the block; a socket that an ended server left is replaced.
+    """Hold the lock and listen on the socket until the context ends; a socket that an ended server left is replaced.
 
     Raises:
         UsageError, OSError: as `locked`, or the socket cannot be made.

@@ -1,9 +1,10 @@
-"""The tool server from a run's side: an `Executor` that uses it for matching tools, and another one for all others.
+"""The tool server from a run's side: an `Executor` that uses it for matching tools, and another executor for the rest.
 
     executor = SharedTools(ProcessExecutor(cache, options), cache, options)
 
-The server is looked for when a tool with weights is first loaded. If it is lost, its requests run again in the other
-executor, so its end costs time to reload, but no answer. If a run cannot use it, the user is told why once.
+A run looks for the server when a tool with weights is first loaded. If the server is lost, its requests run again in
+the other executor, so that its end costs the time to reload tools, but no answer. If a run cannot use the server, the
+user gets the reason once.
 """
 
 from __future__ import annotations
@@ -80,7 +81,7 @@ class AttachedExecutor(ProcessExecutor):
     def start(
         self, setup: Setup, on_message: Callable[[Message], None], on_end: Callable[[str], None]
     ) -> ServerConnection:
-        """Use the first connection, or open another to the same server. Raises `OSError` if it is another one."""
+        """Use the first connection, or open another one. Raises `OSError` if a different server answers."""
         sock, self._first = self._first, None
         if sock is None:
             try:
@@ -125,7 +126,7 @@ class SharedTools:
         self._lock = threading.Lock()
         self._server: AttachedExecutor | None = None
         self._unusable = False
-        # By tool; None if it runs in `own`.
+        # The executor of each tool that was called; None if the tool runs in `own`.
         self._by_tool: dict[str, AttachedExecutor | None] = {}
         self._answered: set[str] = set()
         self._told: set[str] = set()
@@ -162,7 +163,7 @@ class SharedTools:
                 self._server.close()
 
     async def _run(self, tool: Tool, ask: Callable[[Executor], Awaitable[R]]) -> R:
-        """Ask the server; if it is lost or not used, ask `own`."""
+        """Run a request in the server; if the server is lost or not used, run it in `own`."""
         name = tool.card.name
         if name not in self._by_tool:
             # Use a thread, because hashing code and waiting for the server's first line take a while.

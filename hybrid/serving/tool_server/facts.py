@@ -65,7 +65,7 @@ def environment() -> dict[str, str]:
 
 
 def weights_facts(tool: Tool, options: BackendChoice) -> tuple[str, str, int] | None:
-    """Return the place of a tool's weights, a hash of their files, and their bytes; None if it loads no network.
+    """Return the place of a tool's weights, a hash of their files, and their bytes; None if the tool loads no network.
 
     The hash covers names, sizes, times and inodes, not contents, which may be many GB.
 

@@ -2,10 +2,10 @@
 
     asyncio.run(ToolServer(tools, options).serve(listener))
 
-The worker is the same as in a run (`worker.py`). This process passes requests of all connections on to it, with numbers
-of its own, and its messages back: each run watches the time of its requests as it does with its own worker. A worker
-that crashes, hangs or takes too much memory ends the server; the runs then load what they need themselves. This process
-loads no library, so it answers at any time.
+The worker is the same as in a run (`worker.py`). This process passes the requests of all connections on to the worker,
+under numbers of its own, and passes the worker's messages back. Each run watches the time of its requests as it does
+with its own worker. A worker that crashes, hangs or takes too much memory ends the server; the runs then load what they
+need themselves. This process loads no library, so it answers at any time.
 """
 
 from __future__ import annotations
