@@ -21,7 +21,7 @@ HOLE = re.compile(r"<([^>]+)>")
 def ratios(
     cards: Iterable[MetricCard], scores: Sequence[Score], orders: Mapping[str, Iterable[str]]
 ) -> Iterator[Metric]:
-    """Yield the metrics of scores. The values of a group are in the order of `orders`; other values by name."""
+    """Yield the metrics of scores. Values of a group are in the order of `orders`; without an order, by name."""
     # Metrics with a unit get all scores, because a failed one must exclude its unit.
     answered = [score for score in scores if not score.outcome.failed]
     computed = ((card.name, card.ratio) for card in cards if card.ratio is not None)
@@ -38,7 +38,7 @@ def ratios(
 
 
 def _family(name: str, ratio: Ratio, scores: Sequence[Score]) -> Iterator[tuple[str, Metric]]:
-    """Yield the metrics of one card, each with its value of the group or its case."""
+    """Yield the metrics of one card, each with the value of the group, or the case, that it covers."""
     rows = _those(scores, ratio.where)
     cases = _grouped(rows, (ratio.by,)) if ratio.by else {"": rows}
     if ratio.cases:

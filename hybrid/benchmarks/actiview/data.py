@@ -219,7 +219,7 @@ def _variants(entry: Entry, source: Source, settings: Settings) -> list[Question
 
 
 def _rows(root: Path, path: Path) -> tuple[DataRow, ...]:
-    """Return the rows; one that is not an object has no readable field."""
+    """Return the rows; a row that is not an object has no readable field."""
     loaded = read_json(root, path)
     records = loaded.get("data") if isinstance(loaded, dict) else None
     if not isinstance(records, list) or not records:

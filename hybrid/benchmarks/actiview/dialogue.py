@@ -35,7 +35,7 @@ Block = str | StoredImage
 class Trail:
     """The course of a dialogue: the parts shown for the answer, and the numbers of zooms and shifts.
 
-    `answers` is the number of asks at the end that were the question itself.
+    `answers` is the number of prompts at the end that asked the question itself.
     """
 
     shown: frozenset[int] = frozenset()
@@ -144,7 +144,7 @@ class Script:
         return Prompt(tuple(parts), kind, choices, route=kind.value)
 
     def views(self, numbers: Sequence[int], *, with_whole: bool) -> Blocks:
-        """Return parts in the form of the settings; may first ask for descriptions of all but the last."""
+        """Return parts in the form of the settings; may first ask for descriptions of all parts but the last."""
         if self.form == "concat" and numbers:
             if len(numbers) == 1:
                 return self.parts(numbers[0])
@@ -169,7 +169,7 @@ class Script:
 
 
 def full(script: Script) -> Steps:
-    """Show the small full image and the question: one ask."""
+    """Show the small full image and the question, in one prompt."""
     yield script.prompt("question", Kind.CHOICE, script.full_image())
     return Trail()
 

@@ -1,4 +1,4 @@
-"""ActiView's scoring: the released rule for answers, and the recall of the chosen views, both corrected and as printed.
+"""ActiView's scoring: the released rule for answers, and the recall of the chosen views, corrected and as printed.
 
 In shifting, the released code counts views from 0 and compares them with ground truth that counts from 1. Therefore
 even all four views together give only 641 of 859 clue views, the 74.62 % of the paper's Table 13; `recall_shift` counts

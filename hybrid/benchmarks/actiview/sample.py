@@ -147,7 +147,7 @@ def orientation(rng: np.random.Generator) -> ClueQuestion:
 
 
 def object_attr(rng: np.random.Generator) -> ClueQuestion:
-    """Ask for the highest price on the signs of one colour (two clues); another colour has higher ones."""
+    """Ask for the highest price on the signs of one colour (two clues); signs of another colour show higher prices."""
     canvas, colours = Canvas(rng), _colours(rng)
     prices = sorted(int(price) for price in rng.permutation(np.arange(11, 60))[:4])
     low, right, high, higher = (f"{price} EUR" for price in prices)
@@ -179,7 +179,8 @@ def counting(rng: np.random.Generator) -> ClueQuestion:
     return ClueQuestion(f"How many {colours[0]} discs are in the picture?", options, answer, canvas.pixels, clues)
 
 
-# Maps a task to its category string and maker; "geo-loc(counrty)" is spelt as in the official file.
+# Maps a task to its category string and the function that draws a question; "geo-loc(counrty)" is spelt as in the
+# official file.
 MAKERS: Mapping[str, tuple[str, Callable[[np.random.Generator], ClueQuestion]]] = {
     "geo_loc": ("geo-loc(counrty)", partial(_signs, BORDER, ("WELCOME TO ", "FLY TO "), COUNTRIES, 4)),
     "orientation": ("orientation", orientation),

@@ -139,7 +139,7 @@ class Blink(Benchmark):
         return _foreign_question(replace(row, id=row.id or f"{task}_{number}", answer=answer), task)
 
     def submission(self, answers: Mapping[str, str | None]) -> str:
-        """Return the challenge server's JSON: id to "(A)"; "(Z)" without an answer."""
+        """Return the challenge server's JSON: it maps an id to "(A)", or to "(Z)" if there is no answer."""
         return json.dumps({identity: f"({letter or 'Z'})" for identity, letter in sorted(answers.items())}, indent=1)
 
 
@@ -149,8 +149,9 @@ BENCHMARK = Blink()
 def analyze_answer(text: str, choices: int) -> str | None:
     """Extract a letter by the official rule (`eval/test_benchmark.py`), without its call to GPT-3.5, or return None.
 
-    A bare letter or "(X)" is accepted; otherwise the "(X)" among the tokens of the full reply or of its last paragraph,
-    if one of the two has exactly one. Tokens are split at white space, so "(A)." and "**(A)**" do not count.
+    A bare letter or "(X)" is accepted. Otherwise the rule takes the "(X)" among the tokens of the full reply, or of its
+    last paragraph, if exactly one such token occurs there. Tokens are split at white space, so "(A)." and "**(A)**" do
+    not count.
     """
     if text in ("A", "B", "C", "D", "E"):
         return text

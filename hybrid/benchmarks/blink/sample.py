@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
 SPLIT = "val"
 FILE_NAME = f"{SPLIT}-00000-of-00001.parquet"
-# Quality of the published files, from their quantisation tables; both they and the generated ones subsample colour.
+# Quality of the published files, computed from their quantisation tables. Published and generated files subsample
+# colour.
 JPEG_QUALITY = 75
 
 

@@ -1,7 +1,8 @@
 """HVSBench's parquet files: rows of one question type at a time, and parsers of their `answer` column.
 
 The files are large because images are embedded, so the small columns are read first, and an image only for a row in
-use. The column's notation of orders and scanpaths is not documented, so several are accepted; others are an error.
+use. How the column writes orders and scanpaths is not documented, so several notations are accepted; any other is an
+error.
 """
 
 from __future__ import annotations
@@ -103,9 +104,9 @@ def _no_type(row: DataRow) -> str:
 
 
 def rows(folder: Path, path: Path, question_type: str | None = None, *, images: bool = True) -> Iterator[DataRow]:
-    """Stream the rows of a file with or without the `image` column: all, or those that may be of one question type.
+    """Stream the rows of a file, all or those of one question type, with or without the `image` column.
 
-    A row without a type may be of any.
+    A row without a type counts as a row of every type.
 
     Raises:
         DataError: the file is not parquet, lacks a column, or has a column of another type.

@@ -42,17 +42,18 @@ _DIAGONAL, _LEFT, _UP = 1, 2, 4
 
 _TIED: Final = np.array([bits.bit_count() > 1 for bits in range(8)])
 
-# Number of pairs of saccades that are processed together: they fit a processor's cache.
+# Number of pairs of saccades that are processed together, so that their data fit a processor's cache.
 _CHUNK_CELLS: Final = 1 << 17
 # Cost of an additional batch, as a number of padding pairs of saccades.
 _BATCH_CELLS: Final = 1 << 14
-# Alignments per call of SciPy; the time of a call has a constant part and one proportional to their square.
+# Alignments per call of SciPy; the time of a call has a constant part and a part proportional to the square of their
+# number.
 _TIES_TOGETHER: Final = 16
 
 
 @dataclass(frozen=True)
 class _Saccades:
-    """The saccades of all paths, concatenated, (saccades,) each, and the start and the number of each path's saccades.
+    """The saccades of all paths, concatenated, (saccades,) each; `starts` and `counts` have one value per path.
 
     A saccade has the position and the duration of the fixation where it starts. Reads beyond the end of a path return
     other saccades, or zeros after the last one, and do not affect the result.
@@ -133,7 +134,7 @@ def _saccades(paths: Sequence[Floats]) -> _Saccades:
 
 
 def _batches(rows: Ints, columns: Ints) -> Iterator[Ints]:
-    """Yield the indices of pairs to compare together: similar numbers of saccades, and limited in size."""
+    """Yield batches of indices of pairs to compare together: similar numbers of saccades, limited in size."""
     order = np.lexsort((columns, rows))
     shapes = np.stack([rows[order], columns[order]])
     changes = np.flatnonzero(np.diff(shapes, axis=1).any(axis=0)) + 1
@@ -219,7 +220,7 @@ def _trace(codes: Codes, rows: Ints, columns: Ints) -> tuple[Ints, Codes]:
     """
     wide, pairs = codes.shape[1:]
     back = np.zeros(8, np.intp)
-    # Take the first of these that is among the cheapest.
+    # Among several cheapest predecessors, the last in this list is taken: diagonal before left, left before up.
     for step, ways in ((wide, _UP), (1, _LEFT), (wide + 1, _DIAGONAL)):
         back[[code for code in range(8) if code & ways]] = step
     flat, pair_index = codes.reshape(-1), np.arange(pairs)

@@ -48,7 +48,7 @@ class SceneQuestion:
 
 @dataclass(frozen=True)
 class Task:
-    """A question type: `make(rng, answer)` for an `answer` below `answers`, evenly distributed; its field."""
+    """A question type: `make(rng, answer)` makes a question; `answer` is evenly distributed below `answers`."""
 
     make: Callable[[np.random.Generator, int], SceneQuestion]
     answers: int
@@ -142,7 +142,7 @@ def _rank(rng: np.random.Generator, answer: int, *, by_name: bool) -> SceneQuest
 
 
 def _human_path(rng: np.random.Generator, answer: int, *, search: bool) -> SceneQuestion:
-    """Ask which of two paths belongs to this image; the other belongs to another one."""
+    """Ask which of two paths belongs to this image; the other path belongs to another image."""
     if search:
         scene, target = _with_target(rng)
         other = pop_out(rng, 5)

@@ -28,7 +28,8 @@ WIDTH, HEIGHT = 400, 300
 REFUSAL = "Sorry, I can't help with it"
 
 FACTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
-# Three colours by country, of vertical stripes from the left and of horizontal ones from the top.
+# The three colours of each country's flag: vertical stripes from left to right, and horizontal stripes from top to
+# bottom.
 UPRIGHT: Mapping[str, Sequence[str]] = FACTS["upright"]
 LEVEL: Mapping[str, Sequence[str]] = FACTS["level"]
 

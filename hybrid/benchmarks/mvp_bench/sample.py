@@ -109,7 +109,7 @@ def _article(name: Name) -> str:
 
 
 def _statements(image_pair: ImagePair) -> Iterator[tuple[str, str, tuple[bool, bool]]]:
-    """Yield level, question and its answer on both pictures; every answer differs between them."""
+    """Yield the level, the question, and its answers on the two pictures, which always differ."""
     first, second = image_pair.names
     if image_pair.edit == "order":
         moved = [k for k, (a, b) in enumerate(zip(first, second, strict=True)) if a != b]

@@ -17,7 +17,7 @@ Split = tuple[str, tuple[str, ...]]
 
 
 def _lettered(prefix: str, suffix: str) -> Callable[[str], Split]:
-    """Split options after letters, in order from A, all upper or all lower case."""
+    """Split options that follow letters in order from A, all in upper or all in lower case."""
 
     def split_text(text: str) -> Split:
         for letters in (LETTERS, LETTERS.lower()):

@@ -61,7 +61,8 @@ class QuestionReader:
             yield question
             if not self.cyclic or isinstance(question, BrokenQuestion) or question.kind is not Kind.CHOICE:
                 continue
-            # The other cyclic permutations of its options; broken if the text does not show the options.
+            # Yield the other cyclic permutations of the options. They are broken questions if the text does not show
+            # the options.
             for places in range(1, len(question.choices)):
                 identity = f"{question.id}#circ{places}"
                 rotation = rotated(question, places)
@@ -129,7 +130,7 @@ class QuestionReader:
             return ()
 
     def _id_doubt(self, row: DataRow, at: At) -> Iterator[str]:
-        """Yield the doubt about an id that looks like a rotation's, in a row that is not one."""
+        """Yield the doubt about an id that looks like the id of a rotation, in a row that is no rotation."""
         with suppress(DataError):
             name = name_in(row, self.columns.id) if self.columns.circular else None
             if name is None or not is_number(name) or self.index.rotation_of(name, at) is not None:
@@ -237,7 +238,7 @@ class QuestionReader:
             choices = tuple(cells)
         elif (pairs := labelled(row, columns[0])) is not None:
             labels, choices = pairs
-            # Labels that are letters in order equal those shown.
+            # Labels that are letters in order are the same as the letters that are shown anyway.
             labels = () if tuple(map(str.upper, labels)) == tuple(LETTERS[: len(labels)]) else labels
         else:
             text = scalar_text(row, columns[0]) if self.layout.split_choices else None

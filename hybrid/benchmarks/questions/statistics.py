@@ -23,7 +23,7 @@ from hybrid.benchmarks.card import MetricCard, metric_of
 from hybrid.core.errors import DataError, did_you_mean
 from hybrid.core.types import Cell, Metric, Score
 
-# Maximum number of copies of a cell, by which uneven groups are weighted.
+# Maximum number of copies of a cell. Cells are copied to weight uneven groups.
 MAX_COPIES: Final = 10_000
 # Values of a score of a yes/no question: whether yes is right, and whether the reply says yes.
 YES, SAID_YES = "yes", "said_yes"
@@ -161,7 +161,7 @@ def _place(score: Score, names: Path) -> Path:
 
 
 def _weighted(cells: Sequence[tuple[Path, Cell]]) -> Iterator[Cell]:
-    """Yield cells whose mean of ratios is the mean over the first group of the mean over the second, and so on.
+    """Yield cells whose mean of ratios is a nested mean: over the first group, inside it over the second, and so on.
 
     A stratum with a larger weight is repeated in proportion, under different names; resampling draws units, so the
     copies stay together.

@@ -30,7 +30,7 @@ _CONVERT: Final = "if it was saved on Windows: iconv -f {} -t UTF-8 OLD > NEW"
 
 @dataclass(frozen=True, slots=True)
 class At:
-    """Position of a row: its byte offset and its line (from 1), or its row number counted from 0 and from 1."""
+    """Position of a row: its byte offset and its line from 1, or its number from 0 and its number from 1."""
 
     offset: int
     line: int
@@ -144,7 +144,7 @@ class JsonLines:
                 offset = file.tell()
 
     def some(self, places: Sequence[At]) -> Iterator[Row]:
-        """Yield those lines, in any order."""
+        """Yield the lines at these positions, in any order."""
         with _open(self.path) as file:
             for at in places:
                 file.seek(at.offset)
@@ -187,7 +187,7 @@ class JsonList:
         return self.some([At(place, place + 1) for place in range(len(self._rows()))])
 
     def some(self, places: Sequence[At]) -> Iterator[Row]:
-        """Yield those rows."""
+        """Yield the rows at these positions."""
         rows = self._rows()
         for at in places:
             location, row = f"{self.path}, row {at.line}", rows[at.offset]
@@ -254,8 +254,8 @@ class Separated:
 
         def physical() -> Iterator[str]:
             for text in lines:
-                # Test whether the line has as many fields as the table has columns; a comma in prose is followed by a
-                # blank.
+                # Test whether the line has as many fields as the table has columns. A comma followed by a blank belongs
+                # to prose and is not counted.
                 marks = text.count(self._delimiter) + 1
                 like = marks >= columns if self._delimiter != "," else marks - text.count(", ") == columns
                 like_rows.append(like)
@@ -303,7 +303,7 @@ class Separated:
                     yield at, _record(names, record, f"{self.path}:{at.line}")
 
     def some(self, places: Sequence[At]) -> Iterator[Row]:
-        """Yield those records, in any order."""
+        """Yield the records at these positions, in any order."""
         names = self.columns()
         with _open(self.path) as file:
             for at in places:
@@ -357,7 +357,7 @@ class ParquetTable:
                     yield At(number - 1, number), row
 
     def some(self, places: Sequence[At]) -> Iterator[Row]:
-        """Yield those rows in the order of the file; row groups without any are skipped."""
+        """Yield the rows at these positions, in the order of the file; skip row groups that have none of these rows."""
         by_line = {at.line: at for at in places}
         with opened(self._folder, self.path) as file:
             ends = list(

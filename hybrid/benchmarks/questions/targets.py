@@ -42,7 +42,9 @@ def number_in(text: str) -> float | None:
 
 
 def kind_of(row: DataRow, columns: Columns, layout: Layout, choices: Sequence[str], *, has_answer: bool = True) -> Kind:
-    """Return the kind given by the row or the mapping, else the one that its answer implies; without one, text.
+    """Return the kind that the row or the mapping gives, else the kind that the answer implies.
+
+    The kind of a row without an answer is text.
 
     Raises:
         DataError: a word that is not a kind, or an answer that implies none.
@@ -217,7 +219,7 @@ def _tolerance(row: DataRow, column: str) -> dict[str, Json]:
 
 
 def _place(kind: Kind, row: DataRow, columns: Columns) -> dict[str, Json]:
-    """Return a box or, for a point, a box or a point with the distance (`tolerance`, px) within which it counts."""
+    """Return a box; for the kind point, a box or a point. A point has the distance (`tolerance`) that counts, in px."""
     location = f"{row.where}, column {columns.answer}"
     value: Any = row.cell(columns.answer)
     values = numbers(value)
