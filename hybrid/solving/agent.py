@@ -4,7 +4,7 @@
     SOLVER = Agent(ask)         # a function from messages to messages, or to the body of a chat completion
 
 The agent runs its own tools, which its messages show as calls of the assistant and tool messages with results. The
-section `evidence` can judge a result if it has everything that hybrid's tools return next to pictures: text, data,
+section `evidence` can judge a result if it has everything that hybrid's tools return besides pictures: text, data,
 confidence, backend, version. Hybrid's tools in an agent (`hybrid/integrations`) take an image by the name that the
 question showed (`img:1`).
 """

@@ -50,7 +50,8 @@ class AnswerConfidence:
     rate: float
     # Stated confidence in this answer; None if none was stated.
     said: float | None = None
-    # Mean log-odds of its stated confidences; if None (not measured), the log-odds of `rate` are used.
+    # Mean log-odds of the confidences that the tool or the MLLM states; if None (not measured), the log-odds of `rate`
+    # are used.
     usually: float | None = None
     # Weight of the deviation from that mean, at least 0.
     slope: float = CLAIM

@@ -30,7 +30,8 @@ class RunMeter:
     # Model calls in progress; they count as made, so that concurrent calls cannot exceed the limit.
     pending: int = 0
     started: float = field(default_factory=time.monotonic)
-    # Expected cost of a call that cannot be withdrawn once it is pending, as in a batch; it counts when it is sent.
+    # Expected cost of a call that cannot be withdrawn once it is pending, such as a call in a batch. The cost counts
+    # from the moment when the call is sent.
     expected_usd: float | None = None
     # Warnings already printed, because each is printed once per run.
     warned: set[str] = field(default_factory=set)
@@ -100,7 +101,7 @@ class RunMeter:
 
 
 def timed(used: Usage, spent: CallTime, wall_s: float, at_least_s: float = 0.0) -> Usage:
-    """Add the running and waiting time of a call that took `wall_s` seconds in total to its usage.
+    """Return a call's usage with its running and waiting time; the call took `wall_s` seconds in total.
 
     At least `at_least_s` seconds count as running time.
     """

@@ -72,7 +72,7 @@ class ToolCalls:
     async def __call__(self, name: str, images: Sequence[str], args: Mapping[str, Json]) -> Finding:
         """Return the tool output with pictures named and text in the frame.
 
-        Raises `BudgetSpent` and as `CachedTools.call`.
+        Raises `BudgetSpent`, and what `CachedTools.call` raises.
         """
         self._meter.take_tool_call()
         # Concurrent calls are logged, and their pictures named, in the order of the calls.

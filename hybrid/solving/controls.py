@@ -8,9 +8,9 @@
     oracle    the output of a perfect tool: one sentence for a model, and the answer itself for the rules, as
               `oracle_answer` in the data
 
-Controls are applied after the cache: their output is never cached (the true output for a partner's image is, under
-that image). A run with a control is labelled wherever it is shown. Only an oracle run knows targets, and only inside
-the oracle function.
+Controls are applied after the cache: their output is never cached. In a shuffled run, the true output for a partner's
+image is cached under that image. A run with a control is labelled wherever it is shown. Only an oracle run knows
+targets, and only inside the oracle function.
 """
 
 from __future__ import annotations

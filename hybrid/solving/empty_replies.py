@@ -67,7 +67,7 @@ def is_empty(reply: AssistantMessage, log: Log) -> bool:
         return False
     # A reply that consists only of thoughts is not requested again, because it may still contain an answer.
     cause, remedy = "the model said nothing", ""
-    # Both cases can be told from the data in its step.
+    # The data in the reply's step distinguish a reply of thoughts alone from one that was cut before any text.
     if reply.is_cut or reply.reasoning or reply.text.strip():
         cause = f"the reply {'is all reasoning' if reply.reasoning or reply.text.strip() else 'says nothing'}"
     if reply.end is End.CONTEXT_FULL:

@@ -66,7 +66,10 @@ def _shifted(place: Place, by: int) -> Place:
 
 
 def _pattern(protected: Sequence[str], phrases: Sequence[str]) -> re.Pattern[str]:
-    """Build a pattern for protected texts, or else phrases; both must begin and end at word boundaries."""
+    """Build a pattern that matches a protected text or, if there is none at this position, a phrase.
+
+    Each match must begin and end at a word boundary.
+    """
     names = "|".join(rf"(?<!\w){re.escape(name)}(?!\w)" for name in protected) or r"(?!)"
     alternatives = "|".join(
         rf"{_edge(phrase[0], '(?<!')}{re.escape(phrase)}{_edge(phrase[-1], '(?!')}" for phrase in phrases

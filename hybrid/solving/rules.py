@@ -1,4 +1,4 @@
-"""The rules of the specialists by route: those of the tools, and those in `tools/rules/` that combine several.
+"""The rules of the specialists by route: the rules of single tools, and those in `tools/rules/` that combine tools.
 
     for entry in table().rules_for(prompt):
         answer = await entry.rule(prompt, ctx)

@@ -112,7 +112,7 @@ class SolverContext:
     labels: bool = True
     # Number of times that a solver which samples itself asks the MLLM (`--setting samples`).
     samples: int = 1
-    # Published accuracy of MLLMs, and that of a guess, on this benchmark.
+    # Published accuracy of MLLMs and accuracy of a guess, on this benchmark.
     prior_accuracy: PriorAccuracy = field(default_factory=PriorAccuracy)
     # The style in which the model gets `tools_offered`.
     style: Style = PLAIN
@@ -132,7 +132,8 @@ class Solver(ABC):
     A module in graphs/ or baselines/ exports one as `SOLVER` and overrides the defaults here as needed.
     """
 
-    # Its name when passed in by Python code, by default that of its class; in a file, the file's name is used.
+    # The solver's name if Python code passes it in, by default the name of its class. A solver in a file has the file's
+    # name instead.
     name: str = ""
     # Its role in a comparison.
     role: Role = "hybrid"

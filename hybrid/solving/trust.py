@@ -96,9 +96,9 @@ def claimed_by(tool: Tool, backend: str, confidence: float | None, guess: float,
         guess: the worth of a guess at this question, 0..1.
         on_card: whether the reliability on the tool's card applies to this answer.
 
-    If the card counts such answers, it gives the tool's rate, and its curve the confidence in this answer. Otherwise
-    the tool counts as no better than a guess; a network's stated confidence is then used as a claim, a rule of thumb's
-    is not.
+    If the card has counts of such answers, the tool's rate comes from the card, and the confidence in this answer from
+    the card's curve. Otherwise the tool counts as no better than a guess. Its stated confidence is then used as a claim
+    if the backend is a network, and ignored if the backend is a rule of thumb.
     """
     card = next((card for card in tool.card.backends if card.name == backend), None)
     if on_card and card is not None and card.reliability:
@@ -196,7 +196,7 @@ class TrustFile:
     measured: Measured
     # Measurements on all questions.
     every: Mapping[Key, Measurement] = field(default_factory=dict)
-    # The fold of each counted question, by its id and those of its cluster and pictures.
+    # The fold of each counted question, by the question's id, its cluster and the names of its pictures.
     places: Mapping[str, int] = field(default_factory=dict)
 
     def for_question(self, unit: str, pictures: Iterable[StoredImage] = ()) -> Trust:
@@ -285,7 +285,7 @@ def _older(path: Path) -> UsageError:
     )
 
 
-# Model facts that do not affect its answers; a run may differ in them from the counted one.
+# Facts about a model that do not affect its answers. A run may differ in them from the run that was counted.
 NOT_THE_MODEL = frozenset({"retries", "timeout_s", "versions", "keep_images", "keep_pictures", "tool_calling"})
 
 
@@ -294,10 +294,10 @@ def refuse_other(
 ) -> None:
     """Check that a run uses the benchmark, the model and the backends that a trust file was measured with.
 
-    A file that only counts tools can be used with any model. The compared tools are those that the file counts and
-    those that they call, as far as this run may call them (`tools`: their facts by name). Data may differ, since no
-    question is judged by its own answer, but generated questions differ from those of the benchmark. `model_known` is
-    False in a dry run without the model.
+    A file that only counts tools can be used with any model. The compared tools are those that the file counts, and the
+    tools that these call, as far as this run may call them; `tools` has the facts about this run's tools by name. Data
+    may differ, since no question is judged by its own answer, but generated questions differ from those of the
+    benchmark. `model_known` is False in a dry run without the model.
 
     Raises:
         UsageError: something differs; the message names each measured and present value.

@@ -80,7 +80,8 @@ class Style:
     first: int = 0
     # Whether indices continue over the pictures that the tool returned.
     counts_made: bool = False
-    # Words used instead of an index: for the first picture, and before the number of a returned one.
+    # Words used instead of an index: `original` for the first picture, `observation` before the number of a picture
+    # that the tool returned.
     original: str = ""
     observation: str = ""
     # The marks around a call in the text of a reply; empty for native calls.
@@ -226,7 +227,10 @@ class Style:
     async def chat(
         self, model: ChatModel, messages: Sequence[Message], tools: Sequence[Tool], key: CallKey
     ) -> AssistantMessage:
-        """Return a model's reply with calls parsed from its text, which keeps them. Raises as `ChatModel.chat`."""
+        """Return a model's reply with the calls in its text parsed; the text is unchanged.
+
+        Raises as `ChatModel.chat`.
+        """
         sent_messages, sent_tools = self.outgoing(messages, tools)
         reply = await model.chat(sent_messages, sent_tools, key)
         if sent_messages is messages:
