@@ -23,8 +23,7 @@ from hybrid.plugins.registry import is_outside, load_each, module_of
 from hybrid.running.hub import fetch, is_hub
 from hybrid.serving.sources import ours
 
-# Manifest key for the `reading_key` of the command that read exactly the run's questions; missing if no such command
-# was given.
+# Manifest key for the `reading_key` of the command that read exactly the run's questions; missing if no command did.
 READ_BY = "taken"
 
 

@@ -66,7 +66,7 @@ async def estimate(run: ResolvedRun) -> CostEstimate:
         counter, levels, rounds = _AskCounter(run, solver, tools_offered), list[Levels](), (0, 0)
         for question in waiting:
             dialogues, context = prompts[question.id], run.resources.context.of(question.id) or ""
-            # Equal dialogues are counted once; most do not depend on the reply.
+            # Equal dialogues are estimated only once; most dialogues do not depend on the reply.
             times = Counter(dialogues)
             ask_levels = [summed(counter.ask(prompt, context) for prompt in dialogue) for dialogue in times]
             lows, means, highs = zip(*ask_levels, strict=True)
@@ -189,7 +189,7 @@ class _AskCounter:
         return self.run.config
 
     def ask(self, prompt: Prompt, context: str = "") -> Levels:
-        """Return the low, expected and high estimate of one ask, with a text next to its images."""
+        """Return the low, expected and high estimate of one ask; `context` is the text next to its images."""
         call_estimate: CallEstimate = self.solver.call_estimate(prompt, self.config.limits)
         if self.solver.offers_tools and not self.run.resources.tools_offered:
             call_estimate = certain(CallPath(1))

@@ -362,9 +362,9 @@ class _Check:
         return None, refusals
 
     async def history(self) -> list[CheckRow]:
-        """Test whether thinking, and text next to a call, of earlier turns reach the model by adding to its prompt.
+        """Test by prompt tokens whether the thinking, and the text next to a call, of earlier turns reach the model.
 
-        The conversation is made up, because a real reply may lack either.
+        The conversation is made up, because a real reply may lack thinking or text.
         """
         title, model = "history that the model reads", self.model(max_tokens=SHORT_REPLY)
         crop: Tool = load("tools", "crop")

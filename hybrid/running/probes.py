@@ -335,7 +335,7 @@ def read_frame(text: str, sent_pixels: int | None = None) -> CoordinateSystem:
 
 
 async def resizing_of(chat: Chat, store: ImageStore) -> tuple[str, str]:
-    """Return the token counts of two pictures, and the frame of the size in which they are seen; empty if unknown."""
+    """Return the token counts of two pictures, and the frame in pixels of the resized picture, or "" if unknown."""
     tokens = []
     for side in (0, *COUNTED_SIDES):
         pictures = [ImageRef("img:1", store.put(numbered("58", (side, side)), PICTURE))] if side else []

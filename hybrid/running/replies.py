@@ -6,9 +6,9 @@
     log.close(finished)                         # removes the file if nothing in it is needed any more
 
 A line of a reply is {solver, question, ask, call, request_sha256, text or base64}, with `text` if the reply is UTF-8.
-Replies are returned byte for byte, so a reply that contains a secret is not saved at all instead of redacted; after a
-kill that call is made again. A line of a caption is {image, prompt, captioner, text}; it stays, so that an extended
-run describes an image in the same words.
+Replies are returned byte for byte, so a reply that contains a secret is not redacted but not saved at all; after a kill
+its call is made again. A line of a caption is {image, prompt, captioner, text}; it stays, so that an extended run
+describes an image in the same words.
 """
 
 from __future__ import annotations

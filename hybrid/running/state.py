@@ -224,9 +224,10 @@ def _models_before(recorded: Recorded, counts: Mapping[str, int] | None) -> Mapp
 def _taken_up(
     run: ResolvedRun, files: dict[str, Json], old_counts: Mapping[str, Mapping[str, int]], tell: Tell
 ) -> Iterator[tuple[str, SolverProgress]]:
-    """Yield the finished questions of each solver; report defects in its attempts to the user."""
-    # For attempts that stay unchanged, the manifest's `files` gets their present extent. Every command reports attempts
-    # that were edited without leaving a gap, because nothing shows which answer was changed.
+    """Yield the finished questions of each solver; report defects in its attempts."""
+    # If answers are missing or unreadable, they are asked again, and the manifest's `files` gets the present extent.
+    # Attempts that were edited without leaving a gap keep the recorded extent, so every command reports them: nothing
+    # shows which answer was changed.
     for name in run.solvers:
         recorded = run.folder.recorded(name)
         for line in recorded.damage:
@@ -334,7 +335,7 @@ def close_folder(run: ResolvedRun, state: RunState, replies: RunReplies, tell: T
 
 
 def _keep_models(run: ResolvedRun, state: RunState, manifest: dict[str, Any], tell: Tell) -> None:
-    """Count the models that answered in the manifest, and report those that were not requested."""
+    """Record in the manifest how often each model answered; report models that were not requested."""
     counts = {name: dict(sorted(progress.answered_by.items())) for name, progress in state.solvers.items()}
     manifest[ANSWERED_BY] = {
         **manifest.get(ANSWERED_BY, {}),

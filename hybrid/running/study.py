@@ -4,7 +4,8 @@
     cells[1].config(config, out)          # the run of `config` with blank tools, in OUT/blank-tools
 
 A cell is one ordinary run. Settings that differ only in the solver share a run. This follows MED (arXiv 2602.01334),
-which compares with and without tools, and arXiv 2606.02357, which adds format only and result only.
+which compares runs with and without tools, and arXiv 2606.02357, which adds a run with only the format of calls and a
+run with only the results.
 """
 
 from __future__ import annotations

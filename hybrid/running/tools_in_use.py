@@ -80,8 +80,8 @@ class ToolsInUse:
     foreign: ForeignTools = field(default_factory=ForeignTools)
     # Reasons why requested tools cannot be imported.
     left_out: tuple[str, ...] = ()
-    # Notes on external rules that run before the project's or never, on tools whose rules are missing, and on missing
-    # libraries of classical backends.
+    # Notes on external rules that run before the project's rules or that never run, on tools whose rules are missing,
+    # and on missing libraries of classical backends.
     notes: tuple[str, ...] = ()
     # The tools passed in by Python code, called or not.
     objects: Mapping[str, Tool] = field(default_factory=dict)
