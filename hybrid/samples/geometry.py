@@ -28,11 +28,12 @@ from hybrid.tool import Pixels
 
 # Minimum ratio of the farther point's depth to the nearer point's.
 DEPTH_MARGIN = 1.25
-# Share of pairs on one row, mirrored about the centre, with A on the left: BLINK's Relative_Depth val has 54 of 124.
+# Share of pairs on one row, mirrored about the centre, with A on the left: these are 54 of the 124 pairs in BLINK's
+# Relative_Depth val.
 SAME_ROW_SHARE = 54 / 124
 DEPTH_SIZES = ((500, 375), (500, 375), (500, 333), (500, 333), (375, 500))
 JIGSAW_WIDTH = 400
-# Heights in the real set, weighted by frequency; all even.
+# Heights in the real set, repeated by their frequency; all are even.
 JIGSAW_HEIGHTS = (220, 220, 220, 210, 210, 232, 230, 226, 212, 186)
 # Smallest mean difference of the two pieces in grey levels.
 PIECE_DIFFERENCE = 16.0

@@ -132,7 +132,7 @@ def high_camera(rng: np.random.Generator, width: int, height: int) -> Camera:
 
 
 def rectangle(camera: Camera, solid: Solid) -> Rect:
-    """Return a rectangle that is certain to contain the solid's image, from the corners around it."""
+    """Return a rectangle that surely contains the solid's image, computed from the corners of the solid's box."""
     projected = camera.project(solid.corners())
     low, high = projected[:, :2].min(axis=0), projected[:, :2].max(axis=0)
     return float(low[0]), float(low[1]), float(high[0]), float(high[1])

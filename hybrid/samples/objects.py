@@ -51,7 +51,8 @@ LIGHT_RATIO = 1.35
 # It makes the chromaticities of a picture's segments spread as in photographs: `bench/reflectance.py --spread`
 # measures both. In photographs a part of the spread is due to coloured light; here the light is white.
 TINT = (0.1, 0.6)
-# Length of haze: hardly any, as indoors, which Intrinsic Images in the Wild shows (the source of BLINK's items).
+# Length of haze (`haze_m`), so large that there is hardly any haze, as indoors. Intrinsic Images in the Wild, the
+# source of BLINK's items, shows interiors.
 CLEAR_M = 2000.0
 # Range of the intersection over union of a wrong box with the tight one.
 WRONG_OVERLAP = (0.4, 0.65)
@@ -183,9 +184,9 @@ def _misfit(rng: np.random.Generator, tight: Rect) -> Rect | None:
 def _related(
     rng: np.random.Generator, camera: Camera, names: tuple[Name, ...], *, upright: bool
 ) -> tuple[Solid, ...] | None:
-    """Arrange, if upright, the first object on top of a cube of the second one's colour, with the others next to them.
+    """If `upright`, arrange the first object on a cube of the second one's colour, with the others next to the two.
 
-    Otherwise the first is to the left of the second, in separate columns, with the others anywhere.
+    Otherwise arrange the first object to the left of the second, in separate columns, and the others anywhere.
     """
     if not upright:
         solids = arrange(rng, camera, names, sizes_m=(0.2, 0.38))

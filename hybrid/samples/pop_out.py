@@ -86,7 +86,8 @@ def pop_out(rng: np.random.Generator, count: int) -> PopOutScene:
 def free_viewing(rng: np.random.Generator, scene: PopOutScene, subjects: int = SUBJECTS) -> tuple[Scanpath, ...]:
     """Return paths of people without a task: from the centre to the objects in order of saliency, then repeated.
 
-    Neighbours in the order are sometimes swapped; 4 to 8 fixations; longer at more salient objects.
+    Neighbours in the order are sometimes swapped. A path has 4 to 8 fixations, which are longer at more salient
+    objects.
     """
     paths = []
     for _ in range(subjects):

@@ -159,7 +159,8 @@ class RenderedView:
     """A rendered picture and its ground truth; every map is (H, W).
 
     `depth_m` is along the optical axis, infinite for the sky; `albedo` is linear luminance 0..1; `light` is the
-    irradiance relative to full sun; `visible` has, per solid, visible pixels over those it would cover unoccluded.
+    irradiance relative to full sun; `visible` is, per solid, the share of visible pixels among those that the solid
+    would cover alone.
     """
 
     rgb: Pixels
@@ -268,7 +269,7 @@ def _wall_hit(rays: FloatMap, origin: Vector, wall: Wall) -> _Hit:
 
 
 def _block_hit(rays: FloatMap, origin: Vector, block: SceneBlock) -> _Hit:
-    """Intersect by the slab method: the ray is inside the block between its latest entry and its earliest exit."""
+    """Intersect by the slab method: a ray is inside the block between its latest entry and its earliest exit."""
     axes = block.axes().astype(np.float32)
     local = np.stack([_dot(axis, rays) for axis in axes])
     start = axes @ (np.asarray(origin) - block.centre).astype(np.float32)
