@@ -61,8 +61,8 @@ class Variant:
         return ", ".join(f"{key}={value}" for key, value in self.chosen.items())
 
 
-# Values of `--KEY=` by key of the file; empty if the file leaves the option out. For options that vary, the values in
-# each run.
+# Values of `--KEY=` by key of the file; empty if the file leaves the option out. `Axes` has, for each option that
+# varies, the values in each run.
 FileValues = Mapping[str, tuple[str, ...]]
 Axes = dict[str, tuple[tuple[str, ...], ...]]
 
@@ -91,7 +91,10 @@ class Configured(Grouped):
         return super().parse_args(ctx, [*variants[0].line])
 
     def _lines(self, ctx: click.Context, args: list[str], benchmarks: object) -> Iterator[tuple[str, tuple[str, ...]]]:
-        """Yield the command line for each benchmark of `A,B`; yield it unchanged and unnamed for at most one."""
+        """Yield each benchmark of `A,B` with its command line.
+
+        Without several, yield "" and the unchanged command line.
+        """
         # A path may contain a comma.
         several = isinstance(benchmarks, str) and not Path(benchmarks).exists()
         names = [name.strip() for name in str(benchmarks).split(",")] if several else []
@@ -100,7 +103,7 @@ class Configured(Grouped):
             return
         for name in dict.fromkeys(names):
             tries = ((*args[:at], name, *args[at + 1 :]) for at, word in enumerate(args) if word == benchmarks)
-            # An option may have the same word as its value.
+            # The same word may also be the value of an option; take the place where it is the benchmark.
             yield (
                 name,
                 next(words for words in tries if self.make_parser(ctx).parse_args([*words])[0].get(BENCHMARK) == name),

@@ -87,7 +87,7 @@ class Grouped(click.Command):
             if _all(ctx):
                 yield from filter(None, [option.get_help_record(ctx)])
             elif not (option.name in self.rare or (isinstance(option, GroupedOption) and not option.common)):
-                # Return the option without its short name, the first sentence of its help and the default; on one line
+                # Yield the option without its short name, the first sentence of its help and the default; on one line
                 # if possible.
                 names = ", ".join(option.opts)
                 takes = "" if option.is_flag else f" {option.make_metavar(ctx)}"

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from hybrid.core.types import Json
 
 FIELDS: Final = option_fields(RunConfig)
-# Options that only the short help of `hybrid run` lists.
+# Options that are in the short help of `hybrid run` only, and not in that of other commands.
 RARE_BESIDE_RUN: Final = frozenset(field.option.key for field in FIELDS if field.option.common == "run")
 # The keys of `--setting` that every benchmark has: they control how a model is asked, and are not part of a protocol.
 SETTINGS: Final = {field.option.name: field for field in option_fields(RunConfig, "--setting")}

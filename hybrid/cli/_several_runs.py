@@ -79,7 +79,7 @@ class AskedRuns:
     failures: dict[str, str] = field(default_factory=dict)
     # Folders created by this command: those without an answer are removed if the model cannot be asked at all.
     created: list[RunFolder] = field(default_factory=list)
-    # Why it stopped early.
+    # Why the command stopped early; None if it did not.
     reason: HybridError | str | None = None
 
     @property

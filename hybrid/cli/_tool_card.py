@@ -83,7 +83,10 @@ def _card(tool: Tool) -> Iterator[str]:
 
 
 def _output(tool: Tool) -> Iterator[str]:
-    """Return the values of the tool's data with type, unit and description, nested values below their object."""
+    """Yield a line for each value of the tool's data: type, unit and description.
+
+    Nested values are below their object.
+    """
     if tool.output is None:
         yield "Output: the tool does not declare the values of its data"
         return
@@ -201,7 +204,7 @@ def _weights(tool: Tool, backend: BackendCard) -> str:
 
 
 def _here(tool: Tool, backend: BackendCard) -> str:
-    """Print whether the default weights on this machine can be loaded."""
+    """Return whether the default weights on this machine can be loaded, as text."""
     # This downloads nothing.
     from hybrid.core.errors import WeightsError
     from hybrid.plugins.weights import missing_library, weights_of
@@ -220,7 +223,7 @@ def _needed(needs: Sequence[Need]) -> str:
 
 
 def _reliability(backend: BackendCard) -> str:
-    """Yield one line per bin."""
+    """Return one line per bin."""
     bins = backend.reliability
     if not bins:
         return "not measured"

@@ -161,7 +161,7 @@ def _start() -> int:
     from hybrid.serving.tool_server.address import UP, connect, locked, log_path
     from hybrid.serving.worker_process import start_detached
 
-    # Reports an unusable folder or a running server before anything starts.
+    # An unusable folder or a running server is reported here, before anything starts.
     with locked():
         pass
     words = [sys.executable, "-P", "-m", "hybrid", *sys.argv[1:], "--foreground"]
@@ -176,7 +176,7 @@ def _start() -> int:
         process.terminate()
         raise
     if facts is None:
-        # Another one may have started at the same time.
+        # Another server may have started at the same time.
         if process.returncode == 2 and connect() is not None:
             raise UsageError(UP)
         lines = " | ".join(log.read_text("utf-8", "replace").splitlines()[-LOG_LINES:])

@@ -116,7 +116,7 @@ def check_learned(tool: Tool, weights: Mapping[str, str], device: str) -> None:
 
 
 def _print_empty(tool: Tool, empty: Sequence[EmptyAnswer]) -> None:
-    """Print a line for each picture without an answer; without `claims`, the tool's answers share one note."""
+    """Print a line for each picture that contains nothing; without `claims`, the tool's answers share one note."""
     # Without `claims` it is unknown whether an answer is wrong; a count of 0, for example, is right for a blank
     # picture.
     answered = [reply for reply in empty if reply.claim] if tool.claims is None else []

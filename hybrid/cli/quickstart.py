@@ -80,7 +80,7 @@ def command(limit: int, **options: Any) -> int:
         limit=limit,
         service=ServiceOptions("classical", isolated=True),
         overlays=True,
-        # In the form that `hybrid run` records, so that `hybrid run --config RUN`, which the report prints, can read
+        # The options have the form that `hybrid run` records: the report prints `hybrid run --config RUN`, which reads
         # them.
         options_as_used={
             "benchmark": BENCHMARK,

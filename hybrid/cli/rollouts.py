@@ -92,8 +92,8 @@ async def serve(rollouts: Rollouts, out: IO[str]) -> None:
         out.flush()
 
     tasks: set[asyncio.Task[None]] = set()
-    # Read bytes, so that text that is not UTF-8 fails only its own line. A process started with its stdin closed has
-    # none.
+    # Read bytes, so that text that is not UTF-8 fails only its own line. A process that was started with its stdin
+    # closed has no `sys.stdin`.
     while sys.stdin is not None and (line := await asyncio.to_thread(sys.stdin.buffer.readline)):
         try:
             request = json.loads(line)
