@@ -44,7 +44,7 @@ from hybrid.version import __version__
 
 
 class LeftOut(HybridError):
-    """A conversation that cannot be written; the message is the reason, worded so that others can share it."""
+    """A conversation that cannot be written; the message is the reason, in words that fit other conversations too."""
 
 
 UNLIKE = "the trace does not reproduce the messages"

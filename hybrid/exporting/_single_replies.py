@@ -25,7 +25,7 @@ class SingleReply:
 
 
 def single_replies(run: ExportedRun, solver: str, form: str) -> tuple[list[SingleReply], tuple[str, ...]]:
-    """Return the finished questions of a solver with one reply each, in order, and notes on the omitted failed ones.
+    """Return the finished questions of a solver with one reply each, in order, and notes on omitted failed questions.
 
     Raises:
         UsageError: the run rotated its options, a reply alone would get another score than in the run, or nothing is

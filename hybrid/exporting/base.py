@@ -34,7 +34,7 @@ from hybrid.scoring.recorded_plugins import find_plugins
 from hybrid.scoring.runs import chosen, data_of, score_run
 from hybrid.scoring.score import Scored
 
-# Maximum characters of a folder's name: each has at most four bytes, and file systems allow 255.
+# Maximum number of characters in a folder's name: a character has at most four bytes, and file systems allow 255 bytes.
 MAX_FOLDER_NAME = 60
 
 

@@ -142,7 +142,7 @@ class _Log:
         return EvalLog(status="success", eval=spec, results=self.results(len(samples)), stats=stats, samples=samples)
 
     def usage_by_model(self, usage: Usage) -> dict[str, Any]:
-        """Return the usage of the model; empty if it leaves out reused replies."""
+        """Return the usage of the model; empty if the usage leaves out reused replies."""
         return {self.model: _usage(usage)} if usage.is_complete else {}
 
     def results(self, samples: int) -> Any:
@@ -200,7 +200,10 @@ class _Log:
         )
 
     def events(self, messages: Sequence[Any], attempt: Attempt) -> list[Any]:
-        """Return a call for each reply with the preceding messages of its ask, as Inspect's message frames need."""
+        """Return a model call for each reply.
+
+        A call has the preceding messages of its ask, as Inspect's message frames need.
+        """
         from inspect_ai.event import ModelEvent
         from inspect_ai.model import ChatCompletionChoice, GenerateConfig, ModelOutput
 

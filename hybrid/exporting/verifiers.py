@@ -1,4 +1,4 @@
-"""An environment of verifiers: a package with which it trains or evaluates a model on a run's questions and tools.
+"""An environment of verifiers: a package by which verifiers trains or evaluates a model on a run's questions and tools.
 
     hybrid export RUN/controller --to verifiers -o my_environment
     uv venv vf && uv pip install --python vf/bin/python ./my_environment
