@@ -55,7 +55,7 @@ class Source:
     settings: Mapping[str, str] = field(default_factory=dict)
     # Whether saved predictions are joined to the questions and no model is asked. Then each variant that may have been
     # predicted is streamed, whatever the settings. Images may be missing: a benchmark that does not name its clusters
-    # reads the existing ones, because questions with the same picture are one cluster.
+    # reads the images that exist, because questions with the same picture are one cluster.
     for_predictions: bool = False
     # The root of the image paths in a table, if it is not the table's folder.
     images_root: Path | None = None

@@ -63,7 +63,7 @@ def asset_folder(folder: Path) -> Path:
 
 
 def task_of(category: str, location: str) -> str:
-    """Return the task of a category string. Raises `DataError` if it matches none."""
+    """Return the task of a category string. Raises `DataError` if it matches no task."""
     lowered = category.strip().casefold().replace("_", "-").replace(" ", "-")
     for task, facts in TASKS.items():
         if lowered.startswith(tuple(facts["begins"])):
@@ -118,7 +118,10 @@ def clue_views(flags: Sequence[object]) -> tuple[int, ...]:
 
 
 def question_images(entry: Entry, source: Source, settings: Settings) -> tuple[StoredImage, ...]:
-    """Return the small full image, the one with lines, then the parts. Raises `DataError` for a missing picture."""
+    """Return the small full image, the full image with lines, then the parts.
+
+    Raises `DataError` for a missing picture.
+    """
     names = entry.row.values.get("images")
     if not isinstance(names, list) or len(names) != PICTURES or not all(isinstance(name, str) for name in names):
         raise DataError(f"{entry.row.where}, field images: expected {PICTURES} paths, found {names!r:.80}")

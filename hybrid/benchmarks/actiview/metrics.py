@@ -29,7 +29,7 @@ def official_answer(text: str, choices: Sequence[str], gold: str) -> str | None:
 
 
 def hits(seen: Collection[int], clues: Collection[int]) -> int:
-    """Return the number of views with clues that were shown; both count from 1."""
+    """Return the number of views with clues that were shown; `seen` and `clues` count from 1."""
     return len(set(seen) & set(clues))
 
 

@@ -198,7 +198,10 @@ def item(task: str, index: int, seed: int, purpose: Purpose = "sample") -> ClueQ
 
 
 def flags(clues: Sequence[Rect]) -> list[int | str]:
-    """Return `contains_bbox` of the four views: the number of complete clues, "partial" for only cut ones, or "no"."""
+    """Return `contains_bbox` of the four views: the number of complete clues, "partial" or "no".
+
+    "partial" means that the view has cut clues only.
+    """
     marks: list[int | str] = []
     half_w, half_h = WIDTH // 2, HEIGHT // 2
     for column, row in ((0, 0), (0, 1), (1, 0), (1, 1)):

@@ -42,7 +42,7 @@ class Restyle:
 
 
 def read_restyle(setting: str) -> Restyle:
-    """Parse a value of the setting, such as `radius:10,color:gray`. Raises `DataError` for an invalid one."""
+    """Parse a value of the setting, such as `radius:10,color:gray`. Raises `DataError` for an invalid value."""
     style = Restyle()
     for key, _, value in (item.partition(":") for item in setting.split(",")):
         match key:
@@ -93,8 +93,7 @@ def erase_marks(pixels: Pixels, labels: Sequence[str]) -> UnmarkedImage:
     marks = tuple(by_label[label] for label in labels)
     if hidden := [str(mark.label) for mark in marks if mark.label_box_px is None]:
         raise DataError(f"--setting marks: the letter {', '.join(hidden)} was not found, so it cannot be removed")
-    # Pixels inside a ring are kept only if they do not have the ring's colour; this is never the case for BLINK's
-    # rings.
+    # `kept_px` is 0: inside a ring, only pixels without the ring's colour are kept, and BLINK's rings contain none.
     return UnmarkedImage(remove_marks(pixels, Marks(located.points), BLEEDS_PX, BLEEDS_PX, 0.0), marks)
 
 

@@ -1,4 +1,4 @@
-"""HVSBench's metrics: similarity of scanpaths to human ones, and aggregates of scores.
+"""HVSBench's metrics: similarity of scanpaths to human scanpaths, and aggregates of scores.
 
     compare(path, human_paths, Rules())      # {"m_shape": ..., "m_dir": ..., "m_len": ..., "m_pos": ...}
 
@@ -57,7 +57,9 @@ class Rules:
 
 
 def compare(path: Scanpath, humans: Sequence[Scanpath], rules: Rules) -> dict[str, float]:
-    """Return the mean similarity of a predicted path with every human one, by dimension; at most 1, may be negative.
+    """Return the mean similarity of a predicted path to the human paths, by dimension.
+
+    A similarity is at most 1 and may be negative.
 
     A predicted point outside the image counts as the nearest point inside.
     """

@@ -30,7 +30,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
 Codes = NDArray[np.uint8]
 
-# Columns of a result, in order; the package calls the first one vector.
+# Columns of a result, in order; the package calls the first column `vector`.
 DIMENSIONS: Final = ("shape", "direction", "length", "position", "duration")
 
 # With fewer fixations the measure is undefined: the package returns NaN, this module raises, and a protocol must define

@@ -1,8 +1,8 @@
 """Resolve the columns of an MM-SAP table when the data is mounted.
 
-The data set's schema was not available, so columns are searched under the names that such tables use; a missing one is
-an error that lists the existing columns and the required ones. Nothing is guessed: numeric answers are accepted only if
-the table itself shows whether they count from 0 or from 1.
+The data set's schema was not available, so columns are searched under the names that such tables use; a missing column
+is an error that lists the existing columns and the required ones. Nothing is guessed: numeric answers are accepted only
+if the table itself shows whether they count from 0 or from 1.
 """
 
 from __future__ import annotations

@@ -113,7 +113,7 @@ def item(name: str, index: int, seed: int, purpose: Purpose = "sample") -> SetQu
 
 
 def row(name: str, index: int, seed: int, purpose: Purpose = "sample") -> dict[str, object]:
-    """Make a row: five options in a seeded order, and the letter of the right one (the refusal's on BeyondVisQA)."""
+    """Make a row: five options in a seeded order, and the letter of the right option (BeyondVisQA: the refusal)."""
     generated = item(name, index, seed, purpose)
     order = generator(purpose, seed, zlib.crc32(name.encode()), 2, index).permutation(5)
     options = [(*generated.options, REFUSAL)[place] for place in order]

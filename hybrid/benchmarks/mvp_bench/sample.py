@@ -82,7 +82,7 @@ def task_of(question: PairQuestion) -> str:
 
 
 def questions(image_pair: ImagePair, index: int, seed: int, purpose: Purpose = "sample") -> Iterator[PairQuestion]:
-    """Yield the questions about a pair: six yes/no rows, two about both pictures, one about the manipulated one."""
+    """Yield the questions about a pair: six yes/no rows, two about both pictures, one about the manipulated picture."""
     rng = generator(purpose, seed, index, 1)
     for level, text, answers in _statements(image_pair):
         for suffix, answer in zip("se", answers, strict=True):

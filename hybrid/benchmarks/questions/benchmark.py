@@ -101,7 +101,7 @@ class TableBenchmark(Benchmark):
         return (Exchange(prompt, await ask(prompt)),)
 
     def score(self, question: Question, exchanges: Sequence[Exchange], options: ScoreOptions) -> Score:
-        """Score the last reply with hybrid's parser, whichever parse was requested: there is no official one."""
+        """Score the last reply with hybrid's parser, whichever parse was requested: there is no official parser."""
         reply = exchanges[-1].reply
         if reply.outcome is Outcome.ANSWERED or reply.text.strip():
             return scoring.score_text(question, reply.text, reply.outcome, options)

@@ -228,7 +228,7 @@ def _of_text(question: Question) -> Iterator[str]:
 
 
 def _options_inside(question: Question) -> tuple[str, ...]:
-    """Return the options in the question's own text, before the listed ones; empty if there are none."""
+    """Return the options in the question's own text, before the listed options; empty if there are none."""
     for pattern in PATTERNS:
         if pattern.startswith(("(a)", "a")):
             _, options = split(pattern, question.text)

@@ -38,7 +38,7 @@ def in_pixels(target: Json, frame: Frame | None, sizes: Sequence[Size], location
     Args:
         target: target from `targets.py`, its numbers in the frame.
         frame: frame of the table; None for pixels.
-        sizes: sizes of the question's pictures; nothing is checked without one.
+        sizes: sizes of the question's pictures; without sizes nothing is checked.
         location: file, row and column, for errors.
 
     Raises:

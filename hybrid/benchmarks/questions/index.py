@@ -123,7 +123,7 @@ def _index(folder: Path, path: Path, stamp: tuple[int, int], columns: Columns, t
 
 
 def _content(row: DataRow, columns: Columns) -> int:
-    """Hash a row's question and its options in any order."""
+    """Hash a row's question and its options; the order of the options makes no difference."""
     cells = []
     for column in columns.choices:
         with suppress(DataError):
@@ -153,7 +153,7 @@ def _rows(table: DataTable, columns: Columns, task: str) -> Iterator[tuple[At, D
 
 
 def _name(row: DataRow | DataError, column: str) -> str | None:
-    """Return a cell that is a name; None if it is not."""
+    """Return the name in a cell; None if the cell has no valid name."""
     try:
         return None if isinstance(row, DataError) else name_in(row, column)
     except DataError:
@@ -161,7 +161,7 @@ def _name(row: DataRow | DataError, column: str) -> str | None:
 
 
 def name_in(row: DataRow, column: str) -> str | None:
-    """Return the name in a cell; None if it is empty. Raises `DataError` for an invalid or too long one."""
+    """Return the name in a cell; None if it is empty. Raises `DataError` for an invalid or too long name."""
     text = scalar_text(row, column)
     if text is None:
         return None
@@ -184,7 +184,7 @@ def is_number(identity: str) -> bool:
 
 
 def _together(places: list[At], units: Mapping[int, int]) -> tuple[At, ...]:
-    """Put the rows of a unit next to each other, in the order of the first row of each."""
+    """Put the rows of a unit next to each other; order the units by their first rows."""
     if not units:
         return tuple(places)
     grouped: dict[int, list[At]] = {}

@@ -155,7 +155,7 @@ class QuestionReader:
             yield f"{error}; the row counts with {task!r:.40}, like its neighbour"
 
     def _identity(self, row: DataRow, at: At) -> str:
-        """Return the id of a row. Raises `DataError` for a missing, duplicate or reserved one."""
+        """Return the id of a row. Raises `DataError` for a missing, duplicate or reserved id."""
         column = self.columns.id
         if not column:
             return f"{self.prefix}row{at.line}"
@@ -206,7 +206,7 @@ class QuestionReader:
         return in_pixels(question.target, self.layout.frame, sizes, f"{row.where}, column {self.columns.answer}")
 
     def _evidence(self, row: DataRow, question: Question) -> tuple[AnnotatedPlace, ...]:
-        """Return the annotated places of a question. Raises `DataError` for an invalid one."""
+        """Return the annotated places of a question. Raises `DataError` for an invalid place."""
         sizes: Sequence[Size] = [(picture.width, picture.height) for picture in question.images]
         places: tuple[AnnotatedPlace, ...] = annotated_places(row, self.columns, self.layout, self.images_root, sizes)
         # Without pictures, positions in another frame than pixels cannot be converted.
@@ -258,7 +258,7 @@ class QuestionReader:
         return stem, choices, labels
 
     def _sizes(self, row: DataRow) -> Sequence[Size]:
-        """Return width and height of a row's pictures. Raises `DataError` for an unreadable one."""
+        """Return width and height of a row's pictures. Raises `DataError` for an unreadable picture."""
         sizes = []
         for place, data in images(row, self.columns.image, self.images_root):
             picture = inspect(self._referred(data, place) if isinstance(data, ImageOfRow) else data, place)

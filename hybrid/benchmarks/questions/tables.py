@@ -1,7 +1,8 @@
 """Tables of questions as files: JSON Lines or a list, CSV, TSV, parquet; rows can be read in order or by position.
 
 A table of a million rows is read in two passes: the first stores the position of each row, the second reads the
-requested rows. At most one row is in memory. An unreadable row is a `DataError` in its position, and affects no other.
+requested rows. At most one row is in memory, except that a JSON list is read as a whole. An unreadable row is a
+`DataError` in its position, and affects no other row.
 """
 
 from __future__ import annotations
@@ -243,7 +244,7 @@ class Separated:
         return names
 
     def _next(self, lines: _Lines, columns: int) -> list[str] | DataError | None:
-        """Return the fields of the next record, the error of an invalid one, or None at the end of the file.
+        """Return the fields of the next record, the error of an invalid record, or None at the end of the file.
 
         A quotation mark at the start of a field may belong to its text: the field would then extend over the following
         rows to the next mark. Only the first line of such a record is lost.
@@ -277,7 +278,7 @@ class Separated:
         lines.seek(begin, number)
         first = next(iter(lines))
         try:
-            # A second line shows whether the first one leaves a field open; a mark inside a field belongs to the text.
+            # A second line shows whether the first line leaves a field open; a mark inside a field belongs to the text.
             loose = list(csv.reader((first, "x"), delimiter=self._delimiter))
         except csv.Error as error:
             return lines.fault(location) or DataError(f"{location}: {error}")
