@@ -46,7 +46,7 @@ Ask = Callable[[Wire], Any | Awaitable[Any]]
 FINDING: Final = ("data", "confidence", "backend", "version")
 # Maps LangChain's names of roles to the common ones.
 ROLES: Final = MappingProxyType({"ai": "assistant", "human": "user"})
-# Names of input and output tokens: the first of each pair in LangChain and Inspect, the second in OpenAI.
+# Names of input and output tokens: LangChain and Inspect use the first word of each pair, OpenAI the second.
 SIDES: Final = (("input", "prompt"), ("output", "completion"))
 
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from hybrid.core.types import Json
 
 # Weight of a stated confidence's deviation, in log-odds, if nothing was measured. A confidence ranks answers less well
-# on new pictures than on those counted on a card: the right weight is between 1 (equally well) and 0 (not at all), so
-# the midpoint is off by at most a half.
+# on new pictures than on the pictures that were counted for a card: the right weight is between 1 (equally well) and 0
+# (not at all), so the midpoint is off by at most a half.
 CLAIM = 0.5
 # Probabilities are clipped this far from 0 and 1, so that no source is ever treated as certain.
 CERTAIN = 1e-4
@@ -43,7 +43,7 @@ LIKELY = 0.25
 class AnswerConfidence:
     """The known accuracy of a tool or an MLLM and its stated confidence in one answer, as probabilities of being right.
 
-    For graded answers (a scanpath) both are expected scores.
+    For graded answers (a scanpath), accuracy and confidence are expected scores.
     """
 
     # Accuracy over all of its answers.
@@ -62,7 +62,7 @@ class AnswerConfidence:
 
     @property
     def apart(self) -> float:
-        """Deviation, in log-odds, of the stated confidence in this answer from the usual one."""
+        """Deviation, in log-odds, of the stated confidence in this answer from the usual confidence."""
         if self.said is None:
             return 0.0
         return log_odds(self.said) - (log_odds(self.rate) if self.usually is None else self.usually)

@@ -87,7 +87,7 @@ class RunMeter:
         cost_per_call = used.cost_usd / used.model_calls if used.cost_usd and used.model_calls else self.expected_usd
         estimate = Usage(model_calls=requests, cost_usd=None if cost_per_call is None else cost_per_call * requests)
         self.used = used + estimate
-        # The requests to be sent again are pending and already counted; do not count the last one twice.
+        # The requests to be sent again are pending and already counted; do not count the last request twice.
         self.pending -= 1
         try:
             return self.spent() is None

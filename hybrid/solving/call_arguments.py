@@ -133,7 +133,8 @@ class _Reading:
         if not all(isinstance(name, str) or type(name) is int for name in names):
             raise _argument_error(f'the argument "{key}" must hold names of images: {self._image_list}')
         if any(type(name) is int for name in names) or re.search("idx|ind", key):
-            # Numbers count images from 1, or from 0 if only that fits; if both fit, they are ambiguous.
+            # Numbers count images from 1, or from 0 if only counting from 0 fits. If both ways fit, the numbers are
+            # ambiguous.
             if not all(str(name).strip().isdecimal() for name in names):
                 return tuple(self._image(str(name)) for name in names)
             candidates = [tuple(f"img:{int(name) + first}" for name in names) for first in (0, 1)]

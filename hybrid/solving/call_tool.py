@@ -111,7 +111,7 @@ class ToolCalls:
                 traces.info("%s: tool %s\n%s", self._subject.id, name, error.trace.rstrip())
             if text == str(error):
                 raise
-            # Raise a new error, because other calls with images of other sizes may await the same one.
+            # Raise a new error, because other calls with images of other sizes may await the same error.
             raise type(error)(text, error.fault) from error
         finally:
             used = timed(Usage(tool_faults=faults), spent, self._clock() - started)

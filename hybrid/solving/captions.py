@@ -84,7 +84,7 @@ class CaptionCache(Protocol):
         """Save a caption and return it as saved, with secrets redacted. Raises `OSError` if writing fails."""
 
     async def give_up(self, image: StoredImage) -> None:
-        """Report that the caption was not made, so that the next waiting caller makes it."""
+        """Report that this caller did not make the caption, so that the next waiting caller makes it."""
 
 
 class RunCaptions:

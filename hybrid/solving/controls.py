@@ -155,8 +155,8 @@ def _place(ref: ImageRef, subject: AskedQuestion) -> int:
 def clip(args: Args, sizes: Sequence[tuple[int, int]]) -> Args:
     """Return the arguments with every point and box moved inside its image; `sizes` are (width, height) in pixels.
 
-    Coordinates belong to the first image, or to the one that the point's own `image` (from 1) names. Fields are
-    recognised by name only, because those of a foreign tool have no types here.
+    Coordinates belong to the first image, or to the image that the point's own `image` (from 1) names. Fields are
+    recognised by name only, because the fields of a foreign tool have no types here.
     """
     if not sizes:
         return args

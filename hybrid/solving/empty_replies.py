@@ -22,7 +22,7 @@ EMPTY = "Your reply was empty. Answer the question."
 async def words_of(model: AskModel, messages: Sequence[Message], log: Log) -> str:
     """Return the text of the model's reply to a conversation without tools; empty if refused or empty twice.
 
-    For a recorded model without a second reply, the first one counts. Raises the model's exceptions.
+    For a recorded model without a second reply, the first reply counts. Raises the model's exceptions.
     """
     reply = await model(messages)
     if note_withheld(reply, log):

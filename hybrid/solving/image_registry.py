@@ -10,7 +10,7 @@ from hybrid.core.types import Fault, ImageRef
 
 
 class ImageRegistry:
-    """The images of one ask by name: the shown ones, and those that tools made from them.
+    """The images of one ask by name: the images of the prompt, and those that tools made from them.
 
     Tools get images only from the registry, so they cannot reach a view that has not been revealed yet.
     """

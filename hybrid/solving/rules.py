@@ -34,8 +34,8 @@ class RuleEntry:
     def resolve(self, prompt: Prompt) -> tuple[str, Rule]:
         """Return the rule for a prompt, and the route that its answers are counted under.
 
-        If the rule was selected by the question's text, the route also names what the text asks: "by_text/depth". So
-        `hybrid calibrate` and the arbiter keep different kinds of questions apart.
+        If the rule was selected by the question's text, the route also names what the text asks for: "by_text/depth".
+        So `hybrid calibrate` and the arbiter keep different kinds of questions apart.
         """
         name = self.rule.name_of(prompt)[0] if isinstance(self.rule, RuleByText) else None
         if not isinstance(self.rule, RuleByText) or name is None:
@@ -85,7 +85,10 @@ class RuleTable:
         return frozenset(tool for entry in self.rules_for(prompt) for tool in entry.resolve(prompt)[1].tools)
 
     def tools_asked(self, routes: Collection[str] | None = None) -> frozenset[str]:
-        """Return the tools that rules of these routes may call, and external tools with such rules; None means all."""
+        """Return the tools that rules of these routes may call, and external tools that have rules of these routes.
+
+        None stands for all routes.
+        """
         builtin = {tool for route, rule in self.rules.items() if _is_among(route, routes) for tool in rule.tools}
         external = {
             tool

@@ -49,7 +49,7 @@ from hybrid.tool import Tool
 
 @dataclass(frozen=True)
 class AskSetup:
-    """The configuration and everything resolved from it, shared by all asks of a run."""
+    """The configuration and the values resolved from it, shared by all questions and solvers of a run."""
 
     config: RunConfig
     model: ChatModel | None

@@ -40,7 +40,7 @@ class AskModel(Protocol):
 
 @dataclass
 class Meter:
-    """The usage of a question so far, over all of its asks, and its limits."""
+    """The usage of a question so far, over all of its prompts, and the question's limits."""
 
     limits: Limits
     used: Usage = field(default_factory=Usage)
@@ -110,7 +110,7 @@ class SolverContext:
     seed: int
     # Whether each image of the prompt is shown under its name (`--image-labels`).
     labels: bool = True
-    # Number of times that a solver which samples itself asks the MLLM (`--setting samples`).
+    # How often a solver that does its own sampling asks the MLLM (`--setting samples`).
     samples: int = 1
     # Published accuracy of MLLMs and accuracy of a guess, on this benchmark.
     prior_accuracy: PriorAccuracy = field(default_factory=PriorAccuracy)
@@ -137,7 +137,7 @@ class Solver(ABC):
     name: str = ""
     # Its role in a comparison.
     role: Role = "hybrid"
-    # Whether it is useless without an MLLM.
+    # Whether the solver is useless without an MLLM.
     needs_model: bool = False
     # Whether it lets the model call tools or asks it again, so that a recording of one reply does not suffice.
     needs_live: bool = False
@@ -145,8 +145,8 @@ class Solver(ABC):
     images: ImageForm | None = None
     # Whether its texts refer to images by name, so that names are shown regardless of `--image-labels`.
     names_images: bool = False
-    # Whether it asks the MLLM `SolverContext.samples` times itself; any other solver that needs an MLLM is run that
-    # many times as a whole, and its replies vote.
+    # Whether it asks the MLLM `SolverContext.samples` times itself. Any other solver that needs an MLLM is run as a
+    # whole that many times, and its replies vote.
     samples_itself: bool = False
     # Whether it draws by `SolverContext.seed` without a model, so that it may answer differently when asked again.
     seeded: bool = False

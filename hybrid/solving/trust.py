@@ -43,8 +43,8 @@ class Curve:
         """Return the probability that an answer of this confidence is right, with Laplace smoothing.
 
         Neighbouring bins are merged if the more confident one has a lower rate (pool adjacent violators), so that
-        higher confidence never means a lower probability. Below all bins the value is a half, or that of the first bin
-        if lower.
+        higher confidence never means a lower probability. Below all bins the value is a half, or the value of the first
+        bin if that is lower.
         """
         rising: list[Bin] = []
         for bin_ in self.bins:
@@ -112,7 +112,7 @@ def claimed_by(tool: Tool, backend: str, confidence: float | None, guess: float,
 class Measurement:
     """The counts of a tool or of the MLLM on one route."""
 
-    # Sum of the scores: for answers that are right or wrong, the number of right ones.
+    # Sum of the scores: for answers that are right or wrong, the number of right answers.
     right: float
     n: int
     # Mean log-odds of the stated confidences; None if none were stated.

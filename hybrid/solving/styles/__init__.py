@@ -134,7 +134,7 @@ class Style:
         )
 
     def frame_name(self, declared: str, model: str | None) -> str:
-        """Return the frame of a run: the declared one if it is not the model's default, else that of the style."""
+        """Return the frame of a run: the declared frame if it is not the model's default, else the style's."""
         return self.frame if self.frame and declared == own_frame(model) else declared
 
     def coordinates(self, config: RunConfig) -> CoordinateSystem:
@@ -197,7 +197,7 @@ class Style:
         try:
             images, args, repairs = read_arguments(tool, {**rest, IMAGE: image}, frame, registry)
         except ToolError as error:
-            # The error shows the tool's own argument names; replace them by the style's.
+            # The error contains the tool's own argument names; replace them by those of the style.
             message = str(error).partition("; write")[0].replace("box: ", f"{self.box}: ", 1)
             raise ToolError(f"{message}; write {example}", error.fault) from error
         if "box" not in args:
