@@ -3,7 +3,7 @@
     plan = ablation(("depth", "crop", "ocr"), add_one=True)
     [run.name for run in plan.runs]     # full, none, without-depth, ..., only-depth, ...
 
-Each set of tools is asked only once: with two tools, leaving out one is the same as offering the other alone.
+Each set of tools has only one run: with two tools, leaving out one is the same as offering the other alone.
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ def in_batches(run: ResolvedRun) -> ChatModel:
 
 
 def batch_notes(run: ResolvedRun, solvers: Mapping[str, SolverEstimate]) -> list[str]:
-    """Return notes on the batches of each solver: rounds, bytes of images, and both prices."""
+    """Return notes on the batches of each solver: rounds, bytes of images, and the cost with and without batches."""
     notes = []
     for name, estimate in solvers.items():
         if not estimate.high.calls:

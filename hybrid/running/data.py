@@ -98,7 +98,7 @@ def chosen_split(card: BenchmarkCard, split: str | None, tasks: Sequence[str]) -
 
 
 def refuse_ungenerated(card: BenchmarkCard, tasks: Sequence[str]) -> tuple[str, ...]:
-    """Return the tasks to generate, by default all. Raises `UsageError` for one that cannot be generated."""
+    """Return the tasks to generate, by default all. Raises `UsageError` for a task that cannot be generated."""
     if not card.sample_tasks:
         raise UsageError(f"--data sample: {card.name} has no generated questions")
     if unknown := [task for task in tasks if task not in card.sample_tasks]:
@@ -252,7 +252,7 @@ def questions(
         readable = spool.questions()
         if clusters := pictures.clusters:
             readable = _with_clusters(readable, clusters, source.store.root)
-        # A plug-in benchmark may read picture files by other means, so assume that it read one.
+        # A plug-in benchmark may read picture files by other means, so assume that it read a picture file.
         readable.picture_files = files_read() - start or int(is_outside("hybrid.benchmarks", benchmark.card.name))
     finally:
         spool.close()

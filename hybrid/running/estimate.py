@@ -96,7 +96,7 @@ async def estimate(run: ResolvedRun) -> CostEstimate:
 def _captions(run: ResolvedRun, prompts: Mapping[str, Dialogues]) -> SolverEstimate | None:
     """Return the estimate for describing every image of an open question that has no caption yet.
 
-    An image that only some dialogues of a question show counts 0 in the low estimate and 1 in the high one.
+    An image that only some dialogues of a question show counts 0 in the low estimate and 1 in the high estimate.
     """
     if run.captioner is None or run.config.model is None:
         return None
@@ -255,7 +255,7 @@ class _AskCounter:
 
 
 def _tool_notes(run: ResolvedRun) -> list[str]:
-    """Return notes on missing weights, and on the tools of each MCP server: offered ones, and why others are not."""
+    """Return notes on missing weights, and on the tools of each MCP server: those offered, and why others are not."""
     from hybrid.plugins.weights import fetch_command
 
     notes: list[str] = []

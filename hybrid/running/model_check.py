@@ -350,7 +350,7 @@ class _Check:
         return [CheckRow("smallest picture", outcome, (refusals or ["enough"])[-1], options)]
 
     async def first_taken(self, sizes: Sequence[tuple[int, tuple[int, int]]]) -> tuple[int | None, list[str]]:
-        """Return the name of the first accepted size (width, height), and the refusals of earlier ones."""
+        """Return the name of the first accepted size (width, height), and the refusals of earlier sizes."""
         refusals: list[str] = []
         for name, size in sizes:
             try:

@@ -98,7 +98,7 @@ def _of_main(root: Any) -> Iterator[str]:
 
 def _source(item: Any) -> tuple[str, ast.AST] | None:
     """Return the source of a class or function, as text and parsed; None if it cannot be read."""
-    # A class in a notebook has no file, but its functions know the cell that defines both.
+    # A class in a notebook has no file, but its functions refer to the cell that defines the class.
     functions = (
         [value for value in vars(item).values() if inspect.isfunction(value)] if isinstance(item, type) else [item]
     )

@@ -29,7 +29,7 @@ class ReplyCache:
     """A folder with the replies of one model.
 
     Args:
-        folder: where the entries are; made when the first one is kept.
+        folder: the folder of the entries; it is made with the first entry.
         model: the result of `describe_model`.
     """
 
@@ -65,7 +65,7 @@ class ReusingLog:
         self.failed: OSError | None = None
 
     def find_reply(self, call: CallKey, request_sha256: str) -> bytes | None:
-        """Return the reply that this run has already paid for, else one of an earlier run as a `ReusedReply`."""
+        """Return the reply that this run has already paid for, else that of an earlier run as a `ReusedReply`."""
         if (reply := self._log.find_reply(call, request_sha256)) is not None:
             return reply
         cached = self._cache.find(call, request_sha256) if _is_solver_call(call) else None

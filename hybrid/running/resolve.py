@@ -230,7 +230,7 @@ def _check_options(config: RunConfig) -> None:
 def offered_tools(config: RunConfig) -> ToolsInUse:
     """Return the tools of a run without its data and model: the offered tools and their backends.
 
-    Raises `UsageError` as `prepare` does for solvers, tools and weights.
+    Raises the `UsageError`s that `prepare` raises for solvers, tools and weights.
     """
     card = _benchmark(config).card
     return tools_in_use(_solvers(config), card.name, choose_tools(config, card), config.service)
@@ -251,7 +251,7 @@ def _benchmark(config: RunConfig) -> Benchmark:
 
 @contextmanager
 def _collecting_refusals(missing: list[str] | None, option: str = "") -> Iterator[None]:
-    """Append a `UsageError` of the body, prefixed with the option, to `missing`; raise it if there is no list."""
+    """Append a `UsageError` of the body, prefixed with the option, to `missing`; raise it if `missing` is None."""
     try:
         yield
     except UsageError as error:
@@ -264,9 +264,9 @@ def _collecting_refusals(missing: list[str] | None, option: str = "") -> Iterato
 def open_models(
     config: RunConfig, store: ImageStore, missing: list[str] | None = None
 ) -> tuple[ChatModel | None, ChatModel | None]:
-    """Return the requested model and captioner; None for one that was not requested or is listed in `missing`.
+    """Return the requested model and captioner; each is None if it was not requested or is listed in `missing`.
 
-    The model is opened even if these solvers do not ask it, because the run may be extended by one that does.
+    The model is opened even if these solvers do not ask it, because the run may be extended by a solver that does.
     """
     model = captioner = None
     if config.model is not None:

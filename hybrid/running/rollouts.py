@@ -53,7 +53,7 @@ class Rollouts:
     """The questions of a run with one solver.
 
     Raises on construction:
-        UsageError: several solvers, or one that asks no model; or the split's answers are hidden.
+        UsageError: there are several solvers, the solver asks no model, or the split's answers are hidden.
     """
 
     run: ResolvedRun

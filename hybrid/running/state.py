@@ -4,8 +4,9 @@
     state.solvers["mllm"].finished        # ids; grows with each finished question
     close_folder(run, state, replies, tell)
 
-Every file is read once. The manifest gets the extent of the attempts at the start plus that of the appended lines; the
-file is not read back, so changes by others while a command runs are reported by the next command.
+Every file is read once. The manifest gets the extent of the attempts at the start plus the extent of the appended
+lines. The file is not read again at the end, so the next command reports changes that others make while this command
+runs.
 """
 
 from __future__ import annotations
@@ -89,7 +90,7 @@ class SolverProgress:
 
 @dataclass(frozen=True)
 class RunState:
-    """The attempts that a folder held when it was opened, and those finished since."""
+    """The attempts that were in a folder when it was opened, and the attempts finished since then."""
 
     folder: RunFolder
     # Solvers of this command.
@@ -205,7 +206,7 @@ def _other(old: AnyQuestion, now: AnyQuestion) -> str | None:
         return "which can no longer be read" if isinstance(now, BrokenQuestion) else None
     if old.images != now.images:
         return "of which a picture changed"
-    # No solver sees the annotation, so the new one replaces it in the stored questions.
+    # No solver sees annotations, so the stored questions get the new annotation.
     same = replace(old, cluster=now.cluster, groups=now.groups, evidence=now.evidence) == now
     return None if same else "whose text, choices or answer changed"
 
@@ -287,7 +288,7 @@ def _write_questions(
 
 
 def _fill_store(run: ResolvedRun, state: RunState) -> None:
-    """Read the data again if the questions came from the run and the store lacks one of their images."""
+    """Read the data again if the questions came from the run and the store lacks an image of these questions."""
     if not run.questions.is_file(run.folder.path / QUESTIONS):
         return
     # In a shuffled run any question may supply tool output; otherwise only open questions are needed.
@@ -350,7 +351,7 @@ def _keep_models(run: ResolvedRun, state: RunState, manifest: dict[str, Any], te
 
 
 def models_named(attempt: Attempt) -> Counter[str]:
-    """Count the replies of an attempt by model, as its server names it."""
+    """Count the replies of an attempt by model, as the server names the model."""
     steps = (step for exchange in attempt.exchanges for step in exchange.reply.steps if step.kind == "model")
     return Counter(model for step in steps if isinstance(model := step.data.get("model"), str))
 
@@ -378,7 +379,7 @@ def _further(run: ResolvedRun, old_manifest: Mapping[str, Any], tell: Tell) -> d
     servers += [server for server in run.tools.foreign.as_json(run.tools.tools) if server not in servers]
     if servers:
         further["mcp"] = servers
-    # Record plug-ins so that scoring finds them; rules that judge tool output are in the tools.
+    # Record plug-ins so that scoring finds them, including tools, whose rules judge tool output.
     used = [("hybrid.benchmarks", run.benchmark.card.name), *((TOOLS, name) for name in run.tools.tools)]
     words = [word_of(name) for name in run.solvers if word_of(name) not in run.config.objects.solvers]
     used += [(package_of_solver(word), word) for word in words]

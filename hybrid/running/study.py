@@ -63,7 +63,8 @@ def leave_out_other_words(
 ) -> tuple[tuple[PlannedRun, ...], tuple[str, ...]]:
     """Return the cells that can be asked, and the names of the tools without a second wording.
 
-    The cell with paraphrased tool output is left out if there is such a tool. Raises `UsageError` as `offered_tools`.
+    The cell with paraphrased tool output is left out if there is such a tool. Raises `UsageError` as `offered_tools`
+    does.
     """
     paraphrased = [cell for cell in cells if cell.changes.get("tool_output") == "paraphrased"]
     lacking = offered_tools(paraphrased[0].config(config, out)).without_wording if paraphrased else ()

@@ -225,11 +225,9 @@ def tools_in_use(
     """Import the tools that the solvers may call, and find the backend of each.
 
     Args:
-        solvers: solvers by name.
-        benchmark: its name.
-        choice: the tools to offer. A tool that cannot answer or be imported is left out unless the user named it.
-        service: the permitted backends and weights.
-        routes: the routes that questions can have, None if unknown; rules for other routes call no tool.
+        solvers: solvers by name. benchmark: the benchmark's name. choice: the tools to offer. A tool that cannot answer
+        or be imported is left out unless the user named it. service: the permitted backends and weights. routes: the
+        routes that questions can have, None if unknown; rules for other routes call no tool.
 
     Raises:
         UsageError: a required or named tool does not exist or cannot be imported.
@@ -277,9 +275,9 @@ def _required(name: str, solver: Solver, benchmark: str, routes: Collection[str]
 def _import_tools(
     tool_names: Iterable[str], optional: Collection[str], service: ServiceOptions, choice: ToolChoice
 ) -> tuple[dict[str, Tool], dict[str, str], tuple[str, ...]]:
-    """Return the tools of a run (requested, needed, foreign), their backends, and why optional ones are missing.
+    """Return the tools of a run (requested, needed, foreign), their backends, and why optional tools are missing.
 
-    Raises as `tools_in_use` does.
+    Raises what `tools_in_use` raises.
     """
     tools = {name: tool.tool for name, tool in choice.foreign.tools.items()}
     backends = {name: tool.backend for name, tool in choice.foreign.tools.items()}
