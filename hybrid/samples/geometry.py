@@ -116,7 +116,7 @@ def _free_pair(rng: np.random.Generator, view: RenderedView) -> Pair | None:
 
 
 def jigsaw(rng: np.random.Generator, answer: int) -> Item:
-    """Ask which of two pieces fits the black lower right quarter; the other one is from another position or picture.
+    """Ask which of two pieces fits the black lower right quarter; the other piece is from another position or picture.
 
     Pieces are cut before compression. The bright one-pixel frames of the real pictures, which reveal many of the wrong
     pieces, are not imitated.
@@ -241,7 +241,7 @@ def _planar_pair(rng: np.random.Generator) -> tuple[Pixels, Pixels, Corresponden
 
 
 def _orbit_pair(rng: np.random.Generator) -> tuple[Pixels, Pixels, CorrespondenceFacts] | None:
-    """Render two views of one scene; a point corresponds where the second camera sees the same surface."""
+    """Render two views of one scene; points correspond if both cameras see the same spot of a surface there."""
     scene = _around(rng)
     cameras = _two_cameras(rng, float(np.deg2rad(rng.uniform(6, 22))) * float(rng.choice([-1, 1])))
     first_view, second_view = (render(scene, camera, rng) for camera in cameras)

@@ -54,7 +54,7 @@ TINT = (0.1, 0.6)
 # Length of haze (`haze_m`), so large that there is hardly any haze, as indoors. Intrinsic Images in the Wild, the
 # source of BLINK's items, shows interiors.
 CLEAR_M = 2000.0
-# Range of the intersection over union of a wrong box with the tight one.
+# Range of the intersection over union of a wrong box with the tight box.
 WRONG_OVERLAP = (0.4, 0.65)
 
 # Smallest size of a boxed object, so that the corners of its two boxes can be a letter's size apart.
@@ -86,7 +86,7 @@ def counting(rng: np.random.Generator, answer: int) -> Item:
 
 
 def object_localization(rng: np.random.Generator, answer: int) -> Item:
-    """Ask which of two boxes fits a named object: the tight one, or one shifted and resized."""
+    """Ask which of two boxes fits a named object: the tight box, or a shifted and resized box."""
     names = random_names(rng, int(rng.integers(3, 6)))
     camera = high_camera(rng, WIDTH, HEIGHT)
     solids = until("arrangement with a large first object", lambda: _led_by_a_large_one(rng, camera, names))
@@ -116,7 +116,7 @@ def spatial_relation(rng: np.random.Generator, answer: int) -> Item:
     holds = answer == 0
     first, second = (0, 1) if rng.random() < 0.5 else (1, 0)
     relations = ("above", "beneath") if upright else ("at the left side of", "at the right side of")
-    # Solid 0 is the upper or left one: the first relation is true exactly for (0, 1).
+    # Solid 0 is the upper or left solid, so the first relation is true exactly for the order (0, 1).
     relation = relations[first if holds else 1 - first]
     return Item(
         f"Is the {names[first]} {relation} the {names[second]}?",
@@ -184,7 +184,7 @@ def _misfit(rng: np.random.Generator, tight: Rect) -> Rect | None:
 def _related(
     rng: np.random.Generator, camera: Camera, names: tuple[Name, ...], *, upright: bool
 ) -> tuple[Solid, ...] | None:
-    """If `upright`, arrange the first object on a cube of the second one's colour, with the others next to the two.
+    """If `upright`, arrange the first object on a cube of the second object's colour, with the others next to them.
 
     Otherwise arrange the first object to the left of the second, in separate columns, and the others anywhere.
     """

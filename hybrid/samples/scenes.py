@@ -107,7 +107,7 @@ class SceneBlock:
         return np.asarray(SIGNS * self.half @ self.axes() + self.centre)
 
     def axes(self) -> Points:
-        """Return its own axes in the world, (3, 3), one per row."""
+        """Return the block's own axes in world coordinates, (3, 3), one per row."""
         sin, cos = np.sin(self.yaw_rad), np.cos(self.yaw_rad)
         return np.array([[cos, -sin, 0.0], [sin, cos, 0.0], [0.0, 0.0, 1.0]])
 

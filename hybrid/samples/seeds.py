@@ -1,6 +1,6 @@
 """Random generators by purpose, so that nothing is measured on a scene to which something was fitted.
 
-`generator("evaluate", 1000, 7)` is scene 7 of seed 1000 of a bench; `generator("fit", 1000, 7)` is another one.
+`generator("evaluate", 1000, 7)` is scene 7 of seed 1000 of a bench; `generator("fit", 1000, 7)` is another scene.
 
 `np.random.default_rng([seed, index])` is unsuitable: it pads its key with zeros, so `default_rng(1000)`,
 `default_rng([1000, 0])` and `default_rng([1000, 0, 0])` are one stream, and a script that fits constants on seed 1000

@@ -41,7 +41,7 @@ MIN_ALBEDO, MAX_ALBEDO = 0.02, 0.95
 class Texture:
     """A tileable albedo map, computed on first use, because most surfaces of a picture are not visible.
 
-    `levels` are (side, side, 3) arrays, each half the side of the one before; `drift`, (side, side), is a smooth
+    `levels` are (side, side, 3) arrays, each half the side of the array before; `drift`, (side, side), is a smooth
     relative change of brightness, sampled at another scale, so that repetitions of the tile differ; None for no change.
     """
 
