@@ -60,7 +60,7 @@ class Commands(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Resolve the first word to a command; for an unknown one, fail and suggest the closest match."""
+        """Resolve the first word to a command; for an unknown word, fail and suggest the closest match."""
         try:
             return super().resolve_command(ctx, args)
         except click.NoSuchCommand as error:
@@ -225,7 +225,7 @@ def _line_of_usage(error: click.ClickException) -> str:
         words, ctx = [ctx.info_name or "", *words], ctx.parent
     hints = [f"`hybrid {' '.join(words)}--help` shows the usage"]
     param = error.param if isinstance(error, click.BadParameter) else None
-    # For a wrong value of an option, the message itself lists the right ones.
+    # For a wrong value of an option, the message itself lists the right values.
     if param is not None and (isinstance(error, click.MissingParameter) or isinstance(param, click.Argument)):
         parent = error.ctx.parent.info_name if error.ctx.parent else None
         name = param.name or ""

@@ -112,7 +112,10 @@ class Configured(Grouped):
     def _variants(
         self, ctx: click.Context, file: ConfigFile, typed: Mapping[str, Any], lines: Mapping[str, Sequence[str]]
     ) -> Iterator[Variant]:
-        """Yield every combination of the file's lists that earlier options do not decide, for each command line."""
+        """Yield, for each command line, every combination of values in the file's lists.
+
+        Lists of options that are given elsewhere are left out.
+        """
         fixed, axes = file_options(file, typed)
         if (count := len(lines) * math.prod(map(len, axes.values()))) > MAX_RUNS:
             raise UsageError(f"--config {file.path}: {count} runs; at most {MAX_RUNS}")
@@ -147,7 +150,7 @@ def _defaults(values: FileValues) -> dict[str, Any]:
 
 
 def with_choice(fixed: FileValues, choice: FileValues) -> dict[str, tuple[str, ...]]:
-    """Return the options of one run: those equal in every run, and its own."""
+    """Return the options of one run: the options that are equal in every run, and those of this run's choice."""
     pairs = {key for key in choice if RUN_FIELDS[key].is_pairs}
     merged = {key: merged_pairs(fixed.get(key, ()), choice[key]) for key in pairs}
     return {**fixed, **choice, **merged}

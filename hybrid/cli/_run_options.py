@@ -144,7 +144,10 @@ def _from_settings(checked: Mapping[str, str], model_settings: ModelSettings) ->
 
 
 def _weights(texts: Sequence[str], tools: Sequence[str]) -> dict[str, str]:
-    """Return the weights by tool; unnamed ones go to the only tool that loads weights. Raises `UsageError`."""
+    """Return the weights by tool; weights without a tool's name are for the only tool that loads any.
+
+    Raises `UsageError`.
+    """
     if all("=" in text for text in texts):
         return pairs("--weights", texts)
     from hybrid.plugins.weights_option import tools_named, weights_by_tool
@@ -213,7 +216,7 @@ def _from_setting(field: OptionField, text: str) -> Any:
 
 
 def _refuse_misspelt(benchmark: str, settings: Mapping[str, str]) -> None:
-    """Raise `UsageError` for a key similar to a known one; the benchmark's card rejects the others."""
+    """Raise `UsageError` for a key similar to a known key; the benchmark's card rejects other unknown keys."""
     from hybrid.plugins.registry import load
 
     card = load("hybrid.benchmarks", benchmark).card

@@ -70,7 +70,7 @@ class AskedRuns:
 
     done: list[str] = field(default_factory=list)
     answered: int = 0
-    # Number of questions that are still open, without failed ones.
+    # Number of questions that are still open, without failed questions.
     left: int = 0
     # Number of runs that were not started.
     waiting: int = 0

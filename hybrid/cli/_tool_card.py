@@ -105,7 +105,7 @@ def _values(
         about = f": {value['description']}" if "description" in value else ""
         yield from fact(name, f"{describe_kind(value, root)}{unit}{sometimes}{about}", indent)
         inner = inner_object(value, root)
-        # An object may contain others of its own kind.
+        # An object may contain other objects of its own kind.
         if inner is not None and inner not in (node, *above):
             yield from _values(inner, root, indent + "    ", (node, *above))
 
@@ -260,7 +260,7 @@ def _kind(node: Mapping[str, Any]) -> str:
 
 
 def _object(node: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """Return the node's object schema: its own, or that of its list items or alternatives."""
+    """Return the object schema of a node: the node itself, or the schema of its list items or of an alternative."""
     if "properties" in node:
         return node
     inner = [node["items"]] if "items" in node else node.get("anyOf", [])

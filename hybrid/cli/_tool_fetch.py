@@ -243,7 +243,7 @@ def repository(source: Path, reference: str) -> Path:
 
 
 def keep(reference: str, folder: Path) -> None:
-    """Copy a repository's folder to its place in the hub's cache, where its id is looked up.
+    """Copy a repository's folder to its place in the hub's cache, where the repository's id is looked up.
 
     The snapshot is named by its content, because the commit cannot be determined from the files.
 

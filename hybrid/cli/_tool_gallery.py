@@ -43,7 +43,7 @@ UNSEEN = {code: "\ufffd" for code in (*range(32), *range(127, 160), *range(0xD80
 
 @dataclass(frozen=True)
 class Shown:
-    """One tool on one image or pair: its text, in small print next to its name, and the files of its pictures."""
+    """One tool on one image or pair: its text, a remark in small print, and the files of its pictures."""
 
     name: str
     said: str

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 # Seconds between two checks of a server that is loading.
 POLL_S = 0.2
-# Seconds in which a server must end before it is killed.
+# Seconds that a server has to end before it is killed.
 END_S = 10.0
 # Lines of the log in an error.
 LOG_LINES = 5
@@ -97,7 +97,7 @@ def up(
 
 
 def _names(tool_names: str) -> list[str]:
-    """Return the names in the value of `--tools`. Raises `UsageError` for an unknown one, or none."""
+    """Return the names in the value of `--tools`. Raises `UsageError` for an unknown name or no name."""
     from hybrid.plugins.registry import refuse_unknown
 
     names = list(dict.fromkeys(name.strip() for name in tool_names.split(",") if name.strip()))

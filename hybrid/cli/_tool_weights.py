@@ -67,7 +67,7 @@ def check(
     tools: dict[str, Tool] = {}
     for name in names:
         check_name_conflict("tools", name)
-        # A custom tool that cannot be imported is not imported in this process either; it runs elsewhere.
+        # A custom tool is first imported in another process. If that fails, the tool is not imported in this process.
         load("tools", name)
         tools[name] = load("tools", name, in_process=True)
     weight_options = weights_by_tool(weights, [*tools.values()])

@@ -127,7 +127,10 @@ def sample(out: Path, benchmark: str, tasks: tuple[str, ...], each: int, seed: i
 
 
 def _write_replies(benchmark: Benchmark, data: Path, folder: Path, period: int) -> int:
-    """Write a recording that answers (B) to every `period`-th question and (A) to the others; returns their number."""
+    """Write a recording that answers (B) to every `period`-th question and (A) to the others.
+
+    Returns the number of questions.
+    """
     from hybrid.core.files import write_atomic
     from hybrid.core.images import ImageStore, home
     from hybrid.running.data import mount, questions

@@ -111,7 +111,7 @@ def _run(
         raise UsageError(f"{next(iter(options))}=...: put it into the RunConfig, which is the whole configuration")
     objects, plain_options = (full_config.objects, {}) if full_config is not None else with_names(options)
     log_options = {name: bool(plain_options.get(name)) for name in ("verbose", "quiet", "debug")}
-    # A tool given as an object runs in this process, and so do all other tools then.
+    # If a tool is given as an object, all tools run in this process.
     with set_up_notes(**log_options), nullcontext() if objects.tools else described_by(ProcessDescriber):
         if full_config is not None:
             return _scored(full_config, None, allow_failed=False)
@@ -286,7 +286,7 @@ def resolve(benchmark: str, options: Mapping[str, object]) -> tuple[dict[str, An
 
 
 def _merge(field: OptionField, below: Any, override: Any) -> Any:
-    """Return the value from Python; of a mapping, with the keys that only the file sets."""
+    """Return the value from Python. A mapping also gets the keys that only the file sets."""
     if field.option.key == "weights":
         return merged_pairs(below, override)
     return {**below, **override} if field.is_pairs else override

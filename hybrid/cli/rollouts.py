@@ -122,7 +122,7 @@ async def answer(rollouts: Rollouts, request: Mapping[str, Any]) -> dict[str, An
 
 
 async def _response(rollouts: Rollouts, request: Mapping[str, Any]) -> dict[str, Any]:
-    """Answer one request. Raises `UsageError` for an unknown one, or what the rollout raises."""
+    """Answer one request. Raises `UsageError` for an unknown request, or what the rollout raises."""
     from hybrid.running.rollouts import Endpoint
 
     match request.get("do"):
