@@ -3,9 +3,9 @@
     enactment = Enactment.of(run, "controller")
     conversation = await enactment.conversation(question, attempt, ask=0)
 
-A trace holds what the model and the tools returned, but not what the model was shown. That is recreated by the same
-code as in the run: the solver, its texts and the schemas of its tools, each compared with the manifest. Every step that
-the solver takes must be the next of its kind in the trace, and none may be left over.
+A trace holds what the model and the tools returned, but not what the model was shown. The messages are recreated by the
+same code as in the run: the solver, its texts and the schemas of its tools, each compared with the manifest. Every step
+that the solver takes must be the next of its kind in the trace, and none may be left over.
 """
 
 from __future__ import annotations

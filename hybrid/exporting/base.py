@@ -167,7 +167,7 @@ class ExportedRun:
         return {**facts, "dataset": self.data.name, "split": self.data.named_split}
 
     def only(self, form: str) -> str:
-        """Return the only solver, for a format that holds one. Raises `UsageError` if there are several."""
+        """Return the only solver, for a format that holds one solver. Raises `UsageError` if there are several."""
         if len(self.solvers) != 1:
             raise UsageError(f"{form} holds one solver: give RUN/SOLVER, one of {', '.join(self.solvers) or 'none'}")
         return self.solvers[0]

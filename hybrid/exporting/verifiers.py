@@ -83,7 +83,7 @@ def portable_options(manifest: Mapping[str, Any]) -> tuple[dict[str, Any], list[
 
 
 def _model_args(manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the run's `--model-arg` with the results of its checks: frame, and place of tools' pictures."""
+    """Return the run's `--model-arg` with the results of the run's checks: frame, and place of tool pictures."""
     values = dict(manifest["options"].get("model-arg", {}))
     if isinstance(frame := manifest.get("probed_frame"), str):
         values["frame"] = frame
