@@ -225,9 +225,11 @@ def tools_in_use(
     """Import the tools that the solvers may call, and find the backend of each.
 
     Args:
-        solvers: solvers by name. benchmark: the benchmark's name. choice: the tools to offer. A tool that cannot answer
-        or be imported is left out unless the user named it. service: the permitted backends and weights. routes: the
-        routes that questions can have, None if unknown; rules for other routes call no tool.
+        solvers: solvers by name.
+        benchmark: the benchmark's name.
+        choice: the tools to offer. A tool that cannot answer or be imported is left out unless the user named it.
+        service: the permitted backends and weights.
+        routes: the routes that questions can have, None if unknown; rules for other routes call no tool.
 
     Raises:
         UsageError: a required or named tool does not exist or cannot be imported.

@@ -88,9 +88,10 @@ class ModelCalls:
         """Return the model's message.
 
         Raises:
-            BudgetSpent: a budget of the question was spent before or during the call. RunBudgetSpent: the budget of the
-            run allows no further call. NotRecorded: there is no model, or the recorded model has no such call. Outage,
-            ServerDown, ModelRefused: as in `ChatModel.chat`.
+            BudgetSpent: a budget of the question was spent before or during the call.
+            RunBudgetSpent: the budget of the run allows no further call.
+            NotRecorded: there is no model, or the recorded model has no such call.
+            Outage, ServerDown, ModelRefused: as in `ChatModel.chat`.
         """
         model = self._model
         if model is None:
