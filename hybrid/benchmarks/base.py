@@ -55,7 +55,7 @@ class Source:
     settings: Mapping[str, str] = field(default_factory=dict)
     # Whether saved predictions are joined to the questions and no model is asked. Then each variant that may have been
     # predicted is streamed, whatever the settings. Images may be missing: a benchmark that does not name its clusters
-    # reads the images that exist, because questions with the same picture are one cluster.
+    # reads the images that exist, because questions with the same picture form one cluster.
     for_predictions: bool = False
     # The root of the image paths in a table, if it is not the table's folder.
     images_root: Path | None = None
@@ -67,8 +67,9 @@ class Source:
 class ScoreOptions:
     """How replies are scored; part of a scores file, never of a run.
 
-    `unanswered` is the rule for a question without a readable answer, for every solver: an abstention, an unreadable
-    reply, a spent budget or a tool's fault scores as a guess would on average (`guess`), or as in the papers (`wrong`).
+    `unanswered` is the rule for a question without a readable answer: after an abstention, an unreadable reply, a spent
+    budget or a tool's fault. It is the same for every solver. The question scores as a guess would on average
+    (`guess`), or 0 as in the papers (`wrong`).
     A failed question is not scored: it is missing.
     """
 

@@ -88,7 +88,7 @@ class Ratio:
     strata: str = ""
     # Smallest number of values of `strata`, or of `by`, for the metric to exist.
     fewest: int = 1
-    # As `share` in `Metric`.
+    # See `share` in `Metric`.
     share: bool = True
     # Whether the metric exists even without a score.
     kept: bool = False
@@ -122,7 +122,7 @@ class MetricCard:
 
 
 def metric_of(name: str, cells: Iterable[Cell], combination: Combine = "ratio", *, share: bool = True) -> Metric:
-    """Compute the metric from cells; `n` is their number, `share` as in `Metric`."""
+    """Compute the metric from cells; `n` is the number of cells; see `Metric` for `share`."""
     # Imported here because only scoring needs the numerical libraries.
     from hybrid.stats import combine
 
@@ -215,8 +215,8 @@ class BenchmarkCard:
     settings: tuple[Setting, ...] = ()
     # Splits whose answers are not public: they can be run but not scored.
     hidden_splits: tuple[str, ...] = ()
-    # Tasks whose options are text, so that `--rotate` can move them; not those with letters in the picture. "*" for
-    # every choice, if the data define the tasks.
+    # Tasks whose options are text, so that `--rotate` can move them; tasks with letters in the picture are not
+    # included. "*" stands for every choice question, if the data define the tasks.
     rotatable: tuple[str, ...] = ()
     # Whether a question's text contains its options; else the dialogue writes them from the choices.
     options_in_text: bool = True

@@ -1,4 +1,4 @@
-"""Paths named in a data set: none may leave the data set's folder, and only regular files are read.
+"""Paths named in a data set: no path may lead out of the data set's folder, and only regular files are read.
 
     content = read_inside(folder, row.text("image"), row.where)
 

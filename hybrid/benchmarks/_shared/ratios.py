@@ -86,7 +86,7 @@ def _those(scores: Sequence[Score], condition: Groups) -> Sequence[Score]:
 
 
 def _group(score: Score, name: str) -> str:
-    """Return the value of a group; empty if the score has none, as for broken data."""
+    """Return the value of a group; empty if the score has no such group, as for broken data."""
     if name == "task":
         return score.task
     return base_id(score.id) if name == "base" else score.groups.get(name, "")

@@ -52,8 +52,8 @@ from hybrid.core.types import (
 DECLINED = re.compile(r"\bnone\b[^\w]*$", re.IGNORECASE)
 
 
-# Names of the values by which a score records that additional information was used, each with the suffix that it adds
-# to the names of the accuracy metrics.
+# Names of the values by which a score records that additional information was used, each with the suffix that the names
+# of the accuracy metrics then get.
 USED = {"any_view": "any_view_uses_gold", "oracle_views": "oracle_views"}
 ACCURACY = re.compile(r"^(accuracy|model_avg)")
 

@@ -1,9 +1,9 @@
 """The dialogues of ActiView: zoom, shift and mixed, and single prompts with the full image, one view or none.
 
-Each is a generator that yields prompts and receives replies, so the same code asks a solver (`drive`) and determines
-from recorded replies which parts were shown (`retrace`). A part's picture enters a prompt only after the protocol has
-revealed it; solvers and tools have no other access to it. Source: paper section 4.1, appendices G.3 and I; the released
-`toolkit/evaluator.py`.
+Each dialogue is a generator that yields prompts and receives replies. So the same code asks a solver (`drive`) and
+finds out from recorded replies which parts were shown (`retrace`). A part's picture enters a prompt only after the
+protocol has revealed it; solvers and tools have no other access to it. Source: paper section 4.1, appendices G.3 and I;
+the released `toolkit/evaluator.py`.
 """
 
 from __future__ import annotations

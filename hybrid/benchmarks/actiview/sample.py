@@ -215,8 +215,9 @@ def flags(clues: Sequence[Rect]) -> list[int | str]:
 def levels(marks: Sequence[int | str]) -> dict[str, int]:
     """Return the first views, from 0, for hard, medium and easy, by the rule recovered from the official file.
 
-    Hard: the first view without a clue. Medium: the first with a part of a clue, else as hard. Easy: the first with a
-    complete clue, else as medium. If no view is of the required class, the next best replaces it.
+    Hard: the first view without a clue. Medium: the first view with a part of a clue, else the view for hard. Easy: the
+    first view with a complete clue, else the view for medium. If no view is of the required class, the next best view
+    replaces it.
     """
     empty = next((place for place, mark in enumerate(marks) if mark == "no"), None)
     partial = next((place for place, mark in enumerate(marks) if mark == "partial"), None)

@@ -2,8 +2,8 @@
 
 The found marks are removed by inpainting, the picture is resized to the requested height, and the marks are drawn
 again. Paper, section 4.3 and Figure 7: radius 5, 10 and 15 px, red or gray, on pictures of 1024 px height. Properties
-that a setting does not name stay unchanged: the colour, and the size of rings and letters relative to the picture. The
-line width of a ring stays proportional to its radius.
+that a setting does not name stay unchanged: the colour, and the size of rings and letters relative to that of the
+picture. The line width of a ring stays proportional to its radius.
 
 If an expected letter, or the box around it, is not found, the question is broken with that reason, instead of being
 asked with other marks than the run states.

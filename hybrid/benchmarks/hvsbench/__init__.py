@@ -117,8 +117,8 @@ class HVSBench(Benchmark):
     def score(self, question: Question, exchanges: Sequence[Exchange], options: ScoreOptions) -> Score:
         """Score by the question's kind; the authors' parser is not public, so `--protocol` changes nothing.
 
-        A count has `values["error"]`, prediction minus truth; a scanpath has `correct` None and similarities by the
-        names of the metrics, including those of people and of a random path if the data allow it.
+        For a count, `values["error"]` is prediction minus truth. For a scanpath, `correct` is None, and the values are
+        similarities by names of metrics; they include those of people and of a random path if the data allow it.
         """
         reply = exchanges[-1].reply
         verdict = score_of(question, 0.0, reply.outcome)

@@ -27,8 +27,8 @@ from hybrid.core.types import LETTERS, Scanpath
 COLUMNS: Final = ("index", "image", "question", "question_type", "answer")
 OPTIONAL: Final = ("category", "real_image_path", "origin_dataset")
 
-# Largest distance of a fixation outside the image, as a fraction of its size: eye trackers record some; a larger value
-# indicates another unit.
+# Largest distance of a fixation outside the image, as a fraction of the image's size. Eye trackers record some
+# fixations outside; a larger distance indicates another unit.
 OUTSIDE: Final = 0.25
 
 MIN_TRUE_FIXATIONS: Final = 2
@@ -161,8 +161,8 @@ def order(text: str, options: Sequence[str]) -> str:
 def human_paths(text: str) -> tuple[Scanpath, ...]:
     """Parse the human scanpaths of an answer; x, y as fractions of the image, durations in milliseconds.
 
-    Accepted are lists `X = [...] Y = [...] T = [...]`, once or several times; JSON or Python literals of {"X", "Y",
-    "T"}, of several such objects in a list or under names, and of lists of [x, y, t] points.
+    Two forms are accepted: lists `X = [...] Y = [...] T = [...]`, once or several times, and JSON or Python literals. A
+    literal is an object {"X", "Y", "T"}, several such objects in a list or under names, or lists of [x, y, t] points.
 
     Raises:
         DataError: no scanpath; lists of different lengths; fewer than two fixations; a coordinate that is not finite

@@ -2,10 +2,10 @@
 
     compare(path, human_paths, Rules())      # {"m_shape": ..., "m_dir": ..., "m_len": ..., "m_pos": ...}
 
-The paper (section 3.3) follows the code of the scanpath model HAT: coordinates in pixels of a fixed screen, all
-durations 1, a predicted path cut to six fixations, a path below three fixations padded with points (1, 1) in pixels,
-the mean over the human paths of the image. Direction and position depend on the shape of the screen, which is a
-setting.
+The paper (section 3.3) follows the code of the scanpath model HAT. Coordinates are in pixels of a fixed screen, and all
+durations are 1. A predicted path is cut to six fixations; a path with fewer than three is padded with points (1, 1) in
+pixels. The similarity is the mean over the human paths of the image. Direction and position depend on the shape of the
+screen, which is a setting.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ SCANPATH_TASKS: Final = ("Q9", "Q12")
 # The first four columns of MultiMatch under the names of the metrics; the paper prints m_dir and m_pos.
 DIMENSIONS: Final = ("m_shape", "m_dir", "m_len", "m_pos")
 
-# Ends of the scale of some dimensions by question type: the scores of a random guess and of people.
+# Ends of the rescaled range, for some dimensions, by question type: the scores of a random guess and of people.
 PUBLISHED_ENDS: Final[Mapping[str, Mapping[str, Sequence[float]]]] = FACTS["published_ends"]
 
 # Mean true count of Q2, which replaces a reply without a number (section 3.3).

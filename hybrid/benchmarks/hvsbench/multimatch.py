@@ -2,11 +2,11 @@
 
     similarities = multimatch([path_a, path_b, path_c], [(0, 1), (0, 2)], screen=(512, 320))    # (2, 5)
 
-Jarodzka, Holmqvist and Nystrom, ETRA 2010, section 3; the values equal those of the package `multimatch-gaze` 0.1.3
-(Wagner et al., JOSS 4 (2019) 1525), and are defined also where that package raises an error. Two scanpaths become two
-lists of saccades; a cheapest monotone alignment of the lists, by the length of the vector difference, determines which
-saccades to compare; a dimension is one minus the median of its differences over the aligned pairs.
-`bench/multimatch.py` measures the times.
+The measure is that of Jarodzka, Holmqvist and Nystrom, ETRA 2010, section 3. The values equal those of the package
+`multimatch-gaze` 0.1.3 (Wagner et al., JOSS 4 (2019) 1525), and are defined also where that package raises an error.
+Two scanpaths become two lists of saccades. A cheapest monotone alignment of the lists, whose cost is the length of the
+vector differences, determines which saccades to compare. The similarity in a dimension is one minus the median of its
+differences over the aligned pairs. `bench/multimatch.py` measures the times.
 
 Pairs of similar lengths are compared together: an array has a row for each saccade, or pair of saccades, and a column
 for each pair of paths, so that every step is one pass over contiguous numbers.
@@ -37,7 +37,7 @@ DIMENSIONS: Final = ("shape", "direction", "length", "position", "duration")
 # padding.
 MIN_FIXATIONS: Final = 3
 
-# Bits for the cheapest predecessors of a pair of saccades; a tie sets several bits.
+# Bits that mark the cheapest predecessors of a pair of saccades; several bits are set for a tie.
 _DIAGONAL, _LEFT, _UP = 1, 2, 4
 
 _TIED: Final = np.array([bits.bit_count() > 1 for bits in range(8)])

@@ -1,8 +1,8 @@
 """Resolve the columns of an MM-SAP table when the data is mounted.
 
-The data set's schema was not available, so columns are searched under the names that such tables use; a missing column
-is an error that lists the existing columns and the required ones. Nothing is guessed: numeric answers are accepted only
-if the table itself shows whether they count from 0 or from 1.
+The data set's schema was not available, so columns are searched under the names that such tables use. A missing column
+is an error that lists the existing and the required columns. Nothing is guessed: numeric answers are accepted only if
+the table itself shows whether they count from 0 or from 1.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def resolve(column_names: Sequence[str], location: str) -> SetColumns:
 def origin_of(answers: Sequence[object], location: str) -> int | None:
     """Return whether numeric answers count from 0 or from 1; None if there are none.
 
-    Raises `DataError` if a table with numbers contains neither a 0 nor a 5, or both.
+    Raises `DataError` if the numbers in a table contain neither a 0 nor a 5, or contain both.
     """
     numbers = {answer for answer in answers if isinstance(answer, int) and not isinstance(answer, bool)}
     if not numbers:

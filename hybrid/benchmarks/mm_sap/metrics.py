@@ -1,8 +1,8 @@
 """MM-SAP's rule for letters and its metrics (paper, section 4, equations 1 to 8), as fractions of 1.
 
-Totals are over questions, not over sets: kk_T = (400 kk_Basic + 350 kk_Know) / 1150, ku_T = (350 ku_Know +
-400 ku_Beyond) / 1150. Table 4's Unknown Knowns Rate is consistent only with the number of refusals as denominator,
-while equation 8 prints the number of questions, so both are given.
+Totals are over questions, not over sets: kk_T = (400 kk_Basic + 350 kk_Know) / 1150, ku_T = (350 ku_Know + 400
+ku_Beyond) / 1150. Table 4's Unknown Knowns Rate is consistent only with the number of refusals as denominator, while
+equation 8 has the number of questions there, so both rates are given.
 """
 
 from __future__ import annotations

@@ -116,7 +116,7 @@ class MvpBench(Benchmark):
         return QuestionFile(tuple(selected), tuple(bad))
 
     async def dialogue(self, question: Question, ask: Ask) -> tuple[Exchange, ...]:
-        """Make one call with one picture; of a pair the full picture is shown, and tools may also get its halves."""
+        """Make one call with one picture. For a pair, this is the full pair picture; tools may also get its halves."""
         prompt = Prompt(
             parts=(question.text, *show(question.images[:1])),
             kind=question.kind,

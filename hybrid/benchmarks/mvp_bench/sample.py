@@ -1,9 +1,8 @@
 """Generated questions in MVP-Bench's official layout, for tests, the quickstart and load tests.
 
 Pictures, wording and meaning of the questions are this project's own, so a score on them is never an MVP-Bench result.
-Pair i depends only on (seed, i), so more pairs never change the first ones. Pair ids start after the real ones, so that
-no category of the paper is claimed for them.
-Run: `hybrid run mvp_bench --data sample`.
+Pair i depends only on (seed, i), so more pairs never change the first pairs. The ids of generated pairs start after the
+real ids, so that these pairs belong to no category of the paper. Run: `hybrid run mvp_bench --data sample`.
 """
 
 from __future__ import annotations

@@ -74,7 +74,7 @@ class Doubts:
         self._frames = FrameDoubts()
         # Locations of the rows by kind, if neither a column nor the mapping defines the kind.
         self._by_kind: dict[Kind, list[str]] = {}
-        # Doubts about answers that may be numbers of choices, and whether one of the answers cannot be a number.
+        # Doubts about answers that may be numbers of choices, and whether some answer cannot be such a number.
         self._index_like: list[str] = []
         self._is_text = False
         # Whole numbers without choices: locations of 0 and 1, and whether another number occurred.

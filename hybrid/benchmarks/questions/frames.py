@@ -76,7 +76,7 @@ def _hint(numbers: Sequence[float], sizes: Sequence[Size]) -> str:
 
 
 class FrameDoubts:
-    """Doubts about the coordinate frame of a table that names none; a full table shows more than a single row."""
+    """Doubts about the coordinate frame of a table that names none. All rows together show more than a single row."""
 
     def __init__(self) -> None:
         # Locations with numbers up to 1,000 in a picture with a longer side, or outside a smaller picture.

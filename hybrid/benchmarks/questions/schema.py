@@ -1,4 +1,4 @@
-"""A YAML file that defines how a table is read, and for a recipe the benchmark: only values, no code.
+"""A YAML file that defines how a table is read; a recipe also defines the benchmark. It has only values, no code.
 
     layout_of(Path("questions.yaml"))         # a mapping: the columns, and how a question is asked
     recipe_of(Path("recipes/NAME.yaml"))      # a mapping, plus the location of the data, the metrics, the sources
@@ -25,7 +25,7 @@ from hybrid.core.types import Kind
 
 T = TypeVar("T")
 
-# Largest size of a file in bytes; a recipe has a few thousand.
+# Largest size of a file in bytes; a recipe has a few thousand bytes.
 MAX_BYTES: Final = 200_000
 
 # Valid kinds of a row in a table.
@@ -204,7 +204,7 @@ class _Yaml(Reader):
         return cast(T, recipe)
 
     def read_value(self, kind: Any, value: Any, steps: Steps = ()) -> Any:
-        """Read a value; metrics are words, and units the name of a column unless they are a number of rows."""
+        """Read a value. Metrics are words; units are the name of a column or a number of rows."""
         if kind is Kind:
             return Kind(self.word(value, KINDS, steps))
         if kind is Units and not isinstance(value, dict):

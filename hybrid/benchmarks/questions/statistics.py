@@ -7,7 +7,7 @@
     parse_metric("f1 by task")                     # one for each task: f1.NAME
 
 A word other than `task` is the name of a group. Precision, recall and F1 are those of the answer "yes", as in POPE (Li
-et al., EMNLP 2023, arXiv:2305.10355, section 5.1): a reply that is not yes counts as no.
+et al., EMNLP 2023, arXiv:2305.10355, section 5.1): a reply that is not "yes" counts as "no".
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from hybrid.core.types import Cell, Metric, Score
 
 # Maximum number of copies of a cell. Cells are copied to weight uneven groups.
 MAX_COPIES: Final = 10_000
-# Values of a score of a yes/no question: whether yes is right, and whether the reply says yes.
+# Names of two values in the score of a yes/no question: whether "yes" is right, and whether the reply is "yes".
 YES, SAID_YES = "yes", "said_yes"
 
 # Contributions of one score to the numerator and the denominator.

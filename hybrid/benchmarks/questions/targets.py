@@ -1,7 +1,8 @@
 """The answer of a row: it determines the kind of question, and the right answer.
 
-A target is JSON, as stored in a run: a letter (choice), "yes" or "no", a whole number, letters in order ("BCA"), or for
-the other kinds a mapping: `{"number", "tolerance", "relative"}`, `{"accepted"}`, `{"box"}` or `{"point", "within"}`.
+A target is JSON, as stored in a run. It is a letter (choice), "yes" or "no", a whole number, or letters in order
+("BCA"). For the other kinds it is a mapping: `{"number", "tolerance", "relative"}`, `{"accepted"}`, `{"box"}` or
+`{"point", "within"}`.
 """
 
 from __future__ import annotations
