@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from hybrid.core.types import Json
 
 # Weight of a stated confidence's deviation, in log-odds, if nothing was measured. A confidence ranks answers less well
-# on new pictures than on the pictures that were counted for a card: the right weight is between 1 (equally well) and 0
-# (not at all), so the midpoint is off by at most a half.
+# on new pictures than on the pictures that were counted for a card: the right weight is between 1 (it ranks equally
+# well) and 0 (it does not rank at all), so the midpoint is off by at most a half.
 CLAIM = 0.5
 # Probabilities are clipped this far from 0 and 1, so that no source is ever treated as certain.
 CERTAIN = 1e-4

@@ -37,8 +37,8 @@ SHOWN = "shown"
 # Logger for tracebacks of tool defects, shown by `--debug`.
 traces = logging.getLogger("hybrid.solving.session.traces")
 
-# Faults after which a question is answered without the tool; all others are wrong calls by the solver, or calls of a
-# tool whose weights are missing here.
+# Faults after which a question is answered without the tool. All other faults are wrong calls by the solver, or calls
+# of a tool whose weights are missing on this machine.
 LOST = (Fault.TOOL_ERROR, Fault.TIMEOUT)
 
 

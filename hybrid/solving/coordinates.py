@@ -3,7 +3,7 @@
 MLLMs write points in pixels, in fractions of the size, or in thousandths, some with y first. The pixels may be those of
 the original, of the copy that was sent, or of the copy that the model's processor makes. The frame is declared
 (`--model-arg frame=thousandths_yx`), probed once on a rendered target (`frame=probe`), or taken from the style of the
-tools; it is recorded in the manifest and never guessed per call.
+tools. It is recorded in the manifest and never guessed per call.
 
 In a tool call each coordinate has its own name, and the name decides: `x` is across and `y` is down in every frame, and
 the model is told so. The order matters only for two numbers without names, as in the probe's reply. A length is not a

@@ -2,7 +2,7 @@
 
 Replay, controls, the view guard, trust folds and budgets are wrappers behind the context's callables, so no solver
 knows about them. The identity of the question (id with variant, number of the ask) is kept outside the context: no
-attribute or closure that a solver holds leads to it, or to a target (`session.py`).
+attribute or closure that a solver holds leads to this identity or to a target (`session.py`).
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ class SolverContext:
 class Solver(ABC):
     """Anything that answers prompts: controller, verify, arbiter, the MLLM alone, specialist, chance.
 
-    A module in graphs/ or baselines/ exports one as `SOLVER` and overrides the defaults here as needed.
+    A module in graphs/ or baselines/ exports a solver as `SOLVER` and overrides the defaults here as needed.
     """
 
     # The solver's name if Python code passes it in, by default the name of its class. A solver in a file has the file's
