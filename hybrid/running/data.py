@@ -144,7 +144,7 @@ MAX_FOLDERS = 100
 
 
 def _rather(benchmark: Benchmark, source: Source) -> str:
-    """Return a hint if a folder lacks a benchmark's data: a folder nearby that has them, or another benchmark."""
+    """Return a hint if a folder lacks a benchmark's data: a folder that has the data, or a benchmark that fits."""
     if benchmark.accepts_file:
         # Look for tables in the folder and its subfolders, as in a custom data set.
         candidates = itertools.islice(itertools.chain(source.folder.iterdir(), source.folder.glob("*/*")), MAX_FOLDERS)
@@ -328,8 +328,8 @@ def recorded_questions(
 ) -> RecordedQuestions | None:
     """Return the questions saved in the run if they are exactly those that this command would read; else None.
 
-    This requires a manifest with the same identity (including the data's fingerprint), and a file written by a command
-    with the same limit and code, without pictures in separate files, which may have changed.
+    This requires a manifest with the same identity (including the data's fingerprint), and questions saved by a command
+    with the same limit and code. No pictures may have been read from separate files, which may have changed.
     """
     try:
         manifest, key = folder.manifest, reading_key(benchmark, limit, only=only)

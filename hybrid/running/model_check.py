@@ -260,7 +260,7 @@ class _Check:
             "takes logprobs": self.logprobs,
             "history that the model reads": self.history,
         }
-        # This result is the reference for reading a tool's picture.
+        # The picture of a tool is judged by comparison with this result.
         sees = await _try("sees", self.sight)
         # Models in this process have known abilities, and each server probe would load the weights again.
         probes = {**of_model, **(of_server if self.model().connection() else {})}

@@ -3,11 +3,11 @@
     cache = ReplyCache(home() / "replies", describe_model(model, {}))
     log = ReusingLog(replies, cache)        # a `ReplyLog`: the run's own replies first, then those of other runs
 
-A key covers everything that was sent (the sha256 of the request, in which images count by their hashes), the model with
-its settings and its server's address, and the place of the call: question, ask, number of the call and of the
-repetition. Repetitions and samples of one question therefore never share a reply, at any temperature. A reply that
-contains a secret is not kept. Only calls of solvers are kept: a probe asks what the server does at present, and
-captions have their own store. An entry is one file, written atomically.
+A key covers everything that was sent (by the sha256 of the request, which contains the hashes of images), and the model
+with its settings and its server's address. It also covers the place of the call: question, ask, number of the call and
+number of the repetition. Repetitions and samples of one question therefore never share a reply, at any temperature. A
+reply that contains a secret is not kept. Only calls of solvers are kept: a probe asks what the server does at present,
+and captions have their own store. An entry is one file, written atomically.
 """
 
 from __future__ import annotations
