@@ -3,7 +3,7 @@
     SCENES["left_right"].make(words, rng, answer=0)      # "Is the red cube on the left or right side of the blue ball?"
 
 There are two generators: `words` determines the question, `rng` the picture, so that several rows can ask one question
-about different pictures. For "existence" it is the other way round: there is one picture, and `rng` determines the
+about different pictures. For "existence" it is the other way round: `words` determines the picture, and `rng` the
 queried object.
 """
 

@@ -23,8 +23,8 @@ WIDTH, HEIGHT = 448, 320
 MAX_THINGS = len(NAMED_COLOURS)
 SHAPES = ("square", "circle")
 
-# Half the size of the most salient object; each next object is smaller and more similar to the ground by these factors,
-# so both its area and its contrast are below those of every object before it.
+# Half the size of the most salient object; each next object is smaller and more similar to the ground by these factors.
+# So its area and its contrast are below those of every object before it.
 MAX_PX, SHRINK, FADE = 42.0, 0.8, 0.1
 GREY_PX, GREY_CONTRAST = (9, 13), 16
 MARGIN_PX = 8

@@ -158,8 +158,8 @@ class Scene:
 class RenderedView:
     """A rendered picture and its ground truth; every map is (H, W).
 
-    `depth_m` is along the optical axis, infinite for the sky; `albedo` is linear luminance 0..1; `light` is the
-    irradiance relative to full sun; `visible` is, per solid, the share of visible pixels among those that the solid
+    `depth_m` is along the optical axis, and infinite for the sky. `albedo` is linear luminance, 0..1. `light` is the
+    irradiance relative to full sun. `visible` is, per solid, the share of visible pixels among those that the solid
     would cover alone.
     """
 
