@@ -34,8 +34,8 @@ from hybrid.core.secrets import redact
 from hybrid.core.types import Json
 
 MATRIX = "matrix"
-# Options of one command: a manifest leaves them out, so that `--config RUN` derives a new folder and does not send data
-# to a trace collector unasked.
+# Options that hold for one command only. A manifest leaves them out, so that `--config RUN` derives a new folder, and
+# does not send data to a trace collector unless asked to.
 NOT_KEPT = frozenset(key for key, field in RUN_FIELDS.items() if not field.option.kept)
 # Options that cannot be varied, because they do not distinguish runs or would leave nothing to compare.
 NOT_VARIED = NOT_KEPT | {key for key, field in RUN_FIELDS.items() if not field.option.varied}

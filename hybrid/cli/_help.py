@@ -39,7 +39,7 @@ class GroupedOption(click.Option):
 class Grouped(click.Command):
     """A command with `--help-all`, whose `--help` omits the rare options.
 
-    `rare` names parameters to omit; for a `GroupedOption`, its own attribute decides.
+    `rare` names parameters to omit. A `GroupedOption` is also omitted if its attribute `common` is not set.
     """
 
     def __init__(self, *args: Any, rare: Collection[str] = (), **options: Any) -> None:

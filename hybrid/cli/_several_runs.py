@@ -1,8 +1,8 @@
 """Runs of one command, one or several under one budget: prepares, asks and shows them, and returns the exit code.
 
 Every run is an ordinary one: in the folder derived from its configuration, or in --out, named after its choices. In a
-matrix, a solver whose answers do not depend on the differences between two runs is asked only in the first of them, and
-one comparison per benchmark ends the command.
+matrix, a solver whose answers do not depend on the differences between two runs is asked only in the first of these
+runs. At its end the command prints one comparison per benchmark.
 """
 
 from __future__ import annotations

@@ -147,8 +147,8 @@ def _scored(config: RunConfig, unanswered: UnansweredRule | None, *, allow_faile
 def _asked(config: RunConfig, check: Callable[[ResolvedRun], None] = lambda _: None) -> ResolvedRun:
     """Ask the open questions, unless `check` raises; return the run."""
     if config.objects.tools:
-        # Tools then run in this process, and outputs are not cached: the code of a tool object may have no file, so
-        # that its cached outputs could not be distinguished from those of other code.
+        # If a tool is an object, tools run in this process and outputs are not cached. The code of a tool object may
+        # have no file, so that its cached outputs could not be distinguished from those of other code.
         config = replace(config, service=replace(config.service, isolated=False), cache=False)
     opener = opener_of(config)
     with Bars(quiet=is_quiet()) as bars:
