@@ -7,8 +7,8 @@
 
 Each question is a sample: the conversation of every ask in order (prompts with their images, each reply of the model,
 each tool call with its output), the reply, the right answer, the score and the tokens. The log is built from
-`inspect_ai.log.EvalLog` and its parts and written by `inspect_ai.log.write_eval_log`. The logs of a run share `run_id`,
-each solver has its own `task_id`, and both are the same in every export of the run.
+`inspect_ai.log.EvalLog` and its parts and written by `inspect_ai.log.write_eval_log`. The logs of a run share a
+`run_id`, and each solver has its own `task_id`. These ids are the same in every export of the run.
 """
 
 from __future__ import annotations

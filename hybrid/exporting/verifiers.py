@@ -4,7 +4,7 @@
     uv venv vf && uv pip install --python vf/bin/python ./my_environment
     vf/bin/vf-eval my_environment --env.taskset.hybrid "$(which hybrid)" -m MODEL --client.base-url URL --no-push
 
-The package holds the options of the run, without its model, and no question: `hybrid rollouts` reads the data, asks and
+The package holds the options of the run, except the model, and no questions. `hybrid rollouts` reads the data, asks and
 scores in hybrid's own environment, because verifiers needs openai below 3 and other packages that hybrid cannot use.
 """
 
