@@ -115,7 +115,7 @@ class MetricCard:
     def describes(self, name: str) -> bool:
         """Return whether a name belongs to this metric."""
         parts = re.split(r"<([^>]+)>", self.name)
-        # The text between angle brackets matches one of its words, or anything if it is a single word.
+        # Text between angle brackets with `|` matches one of its words; a single word between them matches anything.
         words = ["|".join(map(re.escape, part.split("|"))) if "|" in part else ".+" for part in parts]
         pattern = "".join(f"(?:{words[n]})" if n % 2 else re.escape(part) for n, part in enumerate(parts))
         return re.fullmatch(pattern, name) is not None
@@ -286,7 +286,7 @@ class BenchmarkCard:
     def task_in(self, text: str) -> str | None:
         """Return the task whose letters and digits `text` contains: Multi-view_Reasoning in `x_multi_view_reasoning`.
 
-        Return None if no task is named, or several are and none equals the full text.
+        Return None if no task is named, or if several tasks are named and none equals the full text.
         """
         words = _bare(text)
         same = [task for task in self.tasks if _bare(task) == words]

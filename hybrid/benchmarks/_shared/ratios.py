@@ -22,7 +22,7 @@ def ratios(
     cards: Iterable[MetricCard], scores: Sequence[Score], orders: Mapping[str, Iterable[str]]
 ) -> Iterator[Metric]:
     """Yield the metrics of scores. Values of a group are in the order of `orders`; without an order, by name."""
-    # Metrics with a unit get all scores, because a failed one must exclude its unit.
+    # Metrics with a unit get all scores, because a failed score must exclude its unit.
     answered = [score for score in scores if not score.outcome.failed]
     computed = ((card.name, card.ratio) for card in cards if card.ratio is not None)
     for by, block in groupby(computed, key=lambda named_ratio: named_ratio[1].by):

@@ -54,7 +54,10 @@ class DataRow:
     storing: Mapping[str, Future[StoredImage]] = field(default_factory=dict, repr=False, compare=False)
 
     def cell(self, column: str) -> Any:
-        """Return a cell's content; None if the column is missing or the cell empty. Raises `DataError` if unread."""
+        """Return a cell's content; None for a missing column or an empty cell.
+
+        Raises `DataError` if the cell is `unread`.
+        """
         if column in self.unread:
             raise DataError(f"{self.where}, column {column}: cannot be read ({self.unread[column]})")
         return self.values.get(column)
@@ -186,7 +189,7 @@ def json_rows(folder: Path, path: Path) -> Iterator[tuple[Mapping[str, Any] | Da
 
 
 def json_object(line: bytes | str, location: str) -> Mapping[str, Any] | DataError:
-    """Return the object in a line of JSON, or the error if it has none."""
+    """Return the object in a line of JSON, or an error if the line has no object."""
     try:
         values = json.loads(line)
     except (ValueError, RecursionError) as error:
@@ -278,7 +281,7 @@ def stored_ahead(read: Iterable[DataRow], store: ImageStore, columns: Sequence[s
     The number of rows stored in advance is at most the number of rows used so far, and at most `MAX_AHEAD`. So a run
     with a small limit stores few images that it does not need.
 
-    Raises `DataError` where `read` does, after yielding the rows before.
+    Raises the `DataError` of `read`, after yielding the rows before it.
     """
     waiting: deque[DataRow] = deque()
     error: DataError | None = None
@@ -347,7 +350,7 @@ def read_group(file: pq.ParquetFile, group: int, columns: Sequence[str], path: P
 
 
 def _column(file: pq.ParquetFile, group: int, column: str, count: int) -> list[tuple[Any, str | None]]:
-    """Return the cells of a column, each with the reason if it could not be read."""
+    """Return the cells of a column, each with the reason why it could not be read, or None."""
     import pyarrow as pa
 
     try:

@@ -238,7 +238,7 @@ def _rows(root: Path, path: Path) -> tuple[DataRow, ...]:
 
 
 def _clues(root: Path, path: Path, count: int) -> tuple[tuple[int, ...] | DataError, ...]:
-    """Return the views with clues of each row, or its error. Raises `DataError` for another number of rows."""
+    """Return the views with clues of each row, or the row's error. Raises `DataError` unless there are `count` rows."""
     loaded = read_json(root, path)
     if not isinstance(loaded, list) or len(loaded) != count:
         raise DataError(f"{path}: expected {count} lists of views, one for each row of {DATA}")
@@ -251,7 +251,7 @@ def _clues(root: Path, path: Path, count: int) -> tuple[tuple[int, ...] | DataEr
 
 
 def _levels(root: Path, path: Path, count: int) -> dict[str, tuple[int | DataError, ...]]:
-    """Return the first view of each row, or its error, by level. Raises `DataError` for another number of rows."""
+    """Return, by level, the first view of each row or its error. Raises `DataError` unless there are `count` rows."""
     loaded = read_json(root, path)
     by_level: dict[str, tuple[int | DataError, ...]] = {}
     for name in LEVELS.values():

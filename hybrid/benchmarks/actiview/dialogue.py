@@ -60,7 +60,7 @@ async def drive(steps: Steps, ask: Ask) -> tuple[Exchange, ...]:
 
 
 def retrace(steps: Steps, replies: Sequence[Reply]) -> Trail | None:
-    """Return the result for recorded replies; None if their number differs from the dialogue's."""
+    """Return the result for recorded replies; None if the dialogue has another number of prompts."""
     next(steps)
     for number, reply in enumerate(replies, 1):
         prompt, trail = _send(steps, reply)

@@ -159,7 +159,7 @@ def object_attr(rng: np.random.Generator) -> ClueQuestion:
 
 
 def object_rel(rng: np.random.Generator) -> ClueQuestion:
-    """Ask for the colour of the disc to the right of a disc of one colour; another pair is a distractor."""
+    """Ask for the colour of the disc to the right of a disc of one colour; a second pair of discs is a distractor."""
     canvas, colours = Canvas(rng), _colours(rng)
     clue = canvas.pair(colours[0], colours[1])
     canvas.pair(colours[2], colours[3])
@@ -169,7 +169,7 @@ def object_rel(rng: np.random.Generator) -> ClueQuestion:
 
 
 def counting(rng: np.random.Generator) -> ClueQuestion:
-    """Ask for the number of discs of one colour (each is a clue), among discs of another."""
+    """Ask for the number of discs of one colour (each is a clue), among discs of another colour."""
     canvas, colours = Canvas(rng), _colours(rng)
     count = int(rng.integers(1, 7))
     clues = tuple(canvas.disc(colours[0]) for _ in range(count))

@@ -126,7 +126,7 @@ class Blink(Benchmark):
         return tuple(rows_of(path, splits)) if (splits := splits_of(path)) else None
 
     def question_from_row(self, row: PredictedRow) -> Question:
-        """Return the question; if the row has no choices, it gets those that its task always has.
+        """Return the question; if the row has no choices, it gets the fixed choices of its task.
 
         A row without one of BLINK's ids gets a unique name (`Jigsaw_index_17`): its position in the data is unknown, so
         it is never paired with another run's question.
@@ -195,7 +195,10 @@ def _groups(task: str, images: int | None) -> Mapping[str, str]:
 
 
 def _foreign_question(row: PredictedRow, task: str) -> Question:
-    """Make the question of a row with its id and its answer in BLINK's form. Raises `DataError` for another answer."""
+    """Make the question of a row with its id and its answer in BLINK's form.
+
+    Raises `DataError` for an answer of another form.
+    """
     choices = row.choices or tuple(TASKS[task].choices)
     if row.answer != HIDDEN and row.answer not in _offered_letters(len(choices)):
         raise DataError(f"{row.where}: the answer {row.answer!r} is not one of the {len(choices)} choices")

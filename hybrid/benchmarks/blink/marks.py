@@ -85,7 +85,7 @@ class UnmarkedImage:
 
 
 def erase_marks(pixels: Pixels, labels: Sequence[str]) -> UnmarkedImage:
-    """Remove the marks of these letters from a picture (H, W, 3). Raises `DataError` if one is not found."""
+    """Remove the marks of these letters from a picture (H, W, 3). Raises `DataError` if a mark is not found."""
     located = find_marks(pixels, tuple(labels), "point")
     by_label = {mark.label: mark for mark in located.points if mark.confidence >= MIN_CONFIDENCE}
     if missing := [label for label in labels if label not in by_label]:

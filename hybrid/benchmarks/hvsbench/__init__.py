@@ -80,7 +80,7 @@ class HVSBench(Benchmark):
     """The benchmark; see the module's docstring."""
 
     def tasks(self, source: Source) -> tuple[str, ...]:
-        """Return the question types in the data. Raises `DataError` if there is no file or one is unusable."""
+        """Return the question types in the data. Raises `DataError` if there is no file or no type."""
         paths = files(source.folder, source.split)
         if not paths:
             raise DataError(f"{source.folder} contains no HVSBench data: expected data/{source.split}-*.parquet")

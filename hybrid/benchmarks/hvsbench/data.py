@@ -50,7 +50,8 @@ def files(folder: Path, split: str) -> tuple[Path, ...]:
 def types_present(folder: Path, paths: Sequence[Path]) -> tuple[str, ...]:
     """Return the question types in the readable files, in the order Q1 to Q13.
 
-    Raises `DataError` if there is none: with the error of the first unreadable file, or naming a row.
+    Raises `DataError` if there is no type: an error that names the first row without a type, else the error of the
+    first unreadable file.
     """
     types: set[str] = set()
     stray: list[DataRow] = []
@@ -183,8 +184,8 @@ def human_paths(text: str) -> tuple[Scanpath, ...]:
 def subjects(folder: Path, paths: Sequence[Path], question_type: str) -> Mapping[str, Subject]:
     """Return all human paths of each row's image and task, by the row's location (`DataRow.where`).
 
-    Rows of one type on the same image with the same search target belong together, whether each has one path or all.
-    Rows whose answer cannot be read are skipped here and broken when they are asked.
+    Rows of one type on the same image with the same search target belong together, whether each row has one path or all
+    paths. Rows whose answer cannot be read are skipped here and broken when they are asked.
     """
     groups: dict[tuple[str, str], list[str]] = {}
     by_image: dict[tuple[str, str], dict[Scanpath, None]] = {}

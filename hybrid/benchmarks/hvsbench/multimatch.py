@@ -33,8 +33,8 @@ Codes = NDArray[np.uint8]
 # Columns of a result, in order; the package calls the first column `vector`.
 DIMENSIONS: Final = ("shape", "direction", "length", "position", "duration")
 
-# With fewer fixations the measure is undefined: the package returns NaN, this module raises, and a protocol must define
-# padding.
+# With fewer fixations the measure is undefined: the package returns NaN, and this module raises an error. A protocol
+# for such paths must define padding.
 MIN_FIXATIONS: Final = 3
 
 # Bits that mark the cheapest predecessors of a pair of saccades; several bits are set for a tie.
@@ -138,7 +138,7 @@ def _batches(rows: Ints, columns: Ints) -> Iterator[Ints]:
     order = np.lexsort((columns, rows))
     shapes = np.stack([rows[order], columns[order]])
     changes = np.flatnonzero(np.diff(shapes, axis=1).any(axis=0)) + 1
-    # Pairs of one shape join the previous batch if the padding costs less than a separate batch.
+    # The pairs of one shape are added to the previous batch if their padding costs less than a separate batch.
     batches: list[tuple[int, int, int, int]] = []
     for begin, end in pairwise([0, *changes.tolist(), len(order)]):
         high, wide = shapes[:, begin].tolist() if end > begin else (0, 0)

@@ -36,7 +36,7 @@ def options(text: str) -> tuple[str, ...]:
     """Return the options in order, each on one line without its label.
 
     Raises:
-        DataError: fewer than two options after labels A, B, ..., or two equal ones.
+        DataError: fewer than two options after labels A, B, ..., or two equal options.
     """
     choices = tuple(" ".join(segment.split()).strip(" ,;:.—–") for segment in _segments(text, cut_last=True))
     if len(choices) < 2:

@@ -128,7 +128,7 @@ class MmSap(Benchmark):
         """Score right answers and right refusals.
 
         An unreadable first reply counts as answered and wrong, or as a guess (`unanswered=guess`); an unreadable second
-        one counts as wrong.
+        reply counts as wrong.
         """
         failed = next((exchange.reply.outcome for exchange in exchanges if exchange.reply.outcome.failed), None)
         if failed is not None:

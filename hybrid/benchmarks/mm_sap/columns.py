@@ -103,7 +103,7 @@ def set_in(text: str) -> str | None:
 
 
 def options_of(row: DataRow, columns: SetColumns) -> tuple[str, ...]:
-    """Return the five options in stored order: a list, a dict or JSON text of them, lines "A. ...", or five columns."""
+    """Return the five options in stored order: a list, a dict, JSON text of either, lines "A. ...", or five columns."""
     if len(columns.options) > 1:
         options = tuple(row.text(name).strip() for name in columns.options)
     else:
@@ -137,7 +137,10 @@ def _unpack(value: object, location: str) -> tuple[str, ...]:
 
 
 def refusal_of(row: DataRow, columns: SetColumns, options: Sequence[str]) -> int:
-    """Return the index of the refusal option: from its column, else its sentence. Raises `DataError` if not unique."""
+    """Return the index of the refusal option: from its column, else from its sentence.
+
+    Raises `DataError` if it is not unique.
+    """
     if columns.refusal:
         place = option_number(row.cell(columns.refusal), columns, options)
         if place is not None:

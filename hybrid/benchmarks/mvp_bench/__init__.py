@@ -128,7 +128,7 @@ class MvpBench(Benchmark):
         return (Exchange(prompt, await ask(prompt)),)
 
     def score(self, question: Question, exchanges: Sequence[Exchange], options: ScoreOptions) -> Score:
-        """Score right or wrong, by hybrid's parser or (`official`) by the authors' rules without their judge."""
+        """Score right or wrong, by hybrid's parser or (`official`) by the authors' rules without their judge model."""
         choices = question.choices
         return score_reply(
             question,
@@ -158,8 +158,8 @@ class MvpBench(Benchmark):
     def predictions(self, path: Path) -> tuple[tuple[Question, Prediction], ...] | None:
         """Read the repository's `MODEL.jsonl` or `mcq_MODEL.jsonl`, or a folder with these two files of one model.
 
-        They contain raw replies and no answers, so scoring them needs the data. `stored` is the raw reply too, because
-        the authors extract answers by rule when they score.
+        They contain raw replies and no answers, so scoring them needs the data. `stored` is the raw reply, like `text`,
+        because the authors extract answers by rule only when they score.
         """
         recorded = read_outputs(path)
         if recorded is None:

@@ -36,7 +36,7 @@ LOW_EDITS, ASPECTS = TEXTS["low_edits"], TEXTS["aspects"]
 
 @dataclass(frozen=True)
 class PairQuestion:
-    """A question before it becomes rows: options and the index of the right one, or no options and "yes" or "no"."""
+    """A question before it becomes rows: options and the index of the right one, or the answer "yes" or "no"."""
 
     kind: str
     level: str

@@ -69,12 +69,12 @@ class Questions(TableBenchmark):
         return json.dumps(dict(answers), indent=1, ensure_ascii=False)
 
     def summarise(self, scores: Sequence[Score]) -> tuple[Metric, ...]:
-        """Compute accuracy; for yes/no questions also F1 and its parts, for boxes their overlap."""
+        """Compute accuracy; for yes/no questions also F1 and its parts, for boxes also their overlap."""
         return (*summed((*ALWAYS, *WHERE_YES_NO), scores), *super().summarise(scores))
 
 
 def mapping_of(source: Source, table: Path) -> Path | None:
-    """Return the file of the mapping, or None. Raises `DataError` if a named one is missing."""
+    """Return the file of the mapping, or None. Raises `DataError` if a named file is missing."""
     mapping = source.settings.get("mapping", BESIDE)
     if mapping == BESIDE:
         sibling = table.with_suffix(".yaml")

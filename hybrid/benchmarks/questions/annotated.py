@@ -25,7 +25,8 @@ from hybrid.core.errors import DataError
 from hybrid.core.types import AnnotatedPlace, Box, Json, Point
 
 MAX_PLACES: Final = 1000
-# An annotation as written: its picture, None if it names none, and `{"box": [...]}` or `{"point": [...]}` in the frame.
+# An annotation as written: the number of its picture, or None if it names no picture; and `{"box": [...]}` or
+# `{"point": [...]}` in the frame.
 Written = tuple[int | None, dict[str, Json]]
 
 

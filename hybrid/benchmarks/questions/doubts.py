@@ -145,7 +145,7 @@ class Doubts:
             yield f"its point counts within {target['within']:g} px, because a tolerance is in pixels in every frame"
 
     def _note_index(self, row: DataRow, question: Question, answers: Sequence[str]) -> None:
-        """Record an answer that is the text of a choice but may be the number of another."""
+        """Record an answer that is the text of one choice but may be the number of another choice."""
         parts = [part.strip() for answer in answers for part in answer.split(",")]
         if self._layout.answer is not None or not all(map(WHOLE.fullmatch, parts)):
             return
@@ -180,7 +180,10 @@ class Doubts:
 
 
 def _of_open_answer(question: Question, answers: Sequence[str], kind_stated: bool) -> Iterator[str]:
-    """Yield doubts about an answer without choices; `kind_stated`: the table or its mapping defines the kind."""
+    """Yield doubts about an answer without choices;
+
+    `kind_stated` is True if the table or its mapping defines the kind.
+    """
     first = answers[0].strip()
     if any(map(_is_placeholder, answers)):
         yield f"its answer {first!r:.40} may stand for a hidden answer: leave the row out, or give its answer"

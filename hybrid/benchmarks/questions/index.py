@@ -66,7 +66,7 @@ class Index:
 
 
 def hashed(text: str) -> int:
-    """Hash a text to 63 bits: among a million texts, a collision occurs in one of ten million cases."""
+    """Hash a text to 63 bits: for a million texts, the probability of a collision is below one in ten million."""
     return int.from_bytes(hashlib.blake2b(text.encode(errors="replace"), digest_size=8).digest()) >> 1
 
 

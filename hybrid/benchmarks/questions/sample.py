@@ -44,7 +44,7 @@ class _Row:
     number: int
     images: tuple[bytes, ...]
     cells: Mapping[str, object]
-    # The boxes that have to be seen (x0, y0, x1, y1) in the first picture.
+    # The boxes (x0, y0, x1, y1) of the first picture that have to be seen.
     evidence: tuple[Rect, ...] = ()
 
 
