@@ -33,9 +33,10 @@ def probability(log_odds: float) -> float:
     return raised / (1 + raised)
 
 
-# Standard deviations by which the log-odds of a tool's answer must exceed the MLLM's to replace it. Chosen on simulated
-# counts (`bench/arbiter.py`) as the largest tried value that costs at most 0.001 of all answers in every setting. It
-# prevents 17 to 36 % of the losses from replacing a better answer.
+# Number of standard deviations by which the log-odds of a tool's answer must exceed those of the MLLM's answer to
+# replace this answer. Chosen on simulated counts (`bench/arbiter.py`) as the largest tried value that costs at most
+# 0.001 of all answers in every setting. This margin prevents 17 to 36 % of the losses that occur when a better answer
+# is replaced.
 LIKELY = 0.25
 
 

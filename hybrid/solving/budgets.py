@@ -82,7 +82,7 @@ class RunMeter:
             )
 
     def count_lost(self, requests: int) -> bool:
-        """Count requests whose replies are lost as paid; return whether the budget allows sending them again."""
+        """Count requests with lost replies as paid requests; return whether the budget allows sending them again."""
         used = self.used
         cost_per_call = used.cost_usd / used.model_calls if used.cost_usd and used.model_calls else self.expected_usd
         estimate = Usage(model_calls=requests, cost_usd=None if cost_per_call is None else cost_per_call * requests)

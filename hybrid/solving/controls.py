@@ -37,7 +37,7 @@ GREY = 128
 
 
 def partners(questions: Sequence[Question], seed: int) -> Mapping[str, tuple[StoredImage, ...]]:
-    """Return for each question id the images of another question of the same route and image count, by a seeded cycle.
+    """Return, by question id, the images of another question with the same route and image count, by a seeded cycle.
 
     A question that is alone in its route has none.
     """
@@ -135,7 +135,8 @@ class ToolCondition:
                 # Without OpenCV the tool itself has no backend either.
                 raise NoBackend(str(error)) from error
             return Finding(BLANK_TEXT, {}, 0.0, "blank", "blank", (picture,))
-        # Image k of the question is replaced by image k of the partner; a derived image by its parent's replacement.
+        # Image k of the question is replaced by image k of the partner; a derived image is replaced by its parent's
+        # replacement.
         places = [_place(ref, subject) % len(partner) for ref in images]
         others = [replace(ref, image=partner[place]) for ref, place in zip(images, places, strict=True)]
         clipped = clip(args, [(ref.image.width, ref.image.height) for ref in others])

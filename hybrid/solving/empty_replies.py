@@ -49,7 +49,8 @@ WITHHELD = {
 def note_withheld(reply: AssistantMessage, log: Log) -> bool:
     """Return whether a reply without tool calls was withheld and must not be requested again; log why.
 
-    The provider refused, filtered or did not finish it, or it is a call that its server could not parse.
+    This is so if the provider refused, filtered or did not finish the reply, or if the reply is a call that the server
+    could not parse.
     """
     malformed = reply.end is End.MALFORMED_CALL
     if not (reply.is_withheld or malformed):

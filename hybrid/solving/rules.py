@@ -25,14 +25,14 @@ from hybrid.tool.rules import Rule, RuleByText
 
 @dataclass(frozen=True)
 class RuleEntry:
-    """A rule, the route under which it was found, and the external tool that defines it (empty: none)."""
+    """A rule, the route under which it was found, and the external tool that defines it ("" if none does)."""
 
     rule: Rule
     route: str
     owner: str = ""
 
     def resolve(self, prompt: Prompt) -> tuple[str, Rule]:
-        """Return the rule for a prompt, and the route that its answers are counted under.
+        """Return the route under which answers to a prompt are counted, and the rule for the prompt.
 
         If the rule was selected by the question's text, the route also names what the text asks for: "by_text/depth".
         So `hybrid calibrate` and the arbiter keep different kinds of questions apart.
@@ -74,7 +74,7 @@ class RuleTable:
         return (RuleEntry(rule, route, owner) for owner, rule in self.outside.get(route, {}).items())
 
     def counted_route(self, prompt: Prompt, tool: str | None = None) -> str:
-        """Return the route under which answers to a prompt are counted: that of the first rule for this tool."""
+        """Return the route under which answers to a prompt are counted: the route of the first rule for this tool."""
         for entry in self.rules_for(prompt):
             if tool is None or tool in entry.rule.tools:
                 return entry.resolve(prompt)[0]

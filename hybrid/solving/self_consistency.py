@@ -109,7 +109,7 @@ def _majority(samples: Sequence[Sample], guess: float) -> tuple[Vote, dict[str, 
 
 
 def _medoid(samples: Sequence[Sample]) -> tuple[Vote, dict[str, Json]]:
-    """Elect the scanpath with the smallest mean distance to the others, the first among equals."""
+    """Elect the scanpath with the smallest mean distance to the other scanpaths, the first among equals."""
     paths = [(sample, value) for sample in samples if isinstance(value := sample.answer.value, Scanpath)]
     data: dict[str, Json] = {"readable": len(paths)}
     if not paths:

@@ -176,8 +176,8 @@ class Session:
         parts, key = await self._opened(prompt, log)
         if self._solver.runs_own_tools:
             ctx = self._context(prompt, parts, key, log)
-            # The agent calls its own model, whose tokens cost the same as those of the run's model. The budgets are
-            # those of `ModelCalls`, but an ask counts as one call, because its usage is known only at the end.
+            # The agent calls its own model, whose tokens cost the same as those of the run's model. The same budgets
+            # apply as in `ModelCalls`, but an ask counts as one call, because its usage is known only at the end.
             self.meter.check()
             await self._shared.run_meter.begin()
             usage_before = self.meter.used

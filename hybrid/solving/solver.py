@@ -46,7 +46,10 @@ class Meter:
     used: Usage = field(default_factory=Usage)
 
     def seconds_left(self) -> float | None:
-        """Return the seconds that the question's calls may still run; None without a limit. Only ended calls count."""
+        """Return the seconds that the question's calls may still run; None without a limit.
+
+        Running calls do not count.
+        """
         return None if self.limits.seconds is None else self.limits.seconds - self.used.seconds
 
     def spent(self) -> str | None:

@@ -150,7 +150,7 @@ class Trust:
         return sum(measurement.right for measurement in measurements) / total if total else None
 
     def model(self, route: str, usual: float, stated: float | None) -> AnswerConfidence:
-        """Return the MLLM's confidence from its usual accuracy on this route and its vote share for this answer.
+        """Return the MLLM's confidence, from its usual accuracy on this route and the share of votes for this answer.
 
         Unanimous votes do not increase the confidence unless that was measured, because a model repeats its mistakes.
         """
@@ -189,7 +189,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class TrustFile:
-    """The folds of a trust file, its hash as named by a run's manifest, and what it was measured with."""
+    """The folds of a trust file, its hash as in a run's manifest, and the configuration that it was measured with."""
 
     folds: tuple[Mapping[Key, Measurement], ...]
     sha256: str

@@ -189,7 +189,8 @@ class Style:
         reference = call.args.get(self.index) if self.index else None
         image_value = call.args.get(IMAGES, call.args.get(IMAGE))
         if reference is None and image_value:
-            # If other tools keep hybrid's form, some models name the image as those tools do.
+            # If other tools keep hybrid's form, some models write the image's name, as for those tools, instead of an
+            # index.
             reference = image_value[0] if isinstance(image_value, list | tuple) else image_value
         image = self.picture(reference, names, derived, registry)
         rest = {key: value for key, value in call.args.items() if key not in (self.index, IMAGE, IMAGES)}
@@ -206,7 +207,7 @@ class Style:
         return images, args, (*([LEFT_OUT] if self.index and reference in (None, "") else []), *other_repairs)
 
     def enlarged(self, args: dict[str, Json]) -> dict[str, Json]:
-        """Return the arguments, with the box already in pixels, plus the scale that enlarges the region to its size."""
+        """Return the arguments, whose box is in pixels, with the scale that enlarges the region to the style's size."""
         box: Any = args.get("box")
         if not (self.factor and isinstance(box, Mapping)):
             return args
@@ -229,7 +230,7 @@ class Style:
     ) -> AssistantMessage:
         """Return a model's reply with the calls in its text parsed; the text is unchanged.
 
-        Raises as `ChatModel.chat`.
+        Raises what `ChatModel.chat` raises.
         """
         sent_messages, sent_tools = self.outgoing(messages, tools)
         reply = await model.chat(sent_messages, sent_tools, key)
@@ -274,7 +275,7 @@ class Style:
     def find_calls(
         self, reply: AssistantMessage, tools: Sequence[Tool], messages: Sequence[Message], turn: int = 0
     ) -> AssistantMessage:
-        """Return the reply with the calls in its text, in this style or any dialect, extracted from the text."""
+        """Return the reply with the calls extracted from its text; calls may be in this style or in any dialect."""
         dressed = any(isinstance(tool, PublishedTool) for tool in tools)
         if not (self.arguments_alone and dressed) or reply.calls:
             return with_calls(reply, tools, messages, turn)
