@@ -27,7 +27,7 @@ class Ablation:
     runs: tuple[PlannedRun, ...]
 
     def still_called(self, tools: ToolsInUse) -> tuple[str, ...]:
-        """Return a line for each tool that another tool calls, so that it is used even when it is left out.
+        """Return a line for each tool that is used even when it is left out, because another tool calls it.
 
         `tools` are those of the full run.
         """

@@ -86,7 +86,7 @@ async def ask_before(run: ResolvedRun, state: RunState, tell: Tell) -> ResolvedR
         tell(f"note: {note}")
     sight: Mapping[str, Any] = {}
     if showing:
-        # Some servers accept one file type and drop another, so use the type of the questions' images.
+        # Some servers accept one type of image files and drop another, so use the type of the questions' images.
         kind = next((image.media_type for question in run.sound for image in question.images), PNG)
         sight = await _check(run, model, SIGHT, lambda chat: look(chat, store, kind))
         _refuse_blind(run, model.name, sight)
@@ -120,7 +120,7 @@ async def _ask_about_tools(
     sight: Mapping[str, Any],
     tell: Tell,
 ) -> ResolvedRun:
-    """Probe how the model calls tools and sees their pictures; return the run with the pictures' place set."""
+    """Probe how the model calls tools and sees their pictures; return the run with the place of the pictures set."""
     tools, store = run.resources.dressed, run.service.store
     shows_pictures = any(solver in showing for solver in offering)
     conversation: list[Message] = []

@@ -40,7 +40,7 @@ class Mounted:
 
     @property
     def is_sample(self) -> bool:
-        """Whether the questions were generated, and so are not a benchmark result."""
+        """Whether the questions were generated, so that scores on them are not a benchmark result."""
         return self.origin.get("kind") == "sample"
 
 
@@ -270,7 +270,7 @@ def _with_clusters(questions: RecordedQuestions, clusters: Mapping[str, str], ro
 
 
 def _names_of(question: AnyQuestion) -> set[str]:
-    """Return the ids that select a question: its own and that of its base question."""
+    """Return the ids that select a question: its own id and that of its base question."""
     return {question.id, question.base} if isinstance(question, Question) else {question.id}
 
 

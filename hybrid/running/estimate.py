@@ -32,7 +32,8 @@ from hybrid.solving.image_forms import STRIP_PX
 from hybrid.solving.solver import Solver
 
 # Published replies of GPT4o and GPT4V to BLINK val have 104 and 149 tokens on average (characters / 4). Models that
-# answer with a single letter, often small ones, need a tenth of that; a model's style is unknown before it is asked.
+# answer with a single letter, which are often small models, need a tenth of that. Which kind a model is is unknown
+# before it is asked.
 REPLY_TOKENS = 125
 # Assumed tokens for the arguments of one tool call: image names, and a point or a box.
 CALL_TOKENS = 30
@@ -40,7 +41,7 @@ CALL_TOKENS = 30
 SHORT_REPLIES: Mapping[Kind, int] = {Kind.CONTINUE: 1, Kind.VIEWS: 4, Kind.VIEW_PLAN: 40}
 # Mean tokens of 111 tool outputs of seven weight-free tools on generated questions, including image names.
 FINDING_TOKENS = 114
-# Pictures per tool output; those 111 outputs had 1.09 on average, each as large as its source image.
+# Pictures per tool output; those 111 outputs had 1.09 pictures on average, each as large as its source image.
 PICTURES = 1
 # The prompts of a question's dialogues, one tuple for each way in which it may be answered.
 Dialogues = tuple[tuple[Prompt, ...], ...]
@@ -137,7 +138,7 @@ def _image_tokens(model: str, settings: ModelSettings, width: int, height: int) 
 
 
 async def _dialogues(run: ResolvedRun, question: Question) -> Dialogues:
-    """Return the prompts of the question's dialogue with each choice as the reply, at its shortest and longest."""
+    """Return the prompts of the dialogue for each choice as reply, in its shortest and in its longest course."""
     dialogues = []
     for place in range(max(1, len(question.choices))):
         for drawn_out in (False, True):

@@ -47,7 +47,7 @@ def in_fork(steps: Generator[Any, None, None]) -> Generator[Any, None, None]:
     Raises:
         HybridError: the other process ended unexpectedly.
         BaseException: any error of a step; an error that is not a `HybridError` has the traceback of the other process
-        as a note.
+            as a note.
     """
     if not can_fork():
         yield from steps

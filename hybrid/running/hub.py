@@ -100,7 +100,7 @@ def fetch(
 
 
 def listing(benchmark: Benchmark, split: str, tasks: Sequence[str], revision: str | None = None) -> HubListing:
-    """Return the files that `fetch` would provide, with sizes. Raises as `fetch` does."""
+    """Return the files that `fetch` would provide, with sizes. Raises what `fetch` raises."""
     from huggingface_hub import HfApi, try_to_load_from_cache
     from huggingface_hub.hf_api import RepoFile
 

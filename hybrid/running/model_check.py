@@ -138,7 +138,8 @@ async def check_model(name: str, settings: ModelSettings, store: ImageStore) -> 
         DataError: unusable recordings.
         HybridError: the first question got no reply; one line says why.
     """
-    # A user's own limit applies; the default is meant for runs, which wait for a busy server.
+    # A timeout that the user set applies. The default timeout is not used here: it is meant for runs, which wait for a
+    # busy server.
     limit = TIMEOUT_S if settings.timeout_s == ModelSettings().timeout_s else settings.timeout_s
     check = _Check(name, replace(settings, retries=0, timeout_s=limit), store)
     start = time.monotonic()

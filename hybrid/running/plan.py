@@ -27,7 +27,7 @@ class PlannedRun:
     about: str
     # Changed values by field of `RunConfig` or of its `ModelSettings`.
     changes: Mapping[str, Any] = field(default_factory=dict)
-    # Former name of its folder; a run that was started there is continued there.
+    # Former name of the run's folder. A run that was started under that name is continued there.
     former: str = ""
     # If above 0, the run is asked only if a question of the main run has at least this many tool calls.
     calls: int = 0

@@ -101,7 +101,7 @@ class Rollouts:
         return messages
 
     async def answer(self, question: str, endpoint: Endpoint) -> dict[str, Json]:
-        """Ask one question and score the reply: reward (0 to 1), outcome, answer, values, and the calls it took.
+        """Ask one question and score the reply: reward (0 to 1), outcome, answer, values, and the calls that were made.
 
         Raises:
             Outage: the model could not be reached.

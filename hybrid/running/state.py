@@ -97,7 +97,7 @@ class RunState:
     solvers: Mapping[str, SolverProgress]
 
     def finished(self, solver: str) -> frozenset[str] | set[str]:
-        """Return the ids that a solver has finished, in any command; for the solver "", the finished probes."""
+        """Return the ids that a solver has finished, in any command; for the solver "", return the finished probes."""
         if not solver:
             manifest = self.folder.manifest
             return frozenset(probe for probe, key in _PROBED.items() if key in manifest)
@@ -424,7 +424,7 @@ def _facts(run: ResolvedRun, name: str, solver: Solver) -> dict[str, Json]:
     # Recorded only if it differs from the default, so that default runs keep their facts.
     if solver.needs_model and (solver.images or run.config.images) == "concat" and joint != OUR_JOINT:
         facts["joint"] = {"gap_px": joint.gap_px, "rgb": list(joint.rgb), "at": joint.at}
-    # Recorded only if there are any, so that other runs keep the facts from before the option existed.
+    # Recorded only if there are such tools, so that other runs keep the same facts as before the option existed.
     if order := [tool for tool in run.tools.rule_order if tool in tools]:
         facts["rule_order"] = list(order)
     if unchecked := [tool for tool in run.tools.unchecked(run.config.service) if tool in tools]:

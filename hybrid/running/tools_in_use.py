@@ -261,7 +261,7 @@ def tools_in_use(
 
 
 def _required(name: str, solver: Solver, benchmark: str, routes: Collection[str] | None) -> frozenset[str]:
-    """Return the tools that a solver requires. Raises `UsageError` if a plug-in solver raises."""
+    """Return the tools that a solver requires. Raises `UsageError` if a plug-in solver raises an error."""
     try:
         return solver.required_tools(benchmark, routes)
     except Exception as error:
