@@ -148,7 +148,7 @@ class Benchmark(ABC):
         return read_card(self._sibling_file("card.toml")[1], BenchmarkCard)
 
     def _sibling_file(self, file: str) -> tuple[str, Path]:
-        """Return a file next to the class, else next to the nearest base class that has it, and that class' module."""
+        """Return a file next to the class, else next to the nearest base class that has it, with the class's module."""
         modules = [
             class_.__module__
             for class_ in type(self).__mro__

@@ -222,9 +222,9 @@ def _with_target(rng: np.random.Generator) -> tuple[PopOutScene, int]:
 
 
 def _longest_at(rng: np.random.Generator, path: Scanpath, answer: int) -> list[str] | None:
-    """Return four different positions of a path, with the longest fixation at index `answer`;
+    """Return four different positions of a path, with the longest fixation at index `answer`.
 
-    None if there are too few.
+    Return None if the path has too few positions.
     """
     held_s: dict[str, float] = {}
     for x, y, time in zip(path.x, path.y, path.t_ms, strict=True):

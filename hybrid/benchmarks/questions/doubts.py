@@ -180,7 +180,7 @@ class Doubts:
 
 
 def _of_open_answer(question: Question, answers: Sequence[str], kind_stated: bool) -> Iterator[str]:
-    """Yield doubts about an answer without choices;
+    """Yield doubts about an answer without choices.
 
     `kind_stated` is True if the table or its mapping defines the kind.
     """

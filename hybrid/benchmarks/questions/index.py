@@ -54,8 +54,8 @@ class Index:
     def rotation_of(self, identity: str, at: At) -> str | None:
         """Return the id of a row that is a rotation of another row in a circular table; None for any other row.
 
-        Ids of other tables may look the same (262148000 in VQAv2), so a rotation must have its base's question and
-        options.
+        Ids of other tables may look the same (262148000 in VQAv2), so a rotation must have the question and the options
+        of its base.
         """
         if not self.content or not is_number(identity) or (turn := int(identity) // CIRCULAR_STEP) == 0:
             return None
@@ -71,7 +71,7 @@ def hashed(text: str) -> int:
 
 
 def index_of(folder: Path, path: Path, columns: Columns, task: str, rows: int) -> Index:
-    """Return the index of a file's current version, cached.
+    """Return the cached index of the current version of a file.
 
     Args:
         folder: folder of the data set.

@@ -55,7 +55,7 @@ class QuestionReader:
     def questions(
         self, task: str, store: ImageStore, *, needs_images: bool = True
     ) -> Iterator[Question | BrokenQuestion]:
-        """Yield the questions of a task; without `needs_images`, an unreadable image is left out."""
+        """Yield the questions of a task; without `needs_images`, a question may lack unreadable images."""
         for at, row in self.table.some(self.index.places.get(task, ())):
             question = self._read_question(at, row, task, store, needs_images=needs_images)
             yield question
@@ -144,7 +144,7 @@ class QuestionReader:
                 )
 
     def _task_doubt(self, row: DataRow, task: str) -> Iterator[str]:
-        """Yield the doubt about a row that counts with a neighbour's task because its own cannot be read."""
+        """Yield the doubt about a row that counts with its neighbour's task because its own task cannot be read."""
         # In a table without tasks, the only task's name is not in a cell.
         if not self.columns.task or len(self.index.tasks) == 1:
             return

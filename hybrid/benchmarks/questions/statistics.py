@@ -103,7 +103,7 @@ class MetricSpec:
 
 
 def parse_metric(text: str) -> MetricSpec:
-    """Parse a metric. Raises `ValueError`, suggesting the closest word, for an invalid one."""
+    """Parse a metric. Raises `ValueError`, suggesting the closest word, for an invalid metric."""
     word, _, rest = text.strip().partition(" ")
     if word not in STATISTICS:
         raise ValueError(f"{word!r:.60} is unknown{did_you_mean(word, STATISTICS)}; available: {', '.join(STATISTICS)}")

@@ -56,7 +56,7 @@ class DataTable(Protocol):
         ...
 
     def some(self, places: Sequence[At]) -> Iterator[Row]:
-        """Yield the full rows at these positions, in the order of `places` if the table can."""
+        """Yield the full rows at these positions, in the order of `places` if the kind of table permits this order."""
         ...
 
 

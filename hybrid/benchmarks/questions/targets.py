@@ -163,7 +163,7 @@ def _bare(label: str) -> str:
 
 
 def _by_letter(answer: str, choices: Sequence[str]) -> int | None:
-    """Return the index of a letter alone, or of a letter with the text of its choice."""
+    """Return the index of the choice that the answer names by its letter alone, or by letter and text."""
     match = _LETTER.match(answer)
     if match is None:
         return None
