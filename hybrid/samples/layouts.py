@@ -147,7 +147,7 @@ def fits(camera: Camera, rect: Rect, others: Sequence[Rect], margin: float = 6.0
 
 
 def apart(rect: Rect, others: Iterable[Rect], margin: float) -> bool:
-    """Return whether a rectangle is at least `margin` pixels to one side of each of the others."""
+    """Return whether a rectangle is at least `margin` pixels away, to some side, from each of the others."""
     x0, y0, x1, y1 = rect
     return all(x1 + margin <= a or c + margin <= x0 or y1 + margin <= b or d + margin <= y0 for a, b, c, d in others)
 
@@ -159,9 +159,11 @@ def arrange(
     occupied: Sequence[Solid] = (),
     sizes_m: tuple[float, float] = (0.16, 0.3),
 ) -> tuple[Solid, ...] | None:
-    """Arrange named solids on the ground, fully visible and apart from each other and `occupied`; None without space.
+    """Arrange named solids on the ground, fully visible, apart from each other and from `occupied`.
 
-    `sizes_m` is the range of half their height.
+    Return None without enough space.
+
+    `sizes_m` is the range of half an object's height.
     """
     solids: list[Solid] = []
     rects = [rectangle(camera, solid) for solid in occupied]

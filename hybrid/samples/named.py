@@ -51,7 +51,7 @@ def _picture(rng: np.random.Generator, camera: Camera, solids: Solids) -> Pixels
 def _scene(
     words: np.random.Generator, rng: np.random.Generator, accepts: Callable[[Camera, Solids], bool]
 ) -> tuple[tuple[Name, ...], Pixels, tuple[Rect, ...]]:
-    """Return the names of three objects, a picture in which their arrangement is accepted, and their boxes in it."""
+    """Return the names of three objects, a picture with an arrangement that `accepts` allows, and their boxes."""
     names, camera = random_names(words, 3), high_camera(rng, WIDTH, HEIGHT)
 
     def attempt() -> Solids | None:

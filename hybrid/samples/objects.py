@@ -105,7 +105,7 @@ def object_localization(rng: np.random.Generator, answer: int) -> Item:
 
 
 def spatial_relation(rng: np.random.Generator, answer: int) -> Item:
-    """Ask whether one named object is left of, right of, above or beneath another: yes or no."""
+    """Ask whether one named object is left of, right of, above or beneath another object: yes or no."""
     upright = rng.random() < 0.4
     names = random_names(rng, int(rng.integers(2, 5)))
     camera = high_camera(rng, WIDTH, HEIGHT)
@@ -166,7 +166,7 @@ def _led_by_a_large_one(rng: np.random.Generator, camera: Camera, names: tuple[N
 
 
 def _misfit(rng: np.random.Generator, tight: Rect) -> Rect | None:
-    """Move every side of the tight box; None if it fits too well or too badly, or would hide a letter."""
+    """Move every side of the tight box; None if the new box fits too well or too badly, or would hide a letter."""
     width, height = tight[2] - tight[0], tight[3] - tight[1]
     scale = np.array([width, height, width, height])
     x0, y0, x1, y1 = (float(value) for value in np.rint(np.array(tight) + rng.uniform(-0.4, 0.4, 4) * scale))
@@ -202,7 +202,7 @@ def _related(
 
 
 def _painted(rng: np.random.Generator) -> Scene:
-    """Paint solids, ground and wall with four colours, each 1.7 to 2 times as bright as the one before."""
+    """Paint solids, ground and wall with four colours, each 1.7 to 2 times as bright as the colour before."""
     step, level = float(rng.uniform(1.7, 2.0)), float(rng.uniform(0.06, 0.09))
     tint = float(rng.uniform(*TINT))
     paints = []

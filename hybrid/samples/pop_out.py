@@ -73,7 +73,7 @@ class PopOutScene:
 
 
 def pop_out(rng: np.random.Generator, count: int) -> PopOutScene:
-    """Make a scene with `count` salient objects, 1 to `MAX_THINGS`, among 6 to 11 grey ones, without overlap."""
+    """Make a scene with `count` salient objects, 1 to `MAX_THINGS`, among 6 to 11 grey objects, without overlap."""
     colours = rng.permutation(list(NAMED_COLOURS))[:count]
     halves = [MAX_PX * SHRINK**rank for rank in range(count)]
     greys = [float(rng.integers(*GREY_PX)) for _ in range(int(rng.integers(6, 12)))]

@@ -172,7 +172,7 @@ class RenderedView:
 
 
 class _Hit(NamedTuple):
-    """Hits of a window's rays on a surface: depth (infinite without a hit), outward normal (3, h, w), coordinates."""
+    """Where a window's rays hit a surface: depth (infinite without a hit), outward normal (3, h, w), coordinates."""
 
     depth: FloatMap
     normal: FloatMap
@@ -181,7 +181,7 @@ class _Hit(NamedTuple):
 
 
 class _Buffers:
-    """Per-pixel buffers while surfaces are added."""
+    """Buffers with a value per pixel, to which surfaces are added one by one."""
 
     def __init__(self, camera: Camera) -> None:
         size = (camera.height, camera.width)
@@ -194,7 +194,7 @@ class _Buffers:
         self.albedo = np.zeros((*size, 3), dtype=np.float32)
 
     def add(self, number: int, hit: _Hit, window: tuple[slice, slice], texture: Texture) -> int:
-        """Add a surface where it is nearest; return the number of pixels that it would cover alone."""
+        """Add a surface where it is the nearest; return the number of pixels that the surface would cover alone."""
         nearest = hit.depth < self.depth[window]
         covered = int(np.isfinite(hit.depth).sum())
         if not nearest.any():
