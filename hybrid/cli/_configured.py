@@ -141,7 +141,7 @@ class Configured(Grouped):
 
 def _defaults(values: FileValues) -> dict[str, Any]:
     """Return the options of a file as click's defaults."""
-    # An option without any text is one that the file leaves out.
+    # If an option has no text, the file leaves the option out.
     texts_by_field = [(RUN_FIELDS[key], texts) for key, texts in values.items() if texts]
     return {
         field.option.key: field.is_flag or (list(texts) if field.is_repeated else texts[0])

@@ -71,7 +71,7 @@ def settings_of(options: Mapping[str, Any]) -> ModelSettings:
 
 
 def config_of(options: Mapping[str, Any], recorded: Mapping[str, Json] | None = None) -> RunConfig:
-    """Make a `RunConfig` from options that click parsed; `recorded` are those for its manifest.
+    """Make a `RunConfig` from options that click parsed; `recorded` are the options for its manifest.
 
     Raises:
         UsageError: an invalid option.
@@ -156,7 +156,7 @@ def _weights(texts: Sequence[str], tools: Sequence[str]) -> dict[str, str]:
 
 
 def _from_click(field: OptionField, value: Any) -> Any:
-    """Convert an option's value to that of its field; `--weights` stays a list of texts."""
+    """Convert the value of an option to the value of its field; `--weights` stays a list of texts."""
     match field.option.form:
         case "on|off":
             return value == "on"

@@ -53,7 +53,7 @@ def program() -> tuple[str, ...]:
 
 
 def prepared(config: RunConfig, *, dry: bool = False) -> ResolvedRun:
-    """Resolve the run. Raises `UsageError` and `DataError` like `prepare`, and for unreadable files."""
+    """Resolve the run. Raises `UsageError` and `DataError` as `prepare` does, and also for unreadable files."""
     from hybrid.core.images import home
     from hybrid.running.resolve import prepare
 
@@ -219,7 +219,7 @@ class _Planned:
     benchmark: str
     # The solvers that this run asks.
     solvers: tuple[str, ...]
-    # Solvers that an earlier run asks, with its folder: their answers do not depend on the differences.
+    # Solvers that an earlier run asks, with that run's folder: their answers do not depend on the runs' differences.
     elsewhere: Mapping[str, Path]
     missing: tuple[str, ...]
     # The estimate; set only in a dry run.
@@ -246,7 +246,7 @@ def run_matrix(variants: Sequence[Variant]) -> int:
     """Check every run before asking, then ask them one after the other and compare; return the exit code.
 
     Raises:
-        UsageError: two runs are equal, or the answers of one are hidden; also the errors of `prepare`.
+        UsageError: two runs are equal, or the answers of a run are hidden; also the errors of `prepare`.
     """
     from hybrid.running.cost_estimate import ManyEstimate
     from hybrid.running.estimate import estimate

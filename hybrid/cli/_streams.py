@@ -16,7 +16,7 @@ from hybrid.display.notes import remember_warning
 
 
 def redact_logs() -> None:
-    """Redact every log record of this process from now on, including its traceback. For programs."""
+    """Redact every log record of this process from now on, with its traceback; only a program may do so."""
     make = logging.getLogRecordFactory()
     if getattr(make, "redacts", False):
         return

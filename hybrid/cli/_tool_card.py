@@ -149,7 +149,7 @@ def _backend(tool: Tool, backend: BackendCard) -> Iterator[str]:
 
 
 def _known_weights(backend: BackendCard, *, own_code: bool) -> Iterator[str]:
-    """Yield licence and training images of the default weights and of others on the card, or that nothing is known.
+    """Yield licence and training images of the default weights and other weights on the card, or that nothing is known.
 
     Weights with the same licence and images share a line.
     """

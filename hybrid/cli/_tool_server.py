@@ -113,7 +113,7 @@ def _names(tool_names: str) -> list[str]:
 
 
 def _to_load(selected: list[str] | None, options: ServiceOptions) -> list[Tool]:
-    """Return the tools to load: the selected ones, else all whose weights are on disk.
+    """Return the tools to load: the selected tools, else all tools whose weights are on disk.
 
     Raises:
         UsageError: a selected tool loads no network, `--weights` cannot be loaded, or there is nothing to load.

@@ -88,7 +88,7 @@ def _check_each(names: Collection[str], check_one: Callable[[str], int]) -> int:
         except HybridError as error:
             if len(names) == 1:
                 raise
-            # The other tools are checked even if this one has damaged weights or nothing to check.
+            # The other tools are checked even if this tool has damaged weights or nothing to check.
             click.echo(f"hybrid: {error}", err=True)
             codes.append(3)
     return max(codes)

@@ -148,7 +148,10 @@ def _write_replies(benchmark: Benchmark, data: Path, folder: Path, period: int) 
 
 
 def _expected_counts(benchmark: Benchmark, source: Source, tasks: tuple[str, ...]) -> dict[str, int | None]:
-    """Return the number of questions of each task by the card, which counts only the first split; None if unknown."""
+    """Return the number of questions of each task from the card, which has only those of the first split.
+
+    The number is None if it is unknown.
+    """
     card = benchmark.card
     return {
         task: (card.tasks.get(task) or None) if source.split == card.splits[0] else None

@@ -197,7 +197,7 @@ def ask(
 
 
 def with_names(options: Mapping[str, object]) -> tuple[Objects, dict[str, object]]:
-    """Separate the objects from the options; returns both, with the name of each object in its place.
+    """Separate the objects from the options; returns the objects, and the options with a name in place of each object.
 
     Raises:
         UsageError: an object has a wrong type, or a name that is already used.
@@ -293,7 +293,10 @@ def _merge(field: OptionField, below: Any, override: Any) -> Any:
 
 
 def _read(field: OptionField, items: Sequence[object], source: str = "") -> Any:
-    """Return the value of a field; of `--weights`, its texts. Raises `UsageError` for a value that does not fit."""
+    """Return the value of a field; for `--weights`, return its texts.
+
+    Raises `UsageError` for a value that does not fit.
+    """
     if field.option.key == "weights":
         return tuple(map(str, items))
     try:
