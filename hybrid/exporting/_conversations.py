@@ -70,7 +70,7 @@ class ConversationRow:
 
 @dataclass
 class LeftOutRows:
-    """The conversations that are not written, by reason, and the damage of the traces."""
+    """The conversations that are not written, by reason, and descriptions of damaged lines in the traces."""
 
     by_reason: dict[str, list[str]] = field(default_factory=dict)
     damage: list[str] = field(default_factory=list)

@@ -285,7 +285,7 @@ def _again(run: ExportedRun) -> str:
 
 
 def _offered(run: ExportedRun, name: str) -> tuple[Tool, ...]:
-    """Return the tools that the solver offered, in order. Raises `UsageError` for one that has changed."""
+    """Return the tools that the solver offered, in order. Raises `UsageError` for a tool that has changed."""
     facts: Mapping[str, Any] = run.folder.manifest["solvers"][name]["tools"]
     named_tools = run.folder.manifest.get("options", {}).get("tools") or ()
     tool_list = []
