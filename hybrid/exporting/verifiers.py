@@ -1,4 +1,6 @@
-"""An environment of verifiers: a package by which verifiers trains or evaluates a model on a run's questions and tools.
+"""An environment of verifiers: a package with which that library trains or evaluates a model.
+
+The questions and tools are those of a run.
 
     hybrid export RUN/controller --to verifiers -o my_environment
     uv venv vf && uv pip install --python vf/bin/python ./my_environment

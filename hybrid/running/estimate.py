@@ -32,8 +32,8 @@ from hybrid.solving.image_forms import STRIP_PX
 from hybrid.solving.solver import Solver
 
 # Published replies of GPT4o and GPT4V to BLINK val have 104 and 149 tokens on average (characters / 4). Models that
-# answer with a single letter, which are often small models, need a tenth of that. Which kind a model is is unknown
-# before it is asked.
+# answer with a single letter, which are often small models, need a tenth of that. The style of a model is unknown
+# before the model is asked.
 REPLY_TOKENS = 125
 # Assumed tokens for the arguments of one tool call: image names, and a point or a box.
 CALL_TOKENS = 30

@@ -98,7 +98,7 @@ class RunReplies:
         self._journal.sync()
 
     def close(self, finished: Finished | None = None) -> None:
-        """Close the file; if none of its replies is needed any more, only the captions stay. None skips this check."""
+        """Close the file; if none of its replies is needed any more, only the captions stay. With None all stay."""
         self._journal.close()
         if finished is None or any(not ids <= set(finished(solver)) for solver, ids in self._open.items()):
             return

@@ -80,7 +80,7 @@ class Agent(Solver):
 
     @property
     def written_as(self) -> tuple[Callable[..., Any], ...]:
-        """Return the class of the agent and the wrapped function, but no graph: a graph has no source code."""
+        """Return the class of the agent and, unless it is a graph without source code, the wrapped function."""
         return (type(self),) if hasattr(self.agent, "ainvoke") else (type(self), self.agent)
 
     @cached_property

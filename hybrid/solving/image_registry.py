@@ -31,7 +31,7 @@ class ImageRegistry:
         return self._refs.get(name)
 
     def add(self, ref: ImageRef, of: str) -> ImageRef:
-        """Name an image made from `of` (`img:1.1`, `img:1.2`, ...) and store it; without `parent` it gets none."""
+        """Name an image made from `of` (`img:1.1`, `img:1.2`, ...) and store it; if it has no parent, it gets none."""
         number = self._made.get(of, 0) + 1
         while f"{of}.{number}" in self._refs:
             number += 1

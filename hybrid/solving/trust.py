@@ -77,10 +77,10 @@ Key = tuple[str, str, str]
 # The tool and backend names under which a trust file counts the MLLM alone.
 MODEL: Final = ("mllm", "model")
 
-# Weight, in answers, of the prior accuracy of any MLLM next to measured answers. It was computed from the moments of a
-# beta-binomial (`bench/published_accuracy.py`) for the task of BLINK's Table 1 (test split) on which models differ
-# most. Heavier priors, and evidence from a model's other tasks, were not better on simulated tools and recorded models
-# (`bench/results/rivals.md`).
+# Weight, in answers, of the prior accuracy of any MLLM next to measured answers. It expresses how much models differ on
+# one task: the task of BLINK's Table 1 (test split) on which they differ most. It was computed from the moments of a
+# beta-binomial (`bench/published_accuracy.py`). Heavier priors, and evidence from a model's other tasks, were not
+# better on simulated tools and recorded models (`bench/results/rivals.md`).
 MODEL_WEIGHT: Final = 8
 # Weight, in answers, of a tool's claimed rate, which is an assumption or was counted on other pictures.
 TOOL_WEIGHT: Final = 2
