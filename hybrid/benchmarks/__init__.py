@@ -1,1 +1,1 @@
-"""One package per benchmark; its name is the word on the command line. `base.py` has the interface."""
+"""One package per benchmark, named as on the command line. `base.py` defines the interface."""

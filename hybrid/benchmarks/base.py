@@ -1,4 +1,6 @@
-"""The interface of a benchmark: questions from data, a dialogue, a scorer. One folder each next to this file.
+"""The interface of a benchmark: questions from data, a dialogue, a scorer.
+
+Each benchmark is a folder next to this file.
 
 The package `hybrid/benchmarks/NAME` contains `BENCHMARK = Name()`, an object of a subclass of `Benchmark` below.
 """
@@ -53,7 +55,7 @@ class Source:
     settings: Mapping[str, str] = field(default_factory=dict)
     # Whether saved predictions are joined to the questions and no model is asked. Then each variant that may have been
     # predicted is streamed, whatever the settings. Images may be missing: a benchmark that does not name its clusters
-    # reads the existing ones, because questions with the same picture are one cluster.
+    # reads the images that exist, because questions with the same picture form one cluster.
     for_predictions: bool = False
     # The root of the image paths in a table, if it is not the table's folder.
     images_root: Path | None = None
@@ -65,8 +67,9 @@ class Source:
 class ScoreOptions:
     """How replies are scored; part of a scores file, never of a run.
 
-    `unanswered` is the rule for a question without a readable answer, for every solver: an abstention, an unreadable
-    reply, a spent budget or a tool's fault scores as a guess would on average (`guess`), or as in the papers (`wrong`).
+    `unanswered` is the rule for a question without a readable answer: after an abstention, an unreadable reply, a spent
+    budget or a tool's fault. It is the same for every solver. The question scores as a guess would on average
+    (`guess`), or 0 as in the papers (`wrong`).
     A failed question is not scored: it is missing.
     """
 
@@ -93,10 +96,10 @@ class Prediction:
 class PredictedRow:
     """One recorded reply, with the facts about the question in its file.
 
-    `id` is one of the benchmark's own ids. `task` is a name that contains the task's. `place` counts from 1 within the
-    task in the order of the benchmark's data; `index` only gives the order. `answer` is the gold answer; a foreign
-    format has a letter without parentheses. `stored` is the extracted answer: None if the file has none, empty if the
-    extraction failed. `cluster` is the unit that statistics resample, in a file that hybrid exported.
+    `id` is one of the benchmark's own ids. `task` is a text that contains the name of the task. `place` counts from 1
+    within the task in the order of the benchmark's data; `index` only gives the order. `answer` is the gold answer; a
+    foreign format has a letter without parentheses. `stored` is the extracted answer: None if the file has none, empty
+    if the extraction failed. `cluster` is the unit that statistics resample, in a file that hybrid exported.
     """
 
     where: str
@@ -123,8 +126,8 @@ class PredictedRow:
 class Benchmark(ABC):
     """The interface of a benchmark. Every method is pure except that `questions` fills the image store.
 
-    The defaults are what most benchmarks share: one ask per question, public answers, no own layout of predictions, an
-    oracle that names the letter of the target.
+    The defaults are what most benchmarks share: one prompt per question, public answers, no layout of saved
+    predictions, an oracle that names the letter of the target.
     """
 
     # Whether the data may be in any folder below the given one; there may be many such folders.
@@ -145,7 +148,7 @@ class Benchmark(ABC):
         return read_card(self._sibling_file("card.toml")[1], BenchmarkCard)
 
     def _sibling_file(self, file: str) -> tuple[str, Path]:
-        """Return a file next to the class, else next to the nearest base class that has it, and that class' module."""
+        """Return a file next to the class, else next to the nearest base class that has it, with the class's module."""
         modules = [
             class_.__module__
             for class_ in type(self).__mro__
@@ -187,7 +190,10 @@ class Benchmark(ABC):
         """Return the tasks in the data, in the order of the card. Raises `DataError` if there are none."""
 
     def routes(self, source: Source) -> tuple[str, ...] | None:
-        """Return the routes that prompts about the chosen tasks can have, by which rules are found; None if unknown."""
+        """Return the routes of prompts about the chosen tasks; None if unknown.
+
+        A route determines which rules apply.
+        """
         return source.tasks if self.card.routes_are_tasks else self.card.routes or None
 
     def task_routes(self, source: Source) -> tuple[str, ...]:
@@ -217,7 +223,7 @@ class Benchmark(ABC):
         """
 
     async def dialogue(self, question: Question, ask: Ask) -> tuple[Exchange, ...]:
-        """Run the protocol of one or several asks; by default one ask, the text and then the images in order.
+        """Run the protocol of one or several prompts; by default one prompt, with the text before the images.
 
         Gets `question.without_target()`, never the target.
         """
@@ -254,7 +260,7 @@ class Benchmark(ABC):
         return None
 
     def recordings(self, path: Path) -> tuple[PredictedRow, ...] | None:
-        """Return every reply with its id in a file of the benchmark's layout, of all splits; None for another layout.
+        """Return the replies of all splits, with ids, in a file of the benchmark's layout; None for another layout.
 
         Raises `DataError` for a broken file.
         """
@@ -318,7 +324,7 @@ def show(images: Sequence[StoredImage], first: int = 1) -> tuple[ImageRef, ...]:
 
 
 def unanswered(outcome: Outcome, chance: float, options: ScoreOptions) -> float:
-    """Return the score of a question without a readable answer: chance if chosen so, else 0; 0 for a failed one."""
+    """Return the score of a question without a readable answer: chance if chosen so, else 0. A failed one has 0."""
     return chance if options.unanswered == "guess" and not outcome.failed else 0.0
 
 

@@ -59,7 +59,8 @@ class Baseline:
     differs: str = ""
 
 
-# Accepted values of a score, by group; `task` and `base`, its id without a variant, are groups of every score.
+# Accepted values of a score, by group. Every score has the groups `task` and `base`, which is the score's id without a
+# variant.
 Groups = Mapping[str, tuple[str, ...]]
 
 
@@ -67,7 +68,8 @@ Groups = Mapping[str, tuple[str, ...]]
 class Ratio:
     """Definition of a metric that is a ratio of two sums."""
 
-    # The summand: `correct`, or one of a score's values. `a|b` are several, the words of `<a|b>` in the name.
+    # What is summed: `correct`, or one of a score's values. `a|b` defines one metric per value; the metric's name then
+    # contains the same words as `<a|b>`.
     of: str
     # The value whose sum is the denominator; by default the number of scores.
     over: str = ""
@@ -77,7 +79,8 @@ class Ratio:
     by: str = ""
     # Maps a word in the metric's name to the scores of a separate metric.
     cases: Mapping[str, Groups] = field(default_factory=dict)
-    # Groups whose scores count as one: the scores are multiplied, and a failed one excludes them all.
+    # Groups that define a unit: scores with equal values in all of them. The scores of a unit are multiplied, and a
+    # failed score excludes its unit.
     unit: tuple[str, ...] = ()
     # Smallest and largest number of scores of a unit; 0 for any number.
     rows: tuple[int, int] = (1, 0)
@@ -85,7 +88,7 @@ class Ratio:
     strata: str = ""
     # Smallest number of values of `strata`, or of `by`, for the metric to exist.
     fewest: int = 1
-    # As `share` in `Metric`.
+    # See `share` in `Metric`.
     share: bool = True
     # Whether the metric exists even without a score.
     kept: bool = False
@@ -112,14 +115,14 @@ class MetricCard:
     def describes(self, name: str) -> bool:
         """Return whether a name belongs to this metric."""
         parts = re.split(r"<([^>]+)>", self.name)
-        # The text between angle brackets matches one of its words, or anything if it is a single word.
+        # Text between angle brackets with `|` matches one of its words; a single word between them matches anything.
         words = ["|".join(map(re.escape, part.split("|"))) if "|" in part else ".+" for part in parts]
         pattern = "".join(f"(?:{words[n]})" if n % 2 else re.escape(part) for n, part in enumerate(parts))
         return re.fullmatch(pattern, name) is not None
 
 
 def metric_of(name: str, cells: Iterable[Cell], combination: Combine = "ratio", *, share: bool = True) -> Metric:
-    """Compute the metric from cells; `n` is their number, `share` as in `Metric`."""
+    """Compute the metric from cells; `n` is the number of cells; see `Metric` for `share`."""
     # Imported here because only scoring needs the numerical libraries.
     from hybrid.stats import combine
 
@@ -129,7 +132,8 @@ def metric_of(name: str, cells: Iterable[Cell], combination: Combine = "ratio", 
 
 # Number of hexadecimal digits of each answer's digest.
 DIGITS: Final = 3
-# Number of questions from which the labels are identified: with fewer, corrected ones may match the older by chance.
+# Smallest number of questions from which the version of the labels is identified: with fewer, corrected labels may
+# equal the older ones by chance.
 MIN_QUESTIONS: Final = 8
 # Largest share of unchanged answers in corrected labels; the corrections left about one in ten unchanged.
 MAX_ALIKE: Final = 0.5
@@ -152,7 +156,7 @@ class CardCorrection:
         return f"before {self.on}"
 
     def labels(self, questions: Iterable[Question | BrokenQuestion]) -> str | None:
-        """Return which labels these questions have; None if none is of the task, or its answers are not public.
+        """Return which labels these questions have; None without a question of the task with a public answer.
 
         `before DAY`: each answer is the older one. `since DAY`: most answers differ from the older ones. `neither`:
         some differ. `unknown`: too few questions of the task to decide.
@@ -211,8 +215,8 @@ class BenchmarkCard:
     settings: tuple[Setting, ...] = ()
     # Splits whose answers are not public: they can be run but not scored.
     hidden_splits: tuple[str, ...] = ()
-    # Tasks whose options are text, so that `--rotate` can move them; not those with letters in the picture. "*" for
-    # every choice, if the data define the tasks.
+    # Tasks whose options are text, so that `--rotate` can move them; tasks with letters in the picture are not
+    # included. "*" stands for every choice question, if the data define the tasks.
     rotatable: tuple[str, ...] = ()
     # Whether a question's text contains its options; else the dialogue writes them from the choices.
     options_in_text: bool = True
@@ -227,10 +231,11 @@ class BenchmarkCard:
     official_reads: frozenset[Kind] = frozenset(Kind)
     # Whether the route of every prompt is its question's task: then the tasks of a run determine which rules apply.
     routes_are_tasks: bool = False
-    # The routes of its prompts if they are not tasks. If neither is given, any rule may apply.
+    # The routes of its prompts if they are not tasks. If this is empty and `routes_are_tasks` is False, any rule may
+    # apply.
     routes: tuple[str, ...] = ()
-    # Default settings under `--protocol official`: each parses the intermediate replies as the papers' code does, for
-    # which the format line was not written.
+    # Default settings under `--protocol official`. With them, intermediate replies are parsed as in the papers' code,
+    # which does not know hybrid's format line.
     official_settings: Mapping[str, str] = field(default_factory=dict)
     # Prefixes of additional files with one model's published predictions: `mcq_` if `mcq_NAME.jsonl` goes with
     # `NAME.jsonl`.
@@ -281,7 +286,7 @@ class BenchmarkCard:
     def task_in(self, text: str) -> str | None:
         """Return the task whose letters and digits `text` contains: Multi-view_Reasoning in `x_multi_view_reasoning`.
 
-        Return None if no task is named, or several are and none equals the full text.
+        Return None if no task is named, or if several tasks are named and none equals the full text.
         """
         words = _bare(text)
         same = [task for task in self.tasks if _bare(task) == words]

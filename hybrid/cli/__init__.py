@@ -45,7 +45,7 @@ class Commands(click.Group):
         return list(COMMANDS)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse the words of the command line. Raises `UsageError` for an empty one: a shell variable was not set."""
+        """Parse the words of the command line. An empty word is a `UsageError`: a shell variable is not set."""
         refuse_empty(args)
         return super().parse_args(ctx, args)
 
@@ -60,7 +60,7 @@ class Commands(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Resolve the first word to a command; for an unknown one, fail and suggest the closest match."""
+        """Resolve the first word to a command; for an unknown word, fail and suggest the closest match."""
         try:
             return super().resolve_command(ctx, args)
         except click.NoSuchCommand as error:
@@ -124,8 +124,9 @@ def misspelt(environment: Iterable[str]) -> Iterator[str]:
 def main() -> None:
     """Run the program and exit.
 
-    An error of hybrid or of the system (an unreadable file, a full disk) is one line on stderr and exit code 2; a
-    defect is a traceback and 1; an interruption 130; a closed output pipe 141. None of them shows a secret.
+    An error of hybrid or of the system (an unreadable file, a full disk) is one line on stderr and exit code 2. A
+    defect is a traceback and exit code 1. An interruption has exit code 130, a closed output pipe 141. No output shows
+    a secret.
     """
     # Imported objects persist, so collecting garbage after every 700 new objects would only slow down the start.
     gc.set_threshold(GARBAGE_AFTER)
@@ -209,7 +210,8 @@ def _ended() -> int:
         return 2 if plugged_in else 1
 
 
-# The command that lists possible values of a missing argument; for NAME, it is in the same command group.
+# The command whose `list` prints the possible values of a missing argument. An argument NAME is listed by the command
+# group that it is in.
 LISTED_BY: Final[Mapping[str, str]] = {"benchmark": "benchmarks", "run": "runs", "paths": "runs"}
 
 
@@ -223,7 +225,7 @@ def _line_of_usage(error: click.ClickException) -> str:
         words, ctx = [ctx.info_name or "", *words], ctx.parent
     hints = [f"`hybrid {' '.join(words)}--help` shows the usage"]
     param = error.param if isinstance(error, click.BadParameter) else None
-    # For a wrong value of an option, the message itself lists the right ones.
+    # For a wrong value of an option, the message itself lists the right values.
     if param is not None and (isinstance(error, click.MissingParameter) or isinstance(param, click.Argument)):
         parent = error.ctx.parent.info_name if error.ctx.parent else None
         name = param.name or ""

@@ -40,7 +40,7 @@ def read_config(path: Path) -> ConfigFile:
     """Read a configuration, or the manifest of a run (its file, or the run's folder).
 
     Raises:
-        UsageError: it is neither, or has a duplicate key.
+        UsageError: the file is neither of these, or has a duplicate key.
         DataError: a damaged manifest.
     """
     if path.is_dir():

@@ -34,8 +34,8 @@ from hybrid.core.secrets import redact
 from hybrid.core.types import Json
 
 MATRIX = "matrix"
-# Options of one command: a manifest leaves them out, so that `--config RUN` derives a new folder and does not send data
-# to a trace collector unasked.
+# Options that hold for one command only. A manifest leaves them out, so that `--config RUN` derives a new folder, and
+# does not send data to a trace collector unless asked to.
 NOT_KEPT = frozenset(key for key, field in RUN_FIELDS.items() if not field.option.kept)
 # Options that cannot be varied, because they do not distinguish runs or would leave nothing to compare.
 NOT_VARIED = NOT_KEPT | {key for key, field in RUN_FIELDS.items() if not field.option.varied}
@@ -61,8 +61,8 @@ class Variant:
         return ", ".join(f"{key}={value}" for key, value in self.chosen.items())
 
 
-# Values of `--KEY=` by key of the file; empty if the file leaves the option out. For options that vary, the values in
-# each run.
+# Values of `--KEY=` by key of the file; empty if the file leaves the option out. `Axes` has, for each option that
+# varies, the values in each run.
 FileValues = Mapping[str, tuple[str, ...]]
 Axes = dict[str, tuple[tuple[str, ...], ...]]
 
@@ -91,7 +91,10 @@ class Configured(Grouped):
         return super().parse_args(ctx, [*variants[0].line])
 
     def _lines(self, ctx: click.Context, args: list[str], benchmarks: object) -> Iterator[tuple[str, tuple[str, ...]]]:
-        """Yield the command line for each benchmark of `A,B`; yield it unchanged and unnamed for at most one."""
+        """Yield each benchmark of `A,B` with its command line.
+
+        Without several, yield "" and the unchanged command line.
+        """
         # A path may contain a comma.
         several = isinstance(benchmarks, str) and not Path(benchmarks).exists()
         names = [name.strip() for name in str(benchmarks).split(",")] if several else []
@@ -100,7 +103,7 @@ class Configured(Grouped):
             return
         for name in dict.fromkeys(names):
             tries = ((*args[:at], name, *args[at + 1 :]) for at, word in enumerate(args) if word == benchmarks)
-            # An option may have the same word as its value.
+            # The same word may also be the value of an option; take the place where it is the benchmark.
             yield (
                 name,
                 next(words for words in tries if self.make_parser(ctx).parse_args([*words])[0].get(BENCHMARK) == name),
@@ -109,7 +112,10 @@ class Configured(Grouped):
     def _variants(
         self, ctx: click.Context, file: ConfigFile, typed: Mapping[str, Any], lines: Mapping[str, Sequence[str]]
     ) -> Iterator[Variant]:
-        """Yield every combination of the file's lists that earlier options do not decide, for each command line."""
+        """Yield, for each command line, every combination of values in the file's lists.
+
+        Lists of options that are given elsewhere are left out.
+        """
         fixed, axes = file_options(file, typed)
         if (count := len(lines) * math.prod(map(len, axes.values()))) > MAX_RUNS:
             raise UsageError(f"--config {file.path}: {count} runs; at most {MAX_RUNS}")
@@ -135,7 +141,7 @@ class Configured(Grouped):
 
 def _defaults(values: FileValues) -> dict[str, Any]:
     """Return the options of a file as click's defaults."""
-    # An option without any text is one that the file leaves out.
+    # If an option has no text, the file leaves the option out.
     texts_by_field = [(RUN_FIELDS[key], texts) for key, texts in values.items() if texts]
     return {
         field.option.key: field.is_flag or (list(texts) if field.is_repeated else texts[0])
@@ -144,7 +150,7 @@ def _defaults(values: FileValues) -> dict[str, Any]:
 
 
 def with_choice(fixed: FileValues, choice: FileValues) -> dict[str, tuple[str, ...]]:
-    """Return the options of one run: those equal in every run, and its own."""
+    """Return the options of one run: the options that are equal in every run, and those of this run's choice."""
     pairs = {key for key in choice if RUN_FIELDS[key].is_pairs}
     merged = {key: merged_pairs(fixed.get(key, ()), choice[key]) for key in pairs}
     return {**fixed, **choice, **merged}

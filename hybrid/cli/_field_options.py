@@ -38,10 +38,12 @@ _WITHOUT_SERVER = frozenset({"embedded", "hf", "replay", "vllm", "sglang", "llam
 
 
 def base_url_of_environment(model: str) -> str | None:
-    """Return the address in HYBRID_BASE_URL if it applies to the model, else None, with a note if it is ignored.
+    """Return the address in HYBRID_BASE_URL if it applies to the model, else None.
 
-    It applies to models of the provider in HYBRID_MODEL; without that variable to `openai:`, which includes every
-    compatible server.
+    A note is printed if the address is ignored.
+
+    The address applies to models of the provider in HYBRID_MODEL. Without that variable it applies to `openai:`, which
+    includes every compatible server.
     """
     url, env_model = os.environ.get("HYBRID_BASE_URL") or None, os.environ.get("HYBRID_MODEL") or "openai:"
     provider, for_provider = model.partition(":")[0], env_model.partition(":")[0]
@@ -56,7 +58,7 @@ def base_url_of_environment(model: str) -> str | None:
 
 
 def value_of_environment(field: OptionField, benchmark: object, model: object) -> str | None:
-    """Return the value of the environment variable that applies to this run; None without one.
+    """Return the value of the environment variable that applies to this run; None if none does.
 
     The variable for `--data` contains the benchmark's name; for that of `--base-url` see `base_url_of_environment`.
     """

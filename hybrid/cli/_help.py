@@ -39,7 +39,7 @@ class GroupedOption(click.Option):
 class Grouped(click.Command):
     """A command with `--help-all`, whose `--help` omits the rare options.
 
-    `rare` names parameters to omit; for a `GroupedOption`, its own attribute decides.
+    `rare` names parameters to omit. A `GroupedOption` is also omitted if its attribute `common` is not set.
     """
 
     def __init__(self, *args: Any, rare: Collection[str] = (), **options: Any) -> None:
@@ -87,7 +87,7 @@ class Grouped(click.Command):
             if _all(ctx):
                 yield from filter(None, [option.get_help_record(ctx)])
             elif not (option.name in self.rare or (isinstance(option, GroupedOption) and not option.common)):
-                # Return the option without its short name, the first sentence of its help and the default; on one line
+                # Yield the option without its short name, the first sentence of its help and the default; on one line
                 # if possible.
                 names = ", ".join(option.opts)
                 takes = "" if option.is_flag else f" {option.make_metavar(ctx)}"

@@ -26,7 +26,10 @@ OPTIONS = ("verbose", "quiet", "debug")
 
 @contextmanager
 def set_up_notes(*, verbose: bool, quiet: bool, debug: bool) -> Iterator[None]:
-    """Show log records of the block as the three options say. Raises `UsageError` if they contradict each other."""
+    """Show the body's log records as the three options require.
+
+    Raises `UsageError` if the options contradict each other.
+    """
     from hybrid.running.run_log import NO_HANDLER, log_to_stderr
 
     if quiet and (verbose or debug):

@@ -21,7 +21,7 @@ def write_question(images: ImageInput | Sequence[ImageInput], question: str, cho
     """Write a folder with the question, without an answer; returns the folder.
 
     Raises:
-        UsageError: no question, no picture, or one that cannot be read.
+        UsageError: no question, no picture, or a picture that cannot be read.
         DataError: a picture that does not decode.
     """
     from hybrid.interface.findings import stored_image

@@ -52,7 +52,7 @@ class FiniteRange(click.FloatRange):
 
 
 class RunOrSolver(click.Path):
-    """The folder of a run or of one of its solvers; for a missing solver the message lists the existing ones."""
+    """The folder of a run or of one of its solvers; for a missing solver the message lists the existing solvers."""
 
     def __init__(self) -> None:
         super().__init__(path_type=Path, exists=True, file_okay=False)

@@ -95,7 +95,10 @@ _FORM_OPTIONS: Final = (
 
 
 def form_options(command: Callable[..., int]) -> Callable[..., int]:
-    """Give a command `--json`, `--csv`, `--latex` and `--markdown`; it gets one of them as `form`, or None."""
+    """Give a command `--json`, `--csv`, `--latex` and `--markdown`.
+
+    The command gets the chosen form, or None, as `form`.
+    """
 
     @functools.wraps(command)
     def formed(*args: Any, **options: Any) -> int:

@@ -9,7 +9,7 @@ from hybrid.core.errors import UsageError
 
 
 def is_path(word: str) -> bool:
-    """Return whether the word is a path: not a benchmark's name, but existing, with a separator or a table's ending."""
+    """Return whether the word is a path: no benchmark's name, and it exists or has a separator or a table's ending."""
     from hybrid.plugins.registry import names
 
     if word in names("hybrid.benchmarks"):
@@ -28,7 +28,10 @@ def benchmark_of_files() -> str:
 
 
 def benchmark_of(source: str) -> str:
-    """Return the benchmark for data given without one: `questions` for a questions file or a folder with one."""
+    """Return the benchmark for data that are given without a benchmark.
+
+    It is `questions` for a questions file or a folder with one, else `blink`.
+    """
     from hybrid.benchmarks.questions import STEM
     from hybrid.benchmarks.questions.tables import ENDINGS
 
@@ -39,7 +42,9 @@ def benchmark_of(source: str) -> str:
 
 
 def named(benchmark: str, data: str | None) -> tuple[str, str | None]:
-    """Return the benchmark and its data; for a path, the benchmark that reads it. Raises `UsageError` for data twice.
+    """Return the benchmark and its data; for a path, the benchmark that reads it and the path.
+
+    Raises `UsageError` for a path that does not exist, or if `data` is given too.
 
     Args:
         benchmark: a name or a path.

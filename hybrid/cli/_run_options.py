@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from hybrid.core.types import Json
 
 FIELDS: Final = option_fields(RunConfig)
-# Options that only the short help of `hybrid run` lists.
+# Options that are in the short help of `hybrid run` only, and not in that of other commands.
 RARE_BESIDE_RUN: Final = frozenset(field.option.key for field in FIELDS if field.option.common == "run")
 # The keys of `--setting` that every benchmark has: they control how a model is asked, and are not part of a protocol.
 SETTINGS: Final = {field.option.name: field for field in option_fields(RunConfig, "--setting")}
@@ -71,7 +71,7 @@ def settings_of(options: Mapping[str, Any]) -> ModelSettings:
 
 
 def config_of(options: Mapping[str, Any], recorded: Mapping[str, Json] | None = None) -> RunConfig:
-    """Make a `RunConfig` from options that click parsed; `recorded` are those for its manifest.
+    """Make a `RunConfig` from options that click parsed; `recorded` are the options for its manifest.
 
     Raises:
         UsageError: an invalid option.
@@ -144,7 +144,10 @@ def _from_settings(checked: Mapping[str, str], model_settings: ModelSettings) ->
 
 
 def _weights(texts: Sequence[str], tools: Sequence[str]) -> dict[str, str]:
-    """Return the weights by tool; unnamed ones go to the only tool that loads weights. Raises `UsageError`."""
+    """Return the weights by tool; weights without a tool's name are for the only tool that loads any.
+
+    Raises `UsageError`.
+    """
     if all("=" in text for text in texts):
         return pairs("--weights", texts)
     from hybrid.plugins.weights_option import tools_named, weights_by_tool
@@ -153,7 +156,7 @@ def _weights(texts: Sequence[str], tools: Sequence[str]) -> dict[str, str]:
 
 
 def _from_click(field: OptionField, value: Any) -> Any:
-    """Convert an option's value to that of its field; `--weights` stays a list of texts."""
+    """Convert the value of an option to the value of its field; `--weights` stays a list of texts."""
     match field.option.form:
         case "on|off":
             return value == "on"
@@ -213,7 +216,7 @@ def _from_setting(field: OptionField, text: str) -> Any:
 
 
 def _refuse_misspelt(benchmark: str, settings: Mapping[str, str]) -> None:
-    """Raise `UsageError` for a key similar to a known one; the benchmark's card rejects the others."""
+    """Raise `UsageError` for a key similar to a known key; the benchmark's card rejects other unknown keys."""
     from hybrid.plugins.registry import load
 
     card = load("hybrid.benchmarks", benchmark).card

@@ -1,8 +1,8 @@
 """Runs of one command, one or several under one budget: prepares, asks and shows them, and returns the exit code.
 
 Every run is an ordinary one: in the folder derived from its configuration, or in --out, named after its choices. In a
-matrix, a solver whose answers do not depend on the differences between two runs is asked only in the first of them, and
-one comparison per benchmark ends the command.
+matrix, a solver whose answers do not depend on the differences between two runs is asked only in the first of these
+runs. At its end the command prints one comparison per benchmark.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def program() -> tuple[str, ...]:
 
 
 def prepared(config: RunConfig, *, dry: bool = False) -> ResolvedRun:
-    """Resolve the run. Raises `UsageError` and `DataError` like `prepare`, and for unreadable files."""
+    """Resolve the run. Raises `UsageError` and `DataError` as `prepare` does, and also for unreadable files."""
     from hybrid.core.images import home
     from hybrid.running.resolve import prepare
 
@@ -70,7 +70,7 @@ class AskedRuns:
 
     done: list[str] = field(default_factory=list)
     answered: int = 0
-    # Number of questions that are still open, without failed ones.
+    # Number of questions that are still open, without failed questions.
     left: int = 0
     # Number of runs that were not started.
     waiting: int = 0
@@ -79,7 +79,7 @@ class AskedRuns:
     failures: dict[str, str] = field(default_factory=dict)
     # Folders created by this command: those without an answer are removed if the model cannot be asked at all.
     created: list[RunFolder] = field(default_factory=list)
-    # Why it stopped early.
+    # Why the command stopped early; None if it did not.
     reason: HybridError | str | None = None
 
     @property
@@ -219,7 +219,7 @@ class _Planned:
     benchmark: str
     # The solvers that this run asks.
     solvers: tuple[str, ...]
-    # Solvers that an earlier run asks, with its folder: their answers do not depend on the differences.
+    # Solvers that an earlier run asks, with that run's folder: their answers do not depend on the runs' differences.
     elsewhere: Mapping[str, Path]
     missing: tuple[str, ...]
     # The estimate; set only in a dry run.
@@ -246,7 +246,7 @@ def run_matrix(variants: Sequence[Variant]) -> int:
     """Check every run before asking, then ask them one after the other and compare; return the exit code.
 
     Raises:
-        UsageError: two runs are equal, or the answers of one are hidden; also the errors of `prepare`.
+        UsageError: two runs are equal, or the answers of a run are hidden; also the errors of `prepare`.
     """
     from hybrid.running.cost_estimate import ManyEstimate
     from hybrid.running.estimate import estimate

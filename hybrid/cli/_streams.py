@@ -16,7 +16,7 @@ from hybrid.display.notes import remember_warning
 
 
 def redact_logs() -> None:
-    """Redact every log record of this process from now on, including its traceback. For programs."""
+    """Redact every log record of this process from now on, with its traceback; only a program may do so."""
     make = logging.getLogRecordFactory()
     if getattr(make, "redacts", False):
         return
@@ -35,7 +35,7 @@ def redact_logs() -> None:
     logging.setLogRecordFactory(redacted)
 
 
-# Control characters in JSON notation: raw ones in the output of a file or a model could move the cursor.
+# Control characters in JSON notation: raw control characters in text from a file or a model could move the cursor.
 _CONTROLS = {code: f"\\u{code:04x}" for code in (*range(32), *range(127, 160)) if chr(code) not in "\t\n\r"}
 # Cursor movements between several progress bars, which are written separately.
 _UP = re.compile(r"\n*(\x1b\[A)*")

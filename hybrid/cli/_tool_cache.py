@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def open_cache(*, keeps: bool = True) -> FindingCache:
-    """Open the cache that all runs of this user share, or one that stores no tool output if `keeps` is False."""
+    """Open the cache that all runs of this user share, or, if `keeps` is False, a cache that stores no tool output."""
     from hybrid.core.images import ImageStore, home
     from hybrid.serving.cache import FindingCache
 

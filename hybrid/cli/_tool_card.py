@@ -83,7 +83,10 @@ def _card(tool: Tool) -> Iterator[str]:
 
 
 def _output(tool: Tool) -> Iterator[str]:
-    """Return the values of the tool's data with type, unit and description, nested values below their object."""
+    """Yield a line for each value of the tool's data: type, unit and description.
+
+    Nested values are below their object.
+    """
     if tool.output is None:
         yield "Output: the tool does not declare the values of its data"
         return
@@ -102,7 +105,7 @@ def _values(
         about = f": {value['description']}" if "description" in value else ""
         yield from fact(name, f"{describe_kind(value, root)}{unit}{sometimes}{about}", indent)
         inner = inner_object(value, root)
-        # An object may contain others of its own kind.
+        # An object may contain other objects of its own kind.
         if inner is not None and inner not in (node, *above):
             yield from _values(inner, root, indent + "    ", (node, *above))
 
@@ -146,7 +149,7 @@ def _backend(tool: Tool, backend: BackendCard) -> Iterator[str]:
 
 
 def _known_weights(backend: BackendCard, *, own_code: bool) -> Iterator[str]:
-    """Yield licence and training images of the default weights and of others on the card, or that nothing is known.
+    """Yield licence and training images of the default weights and other weights on the card, or that nothing is known.
 
     Weights with the same licence and images share a line.
     """
@@ -201,7 +204,7 @@ def _weights(tool: Tool, backend: BackendCard) -> str:
 
 
 def _here(tool: Tool, backend: BackendCard) -> str:
-    """Print whether the default weights on this machine can be loaded."""
+    """Return whether the default weights on this machine can be loaded, as text."""
     # This downloads nothing.
     from hybrid.core.errors import WeightsError
     from hybrid.plugins.weights import missing_library, weights_of
@@ -220,7 +223,7 @@ def _needed(needs: Sequence[Need]) -> str:
 
 
 def _reliability(backend: BackendCard) -> str:
-    """Yield one line per bin."""
+    """Return one line per bin."""
     bins = backend.reliability
     if not bins:
         return "not measured"
@@ -257,7 +260,7 @@ def _kind(node: Mapping[str, Any]) -> str:
 
 
 def _object(node: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """Return the node's object schema: its own, or that of its list items or alternatives."""
+    """Return the object schema of a node: the node itself, or the schema of its list items or of an alternative."""
     if "properties" in node:
         return node
     inner = [node["items"]] if "items" in node else node.get("anyOf", [])

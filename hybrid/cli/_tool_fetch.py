@@ -47,7 +47,7 @@ class FoundWeights:
 
 @dataclass(frozen=True)
 class _Wanted:
-    """Options for every tool: weights by its name, a folder of repositories, whether to download and to check."""
+    """Options for every tool: weights by tool name, a folder of repositories, whether to download and to check."""
 
     named: Mapping[str, str]
     source: Path | None
@@ -137,7 +137,9 @@ def _loads(tool: Tool) -> bool:
 
 
 def _brought(tool: Tool, request: _Wanted) -> list[FoundWeights]:
-    """Print facts about a tool's weights, download and check them, and print what to run; nothing on a dry run.
+    """Print facts about a tool's weights, download and check the weights, and print what to run.
+
+    A dry run only prints the facts, and returns no weights.
 
     Raises:
         WeightsError: they are missing, cannot be downloaded or fail a known answer.
@@ -241,7 +243,7 @@ def repository(source: Path, reference: str) -> Path:
 
 
 def keep(reference: str, folder: Path) -> None:
-    """Copy a repository's folder to its place in the hub's cache, where its id is looked up.
+    """Copy a repository's folder to its place in the hub's cache, where the repository's id is looked up.
 
     The snapshot is named by its content, because the commit cannot be determined from the files.
 

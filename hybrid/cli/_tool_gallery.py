@@ -43,7 +43,7 @@ UNSEEN = {code: "\ufffd" for code in (*range(32), *range(127, 160), *range(0xD80
 
 @dataclass(frozen=True)
 class Shown:
-    """One tool on one image or pair: its text, in small print next to its name, and the files of its pictures."""
+    """One tool on one image or pair: its text, a remark in small print, and the files of its pictures."""
 
     name: str
     said: str
@@ -110,7 +110,7 @@ def gallery(
 
 
 def choose(args_by_tool: Mapping[str, str]) -> tuple[list[Chosen], list[str]]:
-    """Return the tools to run, and lines about those that are left out and why.
+    """Return the tools to run, and lines that name the tools left out and the reasons.
 
     Raises:
         UsageError: arguments for a tool that does not exist, that are not a JSON object, or that the tool rejects.
@@ -199,8 +199,8 @@ async def _sections(
 def page(facts: Sequence[str], sections: Sequence[GallerySection]) -> str:
     """Return the full page: which tools ran or not, then the sections. Every picture links to its full size.
 
-    Text from tools, files and images is always escaped; the policy lets a browser load only the pictures next to the
-    page, and run nothing.
+    Text from tools, files and images is always escaped; the page's security policy lets a browser load only the
+    pictures next to the page, and run no script.
     """
     from jinja2 import Environment
 

@@ -259,7 +259,7 @@ def write_weights(out: Path, tensors: Mapping[str, Any], config: Mapping[str, An
     from safetensors.torch import save_file
 
     out.mkdir(parents=True, exist_ok=True)
-    # Copy the tensors: tied ones share memory, which the format rejects.
+    # Copy the tensors: tied tensors share memory, which the format rejects.
     copies = {name: tensor.detach().clone().contiguous() for name, tensor in tensors.items()}
     save_file(copies, out / WEIGHTS, metadata={"format": "pt"})
     (out / PREPROCESSOR).write_text(json.dumps(config, indent=1) + "\n", encoding="utf-8")

@@ -79,7 +79,7 @@ def serve(
 
 
 def _chosen(tool_names: str | None) -> list[str] | None:
-    """Return the names in the value of `--tools`. Raises `UsageError` for an unknown one."""
+    """Return the names in the value of `--tools`. Raises `UsageError` for an unknown name."""
     selected = None if tool_names is None else [name.strip() for name in tool_names.split(",") if name.strip()]
     if selected == []:
         raise UsageError("--tools names no tool")

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 # Seconds between two checks of a server that is loading.
 POLL_S = 0.2
-# Seconds in which a server must end before it is killed.
+# Seconds that a server has to end before it is killed.
 END_S = 10.0
 # Lines of the log in an error.
 LOG_LINES = 5
@@ -97,7 +97,7 @@ def up(
 
 
 def _names(tool_names: str) -> list[str]:
-    """Return the names in the value of `--tools`. Raises `UsageError` for an unknown one, or none."""
+    """Return the names in the value of `--tools`. Raises `UsageError` for an unknown name or no name."""
     from hybrid.plugins.registry import refuse_unknown
 
     names = list(dict.fromkeys(name.strip() for name in tool_names.split(",") if name.strip()))
@@ -113,7 +113,7 @@ def _names(tool_names: str) -> list[str]:
 
 
 def _to_load(selected: list[str] | None, options: ServiceOptions) -> list[Tool]:
-    """Return the tools to load: the selected ones, else all whose weights are on disk.
+    """Return the tools to load: the selected tools, else all tools whose weights are on disk.
 
     Raises:
         UsageError: a selected tool loads no network, `--weights` cannot be loaded, or there is nothing to load.
@@ -161,7 +161,7 @@ def _start() -> int:
     from hybrid.serving.tool_server.address import UP, connect, locked, log_path
     from hybrid.serving.worker_process import start_detached
 
-    # Reports an unusable folder or a running server before anything starts.
+    # An unusable folder or a running server is reported here, before anything starts.
     with locked():
         pass
     words = [sys.executable, "-P", "-m", "hybrid", *sys.argv[1:], "--foreground"]
@@ -176,7 +176,7 @@ def _start() -> int:
         process.terminate()
         raise
     if facts is None:
-        # Another one may have started at the same time.
+        # Another server may have started at the same time.
         if process.returncode == 2 and connect() is not None:
             raise UsageError(UP)
         lines = " | ".join(log.read_text("utf-8", "replace").splitlines()[-LOG_LINES:])

@@ -67,7 +67,7 @@ def check(
     tools: dict[str, Tool] = {}
     for name in names:
         check_name_conflict("tools", name)
-        # A custom tool that cannot be imported is not imported in this process either; it runs elsewhere.
+        # A custom tool is first imported in another process. If that fails, the tool is not imported in this process.
         load("tools", name)
         tools[name] = load("tools", name, in_process=True)
     weight_options = weights_by_tool(weights, [*tools.values()])
@@ -88,7 +88,7 @@ def _check_each(names: Collection[str], check_one: Callable[[str], int]) -> int:
         except HybridError as error:
             if len(names) == 1:
                 raise
-            # The other tools are checked even if this one has damaged weights or nothing to check.
+            # The other tools are checked even if this tool has damaged weights or nothing to check.
             click.echo(f"hybrid: {error}", err=True)
             codes.append(3)
     return max(codes)
@@ -116,7 +116,7 @@ def check_learned(tool: Tool, weights: Mapping[str, str], device: str) -> None:
 
 
 def _print_empty(tool: Tool, empty: Sequence[EmptyAnswer]) -> None:
-    """Print a line for each picture without an answer; without `claims`, the tool's answers share one note."""
+    """Print a line for each picture that contains nothing; without `claims`, the tool's answers share one note."""
     # Without `claims` it is unknown whether an answer is wrong; a count of 0, for example, is right for a blank
     # picture.
     answered = [reply for reply in empty if reply.claim] if tool.claims is None else []

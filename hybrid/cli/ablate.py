@@ -120,7 +120,7 @@ command.params += lacking_options(command, "config")
 
 
 def _ignored_options(context: click.Context) -> list[str]:
-    """Return the options on the command line that control asking, which printing ignores."""
+    """Return the options on the command line that only control asking, and that printing therefore ignores."""
     return [
         option.opts[0]
         for option in context.command.params

@@ -106,7 +106,7 @@ def command(
 
 
 def split_words(words: Sequence[str]) -> tuple[list[str], str]:
-    """Return the pictures and the question, which is the last word. Raises `UsageError` if one is missing."""
+    """Return the pictures and the question, which is the last word. Raises `UsageError` if either is missing."""
     *images, question = words
     example = 'write `hybrid ask photo.jpg "What is left of the cup?"`'
     if Path(question).is_file():

@@ -127,7 +127,10 @@ def sample(out: Path, benchmark: str, tasks: tuple[str, ...], each: int, seed: i
 
 
 def _write_replies(benchmark: Benchmark, data: Path, folder: Path, period: int) -> int:
-    """Write a recording that answers (B) to every `period`-th question and (A) to the others; returns their number."""
+    """Write a recording that answers (B) to every `period`-th question and (A) to the others.
+
+    Returns the number of questions.
+    """
     from hybrid.core.files import write_atomic
     from hybrid.core.images import ImageStore, home
     from hybrid.running.data import mount, questions
@@ -145,7 +148,10 @@ def _write_replies(benchmark: Benchmark, data: Path, folder: Path, period: int) 
 
 
 def _expected_counts(benchmark: Benchmark, source: Source, tasks: tuple[str, ...]) -> dict[str, int | None]:
-    """Return the number of questions of each task by the card, which counts only the first split; None if unknown."""
+    """Return the number of questions of each task from the card, which has only those of the first split.
+
+    The number is None if it is unknown.
+    """
     card = benchmark.card
     return {
         task: (card.tasks.get(task) or None) if source.split == card.splits[0] else None

@@ -111,7 +111,7 @@ def _run(
         raise UsageError(f"{next(iter(options))}=...: put it into the RunConfig, which is the whole configuration")
     objects, plain_options = (full_config.objects, {}) if full_config is not None else with_names(options)
     log_options = {name: bool(plain_options.get(name)) for name in ("verbose", "quiet", "debug")}
-    # A tool given as an object runs in this process, and so do all other tools then.
+    # If a tool is given as an object, all tools run in this process.
     with set_up_notes(**log_options), nullcontext() if objects.tools else described_by(ProcessDescriber):
         if full_config is not None:
             return _scored(full_config, None, allow_failed=False)
@@ -147,8 +147,8 @@ def _scored(config: RunConfig, unanswered: UnansweredRule | None, *, allow_faile
 def _asked(config: RunConfig, check: Callable[[ResolvedRun], None] = lambda _: None) -> ResolvedRun:
     """Ask the open questions, unless `check` raises; return the run."""
     if config.objects.tools:
-        # Tools then run in this process, and outputs are not cached: the code of a tool object may have no file, so
-        # that its cached outputs could not be distinguished from those of other code.
+        # If a tool is an object, tools run in this process and outputs are not cached. The code of a tool object may
+        # have no file, so that its cached outputs could not be distinguished from those of other code.
         config = replace(config, service=replace(config.service, isolated=False), cache=False)
     opener = opener_of(config)
     with Bars(quiet=is_quiet()) as bars:
@@ -197,7 +197,7 @@ def ask(
 
 
 def with_names(options: Mapping[str, object]) -> tuple[Objects, dict[str, object]]:
-    """Separate the objects from the options; returns both, with the name of each object in its place.
+    """Separate the objects from the options; returns the objects, and the options with a name in place of each object.
 
     Raises:
         UsageError: an object has a wrong type, or a name that is already used.
@@ -286,14 +286,17 @@ def resolve(benchmark: str, options: Mapping[str, object]) -> tuple[dict[str, An
 
 
 def _merge(field: OptionField, below: Any, override: Any) -> Any:
-    """Return the value from Python; of a mapping, with the keys that only the file sets."""
+    """Return the value from Python. A mapping also gets the keys that only the file sets."""
     if field.option.key == "weights":
         return merged_pairs(below, override)
     return {**below, **override} if field.is_pairs else override
 
 
 def _read(field: OptionField, items: Sequence[object], source: str = "") -> Any:
-    """Return the value of a field; of `--weights`, its texts. Raises `UsageError` for a value that does not fit."""
+    """Return the value of a field; for `--weights`, return its texts.
+
+    Raises `UsageError` for a value that does not fit.
+    """
     if field.option.key == "weights":
         return tuple(map(str, items))
     try:

@@ -104,7 +104,7 @@ def settings_of(model: str, base_url: str | None, model_args: tuple[str, ...], m
     args = parse_model_args(model_args)
     if args.temperature != 0:
         raise UsageError("a judge is asked at temperature 0: leave out --model-arg temperature")
-    # Without an address the request would go to the public provider, with its key.
+    # Without an address the request would go to the public provider, with the user's key for it.
     base_url = base_url or base_url_of_environment(model)
     return ModelSettings(
         base_url=base_url, max_tokens=max_tokens, timeout_s=args.timeout_s, retries=args.retries, extra=args.extra

@@ -97,7 +97,7 @@ def _made_up(design: Design) -> Iterator[str]:
 
 
 def _of_run(run: Path) -> tuple[Design, float | None]:
-    """Return the design of a run, and the share of questions answered right only with or only without tools."""
+    """Return the design of a run, and the share of questions answered right only with tools or only without tools."""
     from hybrid.scoring.reports import compare_paths
     from hybrid.stats import measured_design
 

@@ -80,7 +80,7 @@ def command(limit: int, **options: Any) -> int:
         limit=limit,
         service=ServiceOptions("classical", isolated=True),
         overlays=True,
-        # In the form that `hybrid run` records, so that `hybrid run --config RUN`, which the report prints, can read
+        # The options have the form that `hybrid run` records: the report prints `hybrid run --config RUN`, which reads
         # them.
         options_as_used={
             "benchmark": BENCHMARK,
@@ -120,8 +120,8 @@ def _show(options: Mapping[str, Any], report: ComparisonReport, runs: Sequence[P
 def summarise(report: ComparisonReport, shape: Shape) -> tuple[str, ...]:
     """Return the first sentences of the conclusion, within 80 columns, and the table of tasks.
 
-    The other sentences concern single tasks, which are in the table, and limits, which `ABOUT` and `mishaps` name.
-    If nothing was answered, only that statement is returned.
+    The sentences left out are about single tasks, which are in the table, and about limits, which `ABOUT` and `mishaps`
+    name. If nothing was answered, only that statement is returned.
     """
     from hybrid.display.tables import RENDERERS
     from hybrid.display.terminal import NARROW, filled
@@ -167,7 +167,7 @@ def trained_matcher(run: Path) -> OverviewSection | None:
     assert isinstance(question, Question)  # noqa: S101 - generated questions are never broken
     images = show(question.images)
     cached = open_cache()
-    # The weights in the package are compared with the published ones.
+    # The weights in the package are compared with the published weights.
     options = ServiceOptions("learned", unchecked=True, pictures="png")
     with closing(CachedTools(cached.store, cached, options)) as service:
         finding = asyncio.run(service.call(tool, tool.parse({}), images))

@@ -92,8 +92,8 @@ async def serve(rollouts: Rollouts, out: IO[str]) -> None:
         out.flush()
 
     tasks: set[asyncio.Task[None]] = set()
-    # Read bytes, so that text that is not UTF-8 fails only its own line. A process started with its stdin closed has
-    # none.
+    # Read bytes, so that text that is not UTF-8 fails only its own line. A process that was started with its stdin
+    # closed has no `sys.stdin`.
     while sys.stdin is not None and (line := await asyncio.to_thread(sys.stdin.buffer.readline)):
         try:
             request = json.loads(line)
@@ -122,7 +122,7 @@ async def answer(rollouts: Rollouts, request: Mapping[str, Any]) -> dict[str, An
 
 
 async def _response(rollouts: Rollouts, request: Mapping[str, Any]) -> dict[str, Any]:
-    """Answer one request. Raises `UsageError` for an unknown one, or what the rollout raises."""
+    """Answer one request. Raises `UsageError` for an unknown request, or what the rollout raises."""
     from hybrid.running.rollouts import Endpoint
 
     match request.get("do"):

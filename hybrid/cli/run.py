@@ -100,7 +100,7 @@ def _one_run(config: RunConfig, options: Mapping[str, Any]) -> int:
     from hybrid.core.repetitions import notes_on_repeats
     from hybrid.engines import opener_of
 
-    # Check the engine before the data are read, so that a missing one is reported at once.
+    # Check the engine before the data are read, so that a missing engine is reported at once.
     opener_of(config)
     run = prepared(config, dry=options["dry_run"])
     unturned = unrotated_note(run.questions) if config.rotate else ()
@@ -152,6 +152,6 @@ def scores_of(run: ResolvedRun, unanswered: UnansweredRule | None, *, allow_fail
 
 
 def lacking_options(other: click.Command, *left_out: str) -> list[click.Parameter]:
-    """Return the options of `hybrid run` that another command does not have itself, without those `left_out`."""
+    """Return the options of `hybrid run` that another command lacks, without the options `left_out`."""
     other_options = {word for param in other.params for word in (*param.opts, *param.secondary_opts)}
     return [param for param in command.params if other_options.isdisjoint(param.opts) and param.name not in left_out]

@@ -84,7 +84,7 @@ def show(report: ScoreReport, tables: Shape, *, as_json: bool) -> None:
 
 
 def print_failures(lines: Sequence[str]) -> None:
-    """Print the first failures on stderr, without secrets, and the number of the others."""
+    """Print the first failures on stderr, without secrets, and the number of further failures."""
     for line in lines[:FAILED_SHOWN]:
         click.echo(f"failed: {redact(line)}", err=True)
     if len(lines) > FAILED_SHOWN:

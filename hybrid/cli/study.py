@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     Show = Callable[[ComparisonReport, Sequence[Path]], None]
 
 DEFAULT_SOLVER = "controller"
-# Options shown only by `--help-all`, in addition to the rare ones of `hybrid run`.
+# Options shown only by `--help-all`, in addition to the rare options of `hybrid run`.
 RARE = RARE_BESIDE_RUN | {"margin", "path", "device"} | {f"form_{form}" for form in FORMS if form != "json"}
 
 
@@ -154,8 +154,8 @@ def ask_cells(cells: Sequence[PlannedRun], config: RunConfig, options: Mapping[s
         rules: dict[str, Any] = {name: options.get(name) for name in ("unanswered", "margin")}
         report = compare_paths(answered_folders, **rules, allow_failed=options["allow_failed"])
         show(report, answered_folders)
-        # Questions that failed permanently, for example ones missing from a recording; after an outage they are asked
-        # again.
+        # Questions that failed permanently, such as questions missing from a recording. Questions that failed by an
+        # outage are asked again and are not listed here.
         unanswerable = (
             f"{score.id} ({solver.solver}): {solver.reasons.get(score.id, score.outcome.value)}"
             for solver in report.solvers

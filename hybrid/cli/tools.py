@@ -156,7 +156,10 @@ def run_(
 
 
 def _write_pictures(finding: Finding, cache: FindingCache, path: Path) -> None:
-    """Write the first picture to `path`, further ones beside it with a number. Raises `UsageError` if there is none."""
+    """Write the first picture to `path`, further pictures beside it with a number.
+
+    Raises `UsageError` if there is none.
+    """
     if not finding.images:
         raise UsageError("--picture: this output has no picture")
     for place, ref in enumerate(finding.images, 1):

@@ -70,7 +70,7 @@ class ConversationRow:
 
 @dataclass
 class LeftOutRows:
-    """The conversations that are not written, by reason, and the damage of the traces."""
+    """The conversations that are not written, by reason, and descriptions of damaged lines in the traces."""
 
     by_reason: dict[str, list[str]] = field(default_factory=dict)
     damage: list[str] = field(default_factory=list)
@@ -97,7 +97,7 @@ class ImageFiles:
     written: dict[str, str] = field(default_factory=dict)
 
     def paths(self, conversation: Conversation) -> list[str]:
-        """Return each image's path, in order, relative to the parent. Raises `LeftOut` if the store lacks one."""
+        """Return each image's path, in order, relative to the parent. Raises `LeftOut` if the store lacks an image."""
         for ref in images_of(conversation.messages):
             image = ref.image
             if image.sha256 in self.written:
@@ -113,7 +113,7 @@ class ImageFiles:
         return [self.written[ref.image.sha256] for ref in images_of(conversation.messages)]
 
     def _sent(self, image: StoredImage, copy: str | None) -> tuple[bytes, str]:
-        """Return the bytes that were sent, and their type; those of the sent copy if there is one."""
+        """Return the bytes of the image as it was sent, and their type; `copy` is the sent copy, if any."""
         if copy is None:
             # A model in this process gets pixels, scaled down if the image has too many.
             rules = ImageRules(frozenset({image.media_type}), self.max_pixels)
@@ -262,7 +262,10 @@ def _unwanted(options: ExportOptions, correct: float | None, alone: float | None
 
 
 def _alone(run: ExportedRun, solver: str) -> Scored:
-    """Return the scores of this run's MLLM without tools. Raises `UsageError` if the run did not ask it."""
+    """Return the scores of the MLLM without tools in this run.
+
+    Raises `UsageError` if the run did not ask the MLLM alone.
+    """
     available = run.folder.solvers()
     names = (name_of(ALONE, number_of(solver)), ALONE)
     solver_name = next((name for name in names if name in available), None)
@@ -278,7 +281,8 @@ def _alone(run: ExportedRun, solver: str) -> Scored:
 def function_of(call: ToolCall, tools: Iterable[Tool]) -> dict[str, Json]:
     """Return name and arguments of a call according to its tool's schema.
 
-    A model that calls tools in text gives every tool a list of images; the schema of a single-image tool has one name.
+    A model that calls tools in text gives every tool a list of images; the schema of a single-image tool expects one
+    name instead.
     """
     args = dict(call.args)
     tool = next((tool for tool in tools if tool.card.name == call.name), None)

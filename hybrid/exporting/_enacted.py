@@ -3,9 +3,9 @@
     enactment = Enactment.of(run, "controller")
     conversation = await enactment.conversation(question, attempt, ask=0)
 
-A trace holds what the model and the tools returned, but not what the model was shown. That is recreated by the same
-code as in the run: the solver, its texts and the schemas of its tools, each compared with the manifest. Every step that
-the solver takes must be the next of its kind in the trace, and none may be left over.
+A trace holds what the model and the tools returned, but not what the model was shown. The messages are recreated by the
+same code as in the run: the solver, its texts and the schemas of its tools, each compared with the manifest. Every step
+that the solver takes must be the next of its kind in the trace, and none may be left over.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from hybrid.version import __version__
 
 
 class LeftOut(HybridError):
-    """A conversation that cannot be written; the message is the reason, worded so that others can share it."""
+    """A conversation that cannot be written; the message is the reason, in words that fit other conversations too."""
 
 
 UNLIKE = "the trace does not reproduce the messages"
@@ -285,7 +285,7 @@ def _again(run: ExportedRun) -> str:
 
 
 def _offered(run: ExportedRun, name: str) -> tuple[Tool, ...]:
-    """Return the tools that the solver offered, in order. Raises `UsageError` for one that has changed."""
+    """Return the tools that the solver offered, in order. Raises `UsageError` for a tool that has changed."""
     facts: Mapping[str, Any] = run.folder.manifest["solvers"][name]["tools"]
     named_tools = run.folder.manifest.get("options", {}).get("tools") or ()
     tool_list = []

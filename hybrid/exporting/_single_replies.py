@@ -1,4 +1,4 @@
-"""One reply per question, for formats that hold no more, with a check that it suffices for scoring."""
+"""One reply per question, for formats that hold only one, with a check that this reply suffices for scoring."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class SingleReply:
 
 
 def single_replies(run: ExportedRun, solver: str, form: str) -> tuple[list[SingleReply], tuple[str, ...]]:
-    """Return the finished questions of a solver with one reply each, in order, and notes on the omitted failed ones.
+    """Return the finished questions of a solver with one reply each, in order, and notes on omitted failed questions.
 
     Raises:
         UsageError: the run rotated its options, a reply alone would get another score than in the run, or nothing is
@@ -53,7 +53,7 @@ def single_replies(run: ExportedRun, solver: str, form: str) -> tuple[list[Singl
         places[question.task] += 1
     if not rows:
         raise UsageError(f"{run.folder.path}/{solver} has no finished question that could be exported")
-    # The format keeps only the last reply; a score that needs more would differ there.
+    # The format keeps only the last reply, so a score that needs more than this reply would be another one there.
     new_tally = tally_replies(run.benchmark, Replies([row.question for row in rows], alone), run.options)
     read = {score.id: (score.correct, score.values) for score in new_tally.scores}
     changed = [row.score.id for row in rows if (row.score.correct, row.score.values) != read[row.score.id]]

@@ -24,7 +24,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Turn:
-    """The content from one side, with its step in the trace; `calls` are those of the model."""
+    """The content from one side of the conversation, with its step in the trace; `calls` are the model's calls."""
 
     role: Literal["user", "assistant", "tool"]
     parts: tuple[str | ImageRef, ...]

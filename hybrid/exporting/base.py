@@ -35,7 +35,7 @@ from hybrid.scoring.recorded_plugins import find_plugins
 from hybrid.scoring.runs import chosen, data_of, score_run
 from hybrid.scoring.score import Scored
 
-# Maximum characters of a folder's name: each has at most four bytes, and file systems allow 255.
+# Maximum number of characters in a folder's name: a character has at most four bytes, and file systems allow 255 bytes.
 MAX_FOLDER_NAME = 60
 
 
@@ -175,7 +175,7 @@ class ExportedRun:
         return {**facts, "conclusion": concluded, "dataset": self.data.name, "split": self.data.named_split}
 
     def only(self, form: str) -> str:
-        """Return the only solver, for a format that holds one. Raises `UsageError` if there are several."""
+        """Return the only solver, for a format that holds one solver. Raises `UsageError` if there are several."""
         if len(self.solvers) != 1:
             raise UsageError(f"{form} holds one solver: give RUN/SOLVER, one of {', '.join(self.solvers) or 'none'}")
         return self.solvers[0]

@@ -4,9 +4,9 @@
 
 `data/conversations.jsonl` has one row per conversation: `messages`, `tools`, `images`, and `id`, `ask`, `benchmark`,
 `split`, `task`, `solver`, `model`, `score`. The content of every message is a list of parts, `{"type": "text", ...}` or
-`{"type": "image"}`, so that every row has the same type; the images are listed in `images`, in order, as paths relative
-to the file. Arguments are objects, and tool results contain no images: the pictures follow in the next user message, as
-sent to the model. This is the format that TRL documents (docs/source/dataset_formats.md, "Tool Calling";
+`{"type": "image"}`, so that every row has the same type. `images` lists the images in order, as paths relative to the
+file. Arguments are objects, and tool results contain no images: the pictures follow in the next user message, as sent
+to the model. This is the format that TRL documents (docs/source/dataset_formats.md, "Tool Calling";
 `prepare_multimodal_messages` in trl/data_utils.py counts no image of a tool message).
 """
 

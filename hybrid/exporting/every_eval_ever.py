@@ -2,7 +2,8 @@
 
     hybrid export RUN --to every_eval_ever -o shared
 
-The check of its authors is `every_eval_ever validate`; docs/exchange.md shows how to run it on Python 3.11 and 3.12.
+The authors' check of the format is `every_eval_ever validate`; docs/exchange.md shows how to run it on Python 3.11 and
+3.12.
 
 Question texts are replaced by their hash unless `--questions shown` is given. Pictures are never included. Replies of
 the model and tool output are included.
@@ -223,7 +224,7 @@ class _Evaluation:
         return text if self.shown else f"sha256:{_sha256(text)}"
 
     def asked(self, question: Question | None, attempt: Attempt | None) -> dict[str, Any]:
-        """Return the question, with the right answer if it was asked."""
+        """Return the question, with the right answer if the question was asked."""
         prompt_text, reference, choices = "", list[str](), None
         if question is not None:
             prompt_text = "\n".join((question.text, *question.choices, *(image.sha256 for image in question.images)))

@@ -7,8 +7,8 @@
 
 Each question is a sample: the conversation of every ask in order (prompts with their images, each reply of the model,
 each tool call with its output), the reply, the right answer, the score and the tokens. The log is built from
-`inspect_ai.log.EvalLog` and its parts and written by `inspect_ai.log.write_eval_log`. The logs of a run share `run_id`,
-each solver has its own `task_id`, and both are the same in every export of the run.
+`inspect_ai.log.EvalLog` and its parts and written by `inspect_ai.log.write_eval_log`. The logs of a run share a
+`run_id`, and each solver has its own `task_id`. These ids are the same in every export of the run.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ class _Log:
         return EvalLog(status="success", eval=spec, results=self.results(len(samples)), stats=stats, samples=samples)
 
     def usage_by_model(self, usage: Usage) -> dict[str, Any]:
-        """Return the usage of the model; empty if it leaves out reused replies."""
+        """Return the usage of the model; empty if the usage leaves out reused replies."""
         return {self.model: _usage(usage)} if usage.is_complete else {}
 
     def results(self, samples: int) -> Any:
@@ -200,7 +200,10 @@ class _Log:
         )
 
     def events(self, messages: Sequence[Any], attempt: Attempt) -> list[Any]:
-        """Return a call for each reply with the preceding messages of its ask, as Inspect's message frames need."""
+        """Return a model call for each reply.
+
+        A call has the preceding messages of its ask, as Inspect's message frames need.
+        """
         from inspect_ai.event import ModelEvent
         from inspect_ai.model import ChatCompletionChoice, GenerateConfig, ModelOutput
 

@@ -3,10 +3,9 @@
     hybrid export RUN/mllm --to lmms_eval -o logs
     hybrid score logs/MODEL --benchmark blink --data DIR
 
-The fields are those of lines written by `save_results_samples` of lmms-eval 0.7
-(`lmms_eval/loggers/evaluation_tracker.py`): `doc_id`, `target`, `input`, `filtered_resps` (without `resps`, which is
-equal), the hashes, and an entry for the metric, here `hybrid_acc` with `id`, `sub_task` and `score`. `doc_id` counts
-the questions of the task in the run.
+A line has the fields that `save_results_samples` of lmms-eval 0.7 writes (`lmms_eval/loggers/evaluation_tracker.py`):
+`doc_id`, `target`, `input`, `filtered_resps` (without `resps`, which is equal), the hashes, and an entry for the
+metric, here `hybrid_acc` with `id`, `sub_task` and `score`. `doc_id` counts the questions of the task in the run.
 """
 
 from __future__ import annotations
@@ -55,7 +54,8 @@ class LmmsEval(Exporter):
                     "doc_hash": _sha256(json.dumps([row.question.id, row.question.text, list(row.question.choices)])),
                     "prompt_hash": _sha256(row.prompt.text),
                     "target_hash": _sha256(row.gold),
-                    # lmms-eval compares samples by the first number under such a key, else by full replies.
+                    # lmms-eval compares samples by the first number under a key like this, or by full replies if there
+                    # is none.
                     "score": row.score.correct,
                     METRIC: {
                         "id": row.question.id,

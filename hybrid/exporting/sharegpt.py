@@ -7,7 +7,7 @@
 gpt), `system`, `tools` (JSON text), `images` and the columns of `--to conversations`; `data/dataset_info.json`
 describes it. In a text, `<image>` marks the position of an image. The format requires alternating turns (data/README.md
 of LLaMA-Factory), so everything between two turns of the model becomes one turn: results of tools that were called
-together, and their pictures. Text next to a call precedes the call, which is then in `<tool_call>`, as
+together, and their pictures. Text next to a call is written before the call. The call is then in `<tool_call>`, as
 `FunctionFormatter` of LLaMA-Factory expects.
 """
 

@@ -1,10 +1,12 @@
-"""An environment of verifiers: a package with which it trains or evaluates a model on a run's questions and tools.
+"""An environment of verifiers: a package with which that library trains or evaluates a model.
+
+The questions and tools are those of a run.
 
     hybrid export RUN/controller --to verifiers -o my_environment
     uv venv vf && uv pip install --python vf/bin/python ./my_environment
     vf/bin/vf-eval my_environment --env.taskset.hybrid "$(which hybrid)" -m MODEL --client.base-url URL --no-push
 
-The package holds the options of the run, without its model, and no question: `hybrid rollouts` reads the data, asks and
+The package holds the options of the run, except the model, and no questions. `hybrid rollouts` reads the data, asks and
 scores in hybrid's own environment, because verifiers needs openai below 3 and other packages that hybrid cannot use.
 """
 
@@ -83,7 +85,7 @@ def portable_options(manifest: Mapping[str, Any]) -> tuple[dict[str, Any], list[
 
 
 def _model_args(manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the run's `--model-arg` with the results of its checks: frame, and place of tools' pictures."""
+    """Return the run's `--model-arg` with the results of the run's checks: frame, and place of tool pictures."""
     values = dict(manifest["options"].get("model-arg", {}))
     if isinstance(frame := manifest.get("probed_frame"), str):
         values["frame"] = frame

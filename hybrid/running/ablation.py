@@ -3,7 +3,7 @@
     plan = ablation(("depth", "crop", "ocr"), add_one=True)
     [run.name for run in plan.runs]     # full, none, without-depth, ..., only-depth, ...
 
-Each set of tools is asked only once: with two tools, leaving out one is the same as offering the other alone.
+Each set of tools has only one run: with two tools, leaving out one is the same as offering the other alone.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Ablation:
     runs: tuple[PlannedRun, ...]
 
     def still_called(self, tools: ToolsInUse) -> tuple[str, ...]:
-        """Return a line for each tool that another tool calls, so that it is used even when it is left out.
+        """Return a line for each tool that is used even when it is left out, because another tool calls it.
 
         `tools` are those of the full run.
         """

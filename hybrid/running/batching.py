@@ -57,7 +57,7 @@ def in_batches(run: ResolvedRun) -> ChatModel:
 
 
 def batch_notes(run: ResolvedRun, solvers: Mapping[str, SolverEstimate]) -> list[str]:
-    """Return notes on the batches of each solver: rounds, bytes of images, and both prices."""
+    """Return notes on the batches of each solver: rounds, bytes of images, and the cost with and without batches."""
     notes = []
     for name, estimate in solvers.items():
         if not estimate.high.calls:
@@ -87,7 +87,8 @@ async def cancel_batches(path: Path) -> list[str]:
     """Cancel the batches that a run has waiting at its provider; return a line for each.
 
     Raises:
-        UsageError: not a run, a command is asking it, its key is missing, or the provider fails to cancel a batch.
+        UsageError: `path` is not a run, a command is asking the run, the provider's key is missing, or the provider
+            fails to cancel a batch.
     """
     lines = []
     with RunFolder.existing(path).locked(), closing(BatchJournal(path / BATCHES)) as journal:

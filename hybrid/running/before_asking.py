@@ -1,11 +1,12 @@
-"""Probe questions that a run asks its model before its first question, once; the replies go into its manifest.
+"""Probe questions that a run asks its model once, before the first question; the results go into the manifest.
 
     run = await ask_before(run, state, tell)
 
 The probes test whether the model behind a server sees images (a server may accept images and not pass them on); whether
-several pictures arrive in order; whether its calls can be parsed (a server may leave them in the text); whether it sees
-a picture in a tool's result, and keeps its thinking then; and its coordinate frame, if configured. Models in this
-process and recordings are only asked for the frame, because what they receive is known.
+several pictures arrive in order; whether the model's calls can be parsed (a server may leave them in the text); and
+whether the model sees a picture in a tool's result, and then keeps its thinking. They also find the model's coordinate
+frame, if configured. Models in this process and recordings are only asked for the frame, because what they receive is
+known.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ LOST_BY_SERVER: Final = {
 
 
 async def ask_before(run: ResolvedRun, state: RunState, tell: Tell) -> ResolvedRun:
-    """Run the probes that solvers with open questions need; label the run if `--allow` admits a failed one.
+    """Run the probes that solvers with open questions need; label the run if `--allow` admits a failed probe.
 
     Returns the run with its coordinate frame. A probe without a reply is skipped, and the questions will show the
     problem.
@@ -85,7 +86,7 @@ async def ask_before(run: ResolvedRun, state: RunState, tell: Tell) -> ResolvedR
         tell(f"note: {note}")
     sight: Mapping[str, Any] = {}
     if showing:
-        # Some servers accept one file type and drop another, so use the type of the questions' images.
+        # Some servers accept one type of image files and drop another, so use the type of the questions' images.
         kind = next((image.media_type for question in run.sound for image in question.images), PNG)
         sight = await _check(run, model, SIGHT, lambda chat: look(chat, store, kind))
         _refuse_blind(run, model.name, sight)
@@ -119,7 +120,7 @@ async def _ask_about_tools(
     sight: Mapping[str, Any],
     tell: Tell,
 ) -> ResolvedRun:
-    """Probe how the model calls tools and sees their pictures; return the run with the pictures' place set."""
+    """Probe how the model calls tools and sees their pictures; return the run with the place of the pictures set."""
     tools, store = run.resources.dressed, run.service.store
     shows_pictures = any(solver in showing for solver in offering)
     conversation: list[Message] = []
@@ -283,7 +284,7 @@ def offers_tools(run: ResolvedRun, solver: Solver) -> bool:
 
 def shows_tool_pictures(run: ResolvedRun) -> bool:
     """Return whether a model that calls tools is sent the pictures that they return."""
-    # Blank tools also return pictures, which must go to the same place as real ones to be comparable.
+    # Blank tools also return pictures. For comparison with real tools, these must go to the same place in a request.
     return run.config.show != "text" and run.config.tool_output != "oracle"
 
 
@@ -300,7 +301,7 @@ def _asks_server(run: ResolvedRun, solver: Solver) -> bool:
 
 
 class _Metered:
-    """The run's model; its usage is counted both in the run and here."""
+    """The run's model; its usage is counted in the run's meter and in `used`."""
 
     def __init__(self, run: ResolvedRun, model: ChatModel) -> None:
         self.used = Usage()

@@ -91,7 +91,8 @@ class CostEstimate:
 
     folder: str
     solvers: Mapping[str, SolverEstimate]
-    # The estimate for describing images, counted in images, once for all solvers; None if none are described.
+    # The estimate for describing images, which happens once for all solvers; it counts images instead of questions.
+    # None if no images are described.
     captions: SolverEstimate | None
     # The required things that are missing, for which the run would be rejected.
     missing: tuple[str, ...]

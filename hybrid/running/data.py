@@ -23,8 +23,7 @@ from hybrid.plugins.registry import is_outside, load_each, module_of
 from hybrid.running.hub import fetch, is_hub
 from hybrid.serving.sources import ours
 
-# Manifest key for the `reading_key` of the command that read exactly the run's questions; missing if no such command
-# was given.
+# Manifest key for the `reading_key` of the command that read exactly the run's questions; missing if no command did.
 READ_BY = "taken"
 
 
@@ -41,7 +40,7 @@ class Mounted:
 
     @property
     def is_sample(self) -> bool:
-        """Whether the questions were generated, and so are not a benchmark result."""
+        """Whether the questions were generated, so that scores on them are not a benchmark result."""
         return self.origin.get("kind") == "sample"
 
 
@@ -99,7 +98,7 @@ def chosen_split(card: BenchmarkCard, split: str | None, tasks: Sequence[str]) -
 
 
 def refuse_ungenerated(card: BenchmarkCard, tasks: Sequence[str]) -> tuple[str, ...]:
-    """Return the tasks to generate, by default all. Raises `UsageError` for one that cannot be generated."""
+    """Return the tasks to generate, by default all. Raises `UsageError` for a task that cannot be generated."""
     if not card.sample_tasks:
         raise UsageError(f"--data sample: {card.name} has no generated questions")
     if unknown := [task for task in tasks if task not in card.sample_tasks]:
@@ -145,7 +144,7 @@ MAX_FOLDERS = 100
 
 
 def _rather(benchmark: Benchmark, source: Source) -> str:
-    """Return a hint if a folder lacks a benchmark's data: a folder nearby that has them, or another benchmark."""
+    """Return a hint if a folder lacks a benchmark's data: a folder that has the data, or a benchmark that fits."""
     if benchmark.accepts_file:
         # Look for tables in the folder and its subfolders, as in a custom data set.
         candidates = itertools.islice(itertools.chain(source.folder.iterdir(), source.folder.glob("*/*")), MAX_FOLDERS)
@@ -253,7 +252,7 @@ def questions(
         readable = spool.questions()
         if clusters := pictures.clusters:
             readable = _with_clusters(readable, clusters, source.store.root)
-        # A plug-in benchmark may read picture files by other means, so assume that it read one.
+        # A plug-in benchmark may read picture files by other means, so assume that it read a picture file.
         readable.picture_files = files_read() - start or int(is_outside("hybrid.benchmarks", benchmark.card.name))
     finally:
         spool.close()
@@ -271,7 +270,7 @@ def _with_clusters(questions: RecordedQuestions, clusters: Mapping[str, str], ro
 
 
 def _names_of(question: AnyQuestion) -> set[str]:
-    """Return the ids that select a question: its own and that of its base question."""
+    """Return the ids that select a question: its own id and that of its base question."""
     return {question.id, question.base} if isinstance(question, Question) else {question.id}
 
 
@@ -329,8 +328,8 @@ def recorded_questions(
 ) -> RecordedQuestions | None:
     """Return the questions saved in the run if they are exactly those that this command would read; else None.
 
-    This requires a manifest with the same identity (including the data's fingerprint), and a file written by a command
-    with the same limit and code, without pictures in separate files, which may have changed.
+    This requires a manifest with the same identity (including the data's fingerprint), and questions saved by a command
+    with the same limit and code. No pictures may have been read from separate files, which may have changed.
     """
     try:
         manifest, key = folder.manifest, reading_key(benchmark, limit, only=only)

@@ -3,9 +3,9 @@
     async with opener(run, replies, tell) as engine:
         attempt = await engine.ask(question, "mllm")      # called concurrently
 
-An engine only asks; the run is the only writer. It is given as many concurrent questions as the run has in flight.
-`local_engine` asks in this process; `hybrid/engines` has the others. The engine is not part of a run's identity: a run
-started with one engine can be continued with another.
+An engine only asks; the run is the only writer. The engine gets as many concurrent questions as the run has in flight.
+`local_engine` asks in this process; `hybrid/engines` has the other engines. The engine is not part of a run's identity:
+a run started with one engine can be continued with another.
 """
 
 from __future__ import annotations

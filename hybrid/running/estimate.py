@@ -32,7 +32,8 @@ from hybrid.solving.image_forms import STRIP_PX
 from hybrid.solving.solver import Solver
 
 # Published replies of GPT4o and GPT4V to BLINK val have 104 and 149 tokens on average (characters / 4). Models that
-# answer with a single letter, often small ones, need a tenth of that; a model's style is unknown before it is asked.
+# answer with a single letter, which are often small models, need a tenth of that. The style of a model is unknown
+# before the model is asked.
 REPLY_TOKENS = 125
 # Assumed tokens for the arguments of one tool call: image names, and a point or a box.
 CALL_TOKENS = 30
@@ -40,7 +41,7 @@ CALL_TOKENS = 30
 SHORT_REPLIES: Mapping[Kind, int] = {Kind.CONTINUE: 1, Kind.VIEWS: 4, Kind.VIEW_PLAN: 40}
 # Mean tokens of 111 tool outputs of seven weight-free tools on generated questions, including image names.
 FINDING_TOKENS = 114
-# Pictures per tool output; those 111 outputs had 1.09 on average, each as large as its source image.
+# Pictures per tool output; those 111 outputs had 1.09 pictures on average, each as large as its source image.
 PICTURES = 1
 # The prompts of a question's dialogues, one tuple for each way in which it may be answered.
 Dialogues = tuple[tuple[Prompt, ...], ...]
@@ -66,7 +67,7 @@ async def estimate(run: ResolvedRun) -> CostEstimate:
         counter, levels, rounds = _AskCounter(run, solver, tools_offered), list[Levels](), (0, 0)
         for question in waiting:
             dialogues, context = prompts[question.id], run.resources.context.of(question.id) or ""
-            # Equal dialogues are counted once; most do not depend on the reply.
+            # Equal dialogues are estimated only once; most dialogues do not depend on the reply.
             times = Counter(dialogues)
             ask_levels = [summed(counter.ask(prompt, context) for prompt in dialogue) for dialogue in times]
             lows, means, highs = zip(*ask_levels, strict=True)
@@ -96,7 +97,7 @@ async def estimate(run: ResolvedRun) -> CostEstimate:
 def _captions(run: ResolvedRun, prompts: Mapping[str, Dialogues]) -> SolverEstimate | None:
     """Return the estimate for describing every image of an open question that has no caption yet.
 
-    An image that only some dialogues of a question show counts 0 in the low estimate and 1 in the high one.
+    An image that only some dialogues of a question show counts 0 in the low estimate and 1 in the high estimate.
     """
     if run.captioner is None or run.config.model is None:
         return None
@@ -137,7 +138,7 @@ def _image_tokens(model: str, settings: ModelSettings, width: int, height: int) 
 
 
 async def _dialogues(run: ResolvedRun, question: Question) -> Dialogues:
-    """Return the prompts of the question's dialogue with each choice as the reply, at its shortest and longest."""
+    """Return the prompts of the dialogue for each choice as reply, in its shortest and in its longest course."""
     dialogues = []
     for place in range(max(1, len(question.choices))):
         for drawn_out in (False, True):
@@ -189,7 +190,7 @@ class _AskCounter:
         return self.run.config
 
     def ask(self, prompt: Prompt, context: str = "") -> Levels:
-        """Return the low, expected and high estimate of one ask, with a text next to its images."""
+        """Return the low, expected and high estimate of one ask; `context` is the text next to its images."""
         call_estimate: CallEstimate = self.solver.call_estimate(prompt, self.config.limits)
         if self.solver.offers_tools and not self.run.resources.tools_offered:
             call_estimate = certain(CallPath(1))
@@ -255,7 +256,7 @@ class _AskCounter:
 
 
 def _tool_notes(run: ResolvedRun) -> list[str]:
-    """Return notes on missing weights, and on the tools of each MCP server: offered ones, and why others are not."""
+    """Return notes on missing weights, and on the tools of each MCP server: those offered, and why others are not."""
     from hybrid.plugins.weights import fetch_command
 
     notes: list[str] = []

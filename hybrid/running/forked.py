@@ -46,7 +46,8 @@ def in_fork(steps: Generator[Any, None, None]) -> Generator[Any, None, None]:
 
     Raises:
         HybridError: the other process ended unexpectedly.
-        BaseException: any error of a step; an error that is not a `HybridError` has its traceback as a note.
+        BaseException: any error of a step; an error that is not a `HybridError` has the traceback of the other process
+            as a note.
     """
     if not can_fork():
         yield from steps
@@ -120,7 +121,7 @@ def _serve(steps: Generator[Any, None, None], sock: socket.socket) -> None:
     """
     end_with_parent()
     sys.unraisablehook = _end_with_interruption
-    # A closed terminal signals both processes; the parent closes the socket when it ends.
+    # A closed terminal sends the signal to parent and child; the parent closes the socket when it ends.
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     # Background processes of a script ignore SIGINT; this fork inherits that and keeps it.
     handler = signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -141,7 +142,7 @@ def _serve(steps: Generator[Any, None, None], sock: socket.socket) -> None:
 
 
 def _interrupted(handler: Callable[[int, FrameType | None], Any], number: int, frame: FrameType | None) -> None:
-    """Interrupt only once: a terminal interrupts both processes, and the parent again, during the cleanup."""
+    """Interrupt only once: a terminal interrupts parent and child, and the parent the child again in its cleanup."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     handler(number, frame)
 

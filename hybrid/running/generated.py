@@ -54,7 +54,8 @@ def generate(
 ) -> Path:
     """Return the folder of a generated benchmark in its official layout, generating it if missing.
 
-    If another process generates the same folder at the same time, the first one to finish wins; both are equal.
+    If another process generates the same folder at the same time, the first process to finish wins; the two results are
+    equal.
     """
     name = benchmark.card.name
     made_of = [VERSION, name, list(tasks), per_task, seed, *([] if purpose == "sample" else [purpose])]

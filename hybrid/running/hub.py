@@ -3,9 +3,9 @@
     copy = fetch(load("hybrid.benchmarks", "blink"), "val", ("Jigsaw",))
     copy.folder, copy.revision
 
-Only the files of the chosen tasks and split are downloaded, unchanged, so the same code reads them as reads a folder.
-They are in `HF_HOME`; an interrupted download is resumed, and without a network (or with `HF_HUB_OFFLINE=1`) a complete
-copy on disk is used. `HF_ENDPOINT` sets another server, `HF_TOKEN` the account.
+Only the files of the chosen tasks and split are downloaded. They are unchanged, so they are read by the same code as a
+folder. The files are in `HF_HOME`; an interrupted download is resumed, and without a network (or with
+`HF_HUB_OFFLINE=1`) a complete copy on disk is used. `HF_ENDPOINT` sets another server, `HF_TOKEN` the account.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def fetch(
 
 
 def listing(benchmark: Benchmark, split: str, tasks: Sequence[str], revision: str | None = None) -> HubListing:
-    """Return the files that `fetch` would provide, with sizes. Raises as `fetch` does."""
+    """Return the files that `fetch` would provide, with sizes. Raises what `fetch` raises."""
     from huggingface_hub import HfApi, try_to_load_from_cache
     from huggingface_hub.hf_api import RepoFile
 

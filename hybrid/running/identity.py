@@ -1,4 +1,4 @@
-"""The identity of a resolved run: the options that count, with names resolved to hashes and versions.
+"""The identity of a resolved run: its identifying options, with names resolved to hashes and versions.
 
 identity = resolved_identity(config, benchmark, mounted, choice, model, None, None, NOTHING)
 """
@@ -36,7 +36,7 @@ def resolved_identity(
     context: SuppliedTexts,
     style: Style,
 ) -> dict[str, Json]:
-    """Return the options that count, with everything that they name resolved."""
+    """Return the options that are part of the run's identity, with everything that they name resolved."""
     source, wording = mounted.source, Wording(config.sends_format_line, config.reasoning)
     handed_in, code_of_model = config.objects.model, dict[str, Json]()
     if handed_in is not None and not is_installed(type(handed_in)):

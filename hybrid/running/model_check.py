@@ -138,7 +138,8 @@ async def check_model(name: str, settings: ModelSettings, store: ImageStore) -> 
         DataError: unusable recordings.
         HybridError: the first question got no reply; one line says why.
     """
-    # A user's own limit applies; the default is meant for runs, which wait for a busy server.
+    # A timeout that the user set applies. The default timeout is not used here: it is meant for runs, which wait for a
+    # busy server.
     limit = TIMEOUT_S if settings.timeout_s == ModelSettings().timeout_s else settings.timeout_s
     check = _Check(name, replace(settings, retries=0, timeout_s=limit), store)
     start = time.monotonic()
@@ -260,7 +261,7 @@ class _Check:
             "takes logprobs": self.logprobs,
             "history that the model reads": self.history,
         }
-        # This result is the reference for reading a tool's picture.
+        # The picture of a tool is judged by comparison with this result.
         sees = await _try("sees", self.sight)
         # Models in this process have known abilities, and each server probe would load the weights again.
         probes = {**of_model, **(of_server if self.model().connection() else {})}
@@ -350,7 +351,7 @@ class _Check:
         return [CheckRow("smallest picture", outcome, (refusals or ["enough"])[-1], options)]
 
     async def first_taken(self, sizes: Sequence[tuple[int, tuple[int, int]]]) -> tuple[int | None, list[str]]:
-        """Return the name of the first accepted size (width, height), and the refusals of earlier ones."""
+        """Return the name of the first accepted size (width, height), and the refusals of earlier sizes."""
         refusals: list[str] = []
         for name, size in sizes:
             try:
@@ -362,9 +363,9 @@ class _Check:
         return None, refusals
 
     async def history(self) -> list[CheckRow]:
-        """Test whether thinking, and text next to a call, of earlier turns reach the model by adding to its prompt.
+        """Test by prompt tokens whether the thinking, and the text next to a call, of earlier turns reach the model.
 
-        The conversation is made up, because a real reply may lack either.
+        The conversation is made up, because a real reply may lack thinking or text.
         """
         title, model = "history that the model reads", self.model(max_tokens=SHORT_REPLY)
         crop: Tool = load("tools", "crop")

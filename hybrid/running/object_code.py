@@ -1,11 +1,11 @@
-"""A hash of the code that Python objects bring into a run, so that a run is not continued with changed code.
+"""A hash of the code of Python objects that are passed to a run, so that a run is not continued with changed code.
 
     object_code(MySolver)               # 12 hex digits of sha256, or "no source"
 
-For an imported module, its file counts and what it imports from the same folder. A script or a notebook also
-contains the call of the run, which may change; there the class or function counts, with everything that it names
-directly or indirectly: classes, functions, plain values. For installed packages only the given classes count, not their
-bases.
+For an imported module, the hash covers its file and the files that it imports from the same folder. A script or a
+notebook also contains the call of the run, which may change; there the hash covers the class or function, with
+everything that it names directly or indirectly: classes, functions, plain values. Of installed packages it covers only
+the given classes, not their bases.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def _of_main(root: Any) -> Iterator[str]:
 
 def _source(item: Any) -> tuple[str, ast.AST] | None:
     """Return the source of a class or function, as text and parsed; None if it cannot be read."""
-    # A class in a notebook has no file, but its functions know the cell that defines both.
+    # A class in a notebook has no file, but its functions refer to the cell that defines the class.
     functions = (
         [value for value in vars(item).values() if inspect.isfunction(value)] if isinstance(item, type) else [item]
     )

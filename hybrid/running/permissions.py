@@ -1,10 +1,10 @@
 """Permission checks for weights that were trained on the benchmark's images or forbid commercial use.
 
 Cards name the training data and the licence of each published checkpoint; benchmarks name the sources of their images,
-and `hybrid.tool.image_sets` names collections that take images from others. If training data and benchmark overlap, the
-run is rejected with a list unless `--allow overlap` or `--allow non-commercial` is given; then it is labelled in the
-manifest, in tables and in reports. A run is also labelled if it uses weights without testing them on known answers
-(`--unchecked-weights`).
+and `hybrid.tool.image_sets` names collections that take images from others. If training data and benchmark overlap, or
+a licence forbids commercial use, the run is rejected with a list of the reasons. With `--allow overlap` or `--allow
+non-commercial` it is admitted, and labelled in the manifest, in tables and in reports. A run is also labelled if it
+uses weights without testing them on known answers (`--unchecked-weights`).
 
 Unknown facts are labelled and not rejected: weights that no card knows, and weights whose training images are not
 published or have names that `hybrid.tool.image_sets` lacks. No `--allow` removes these labels.

@@ -74,7 +74,8 @@ class PlaceProbe:
 async def find_place(probe: PlaceProbe, conversation: Sequence[Message], tools: Sequence[Tool]) -> ToolPicture:
     """Find the place where tool pictures are seen and thinking is kept. Restores the model's own settings.
 
-    `conversation` ends with a reply that calls a tool. Raises the model's exceptions for a picture in a user message.
+    `conversation` ends with a reply that calls a tool. Raises the model's exceptions for a request with the picture in
+    a user message.
     """
     reply = conversation[-1]
     assert isinstance(reply, AssistantMessage)  # noqa: S101 - the model has called

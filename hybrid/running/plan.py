@@ -27,7 +27,7 @@ class PlannedRun:
     about: str
     # Changed values by field of `RunConfig` or of its `ModelSettings`.
     changes: Mapping[str, Any] = field(default_factory=dict)
-    # Former name of its folder; a run that was started there is continued there.
+    # Former name of the run's folder. A run that was started under that name is continued there.
     former: str = ""
     # If above 0, the run is asked only if a question of the main run has at least this many tool calls.
     calls: int = 0
@@ -61,7 +61,7 @@ def changed(config: RunConfig, changes: Mapping[str, Any]) -> RunConfig:
 
 
 def answers_rest_on(run: ResolvedRun, solver: str) -> str:
-    """Return a digest of everything that affects a solver's answers; runs with equal digests can share them."""
+    """Return a digest of everything that affects a solver's answers; runs with equal digests can share the answers."""
     entry = run.solvers[solver]
     tools = run.tools.by_solver[solver]
     concerns: dict[Concern, bool] = {
@@ -72,7 +72,7 @@ def answers_rest_on(run: ResolvedRun, solver: str) -> str:
     }
     identity = concerning(run.identity, [concern for concern, holds in concerns.items() if holds])
     config, served = run.config, run.config.model_settings
-    # Servers and devices are not part of the identity, but a user who lists two of them wants both to be asked.
+    # Servers and devices are not part of the identity, but a user who lists two of them wants answers from each.
     addresses: list[Json] = [config.model, served.base_url, served.device] if entry.needs_model else []
     facts: dict[str, Json] = {
         "solver": solver,

@@ -85,7 +85,7 @@ MARKS: Final = 6
 
 @dataclass(frozen=True, slots=True)
 class Sight:
-    """The verdict on a model, and its reply; tokens are None if the server reports none or was not asked."""
+    """The verdict on a model, and its reply; tokens are None if the server reports no number or was not asked."""
 
     verdict: Literal["sees", "blind", "unknown"]
     said: str
@@ -125,7 +125,7 @@ class PictureOrder:
 
 @dataclass(frozen=True, slots=True)
 class Calling:
-    """How a model called the tool that it was told to call, and its text if it did not."""
+    """How a model called the requested tool, and the model's text if it did not call the tool."""
 
     verdict: Literal["calls", "unreadable", "refused", "none"]
     said: str
@@ -305,7 +305,7 @@ def calling(reply: AssistantMessage) -> Calling:
 
 
 async def frame_of(chat: Chat, store: ImageStore, sent_pixels: int | None = None) -> CoordinateSystem:
-    """Return the frame in which the model names the place of a disc; images are sent at up to `sent_pixels`.
+    """Return the frame in which the model names the place of a disc; `sent_pixels` is the limit of sent images.
 
     Raises:
         UsageError: the reply names no place near the disc in any frame.
@@ -335,7 +335,7 @@ def read_frame(text: str, sent_pixels: int | None = None) -> CoordinateSystem:
 
 
 async def resizing_of(chat: Chat, store: ImageStore) -> tuple[str, str]:
-    """Return the token counts of two pictures, and the frame of the size in which they are seen; empty if unknown."""
+    """Return the token counts of two pictures, and the frame in pixels of the resized picture, or "" if unknown."""
     tokens = []
     for side in (0, *COUNTED_SIDES):
         pictures = [ImageRef("img:1", store.put(numbered("58", (side, side)), PICTURE))] if side else []

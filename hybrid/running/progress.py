@@ -27,7 +27,7 @@ class Progress:
     retries: int = 0
     # Number of questions with each fault that has a remedy, by text of fault and remedy.
     faults: Mapping[str, int] = field(default_factory=dict)
-    # Description of the batches that it waits for.
+    # Description of the batches that the solver waits for.
     waits: str = ""
 
     def with_attempt(self, attempt: Attempt) -> Progress:

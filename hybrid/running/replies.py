@@ -6,9 +6,9 @@
     log.close(finished)                         # removes the file if nothing in it is needed any more
 
 A line of a reply is {solver, question, ask, call, request_sha256, text or base64}, with `text` if the reply is UTF-8.
-Replies are returned byte for byte, so a reply that contains a secret is not saved at all instead of redacted; after a
-kill that call is made again. A line of a caption is {image, prompt, captioner, text}; it stays, so that an extended
-run describes an image in the same words.
+Replies are returned byte for byte, so a reply that contains a secret is not redacted but not saved at all; after a kill
+its call is made again. A line of a caption is {image, prompt, captioner, text}; it stays, so that an extended run
+describes an image in the same words.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class RunReplies:
         self._journal.sync()
 
     def close(self, finished: Finished | None = None) -> None:
-        """Close the file; only its captions stay if no reply in it is needed any more (not checked for None)."""
+        """Close the file; if none of its replies is needed any more, only the captions stay. With None all stay."""
         self._journal.close()
         if finished is None or any(not ids <= set(finished(solver)) for solver, ids in self._open.items()):
             return

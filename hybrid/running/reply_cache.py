@@ -3,11 +3,11 @@
     cache = ReplyCache(home() / "replies", describe_model(model, {}))
     log = ReusingLog(replies, cache)        # a `ReplyLog`: the run's own replies first, then those of other runs
 
-A key covers everything that was sent (the sha256 of the request, in which images count by their hashes), the model with
-its settings and its server's address, and the place of the call: question, ask, number of the call and of the
-repetition. Repetitions and samples of one question therefore never share a reply, at any temperature. A reply that
-contains a secret is not kept. Only calls of solvers are kept: a probe asks what the server does at present, and
-captions have their own store. An entry is one file, written atomically.
+A key covers everything that was sent (by the sha256 of the request, which contains the hashes of images), and the model
+with its settings and its server's address. It also covers the place of the call: question, ask, number of the call and
+number of the repetition. Repetitions and samples of one question therefore never share a reply, at any temperature. A
+reply that contains a secret is not kept. Only calls of solvers are kept: a probe asks what the server does at present,
+and captions have their own store. An entry is one file, written atomically.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class ReplyCache:
     """A folder with the replies of one model.
 
     Args:
-        folder: where the entries are; made when the first one is kept.
+        folder: the folder of the entries; it is made with the first entry.
         model: the result of `describe_model`.
     """
 
@@ -65,7 +65,7 @@ class ReusingLog:
         self.failed: OSError | None = None
 
     def find_reply(self, call: CallKey, request_sha256: str) -> bytes | None:
-        """Return the reply that this run has already paid for, else one of an earlier run as a `ReusedReply`."""
+        """Return the reply that this run has already paid for, else that of an earlier run as a `ReusedReply`."""
         if (reply := self._log.find_reply(call, request_sha256)) is not None:
             return reply
         cached = self._cache.find(call, request_sha256) if _is_solver_call(call) else None

@@ -65,7 +65,7 @@ class ResolvedRun:
     # The questions on disk; each is read on access.
     questions: RecordedQuestions
     solvers: Mapping[str, Solver]
-    # The configuration and everything that all asks share.
+    # The configuration and the values resolved from it, shared by all questions and solvers of the run.
     resources: AskSetup
     identity: Mapping[str, Json]
     # The tools that the solvers may call.
@@ -164,9 +164,9 @@ def _prepare(config: RunConfig, *, dry: bool, forks: bool) -> ResolvedRun:
 
 
 def _routes(benchmark: Benchmark, source: Source) -> frozenset[str] | None:
-    """Return the routes of a run's questions, None if unknown: tools for other routes are not needed.
+    """Return the routes of a run's questions, None if unknown. Tools for other routes are not needed.
 
-    A task under which only the project has a rule counts for none (`RuleTable.rules_for`).
+    A task is also a route, unless only the project has a rule under it (`RuleTable.rules_for`).
     """
     if (routes := benchmark.routes(source)) is None:
         return None
@@ -230,7 +230,7 @@ def _check_options(config: RunConfig) -> None:
 def offered_tools(config: RunConfig) -> ToolsInUse:
     """Return the tools of a run without its data and model: the offered tools and their backends.
 
-    Raises `UsageError` as `prepare` does for solvers, tools and weights.
+    Raises the `UsageError`s that `prepare` raises for solvers, tools and weights.
     """
     card = _benchmark(config).card
     return tools_in_use(_solvers(config), card.name, choose_tools(config, card), config.service)
@@ -251,7 +251,7 @@ def _benchmark(config: RunConfig) -> Benchmark:
 
 @contextmanager
 def _collecting_refusals(missing: list[str] | None, option: str = "") -> Iterator[None]:
-    """Append a `UsageError` of the body, prefixed with the option, to `missing`; raise it if there is no list."""
+    """Append a `UsageError` of the body, prefixed with the option, to `missing`; raise it if `missing` is None."""
     try:
         yield
     except UsageError as error:
@@ -264,9 +264,9 @@ def _collecting_refusals(missing: list[str] | None, option: str = "") -> Iterato
 def open_models(
     config: RunConfig, store: ImageStore, missing: list[str] | None = None
 ) -> tuple[ChatModel | None, ChatModel | None]:
-    """Return the requested model and captioner; None for one that was not requested or is listed in `missing`.
+    """Return the requested model and captioner; each is None if it was not requested or is listed in `missing`.
 
-    The model is opened even if these solvers do not ask it, because the run may be extended by one that does.
+    The model is opened even if these solvers do not ask it, because the run may be extended by a solver that does.
     """
     model = captioner = None
     if config.model is not None:
@@ -292,7 +292,7 @@ def _without_text(config: RunConfig, context: SuppliedTexts, question_set: Recor
 
 
 def _check_protocol(config: RunConfig, benchmark: Benchmark, mounted: Mounted, model: ChatModel | None) -> None:
-    """Raise `UsageError` if replies would be requested in one form and parsed in another, or are impossible."""
+    """Raise `UsageError` if replies would be requested in one form and parsed in another, or cannot be given."""
     card = benchmark.card
     for key, value in card.official_settings.items():
         if config.sends_format_line and mounted.source.settings.get(key) == value:
@@ -383,7 +383,7 @@ def _resources(
     context: SuppliedTexts,
     style: Style,
 ) -> AskSetup:
-    """Build the setup that all asks share, including the source of tool output."""
+    """Build the setup that all questions and solvers share, including the source of tool output."""
     # Only an oracle run knows targets; only a shuffled run knows the images of other questions.
     oracle = oracle_of(benchmark, question_set.by_id.__getitem__) if config.tool_output == "oracle" else None
     others = partners(question_set.sound, config.seed) if config.tool_output == "shuffled" else {}

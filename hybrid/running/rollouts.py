@@ -53,7 +53,7 @@ class Rollouts:
     """The questions of a run with one solver.
 
     Raises on construction:
-        UsageError: several solvers, or one that asks no model; or the split's answers are hidden.
+        UsageError: there are several solvers, the solver asks no model, or the split's answers are hidden.
     """
 
     run: ResolvedRun
@@ -101,7 +101,7 @@ class Rollouts:
         return messages
 
     async def answer(self, question: str, endpoint: Endpoint) -> dict[str, Json]:
-        """Ask one question and score the reply: reward (0 to 1), outcome, answer, values, and the calls it took.
+        """Ask one question and score the reply: reward (0 to 1), outcome, answer, values, and the calls that were made.
 
         Raises:
             Outage: the model could not be reached.

@@ -69,7 +69,7 @@ class UnfinishedQuestion:
 
 @dataclass(frozen=True)
 class RunEnd:
-    """How a run ended: its unfinished questions, and why it stopped early, if it did."""
+    """How a run ended: its unfinished questions and, if it stopped early, the reason."""
 
     failures: tuple[UnfinishedQuestion, ...] = ()
     # Number of questions finished by this command.
@@ -159,7 +159,7 @@ def _saving_replies(run: ResolvedRun, replies: RunReplies) -> tuple[ResolvedRun,
 
 
 def _reusing(run: ResolvedRun, model: ChatModel, replies: RunReplies) -> ReusingLog | None:
-    """Return the replies of this run and of earlier ones; None without `--cache-replies`."""
+    """Return the replies of this run and of earlier runs; None without `--cache-replies`."""
     config = run.config
     if not config.cache_replies:
         return None
@@ -168,7 +168,7 @@ def _reusing(run: ResolvedRun, model: ChatModel, replies: RunReplies) -> Reusing
 
 
 def _tell_reused(log: ReusingLog, reused: int, tell: Tell) -> None:
-    """Report how many replies came from earlier runs, and whether new ones could not be saved."""
+    """Report how many replies came from earlier runs, and whether new replies could not be saved."""
     if reused:
         tell(f"note: {how_many(reused, 'model call')} answered by replies of earlier runs (--cache-replies)")
     if log.failed is not None:
@@ -219,7 +219,7 @@ async def _ask_all(
                 case None | WeightsError():
                     pass
                 # A server outage stops only the solvers that ask this server; anything else, such as a wrong key or a
-                # full disk, stops all.
+                # full disk, stops all solvers.
                 case Outage() if not solver.needs_model:
                     pass
                 case _:

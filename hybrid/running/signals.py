@@ -50,7 +50,9 @@ class Interrupted(HybridError):
 
 
 async def until_signal(work: Coroutine[Any, Any, T], grace_s: float = GRACE_S) -> T:
-    """Return the result of `work`; a signal cancels it after the replies in flight. Only in the main thread.
+    """Return the result of `work`. A signal cancels it once the replies in flight have arrived or `grace_s` is over.
+
+    Must be called in the main thread.
 
     Raises:
         Interrupted: a signal came, and `work` has ended.

@@ -4,8 +4,9 @@
     state.solvers["mllm"].finished        # ids; grows with each finished question
     close_folder(run, state, replies, tell)
 
-Every file is read once. The manifest gets the extent of the attempts at the start plus that of the appended lines; the
-file is not read back, so changes by others while a command runs are reported by the next command.
+Every file is read once. The manifest gets the extent of the attempts at the start plus the extent of the appended
+lines. The file is not read again at the end, so the next command reports changes that others make while this command
+runs.
 """
 
 from __future__ import annotations
@@ -89,14 +90,14 @@ class SolverProgress:
 
 @dataclass(frozen=True)
 class RunState:
-    """The attempts that a folder held when it was opened, and those finished since."""
+    """The attempts that were in a folder when it was opened, and the attempts finished since then."""
 
     folder: RunFolder
     # Solvers of this command.
     solvers: Mapping[str, SolverProgress]
 
     def finished(self, solver: str) -> frozenset[str] | set[str]:
-        """Return the ids that a solver has finished, in any command; for the solver "", the finished probes."""
+        """Return the ids that a solver has finished, in any command; for the solver "", return the finished probes."""
         if not solver:
             manifest = self.folder.manifest
             return frozenset(probe for probe, key in _PROBED.items() if key in manifest)
@@ -205,7 +206,7 @@ def _other(old: AnyQuestion, now: AnyQuestion) -> str | None:
         return "which can no longer be read" if isinstance(now, BrokenQuestion) else None
     if old.images != now.images:
         return "of which a picture changed"
-    # No solver sees the annotation, so the new one replaces it in the stored questions.
+    # No solver sees annotations, so the stored questions get the new annotation.
     same = replace(old, cluster=now.cluster, groups=now.groups, evidence=now.evidence) == now
     return None if same else "whose text, choices or answer changed"
 
@@ -224,9 +225,10 @@ def _models_before(recorded: Recorded, counts: Mapping[str, int] | None) -> Mapp
 def _taken_up(
     run: ResolvedRun, files: dict[str, Json], old_counts: Mapping[str, Mapping[str, int]], tell: Tell
 ) -> Iterator[tuple[str, SolverProgress]]:
-    """Yield the finished questions of each solver; report defects in its attempts to the user."""
-    # For attempts that stay unchanged, the manifest's `files` gets their present extent. Every command reports attempts
-    # that were edited without leaving a gap, because nothing shows which answer was changed.
+    """Yield the finished questions of each solver; report defects in its attempts."""
+    # If answers are missing or unreadable, they are asked again, and the manifest's `files` gets the present extent.
+    # Attempts that were edited without leaving a gap keep the recorded extent, so every command reports them: nothing
+    # shows which answer was changed.
     for name in run.solvers:
         recorded = run.folder.recorded(name)
         for line in recorded.damage:
@@ -286,7 +288,7 @@ def _write_questions(
 
 
 def _fill_store(run: ResolvedRun, state: RunState) -> None:
-    """Read the data again if the questions came from the run and the store lacks one of their images."""
+    """Read the data again if the questions came from the run and the store lacks an image of these questions."""
     if not run.questions.is_file(run.folder.path / QUESTIONS):
         return
     # In a shuffled run any question may supply tool output; otherwise only open questions are needed.
@@ -334,7 +336,7 @@ def close_folder(run: ResolvedRun, state: RunState, replies: RunReplies, tell: T
 
 
 def _keep_models(run: ResolvedRun, state: RunState, manifest: dict[str, Any], tell: Tell) -> None:
-    """Count the models that answered in the manifest, and report those that were not requested."""
+    """Record in the manifest how often each model answered; report models that were not requested."""
     counts = {name: dict(sorted(progress.answered_by.items())) for name, progress in state.solvers.items()}
     manifest[ANSWERED_BY] = {
         **manifest.get(ANSWERED_BY, {}),
@@ -349,7 +351,7 @@ def _keep_models(run: ResolvedRun, state: RunState, manifest: dict[str, Any], te
 
 
 def models_named(attempt: Attempt) -> Counter[str]:
-    """Count the replies of an attempt by model, as its server names it."""
+    """Count the replies of an attempt by model, as the server names the model."""
     steps = (step for exchange in attempt.exchanges for step in exchange.reply.steps if step.kind == "model")
     return Counter(model for step in steps if isinstance(model := step.data.get("model"), str))
 
@@ -377,7 +379,7 @@ def _further(run: ResolvedRun, old_manifest: Mapping[str, Any], tell: Tell) -> d
     servers += [server for server in run.tools.foreign.as_json(run.tools.tools) if server not in servers]
     if servers:
         further["mcp"] = servers
-    # Record plug-ins so that scoring finds them; rules that judge tool output are in the tools.
+    # Record plug-ins so that scoring finds them, including tools, whose rules judge tool output.
     used = [("hybrid.benchmarks", run.benchmark.card.name), *((TOOLS, name) for name in run.tools.tools)]
     words = [word_of(name) for name in run.solvers if word_of(name) not in run.config.objects.solvers]
     used += [(package_of_solver(word), word) for word in words]
@@ -422,7 +424,7 @@ def _facts(run: ResolvedRun, name: str, solver: Solver) -> dict[str, Json]:
     # Recorded only if it differs from the default, so that default runs keep their facts.
     if solver.needs_model and (solver.images or run.config.images) == "concat" and joint != OUR_JOINT:
         facts["joint"] = {"gap_px": joint.gap_px, "rgb": list(joint.rgb), "at": joint.at}
-    # Recorded only if there are any, so that other runs keep the facts from before the option existed.
+    # Recorded only if there are such tools, so that other runs keep the same facts as before the option existed.
     if order := [tool for tool in run.tools.rule_order if tool in tools]:
         facts["rule_order"] = list(order)
     if unchecked := [tool for tool in run.tools.unchecked(run.config.service) if tool in tools]:

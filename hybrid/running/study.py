@@ -4,7 +4,8 @@
     cells[1].config(config, out)          # the run of `config` with blank tools, in OUT/blank-tools
 
 A cell is one ordinary run. Settings that differ only in the solver share a run. This follows MED (arXiv 2602.01334),
-which compares with and without tools, and arXiv 2606.02357, which adds format only and result only.
+which compares runs with and without tools, and arXiv 2606.02357, which adds a run with only the format of calls and a
+run with only the results.
 """
 
 from __future__ import annotations
@@ -62,7 +63,8 @@ def leave_out_other_words(
 ) -> tuple[tuple[PlannedRun, ...], tuple[str, ...]]:
     """Return the cells that can be asked, and the names of the tools without a second wording.
 
-    The cell with paraphrased tool output is left out if there is such a tool. Raises `UsageError` as `offered_tools`.
+    The cell with paraphrased tool output is left out if there is such a tool. Raises `UsageError` as `offered_tools`
+    does.
     """
     paraphrased = [cell for cell in cells if cell.changes.get("tool_output") == "paraphrased"]
     lacking = offered_tools(paraphrased[0].config(config, out)).without_wording if paraphrased else ()

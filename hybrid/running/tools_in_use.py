@@ -6,7 +6,7 @@
     in_use.metadata("arbiter")            # {"depth": {"backend": "classical:...", "code": "..."}, ...}
 
 A solver calls the offered tools, if it offers any, and those that it requires (`Solver.required_tools`); each of these
-tools calls the tools that it needs. No other tool is imported, hashed or checked. The manifest records tools per
+tools calls the tools that it needs itself. No other tool is imported, hashed or checked. The manifest records tools per
 solver, so a tool may change, be added or be removed without changing the runs of solvers that never call it.
 """
 
@@ -80,8 +80,8 @@ class ToolsInUse:
     foreign: ForeignTools = field(default_factory=ForeignTools)
     # Reasons why requested tools cannot be imported.
     left_out: tuple[str, ...] = ()
-    # Notes on external rules that run before the project's or never, on tools whose rules are missing, and on missing
-    # libraries of classical backends.
+    # Notes on external rules that run before the project's rules or that never run, on tools whose rules are missing,
+    # and on missing libraries of classical backends.
     notes: tuple[str, ...] = ()
     # The tools passed in by Python code, called or not.
     objects: Mapping[str, Tool] = field(default_factory=dict)
@@ -226,7 +226,7 @@ def tools_in_use(
 
     Args:
         solvers: solvers by name.
-        benchmark: its name.
+        benchmark: the benchmark's name.
         choice: the tools to offer. A tool that cannot answer or be imported is left out unless the user named it.
         service: the permitted backends and weights.
         routes: the routes that questions can have, None if unknown; rules for other routes call no tool.
@@ -261,7 +261,7 @@ def tools_in_use(
 
 
 def _required(name: str, solver: Solver, benchmark: str, routes: Collection[str] | None) -> frozenset[str]:
-    """Return the tools that a solver requires. Raises `UsageError` if a plug-in solver raises."""
+    """Return the tools that a solver requires. Raises `UsageError` if a plug-in solver raises an error."""
     try:
         return solver.required_tools(benchmark, routes)
     except Exception as error:
@@ -277,9 +277,9 @@ def _required(name: str, solver: Solver, benchmark: str, routes: Collection[str]
 def _import_tools(
     tool_names: Iterable[str], optional: Collection[str], service: ServiceOptions, choice: ToolChoice
 ) -> tuple[dict[str, Tool], dict[str, str], tuple[str, ...]]:
-    """Return the tools of a run (requested, needed, foreign), their backends, and why optional ones are missing.
+    """Return the tools of a run (requested, needed, foreign), their backends, and why optional tools are missing.
 
-    Raises as `tools_in_use` does.
+    Raises what `tools_in_use` raises.
     """
     tools = {name: tool.tool for name, tool in choice.foreign.tools.items()}
     backends = {name: tool.backend for name, tool in choice.foreign.tools.items()}

@@ -28,11 +28,12 @@ from hybrid.tool import Pixels
 
 # Minimum ratio of the farther point's depth to the nearer point's.
 DEPTH_MARGIN = 1.25
-# Share of pairs on one row, mirrored about the centre, with A on the left: BLINK's Relative_Depth val has 54 of 124.
+# Share of pairs on one row, mirrored about the centre, with A on the left: these are 54 of the 124 pairs in BLINK's
+# Relative_Depth val.
 SAME_ROW_SHARE = 54 / 124
 DEPTH_SIZES = ((500, 375), (500, 375), (500, 333), (500, 333), (375, 500))
 JIGSAW_WIDTH = 400
-# Heights in the real set, weighted by frequency; all even.
+# Heights in the real set, repeated by their frequency; all are even.
 JIGSAW_HEIGHTS = (220, 220, 220, 210, 210, 232, 230, 226, 212, 186)
 # Smallest mean difference of the two pieces in grey levels.
 PIECE_DIFFERENCE = 16.0
@@ -115,7 +116,7 @@ def _free_pair(rng: np.random.Generator, view: RenderedView) -> Pair | None:
 
 
 def jigsaw(rng: np.random.Generator, answer: int) -> Item:
-    """Ask which of two pieces fits the black lower right quarter; the other one is from another position or picture.
+    """Ask which of two pieces fits the black lower right quarter; the other piece is from another position or picture.
 
     Pieces are cut before compression. The bright one-pixel frames of the real pictures, which reveal many of the wrong
     pieces, are not imitated.
@@ -240,7 +241,7 @@ def _planar_pair(rng: np.random.Generator) -> tuple[Pixels, Pixels, Corresponden
 
 
 def _orbit_pair(rng: np.random.Generator) -> tuple[Pixels, Pixels, CorrespondenceFacts] | None:
-    """Render two views of one scene; a point corresponds where the second camera sees the same surface."""
+    """Render two views of one scene; points correspond if both cameras see the same spot of a surface there."""
     scene = _around(rng)
     cameras = _two_cameras(rng, float(np.deg2rad(rng.uniform(6, 22))) * float(rng.choice([-1, 1])))
     first_view, second_view = (render(scene, camera, rng) for camera in cameras)

@@ -44,7 +44,7 @@ class DepthFacts(SampleFacts):
 
 @dataclass(frozen=True, eq=False)
 class JigsawFacts(SampleFacts):
-    """The full picture before its lower right quarter was blacked out, uncompressed."""
+    """The full, uncompressed picture before its lower right quarter was blacked out."""
 
     whole: Pixels
 
@@ -95,7 +95,7 @@ class BoxFacts(SampleFacts):
 
 @dataclass(frozen=True)
 class RelationFacts(SampleFacts):
-    """The two named objects, the queried relation, whether it holds, and the boxes."""
+    """The two named objects, the queried relation, whether the relation holds, and the objects' boxes."""
 
     first: Name
     second: Name

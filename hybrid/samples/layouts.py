@@ -132,7 +132,7 @@ def high_camera(rng: np.random.Generator, width: int, height: int) -> Camera:
 
 
 def rectangle(camera: Camera, solid: Solid) -> Rect:
-    """Return a rectangle that is certain to contain the solid's image, from the corners around it."""
+    """Return a rectangle that surely contains the solid's image, computed from the corners of the solid's box."""
     projected = camera.project(solid.corners())
     low, high = projected[:, :2].min(axis=0), projected[:, :2].max(axis=0)
     return float(low[0]), float(low[1]), float(high[0]), float(high[1])
@@ -147,7 +147,7 @@ def fits(camera: Camera, rect: Rect, others: Sequence[Rect], margin: float = 6.0
 
 
 def apart(rect: Rect, others: Iterable[Rect], margin: float) -> bool:
-    """Return whether a rectangle is at least `margin` pixels to one side of each of the others."""
+    """Return whether a rectangle is at least `margin` pixels away, to some side, from each of the others."""
     x0, y0, x1, y1 = rect
     return all(x1 + margin <= a or c + margin <= x0 or y1 + margin <= b or d + margin <= y0 for a, b, c, d in others)
 
@@ -159,9 +159,11 @@ def arrange(
     occupied: Sequence[Solid] = (),
     sizes_m: tuple[float, float] = (0.16, 0.3),
 ) -> tuple[Solid, ...] | None:
-    """Arrange named solids on the ground, fully visible and apart from each other and `occupied`; None without space.
+    """Arrange named solids on the ground, fully visible, apart from each other and from `occupied`.
 
-    `sizes_m` is the range of half their height.
+    Return None without enough space.
+
+    `sizes_m` is the range of half an object's height.
     """
     solids: list[Solid] = []
     rects = [rectangle(camera, solid) for solid in occupied]

@@ -3,7 +3,7 @@
     SCENES["left_right"].make(words, rng, answer=0)      # "Is the red cube on the left or right side of the blue ball?"
 
 There are two generators: `words` determines the question, `rng` the picture, so that several rows can ask one question
-about different pictures. For "existence" it is the other way round: there is one picture, and `rng` determines the
+about different pictures. For "existence" it is the other way round: `words` determines the picture, and `rng` the
 queried object.
 """
 
@@ -51,7 +51,7 @@ def _picture(rng: np.random.Generator, camera: Camera, solids: Solids) -> Pixels
 def _scene(
     words: np.random.Generator, rng: np.random.Generator, accepts: Callable[[Camera, Solids], bool]
 ) -> tuple[tuple[Name, ...], Pixels, tuple[Rect, ...]]:
-    """Return the names of three objects, a picture in which their arrangement is accepted, and their boxes in it."""
+    """Return the names of three objects, a picture with an arrangement that `accepts` allows, and their boxes."""
     names, camera = random_names(words, 3), high_camera(rng, WIDTH, HEIGHT)
 
     def attempt() -> Solids | None:
@@ -63,7 +63,7 @@ def _scene(
 
 
 def left_right(words: np.random.Generator, rng: np.random.Generator, answer: int) -> Item:
-    """Ask on which side of another an object is; the choices are sentences."""
+    """Ask on which side of another object an object is; the choices are sentences."""
 
     def apart(camera: Camera, solids: Solids) -> bool:
         first, second = (rectangle(camera, solid) for solid in solids[:2])
@@ -107,7 +107,7 @@ def depth_order(words: np.random.Generator, rng: np.random.Generator, answer: in
 
 
 def distance(words: np.random.Generator, rng: np.random.Generator, answer: int) -> Item:
-    """Ask which of two objects is nearer to a third, in metres."""
+    """Ask which of two objects is nearer to a third one, in the scene and not in the picture."""
 
     def ordered(_: Camera, solids: Solids) -> bool:
         places = [np.asarray(solid.centre[:2]) for solid in solids[:3]]
@@ -123,7 +123,7 @@ def distance(words: np.random.Generator, rng: np.random.Generator, answer: int) 
 
 
 def attribute(words: np.random.Generator, rng: np.random.Generator, answer: int) -> Item:
-    """Ask for the colour of the only small object of its shape in a large picture, out of four."""
+    """Ask for the colour of a small object in a large picture, the only one of four with its shape."""
     shape = SHAPES[pick(words, len(SHAPES))]
     other = next(candidate for candidate in SHAPES if candidate != shape)
     choices = tuple(str(colour) for colour in words.permutation(list(NAMED_COLOURS))[:4])

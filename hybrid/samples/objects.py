@@ -51,9 +51,10 @@ LIGHT_RATIO = 1.35
 # It makes the chromaticities of a picture's segments spread as in photographs: `bench/reflectance.py --spread`
 # measures both. In photographs a part of the spread is due to coloured light; here the light is white.
 TINT = (0.1, 0.6)
-# Length of haze: hardly any, as indoors, which Intrinsic Images in the Wild shows (the source of BLINK's items).
+# Length of haze (`haze_m`), so large that there is hardly any haze, as indoors. Intrinsic Images in the Wild, the
+# source of BLINK's items, shows interiors.
 CLEAR_M = 2000.0
-# Range of the intersection over union of a wrong box with the tight one.
+# Range of the intersection over union of a wrong box with the tight box.
 WRONG_OVERLAP = (0.4, 0.65)
 
 # Smallest size of a boxed object, so that the corners of its two boxes can be a letter's size apart.
@@ -85,7 +86,7 @@ def counting(rng: np.random.Generator, answer: int) -> Item:
 
 
 def object_localization(rng: np.random.Generator, answer: int) -> Item:
-    """Ask which of two boxes fits a named object: the tight one, or one shifted and resized."""
+    """Ask which of two boxes fits a named object: the tight box, or a shifted and resized box."""
     names = random_names(rng, int(rng.integers(3, 6)))
     camera = high_camera(rng, WIDTH, HEIGHT)
     solids = until("arrangement with a large first object", lambda: _led_by_a_large_one(rng, camera, names))
@@ -104,7 +105,7 @@ def object_localization(rng: np.random.Generator, answer: int) -> Item:
 
 
 def spatial_relation(rng: np.random.Generator, answer: int) -> Item:
-    """Ask whether one named object is left of, right of, above or beneath another: yes or no."""
+    """Ask whether one named object is left of, right of, above or beneath another object: yes or no."""
     upright = rng.random() < 0.4
     names = random_names(rng, int(rng.integers(2, 5)))
     camera = high_camera(rng, WIDTH, HEIGHT)
@@ -115,7 +116,7 @@ def spatial_relation(rng: np.random.Generator, answer: int) -> Item:
     holds = answer == 0
     first, second = (0, 1) if rng.random() < 0.5 else (1, 0)
     relations = ("above", "beneath") if upright else ("at the left side of", "at the right side of")
-    # Solid 0 is the upper or left one: the first relation is true exactly for (0, 1).
+    # Solid 0 is the upper or left solid, so the first relation is true exactly for the order (0, 1).
     relation = relations[first if holds else 1 - first]
     return Item(
         f"Is the {names[first]} {relation} the {names[second]}?",
@@ -165,7 +166,7 @@ def _led_by_a_large_one(rng: np.random.Generator, camera: Camera, names: tuple[N
 
 
 def _misfit(rng: np.random.Generator, tight: Rect) -> Rect | None:
-    """Move every side of the tight box; None if it fits too well or too badly, or would hide a letter."""
+    """Move every side of the tight box; None if the new box fits too well or too badly, or would hide a letter."""
     width, height = tight[2] - tight[0], tight[3] - tight[1]
     scale = np.array([width, height, width, height])
     x0, y0, x1, y1 = (float(value) for value in np.rint(np.array(tight) + rng.uniform(-0.4, 0.4, 4) * scale))
@@ -183,9 +184,9 @@ def _misfit(rng: np.random.Generator, tight: Rect) -> Rect | None:
 def _related(
     rng: np.random.Generator, camera: Camera, names: tuple[Name, ...], *, upright: bool
 ) -> tuple[Solid, ...] | None:
-    """Arrange, if upright, the first object on top of a cube of the second one's colour, with the others next to them.
+    """If `upright`, arrange the first object on a cube of the second object's colour, with the others next to them.
 
-    Otherwise the first is to the left of the second, in separate columns, with the others anywhere.
+    Otherwise arrange the first object to the left of the second, in separate columns, and the others anywhere.
     """
     if not upright:
         solids = arrange(rng, camera, names, sizes_m=(0.2, 0.38))
@@ -201,7 +202,7 @@ def _related(
 
 
 def _painted(rng: np.random.Generator) -> Scene:
-    """Paint solids, ground and wall with four colours, each 1.7 to 2 times as bright as the one before."""
+    """Paint solids, ground and wall with four colours, each 1.7 to 2 times as bright as the colour before."""
     step, level = float(rng.uniform(1.7, 2.0)), float(rng.uniform(0.06, 0.09))
     tint = float(rng.uniform(*TINT))
     paints = []

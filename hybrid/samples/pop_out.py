@@ -23,8 +23,8 @@ WIDTH, HEIGHT = 448, 320
 MAX_THINGS = len(NAMED_COLOURS)
 SHAPES = ("square", "circle")
 
-# Half the size of the most salient object; each next one is smaller and more similar to the ground by these factors, so
-# both its area and its contrast are below those of every object before it.
+# Half the size of the most salient object; each next object is smaller and more similar to the ground by these factors.
+# So its area and its contrast are below those of every object before it.
 MAX_PX, SHRINK, FADE = 42.0, 0.8, 0.1
 GREY_PX, GREY_CONTRAST = (9, 13), 16
 MARGIN_PX = 8
@@ -73,7 +73,7 @@ class PopOutScene:
 
 
 def pop_out(rng: np.random.Generator, count: int) -> PopOutScene:
-    """Make a scene with `count` salient objects, 1 to `MAX_THINGS`, among 6 to 11 grey ones, without overlap."""
+    """Make a scene with `count` salient objects, 1 to `MAX_THINGS`, among 6 to 11 grey objects, without overlap."""
     colours = rng.permutation(list(NAMED_COLOURS))[:count]
     halves = [MAX_PX * SHRINK**rank for rank in range(count)]
     greys = [float(rng.integers(*GREY_PX)) for _ in range(int(rng.integers(6, 12)))]
@@ -86,7 +86,8 @@ def pop_out(rng: np.random.Generator, count: int) -> PopOutScene:
 def free_viewing(rng: np.random.Generator, scene: PopOutScene, subjects: int = SUBJECTS) -> tuple[Scanpath, ...]:
     """Return paths of people without a task: from the centre to the objects in order of saliency, then repeated.
 
-    Neighbours in the order are sometimes swapped; 4 to 8 fixations; longer at more salient objects.
+    Neighbours in the order are sometimes swapped. A path has 4 to 8 fixations, which are longer at more salient
+    objects.
     """
     paths = []
     for _ in range(subjects):

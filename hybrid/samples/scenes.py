@@ -107,7 +107,7 @@ class SceneBlock:
         return np.asarray(SIGNS * self.half @ self.axes() + self.centre)
 
     def axes(self) -> Points:
-        """Return its own axes in the world, (3, 3), one per row."""
+        """Return the block's own axes in world coordinates, (3, 3), one per row."""
         sin, cos = np.sin(self.yaw_rad), np.cos(self.yaw_rad)
         return np.array([[cos, -sin, 0.0], [sin, cos, 0.0], [0.0, 0.0, 1.0]])
 
@@ -158,8 +158,9 @@ class Scene:
 class RenderedView:
     """A rendered picture and its ground truth; every map is (H, W).
 
-    `depth_m` is along the optical axis, infinite for the sky; `albedo` is linear luminance 0..1; `light` is the
-    irradiance relative to full sun; `visible` has, per solid, visible pixels over those it would cover unoccluded.
+    `depth_m` is along the optical axis, and infinite for the sky. `albedo` is linear luminance, 0..1. `light` is the
+    irradiance relative to full sun. `visible` is, per solid, the share of visible pixels among those that the solid
+    would cover alone.
     """
 
     rgb: Pixels
@@ -171,7 +172,7 @@ class RenderedView:
 
 
 class _Hit(NamedTuple):
-    """Hits of a window's rays on a surface: depth (infinite without a hit), outward normal (3, h, w), coordinates."""
+    """Where a window's rays hit a surface: depth (infinite without a hit), outward normal (3, h, w), coordinates."""
 
     depth: FloatMap
     normal: FloatMap
@@ -180,7 +181,7 @@ class _Hit(NamedTuple):
 
 
 class _Buffers:
-    """Per-pixel buffers while surfaces are added."""
+    """Buffers with a value per pixel, to which surfaces are added one by one."""
 
     def __init__(self, camera: Camera) -> None:
         size = (camera.height, camera.width)
@@ -193,7 +194,7 @@ class _Buffers:
         self.albedo = np.zeros((*size, 3), dtype=np.float32)
 
     def add(self, number: int, hit: _Hit, window: tuple[slice, slice], texture: Texture) -> int:
-        """Add a surface where it is nearest; return the number of pixels that it would cover alone."""
+        """Add a surface where it is the nearest; return the number of pixels that the surface would cover alone."""
         nearest = hit.depth < self.depth[window]
         covered = int(np.isfinite(hit.depth).sum())
         if not nearest.any():
@@ -268,7 +269,7 @@ def _wall_hit(rays: FloatMap, origin: Vector, wall: Wall) -> _Hit:
 
 
 def _block_hit(rays: FloatMap, origin: Vector, block: SceneBlock) -> _Hit:
-    """Intersect by the slab method: the ray is inside the block between its latest entry and its earliest exit."""
+    """Intersect by the slab method: a ray is inside the block between its latest entry and its earliest exit."""
     axes = block.axes().astype(np.float32)
     local = np.stack([_dot(axis, rays) for axis in axes])
     start = axes @ (np.asarray(origin) - block.centre).astype(np.float32)

@@ -1,6 +1,6 @@
 """Random generators by purpose, so that nothing is measured on a scene to which something was fitted.
 
-`generator("evaluate", 1000, 7)` is scene 7 of seed 1000 of a bench; `generator("fit", 1000, 7)` is another one.
+`generator("evaluate", 1000, 7)` is scene 7 of seed 1000 of a bench; `generator("fit", 1000, 7)` is another scene.
 
 `np.random.default_rng([seed, index])` is unsuitable: it pads its key with zeros, so `default_rng(1000)`,
 `default_rng([1000, 0])` and `default_rng([1000, 0, 0])` are one stream, and a script that fits constants on seed 1000
@@ -10,7 +10,7 @@ uses the first scene of a bench that measures with seed 1000. The scheme:
   stream is that of `default_rng(key)`, so that generated data stay unchanged.
 - "fit" is for constants and weights set by a script, "train" for networks and their training questions, "evaluate" for
   the scenes that a bench draws itself. Their streams are seeded with a SHA-256 over the purpose, the length of the key
-  and the key: two streams are equal only if purpose and key are, and none equals that of a sample.
+  and the key: two streams are equal only if purpose and key are equal, and no stream equals that of a sample.
 
 A bench that measures on generated questions uses samples, with any seed: no fit has seen them.
 """

@@ -41,8 +41,9 @@ MIN_ALBEDO, MAX_ALBEDO = 0.02, 0.95
 class Texture:
     """A tileable albedo map, computed on first use, because most surfaces of a picture are not visible.
 
-    `levels` are (side, side, 3) arrays, each half the side of the one before; `drift`, (side, side), is a smooth
-    relative change of brightness, sampled at another scale, so that repetitions of the tile differ; None for no change.
+    `levels` are (side, side, 3) arrays; the side of each is half that of the array before. `drift`, (side, side), is a
+    smooth relative change of brightness, or None. It is sampled at another scale, so that repetitions of the tile
+    differ.
     """
 
     albedo: Callable[[], FloatMap]

@@ -4,7 +4,7 @@
     SOLVER = Agent(ask)         # a function from messages to messages, or to the body of a chat completion
 
 The agent runs its own tools, which its messages show as calls of the assistant and tool messages with results. The
-section `evidence` can judge a result if it has everything that hybrid's tools return next to pictures: text, data,
+section `evidence` can judge a result if it has everything that hybrid's tools return besides pictures: text, data,
 confidence, backend, version. Hybrid's tools in an agent (`hybrid/integrations`) take an image by the name that the
 question showed (`img:1`).
 """
@@ -46,7 +46,7 @@ Ask = Callable[[Wire], Any | Awaitable[Any]]
 FINDING: Final = ("data", "confidence", "backend", "version")
 # Maps LangChain's names of roles to the common ones.
 ROLES: Final = MappingProxyType({"ai": "assistant", "human": "user"})
-# Names of input and output tokens: the first of each pair in LangChain and Inspect, the second in OpenAI.
+# Names of input and output tokens: LangChain and Inspect use the first word of each pair, OpenAI the second.
 SIDES: Final = (("input", "prompt"), ("output", "completion"))
 
 
@@ -80,7 +80,7 @@ class Agent(Solver):
 
     @property
     def written_as(self) -> tuple[Callable[..., Any], ...]:
-        """Return the class of the agent and the wrapped function; a graph has no source code."""
+        """Return the class of the agent and, unless it is a graph without source code, the wrapped function."""
         return (type(self),) if hasattr(self.agent, "ainvoke") else (type(self), self.agent)
 
     @cached_property

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from hybrid.core.types import Json
 
 # Weight of a stated confidence's deviation, in log-odds, if nothing was measured. A confidence ranks answers less well
-# on new pictures than on those counted on a card: the right weight is between 1 (equally well) and 0 (not at all), so
-# the midpoint is off by at most a half.
+# on new pictures than on the pictures that were counted for a card: the right weight is between 1 (it ranks equally
+# well) and 0 (it does not rank at all), so the midpoint is off by at most a half.
 CLAIM = 0.5
 # Probabilities are clipped this far from 0 and 1, so that no source is ever treated as certain.
 CERTAIN = 1e-4
@@ -33,9 +33,10 @@ def probability(log_odds: float) -> float:
     return raised / (1 + raised)
 
 
-# Standard deviations by which the log-odds of a tool's answer must exceed the MLLM's to replace it. Chosen on simulated
-# counts (`bench/arbiter.py`) as the largest tried value that costs at most 0.001 of all answers in every setting. It
-# prevents 17 to 36 % of the losses from replacing a better answer.
+# Number of standard deviations by which the log-odds of a tool's answer must exceed those of the MLLM's answer to
+# replace this answer. Chosen on simulated counts (`bench/arbiter.py`) as the largest tried value that costs at most
+# 0.001 of all answers in every setting. This margin prevents 17 to 36 % of the losses that occur when a better answer
+# is replaced.
 LIKELY = 0.25
 
 
@@ -43,14 +44,15 @@ LIKELY = 0.25
 class AnswerConfidence:
     """The known accuracy of a tool or an MLLM and its stated confidence in one answer, as probabilities of being right.
 
-    For graded answers (a scanpath) both are expected scores.
+    For graded answers (a scanpath), accuracy and confidence are expected scores.
     """
 
     # Accuracy over all of its answers.
     rate: float
     # Stated confidence in this answer; None if none was stated.
     said: float | None = None
-    # Mean log-odds of its stated confidences; if None (not measured), the log-odds of `rate` are used.
+    # Mean log-odds of the confidences that the tool or the MLLM states; if None (not measured), the log-odds of `rate`
+    # are used.
     usually: float | None = None
     # Weight of the deviation from that mean, at least 0.
     slope: float = CLAIM
@@ -61,7 +63,7 @@ class AnswerConfidence:
 
     @property
     def apart(self) -> float:
-        """Deviation, in log-odds, of the stated confidence in this answer from the usual one."""
+        """Deviation, in log-odds, of the stated confidence in this answer from the usual confidence."""
         if self.said is None:
             return 0.0
         return log_odds(self.said) - (log_odds(self.rate) if self.usually is None else self.usually)

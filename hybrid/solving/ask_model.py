@@ -40,7 +40,7 @@ from hybrid.tool import Tool
 
 # Characters of a reply's thoughts kept in its step; the model gets all of them back.
 MAX_THOUGHTS = 8_000
-# Names of two steps: for a picture that the server rejected, and for one that added no tokens.
+# Names of two steps: for a picture that the server rejected, and for a picture that added no tokens.
 PICTURE_REFUSED: Final = "picture refused"
 PICTURE_UNCOUNTED: Final = "picture not counted"
 # Maximum characters of a server's message about a picture, for the model and the trace.
@@ -77,7 +77,7 @@ class ModelCalls:
     # Called before a call that offers tools, to load them while the model generates.
     _load_tools: Callable[[], None] = lambda: None
     _style: Style = PLAIN
-    # By picture name, the text that replaces a tool picture which the server rejected.
+    # The texts that replace tool pictures which the server rejected, by name of the picture.
     _refused: dict[str, str] = field(default_factory=dict)
     # Names of tool pictures in requests that got a reply.
     _taken: set[str] = field(default_factory=set)
@@ -90,7 +90,7 @@ class ModelCalls:
         Raises:
             BudgetSpent: a budget of the question was spent before or during the call.
             RunBudgetSpent: the budget of the run allows no further call.
-            NotRecorded: there is no model, or a recorded one has no such call.
+            NotRecorded: there is no model, or the recorded model has no such call.
             Outage, ServerDown, ModelRefused: as in `ChatModel.chat`.
         """
         model = self._model
@@ -179,7 +179,7 @@ class ModelCalls:
     ) -> AssistantMessage:
         """Return the model's reply; retry without new tool pictures if the server rejects them.
 
-        The model then reads the server's message in their place. Raises as `ChatModel.chat`.
+        The model then reads the server's message in their place. Raises what `ChatModel.chat` raises.
         """
         tool_of_image = {
             image.name: step.name for step in self._log.steps if step.kind == "tool" for image in step.images

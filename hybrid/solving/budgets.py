@@ -30,7 +30,8 @@ class RunMeter:
     # Model calls in progress; they count as made, so that concurrent calls cannot exceed the limit.
     pending: int = 0
     started: float = field(default_factory=time.monotonic)
-    # Expected cost of a call that cannot be withdrawn once it is pending, as in a batch; it counts when it is sent.
+    # Expected cost of a call that cannot be withdrawn once it is pending, such as a call in a batch. The cost counts
+    # from the moment when the call is sent.
     expected_usd: float | None = None
     # Warnings already printed, because each is printed once per run.
     warned: set[str] = field(default_factory=set)
@@ -81,12 +82,12 @@ class RunMeter:
             )
 
     def count_lost(self, requests: int) -> bool:
-        """Count requests whose replies are lost as paid; return whether the budget allows sending them again."""
+        """Count requests with lost replies as paid requests; return whether the budget allows sending them again."""
         used = self.used
         cost_per_call = used.cost_usd / used.model_calls if used.cost_usd and used.model_calls else self.expected_usd
         estimate = Usage(model_calls=requests, cost_usd=None if cost_per_call is None else cost_per_call * requests)
         self.used = used + estimate
-        # The requests to be sent again are pending and already counted; do not count the last one twice.
+        # The requests to be sent again are pending and already counted; do not count the last request twice.
         self.pending -= 1
         try:
             return self.spent() is None
@@ -100,7 +101,7 @@ class RunMeter:
 
 
 def timed(used: Usage, spent: CallTime, wall_s: float, at_least_s: float = 0.0) -> Usage:
-    """Add the running and waiting time of a call that took `wall_s` seconds in total to its usage.
+    """Return a call's usage with its running and waiting time; the call took `wall_s` seconds in total.
 
     At least `at_least_s` seconds count as running time.
     """

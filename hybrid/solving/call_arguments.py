@@ -1,4 +1,4 @@
-"""Repairs the arguments of a call as MLLMs write them to fit the tool's schema.
+"""Repairs the arguments that an MLLM wrote in a call, so that they fit the tool's schema.
 
     images, args, repairs = read_arguments(tool, {"bbox_2d": [1, 2, 30, 40]}, frame, image_registry)
     # ("img:1",), {"box": {"x0": 1, "y0": 2, "x1": 30, "y1": 40}}, ("image left out", "coordinates")
@@ -24,7 +24,7 @@ from hybrid.tool import Tool
 # Kinds of repairs.
 IMAGE_NAME, LEFT_OUT, AS_TEXT, LIST, COORDINATES = "image name", "image left out", "JSON as text", "list", "coordinates"
 NESTED, EMPTY = "arguments in arguments", "empty argument"
-# Name of the step before a call that records which text dialect it was `read_from`, and its `repairs`.
+# Name of the step, before a call, that records the text dialect that the call was `read_from` and its `repairs`.
 AS_READ = "call as read"
 
 _IMAGE_KEY = re.compile(
@@ -133,7 +133,8 @@ class _Reading:
         if not all(isinstance(name, str) or type(name) is int for name in names):
             raise _argument_error(f'the argument "{key}" must hold names of images: {self._image_list}')
         if any(type(name) is int for name in names) or re.search("idx|ind", key):
-            # Numbers count images from 1, or from 0 if only that fits; if both fit, they are ambiguous.
+            # Numbers count images from 1, or from 0 if only counting from 0 fits. If both ways fit, the numbers are
+            # ambiguous.
             if not all(str(name).strip().isdecimal() for name in names):
                 return tuple(self._image(str(name)) for name in names)
             candidates = [tuple(f"img:{int(name) + first}" for name in names) for first in (0, 1)]

@@ -23,8 +23,8 @@ class CallPath:
 class CallEstimate:
     """The possible courses of an ask: the shortest, the usual and the longest.
 
-    `share`, 0..1, is the assumed share of asks that take the usual path; the others take the shortest. `assumes` states
-    this assumption in words, and is empty if the estimate is certain.
+    `share`, 0..1, is the assumed share of asks that take the usual path; the other asks take the shortest path.
+    `assumes` states this assumption in words, and is empty if the estimate is certain.
     """
 
     low: CallPath

@@ -37,8 +37,8 @@ SHOWN = "shown"
 # Logger for tracebacks of tool defects, shown by `--debug`.
 traces = logging.getLogger("hybrid.solving.session.traces")
 
-# Faults after which a question is answered without the tool; all others are wrong calls by the solver, or calls of a
-# tool whose weights are missing here.
+# Faults after which a question is answered without the tool. All other faults are wrong calls by the solver, or calls
+# of a tool whose weights are missing on this machine.
 LOST = (Fault.TOOL_ERROR, Fault.TIMEOUT)
 
 
@@ -70,9 +70,9 @@ class ToolCalls:
         self._last.set()
 
     async def __call__(self, name: str, images: Sequence[str], args: Mapping[str, Json]) -> Finding:
-        """Return the tool output with pictures named and text in the frame.
+        """Return the tool output, with named pictures and with coordinates in the text in the frame.
 
-        Raises `BudgetSpent` and as `CachedTools.call`.
+        Raises `BudgetSpent`, and what `CachedTools.call` raises.
         """
         self._meter.take_tool_call()
         # Concurrent calls are logged, and their pictures named, in the order of the calls.
@@ -111,7 +111,7 @@ class ToolCalls:
                 traces.info("%s: tool %s\n%s", self._subject.id, name, error.trace.rstrip())
             if text == str(error):
                 raise
-            # Raise a new error, because other calls with images of other sizes may await the same one.
+            # Raise a new error, because other calls with images of other sizes may await the same error.
             raise type(error)(text, error.fault) from error
         finally:
             used = timed(Usage(tool_faults=faults), spent, self._clock() - started)

@@ -5,8 +5,9 @@
 
 A caption is requested with the image and `CAPTION` alone, without question, choices or image name, so the same image
 has the same caption in every question. The cache key is the sha256 of the image, of the prompt and of the describing
-model (`ChatModel.metadata`); a resumed run reads it again. Concurrent asks for one caption make one call: one caller
-asks, the others wait, and if that call fails, the next caller asks. Waiting is not charged to a question.
+model (`ChatModel.metadata`); a resumed run reads its captions from disk. Concurrent requests for one caption make one
+call: one caller asks the model, and the others wait. If that call fails, the next caller asks. Waiting is not charged
+to a question.
 
 Source: "Caption + LLM", Fu et al., ECCV 2024, section 4.3: "task-agnostic dense image captions" that describe the image
 and its visual prompts.
@@ -83,7 +84,7 @@ class CaptionCache(Protocol):
         """Save a caption and return it as saved, with secrets redacted. Raises `OSError` if writing fails."""
 
     async def give_up(self, image: StoredImage) -> None:
-        """Report that the caption was not made, so that the next waiting caller makes it."""
+        """Report that this caller did not make the caption, so that the next waiting caller makes it."""
 
 
 class RunCaptions:
@@ -117,7 +118,7 @@ class RunCaptions:
         try:
             return await turn
         except asyncio.CancelledError:
-            # The permission to ask may have arrived in the moment of cancellation; pass it on.
+            # The permission to ask may have arrived while this caller was being cancelled; pass it on.
             if turn.done() and not turn.cancelled() and turn.result() is None:
                 await self.give_up(image)
             raise

@@ -3,12 +3,12 @@
     texts = read_supplied(Path("captions.jsonl"))
     texts.of("q7#s2")            # the text of that variant, else of q7; None if neither has a text
 
-The file has one JSON object per line, `{"id": "q7", "text": "..."}`. An MLLM is shown the text after the prompt and
-before the line with the reply format, with the same introduction for every question and solver; tools and rules never
-see it.
+The file has one JSON object per line, `{"id": "q7", "text": "..."}`. An MLLM gets the text after the prompt and before
+the line with the reply format. The text has the same introduction for every question and solver. Tools and rules never
+get it.
 
 Source: Lin et al., 2024 (HVSBench), section 4.3 and Table 5: captions by people (COCO) and detailed descriptions
-(LLaVA-Instruct-150K) beside the image. The paper states neither the words around these texts nor their place in the
+(LLaVA-Instruct-150K) beside the image. The paper does not state the words around these texts or their place in the
 prompt.
 """
 

@@ -8,9 +8,9 @@
     oracle    the output of a perfect tool: one sentence for a model, and the answer itself for the rules, as
               `oracle_answer` in the data
 
-Controls are applied after the cache: their output is never cached (the true output for a partner's image is, under
-that image). A run with a control is labelled wherever it is shown. Only an oracle run knows targets, and only inside
-the oracle function.
+Controls are applied after the cache: their output is never cached. In a shuffled run, the true output for a partner's
+image is cached under that image. A run with a control is labelled wherever it is shown. Only an oracle run knows
+targets, and only inside the oracle function.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ GREY = 128
 
 
 def partners(questions: Sequence[Question], seed: int) -> Mapping[str, tuple[StoredImage, ...]]:
-    """Return for each question id the images of another question of the same route and image count, by a seeded cycle.
+    """Return, by question id, the images of another question with the same route and image count, by a seeded cycle.
 
     A question that is alone in its route has none.
     """
@@ -135,7 +135,8 @@ class ToolCondition:
                 # Without OpenCV the tool itself has no backend either.
                 raise NoBackend(str(error)) from error
             return Finding(BLANK_TEXT, {}, 0.0, "blank", "blank", (picture,))
-        # Image k of the question is replaced by image k of the partner; a derived image by its parent's replacement.
+        # Image k of the question is replaced by image k of the partner; a derived image is replaced by its parent's
+        # replacement.
         places = [_place(ref, subject) % len(partner) for ref in images]
         others = [replace(ref, image=partner[place]) for ref, place in zip(images, places, strict=True)]
         clipped = clip(args, [(ref.image.width, ref.image.height) for ref in others])
@@ -155,8 +156,8 @@ def _place(ref: ImageRef, subject: AskedQuestion) -> int:
 def clip(args: Args, sizes: Sequence[tuple[int, int]]) -> Args:
     """Return the arguments with every point and box moved inside its image; `sizes` are (width, height) in pixels.
 
-    Coordinates belong to the first image, or to the one that the point's own `image` (from 1) names. Fields are
-    recognised by name only, because those of a foreign tool have no types here.
+    Coordinates belong to the first image, or to the image that the point's own `image` (from 1) names. Fields are
+    recognised by name only, because the fields of a foreign tool have no types here.
     """
     if not sizes:
         return args

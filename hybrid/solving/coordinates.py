@@ -1,9 +1,9 @@
 """The frame in which a model writes coordinates, converted to pixels of the original image at the tool boundary.
 
-MLLMs write points in pixels, in fractions of the size, in thousandths, with y first, or in pixels of the copy that was
-sent to them, or of the copy that their processor makes of it. The frame is declared (`--model-arg
-frame=thousandths_yx`), probed once on a rendered target (`frame=probe`), or taken from the style of the tools; it is
-recorded in the manifest and never guessed per call.
+MLLMs write points in pixels, in fractions of the size, or in thousandths, some with y first. The pixels may be those of
+the original, of the copy that was sent, or of the copy that the model's processor makes. The frame is declared
+(`--model-arg frame=thousandths_yx`), probed once on a rendered target (`frame=probe`), or taken from the style of the
+tools. It is recorded in the manifest and never guessed per call.
 
 In a tool call each coordinate has its own name, and the name decides: `x` is across and `y` is down in every frame, and
 the model is told so. The order matters only for two numbers without names, as in the probe's reply. A length is not a
@@ -64,9 +64,9 @@ class CoordinateSystem:
     ) -> dict[str, Json]:
         """Return the arguments with every point and box in pixels of the original image.
 
-        A field's name decides if its number is x or y, also in frames with y first. Coordinates belong to the
-        first image of the call, or to the one that the point's own `image` (from 1) names. Values that are not numbers
-        are left for the tool's own validation, and unknown images for the call.
+        Whether a number is x or y is decided by the name of its field, also in frames with y first. Coordinates belong
+        to the first image of the call, or to the image that the point's own `image` (from 1) names. Values that are not
+        numbers are left for the tool's own validation, and unknown images for the call.
 
         Raises `ToolError` for a coordinate that is not finite, or beyond any image.
         """
@@ -107,7 +107,7 @@ class CoordinateSystem:
         return dict(zip(names, numbers, strict=True))
 
     def sent_size(self, size: tuple[int, int]) -> tuple[int, int]:
-        """Return the width and height at which an image is sent, or seen if the processor's resizing is declared."""
+        """Return the size at which an image is sent; if the processor's resizing is declared, that after resizing."""
         sent = size if self.sent_pixels is None else fit(*size, self.sent_pixels)
         return sent if self.resizing is None else self.resizing.size(*sent)
 
@@ -130,7 +130,7 @@ class CoordinateSystem:
     def say(
         self, text: str, places: Sequence[Place], images: Sequence[ImageRef], derived: Sequence[ImageRef] = ()
     ) -> str:
-        """Return a tool's text in this frame; converted back, its coordinates are the same pixels.
+        """Return a tool's text with coordinates in this frame; converting these back gives the same pixels.
 
         Args:
             text: the text, with coordinates in pixels of the originals.

@@ -22,7 +22,7 @@ EMPTY = "Your reply was empty. Answer the question."
 async def words_of(model: AskModel, messages: Sequence[Message], log: Log) -> str:
     """Return the text of the model's reply to a conversation without tools; empty if refused or empty twice.
 
-    For a recorded model without a second reply, the first one counts. Raises the model's exceptions.
+    For a recorded model without a second reply, the first reply counts. Raises the model's exceptions.
     """
     reply = await model(messages)
     if note_withheld(reply, log):
@@ -49,7 +49,8 @@ WITHHELD = {
 def note_withheld(reply: AssistantMessage, log: Log) -> bool:
     """Return whether a reply without tool calls was withheld and must not be requested again; log why.
 
-    The provider refused, filtered or did not finish it, or it is a call that its server could not parse.
+    This is so if the provider refused, filtered or did not finish the reply, or if the reply is a call that the server
+    could not parse.
     """
     malformed = reply.end is End.MALFORMED_CALL
     if not (reply.is_withheld or malformed):
@@ -67,7 +68,7 @@ def is_empty(reply: AssistantMessage, log: Log) -> bool:
         return False
     # A reply that consists only of thoughts is not requested again, because it may still contain an answer.
     cause, remedy = "the model said nothing", ""
-    # Both cases can be told from the data in its step.
+    # The data in the reply's step distinguish a reply of thoughts alone from one that was cut before any text.
     if reply.is_cut or reply.reasoning or reply.text.strip():
         cause = f"the reply {'is all reasoning' if reply.reasoning or reply.text.strip() else 'says nothing'}"
     if reply.end is End.CONTEXT_FULL:

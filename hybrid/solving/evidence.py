@@ -1,4 +1,4 @@
-"""Tool output as shown to a model: after its tool call, or in `verify` and `result_only` without one.
+"""Tool output as shown to a model: after its tool call, or, for the solvers `verify` and `result_only`, without a call.
 
 message = ctx.message(prompt, *evidence(prompt, ctx, finding))
 """

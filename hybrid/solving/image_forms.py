@@ -57,7 +57,7 @@ async def shown_parts(
 def side_by_side(
     images: Sequence[ImageRef], store: ImageStore, *, labelled: bool = True, joint: Joint = OUR_JOINT
 ) -> ImageRef:
-    """Return one picture of several, left to right, each under a strip with its name; a single one is unchanged.
+    """Return one picture of several, left to right, each under a strip with its name; a single picture is unchanged.
 
     Nothing is scaled: the height is that of the tallest image plus the strip. Without `labelled` there is no strip.
     """

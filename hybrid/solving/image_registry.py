@@ -10,7 +10,7 @@ from hybrid.core.types import Fault, ImageRef
 
 
 class ImageRegistry:
-    """The images of one ask by name: the shown ones, and those that tools made from them.
+    """The images of one ask by name: the images of the prompt, and those that tools made from them.
 
     Tools get images only from the registry, so they cannot reach a view that has not been revealed yet.
     """
@@ -31,7 +31,7 @@ class ImageRegistry:
         return self._refs.get(name)
 
     def add(self, ref: ImageRef, of: str) -> ImageRef:
-        """Name an image made from `of` (`img:1.1`, `img:1.2`, ...) and store it; a missing `parent` stays missing."""
+        """Name an image made from `of` (`img:1.1`, `img:1.2`, ...) and store it; if it has no parent, it gets none."""
         number = self._made.get(of, 0) + 1
         while f"{of}.{number}" in self._refs:
             number += 1

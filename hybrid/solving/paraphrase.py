@@ -5,8 +5,8 @@
 A run that differs only in the wording shows whether a gain depends on a tool's wording or on its content. A phrase
 never contains a digit, and texts from the call and the data (names, labels, read texts) are not changed, so both
 wordings contain the same numbers and names. Data and pictures stay the same, so rules see no difference. An output
-stays unchanged if it contains no phrase, or if its data repeat its full sentence; its version then begins with
-`UNCHANGED`, and a conclusion about wording counts such outputs.
+stays unchanged if its text contains no phrase, or if its data repeat the full sentence. Its version then begins with
+`UNCHANGED`, and a conclusion about wording states how many outputs are unchanged.
 """
 
 from __future__ import annotations
@@ -66,7 +66,10 @@ def _shifted(place: Place, by: int) -> Place:
 
 
 def _pattern(protected: Sequence[str], phrases: Sequence[str]) -> re.Pattern[str]:
-    """Build a pattern for protected texts, or else phrases; both must begin and end at word boundaries."""
+    """Build a pattern that matches a protected text or, if there is none at this position, a phrase.
+
+    Each match must begin and end at a word boundary.
+    """
     names = "|".join(rf"(?<!\w){re.escape(name)}(?!\w)" for name in protected) or r"(?!)"
     alternatives = "|".join(
         rf"{_edge(phrase[0], '(?<!')}{re.escape(phrase)}{_edge(phrase[-1], '(?!')}" for phrase in phrases

@@ -1,4 +1,4 @@
-"""The rules of the specialists by route: those of the tools, and those in `tools/rules/` that combine several.
+"""The rules of the specialists by route: the rules of single tools, and those in `tools/rules/` that combine tools.
 
     for entry in table().rules_for(prompt):
         answer = await entry.rule(prompt, ctx)
@@ -25,17 +25,17 @@ from hybrid.tool.rules import Rule, RuleByText
 
 @dataclass(frozen=True)
 class RuleEntry:
-    """A rule, the route under which it was found, and the external tool that defines it (empty: none)."""
+    """A rule, the route under which it was found, and the external tool that defines it ("" if none does)."""
 
     rule: Rule
     route: str
     owner: str = ""
 
     def resolve(self, prompt: Prompt) -> tuple[str, Rule]:
-        """Return the rule for a prompt, and the route that its answers are counted under.
+        """Return the route under which answers to a prompt are counted, and the rule for the prompt.
 
-        If the rule was selected by the question's text, the route also names what the text asks: "by_text/depth". So
-        `hybrid calibrate` and the arbiter keep different kinds of questions apart.
+        If the rule was selected by the question's text, the route also names what the text asks for: "by_text/depth".
+        So `hybrid calibrate` and the arbiter keep different kinds of questions apart.
         """
         name = self.rule.name_of(prompt)[0] if isinstance(self.rule, RuleByText) else None
         if not isinstance(self.rule, RuleByText) or name is None:
@@ -74,7 +74,7 @@ class RuleTable:
         return (RuleEntry(rule, route, owner) for owner, rule in self.outside.get(route, {}).items())
 
     def counted_route(self, prompt: Prompt, tool: str | None = None) -> str:
-        """Return the route under which answers to a prompt are counted: that of the first rule for this tool."""
+        """Return the route under which answers to a prompt are counted: the route of the first rule for this tool."""
         for entry in self.rules_for(prompt):
             if tool is None or tool in entry.rule.tools:
                 return entry.resolve(prompt)[0]
@@ -85,7 +85,10 @@ class RuleTable:
         return frozenset(tool for entry in self.rules_for(prompt) for tool in entry.resolve(prompt)[1].tools)
 
     def tools_asked(self, routes: Collection[str] | None = None) -> frozenset[str]:
-        """Return the tools that rules of these routes may call, and external tools with such rules; None means all."""
+        """Return the tools that rules of these routes may call, and external tools that have rules of these routes.
+
+        None stands for all routes.
+        """
         builtin = {tool for route, rule in self.rules.items() if _is_among(route, routes) for tool in rule.tools}
         external = {
             tool

@@ -8,8 +8,8 @@ unweighted vote over those that can be parsed. Ties go to the answer that came f
 the winning answer, verbatim. Samples are drawn sequentially, so that no more calls are in flight than the run allows,
 budgets see the sum, and the calls of an ask are counted in one order.
 
-Scanpaths hardly ever agree exactly; for them the reply is the medoid, the path with the smallest mean distance to the
-others (`hybrid.answers.comparing.path_distance`), and there is no share of votes. A free text is requested only once.
+Scanpaths hardly ever agree exactly. The reply is then the medoid: the path with the smallest mean distance to the other
+paths (`hybrid.answers.comparing.path_distance`). There is no share of votes. A free text is requested only once.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from hybrid.solving.solver import Log
 SAMPLE = "sample"
 # Name of the step with the result of a vote.
 VOTE = "vote"
-# Key of the winner's confidence in its data.
+# Key of the winner's confidence in the data of that step.
 CONFIDENCE = "confidence"
 
 # Asks the model again from the beginning.
@@ -93,10 +93,10 @@ async def voted(prompt: Prompt, samples: int, once: Once, log: Log) -> Vote:
 
 
 def _majority(samples: Sequence[Sample], guess: float) -> tuple[Vote, dict[str, Json]]:
-    """Elect the answer with most votes, the first among equals; without a readable answer the first reply."""
-    # The confidence is the winner's share of all samples plus one. The extra sample and every unreadable one count as a
-    # guess, which is right with probability `guess`, so unreadable samples never increase the confidence. A counter
-    # keeps the order of its keys, and `max` takes the first of equals.
+    """Elect the answer with most votes, the first among equals; if no answer is readable, elect the first reply."""
+    # The confidence is the winner's share of all samples and one extra sample. The extra sample and every unreadable
+    # sample count as a guess, which is right with probability `guess`, so unreadable samples never increase the
+    # confidence. A counter keeps the order of its keys, and `max` takes the first of equals.
     votes = Counter(sample.ballot for sample in samples if sample.ballot is not None)
     data: dict[str, Json] = {"readable": votes.total(), "votes": dict(votes), "entropy_bits": entropy_bits(votes)}
     if not votes:
@@ -109,7 +109,7 @@ def _majority(samples: Sequence[Sample], guess: float) -> tuple[Vote, dict[str, 
 
 
 def _medoid(samples: Sequence[Sample]) -> tuple[Vote, dict[str, Json]]:
-    """Elect the scanpath with the smallest mean distance to the others, the first among equals."""
+    """Elect the scanpath with the smallest mean distance to the other scanpaths, the first among equals."""
     paths = [(sample, value) for sample in samples if isinstance(value := sample.answer.value, Scanpath)]
     data: dict[str, Json] = {"readable": len(paths)}
     if not paths:

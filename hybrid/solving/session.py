@@ -49,7 +49,7 @@ from hybrid.tool import Tool
 
 @dataclass(frozen=True)
 class AskSetup:
-    """The configuration and everything resolved from it, shared by all asks of a run."""
+    """The configuration and the values resolved from it, shared by all questions and solvers of a run."""
 
     config: RunConfig
     model: ChatModel | None
@@ -105,7 +105,7 @@ OUTCOME_OF_ERROR: Mapping[type[HybridError], Outcome] = {
 
 
 class Session:
-    """A question for one solver: budgets cover all of its asks, and asks are numbered from 0.
+    """A question for one solver: the budgets cover all of its prompts, which are numbered from 0.
 
     `name` is the solver's name in the run; it distinguishes its model calls from those of other solvers.
     """
@@ -136,7 +136,7 @@ class Session:
     async def ctx(self, prompt: Prompt) -> SolverContext:
         """Return the context of the next ask, for callers that run a solver's steps themselves; `log` has the steps.
 
-        If images are described, raises as a model call does.
+        If images are described, raises what a model call raises.
         """
         log = Log()
         return self._context(prompt, *await self._opened(prompt, log), log)
@@ -172,12 +172,12 @@ class Session:
         return (*parts, self._beside), key
 
     async def _reply(self, prompt: Prompt, log: Log) -> Reply:
-        """Return the solver's reply, or the elected one if it is sampled, each sample with its own context."""
+        """Return the solver's reply; if the solver is sampled, the elected one. Each sample has its own context."""
         parts, key = await self._opened(prompt, log)
         if self._solver.runs_own_tools:
             ctx = self._context(prompt, parts, key, log)
-            # The agent calls its own model, whose tokens cost the same as those of the run's model. The budgets are
-            # those of `ModelCalls`, but an ask counts as one call, because its usage is known only at the end.
+            # The agent calls its own model, whose tokens cost the same as those of the run's model. The same budgets
+            # apply as in `ModelCalls`, but an ask counts as one call, because its usage is known only at the end.
             self.meter.check()
             await self._shared.run_meter.begin()
             usage_before = self.meter.used
@@ -215,7 +215,7 @@ class Session:
         """Whether the model is shown each image under its name."""
         shared = self._shared
         if shared.style.runs and self._solver.offers_tools and all_published(shared.dressed):
-            # Hybrid's image names would be a second numbering of the images.
+            # The style numbers the images itself, so hybrid's names would be a second numbering.
             return False
         return shared.config.image_labels or self._solver.names_images
 

@@ -2,7 +2,7 @@
 
 Replay, controls, the view guard, trust folds and budgets are wrappers behind the context's callables, so no solver
 knows about them. The identity of the question (id with variant, number of the ask) is kept outside the context: no
-attribute or closure that a solver holds leads to it, or to a target (`session.py`).
+attribute or closure that a solver holds leads to this identity or to a target (`session.py`).
 """
 
 from __future__ import annotations
@@ -40,13 +40,16 @@ class AskModel(Protocol):
 
 @dataclass
 class Meter:
-    """The usage of a question so far, over all of its asks, and its limits."""
+    """The usage of a question so far, over all of its prompts, and the question's limits."""
 
     limits: Limits
     used: Usage = field(default_factory=Usage)
 
     def seconds_left(self) -> float | None:
-        """Return the seconds that the question's calls may still run; None without a limit. Only ended calls count."""
+        """Return the seconds that the question's calls may still run; None without a limit.
+
+        Running calls do not count.
+        """
         return None if self.limits.seconds is None else self.limits.seconds - self.used.seconds
 
     def spent(self) -> str | None:
@@ -110,9 +113,9 @@ class SolverContext:
     seed: int
     # Whether each image of the prompt is shown under its name (`--image-labels`).
     labels: bool = True
-    # Number of times that a solver which samples itself asks the MLLM (`--setting samples`).
+    # How often a solver that does its own sampling asks the MLLM (`--setting samples`).
     samples: int = 1
-    # Published accuracy of MLLMs, and that of a guess, on this benchmark.
+    # Published accuracy of MLLMs and accuracy of a guess, on this benchmark.
     prior_accuracy: PriorAccuracy = field(default_factory=PriorAccuracy)
     # The style in which the model gets `tools_offered`.
     style: Style = PLAIN
@@ -129,14 +132,15 @@ class SolverContext:
 class Solver(ABC):
     """Anything that answers prompts: controller, verify, arbiter, the MLLM alone, specialist, chance.
 
-    A module in graphs/ or baselines/ exports one as `SOLVER` and overrides the defaults here as needed.
+    A module in graphs/ or baselines/ exports a solver as `SOLVER` and overrides the defaults here as needed.
     """
 
-    # Its name when passed in by Python code, by default that of its class; in a file, the file's name is used.
+    # The solver's name if Python code passes it in, by default the name of its class. A solver in a file has the file's
+    # name instead.
     name: str = ""
     # Its role in a comparison.
     role: Role = "hybrid"
-    # Whether it is useless without an MLLM.
+    # Whether the solver is useless without an MLLM.
     needs_model: bool = False
     # Whether it lets the model call tools or asks it again, so that a recording of one reply does not suffice.
     needs_live: bool = False
@@ -144,8 +148,8 @@ class Solver(ABC):
     images: ImageForm | None = None
     # Whether its texts refer to images by name, so that names are shown regardless of `--image-labels`.
     names_images: bool = False
-    # Whether it asks the MLLM `SolverContext.samples` times itself; any other solver that needs an MLLM is run that
-    # many times as a whole, and its replies vote.
+    # Whether it asks the MLLM `SolverContext.samples` times itself. Any other solver that needs an MLLM is run as a
+    # whole that many times, and its replies vote.
     samples_itself: bool = False
     # Whether it draws by `SolverContext.seed` without a model, so that it may answer differently when asked again.
     seeded: bool = False

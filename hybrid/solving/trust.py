@@ -43,8 +43,8 @@ class Curve:
         """Return the probability that an answer of this confidence is right, with Laplace smoothing.
 
         Neighbouring bins are merged if the more confident one has a lower rate (pool adjacent violators), so that
-        higher confidence never means a lower probability. Below all bins the value is a half, or that of the first bin
-        if lower.
+        higher confidence never means a lower probability. Below all bins the value is a half, or the value of the first
+        bin if that is lower.
         """
         rising: list[Bin] = []
         for bin_ in self.bins:
@@ -77,10 +77,10 @@ Key = tuple[str, str, str]
 # The tool and backend names under which a trust file counts the MLLM alone.
 MODEL: Final = ("mllm", "model")
 
-# Weight, in answers, of the prior accuracy of any MLLM next to measured answers. It matches how much models differ on
-# the task of BLINK's Table 1 (test split) on which they differ most, by the moments of a beta-binomial
-# (`bench/published_accuracy.py`). Heavier priors, and evidence from a model's other tasks, were not better on simulated
-# tools and recorded models (`bench/results/rivals.md`).
+# Weight, in answers, of the prior accuracy of any MLLM next to measured answers. It expresses how much models differ on
+# one task: the task of BLINK's Table 1 (test split) on which they differ most. It was computed from the moments of a
+# beta-binomial (`bench/published_accuracy.py`). Heavier priors, and evidence from a model's other tasks, were not
+# better on simulated tools and recorded models (`bench/results/rivals.md`).
 MODEL_WEIGHT: Final = 8
 # Weight, in answers, of a tool's claimed rate, which is an assumption or was counted on other pictures.
 TOOL_WEIGHT: Final = 2
@@ -96,9 +96,9 @@ def claimed_by(tool: Tool, backend: str, confidence: float | None, guess: float,
         guess: the worth of a guess at this question, 0..1.
         on_card: whether the reliability on the tool's card applies to this answer.
 
-    If the card counts such answers, it gives the tool's rate, and its curve the confidence in this answer. Otherwise
-    the tool counts as no better than a guess; a network's stated confidence is then used as a claim, a rule of thumb's
-    is not.
+    If the card has counts of such answers, the tool's rate comes from the card, and the confidence in this answer from
+    the card's curve. Otherwise the tool counts as no better than a guess. Its stated confidence is then used as a claim
+    if the backend is a network, and ignored if the backend is a rule of thumb.
     """
     card = next((card for card in tool.card.backends if card.name == backend), None)
     if on_card and card is not None and card.reliability:
@@ -112,7 +112,7 @@ def claimed_by(tool: Tool, backend: str, confidence: float | None, guess: float,
 class Measurement:
     """The counts of a tool or of the MLLM on one route."""
 
-    # Sum of the scores: for answers that are right or wrong, the number of right ones.
+    # Sum of the scores: for answers that are right or wrong, the number of right answers.
     right: float
     n: int
     # Mean log-odds of the stated confidences; None if none were stated.
@@ -150,7 +150,7 @@ class Trust:
         return sum(measurement.right for measurement in measurements) / total if total else None
 
     def model(self, route: str, usual: float, stated: float | None) -> AnswerConfidence:
-        """Return the MLLM's confidence from its usual accuracy on this route and its vote share for this answer.
+        """Return the MLLM's confidence, from its usual accuracy on this route and the share of votes for this answer.
 
         Unanimous votes do not increase the confidence unless that was measured, because a model repeats its mistakes.
         """
@@ -189,14 +189,14 @@ class Measured:
 
 @dataclass(frozen=True)
 class TrustFile:
-    """The folds of a trust file, its hash as named by a run's manifest, and what it was measured with."""
+    """The folds of a trust file, its hash as in a run's manifest, and the configuration that it was measured with."""
 
     folds: tuple[Mapping[Key, Measurement], ...]
     sha256: str
     measured: Measured
     # Measurements on all questions.
     every: Mapping[Key, Measurement] = field(default_factory=dict)
-    # The fold of each counted question, by its id and those of its cluster and pictures.
+    # The fold of each counted question, by the question's id, its cluster and the names of its pictures.
     places: Mapping[str, int] = field(default_factory=dict)
 
     def for_question(self, unit: str, pictures: Iterable[StoredImage] = ()) -> Trust:
@@ -285,7 +285,7 @@ def _older(path: Path) -> UsageError:
     )
 
 
-# Model facts that do not affect its answers; a run may differ in them from the counted one.
+# Facts about a model that do not affect its answers. A run may differ in them from the run that was counted.
 NOT_THE_MODEL = frozenset({"retries", "timeout_s", "versions", "keep_images", "keep_pictures", "tool_calling"})
 
 
@@ -294,10 +294,10 @@ def refuse_other(
 ) -> None:
     """Check that a run uses the benchmark, the model and the backends that a trust file was measured with.
 
-    A file that only counts tools can be used with any model. The compared tools are those that the file counts and
-    those that they call, as far as this run may call them (`tools`: their facts by name). Data may differ, since no
-    question is judged by its own answer, but generated questions differ from those of the benchmark. `model_known` is
-    False in a dry run without the model.
+    A file that only counts tools can be used with any model. The compared tools are those that the file counts, and the
+    tools that these call, as far as this run may call them; `tools` has the facts about this run's tools by name. Data
+    may differ, since no question is judged by its own answer, but generated questions differ from those of the
+    benchmark. `model_known` is False in a dry run without the model.
 
     Raises:
         UsageError: something differs; the message names each measured and present value.

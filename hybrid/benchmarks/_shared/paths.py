@@ -1,9 +1,9 @@
-"""Paths named in a data set: none may leave the data set's folder, and only regular files are read.
+"""Paths named in a data set: no path may lead out of the data set's folder, and only regular files are read.
 
     content = read_inside(folder, row.text("image"), row.where)
 
 A data set is not trusted: a name in it may be absolute, contain `..`, a drive, a URL or a NUL, or be a link out of the
-folder, and one of its files may be a pipe without a writer. Every such name is a `DataError` with the reason.
+folder. A file of the data set may be a pipe without a writer. Every such name is a `DataError` with the reason.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ def inside(folder: Path, path: Path) -> Path | None:
         root, real = folder.resolve(), path.resolve()
         belongs = real.is_relative_to(root)
         if not belongs:
-            # The hub's cache stores a snapshot's files as links to `blobs` next to it, and the layout may begin in a
-            # folder of the snapshot.
+            # In the hub's cache, the files of a snapshot are links to files in `blobs`, a sibling of the folder
+            # `snapshots`. The data may be in a subfolder of the snapshot.
             snapshot = next(
                 (directory for directory in (root, *root.parents) if directory.parent.name == "snapshots"), None
             )
@@ -60,7 +60,10 @@ def located(folder: Path, name: str, below: Sequence[str] = ("",)) -> Path | Non
 
 
 def read_located(folder: Path, name: str, location: str, below: Sequence[str] = ("",)) -> bytes:
-    """Return the content of such a file. Raises `DataError` if it is missing or larger than an image may be."""
+    """Return the content of the file that `located` finds.
+
+    Raises `DataError` if it is missing or larger than an image may be.
+    """
     if reason := refused(name):
         raise DataError(f"{location}: {name!r:.80} is {reason}, not a file inside {folder}")
     path = located(folder, name, below)

@@ -21,8 +21,8 @@ HOLE = re.compile(r"<([^>]+)>")
 def ratios(
     cards: Iterable[MetricCard], scores: Sequence[Score], orders: Mapping[str, Iterable[str]]
 ) -> Iterator[Metric]:
-    """Yield the metrics of scores. The values of a group are in the order of `orders`; other values by name."""
-    # Metrics with a unit get all scores, because a failed one must exclude its unit.
+    """Yield the metrics of scores. Values of a group are in the order of `orders`; without an order, by name."""
+    # Metrics with a unit get all scores, because a failed score must exclude its unit.
     answered = [score for score in scores if not score.outcome.failed]
     computed = ((card.name, card.ratio) for card in cards if card.ratio is not None)
     for by, block in groupby(computed, key=lambda named_ratio: named_ratio[1].by):
@@ -38,7 +38,7 @@ def ratios(
 
 
 def _family(name: str, ratio: Ratio, scores: Sequence[Score]) -> Iterator[tuple[str, Metric]]:
-    """Yield the metrics of one card, each with its value of the group or its case."""
+    """Yield the metrics of one card, each with the value of the group, or the case, that it covers."""
     rows = _those(scores, ratio.where)
     cases = _grouped(rows, (ratio.by,)) if ratio.by else {"": rows}
     if ratio.cases:
@@ -86,7 +86,7 @@ def _those(scores: Sequence[Score], condition: Groups) -> Sequence[Score]:
 
 
 def _group(score: Score, name: str) -> str:
-    """Return the value of a group; empty if the score has none, as for broken data."""
+    """Return the value of a group; empty if the score has no such group, as for broken data."""
     if name == "task":
         return score.task
     return base_id(score.id) if name == "base" else score.groups.get(name, "")

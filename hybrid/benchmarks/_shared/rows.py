@@ -1,8 +1,8 @@
 """Reads rows of parquet and JSON files with checked columns: every error names the file, row and column.
 
-Damage affects as little as possible. If a page does not decode, only the cells of its row group are lost; an unusable
-row, or one of several files that cannot be opened (`lost`), becomes a `BrokenQuestion`: missing data is always named
-and counted as failed. A row without a task counts as missing from each task.
+Damage affects as little as possible. If a page does not decode, only cells of its row group are lost. An unusable row
+becomes a `BrokenQuestion`; so does a file that cannot be opened, if there are others (`lost`). Missing data is
+therefore always named and counted as failed. A row without a task counts as missing from each task.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from hybrid.core.types import LETTERS, BrokenQuestion, Question, StoredImage
 if TYPE_CHECKING:
     import pyarrow.parquet as pq
 
-# Maximum number of rows, more than any table here has; a damaged file may claim any number.
+# Maximum number of rows; no table here has as many. A damaged file may claim any number.
 MAX_ROWS = 10_000_000
 # Maximum declared bytes of a row group after decompression. Arrow decompresses a group in memory, where 50 kB may
 # become gigabytes.
@@ -39,13 +39,13 @@ MAX_AHEAD = 16
 # Number of threads; more would multiply the memory for a large picture.
 STORING_THREADS = 2
 
-# Exceptions that damaged tables raise; arrow's own are `OSError`, `ValueError`, `MemoryError` or `ArrowException`.
+# Exceptions that damaged tables raise; Arrow itself raises `OSError`, `ValueError`, `MemoryError` or `ArrowException`.
 _UNREADABLE = (OSError, ValueError, MemoryError, OverflowError, RecursionError)
 
 
 @dataclass(frozen=True)
 class DataRow:
-    """One row; `where` names its location in errors, `unread` maps a column to why its cell is unreadable."""
+    """One row. `where` is its location for errors; `unread` maps a column to why its cell cannot be read."""
 
     values: Mapping[str, Any]
     where: str
@@ -54,7 +54,10 @@ class DataRow:
     storing: Mapping[str, Future[StoredImage]] = field(default_factory=dict, repr=False, compare=False)
 
     def cell(self, column: str) -> Any:
-        """Return a cell's content; None if the column is missing or the cell empty. Raises `DataError` if unread."""
+        """Return a cell's content; None for a missing column or an empty cell.
+
+        Raises `DataError` if the cell is `unread`.
+        """
         if column in self.unread:
             raise DataError(f"{self.where}, column {column}: cannot be read ({self.unread[column]})")
         return self.values.get(column)
@@ -186,7 +189,7 @@ def json_rows(folder: Path, path: Path) -> Iterator[tuple[Mapping[str, Any] | Da
 
 
 def json_object(line: bytes | str, location: str) -> Mapping[str, Any] | DataError:
-    """Return the object in a line of JSON, or the error if it has none."""
+    """Return the object in a line of JSON, or an error if the line has no object."""
     try:
         values = json.loads(line)
     except (ValueError, RecursionError) as error:
@@ -200,8 +203,8 @@ def json_object(line: bytes | str, location: str) -> Mapping[str, Any] | DataErr
 def opened(folder: Path, path: Path, columns: Sequence[str] = ()) -> Iterator[pq.ParquetFile]:
     """Open a parquet file in a data set's folder.
 
-    Raises `DataError` if it is not one, is outside the folder, lacks a column, or cannot be read to its end, and
-    `UsageError` without pyarrow.
+    Raises `DataError` if the file is not parquet, is outside the folder, lacks a column, or cannot be read to its end.
+    Raises `UsageError` if pyarrow is not installed.
     """
     with needed_by(str(path)):
         import pyarrow as pa
@@ -275,9 +278,10 @@ def rows(folder: Path, path: Path, columns: Sequence[str], groups: Container[int
 def stored_ahead(read: Iterable[DataRow], store: ImageStore, columns: Sequence[str]) -> Iterator[DataRow]:
     """Yield the rows while threads decode and store the images of the next ones.
 
-    The number of rows in advance is that of the rows used so far, at most `MAX_AHEAD`, so a small limit stores few.
+    The number of rows stored in advance is at most the number of rows used so far, and at most `MAX_AHEAD`. So a run
+    with a small limit stores few images that it does not need.
 
-    Raises `DataError` where `read` does, after yielding the rows before.
+    Raises the `DataError` of `read`, after yielding the rows before it.
     """
     waiting: deque[DataRow] = deque()
     error: DataError | None = None
@@ -321,7 +325,10 @@ def _while_readable(file: pq.ParquetFile, group: int) -> Iterator[Mapping[str, A
 
 
 def read_group(file: pq.ParquetFile, group: int, columns: Sequence[str], path: Path, rows_before: int) -> list[DataRow]:
-    """Return the rows of a row group, with `rows_before` rows before it; if it does not decode, read cell by cell."""
+    """Return the rows of a row group; if it does not decode, read it column by column.
+
+    `rows_before` is the number of rows before the group.
+    """
     import pyarrow as pa
 
     count = file.metadata.row_group(group).num_rows
@@ -343,7 +350,7 @@ def read_group(file: pq.ParquetFile, group: int, columns: Sequence[str], path: P
 
 
 def _column(file: pq.ParquetFile, group: int, column: str, count: int) -> list[tuple[Any, str | None]]:
-    """Return the cells of a column, each with the reason if it could not be read."""
+    """Return the cells of a column, each with the reason why it could not be read, or None."""
     import pyarrow as pa
 
     try:

@@ -33,7 +33,7 @@ def check_item(task: str, names: Iterable[str], index: int, seed: int) -> None:
 
 
 def dealt(answers: int, index: int, purpose: Purpose, seed: int, *key: int) -> int:
-    """Return the right answer of row `index`: in each block of `answers` rows, each occurs once, in random order."""
+    """Return the right answer of row `index`: each block of `answers` rows has every answer once, in random order."""
     block, place = divmod(index, answers)
     return int(generator(purpose, seed, *key, 0, block).permutation(answers)[place])
 

@@ -36,7 +36,8 @@ def score_reply(
 ) -> Score:
     """Score whether a reply gives the answer `right`, read by hybrid's parser or by the authors' rule, as chosen.
 
-    An abstention scores as `unanswered` defines it from `chance`; only a reply without text keeps its outcome then.
+    A reply without a readable answer has the score that `unanswered` defines from `chance`. It counts as unparsed,
+    except that an abstention or a fault without any text keeps its outcome.
     """
     credit = unanswered(reply.outcome, chance, options)
     if reply.outcome is not Outcome.ANSWERED and not reply.text.strip():

@@ -52,7 +52,8 @@ from hybrid.core.types import (
 DECLINED = re.compile(r"\bnone\b[^\w]*$", re.IGNORECASE)
 
 
-# Values of scores for additional information used, and the resulting suffixes of the accuracy metrics.
+# Names of the values by which a score records that additional information was used, each with the suffix that the names
+# of the accuracy metrics then get.
 USED = {"any_view": "any_view_uses_gold", "oracle_views": "oracle_views"}
 ACCURACY = re.compile(r"^(accuracy|model_avg)")
 
@@ -87,7 +88,10 @@ class ActiView(Benchmark):
         return await drive(dialogue_of(question, self.texts), ask)
 
     def score(self, question: Question, exchanges: Sequence[Exchange], options: ScoreOptions) -> Score:
-        """Score the answer and record what was shown for it. A question counts as failed if any of its asks did."""
+        """Score the answer and record what was shown for it.
+
+        A question counts as failed if one of its requests failed.
+        """
         trail = retrace(dialogue_of(question, self.texts), [exchange.reply for exchange in exchanges])
         values = _values(question, trail)
         failed = next((exchange.reply.outcome for exchange in exchanges if exchange.reply.outcome.failed), None)
@@ -125,7 +129,7 @@ class ActiView(Benchmark):
         return replace(score, values=values)
 
     def summarise(self, scores: Sequence[Score]) -> tuple[Metric, ...]:
-        """Compute accuracies, recalls and numbers of views; an accuracy's name states additional information used."""
+        """Compute accuracies, recalls and numbers of views; the names state any additional information."""
         metrics = super().summarise(scores)
         used = next((key for key in USED if any(key in score.values for score in present(scores))), None)
         if used is None:
@@ -146,7 +150,7 @@ class ActiView(Benchmark):
         return f"What the question needs is in the parts {_list_parts(clues)}."
 
     def oracle_answer(self, question: Question, prompt: Prompt) -> str | None:
-        """Return the line with the letter, the parts with the clues, or whether one of them is still to be seen."""
+        """Return the line with the letter, the parts with the clues, or whether some clue is still to be seen."""
         if prompt.kind is Kind.CHOICE:
             return f"Answer: ({_gold(question)})"
         clues, seen = _clues(question), _find_shown_parts(question, prompt)

@@ -63,7 +63,7 @@ def asset_folder(folder: Path) -> Path:
 
 
 def task_of(category: str, location: str) -> str:
-    """Return the task of a category string. Raises `DataError` if it matches none."""
+    """Return the task of a category string. Raises `DataError` if it matches no task."""
     lowered = category.strip().casefold().replace("_", "-").replace(" ", "-")
     for task, facts in TASKS.items():
         if lowered.startswith(tuple(facts["begins"])):
@@ -112,13 +112,16 @@ def entries(source: Source, settings: Settings) -> tuple[Entry, ...]:
 
 
 def clue_views(flags: Sequence[object]) -> tuple[int, ...]:
-    """Return the views with clues by `contains_bbox`: every flag but "no" counts; if all are "no", all views."""
+    """Return the views with clues by `contains_bbox`: those whose flag is not "no"; if all are "no", all views."""
     marked = tuple(number for number, flag in enumerate(flags, 1) if flag != "no")
     return marked or tuple(range(1, len(flags) + 1))
 
 
 def question_images(entry: Entry, source: Source, settings: Settings) -> tuple[StoredImage, ...]:
-    """Return the small full image, the one with lines, then the parts. Raises `DataError` for a missing picture."""
+    """Return the small full image, the full image with lines, then the parts.
+
+    Raises `DataError` for a missing picture.
+    """
     names = entry.row.values.get("images")
     if not isinstance(names, list) or len(names) != PICTURES or not all(isinstance(name, str) for name in names):
         raise DataError(f"{entry.row.where}, field images: expected {PICTURES} paths, found {names!r:.80}")
@@ -219,7 +222,7 @@ def _variants(entry: Entry, source: Source, settings: Settings) -> list[Question
 
 
 def _rows(root: Path, path: Path) -> tuple[DataRow, ...]:
-    """Return the rows; one that is not an object has no readable field."""
+    """Return the rows; a row that is not an object has no readable field."""
     loaded = read_json(root, path)
     records = loaded.get("data") if isinstance(loaded, dict) else None
     if not isinstance(records, list) or not records:
@@ -235,7 +238,7 @@ def _rows(root: Path, path: Path) -> tuple[DataRow, ...]:
 
 
 def _clues(root: Path, path: Path, count: int) -> tuple[tuple[int, ...] | DataError, ...]:
-    """Return the views with clues of each row, or its error. Raises `DataError` for another number of rows."""
+    """Return the views with clues of each row, or the row's error. Raises `DataError` unless there are `count` rows."""
     loaded = read_json(root, path)
     if not isinstance(loaded, list) or len(loaded) != count:
         raise DataError(f"{path}: expected {count} lists of views, one for each row of {DATA}")
@@ -248,7 +251,7 @@ def _clues(root: Path, path: Path, count: int) -> tuple[tuple[int, ...] | DataEr
 
 
 def _levels(root: Path, path: Path, count: int) -> dict[str, tuple[int | DataError, ...]]:
-    """Return the first view of each row, or its error, by level. Raises `DataError` for another number of rows."""
+    """Return, by level, the first view of each row or its error. Raises `DataError` unless there are `count` rows."""
     loaded = read_json(root, path)
     by_level: dict[str, tuple[int | DataError, ...]] = {}
     for name in LEVELS.values():

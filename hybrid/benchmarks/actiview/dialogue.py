@@ -1,9 +1,9 @@
 """The dialogues of ActiView: zoom, shift and mixed, and single prompts with the full image, one view or none.
 
-Each is a generator that yields prompts and receives replies, so the same code asks a solver (`drive`) and determines
-from recorded replies which parts were shown (`retrace`). A part's picture enters a prompt only after the protocol has
-revealed it; solvers and tools have no other access to it. Source: paper section 4.1, appendices G.3 and I; the released
-`toolkit/evaluator.py`.
+Each dialogue is a generator that yields prompts and receives replies. So the same code asks a solver (`drive`) and
+finds out from recorded replies which parts were shown (`retrace`). A part's picture enters a prompt only after the
+protocol has revealed it; solvers and tools have no other access to it. Source: paper section 4.1, appendices G.3 and I;
+the released `toolkit/evaluator.py`.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Block = str | StoredImage
 class Trail:
     """The course of a dialogue: the parts shown for the answer, and the numbers of zooms and shifts.
 
-    `answers` is the number of asks at the end that were the question itself.
+    `answers` is the number of prompts at the end that asked the question itself.
     """
 
     shown: frozenset[int] = frozenset()
@@ -60,7 +60,7 @@ async def drive(steps: Steps, ask: Ask) -> tuple[Exchange, ...]:
 
 
 def retrace(steps: Steps, replies: Sequence[Reply]) -> Trail | None:
-    """Return the result for recorded replies; None if their number differs from the dialogue's."""
+    """Return the result for recorded replies; None if the dialogue has another number of prompts."""
     next(steps)
     for number, reply in enumerate(replies, 1):
         prompt, trail = _send(steps, reply)
@@ -144,7 +144,7 @@ class Script:
         return Prompt(tuple(parts), kind, choices, route=kind.value)
 
     def views(self, numbers: Sequence[int], *, with_whole: bool) -> Blocks:
-        """Return parts in the form of the settings; may first ask for descriptions of all but the last."""
+        """Return parts in the form of the settings; may first ask for descriptions of all parts but the last."""
         if self.form == "concat" and numbers:
             if len(numbers) == 1:
                 return self.parts(numbers[0])
@@ -169,7 +169,7 @@ class Script:
 
 
 def full(script: Script) -> Steps:
-    """Show the small full image and the question: one ask."""
+    """Show the small full image and the question, in one prompt."""
     yield script.prompt("question", Kind.CHOICE, script.full_image())
     return Trail()
 

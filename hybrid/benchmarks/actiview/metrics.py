@@ -1,8 +1,8 @@
-"""ActiView's scoring: the released rule for answers, and the recall of the chosen views, both corrected and as printed.
+"""ActiView's scoring: the released rule for answers, and the recall of the chosen views, corrected and as printed.
 
 In shifting, the released code counts views from 0 and compares them with ground truth that counts from 1. Therefore
-even all four views together give only 641 of 859 clue views, the 74.62 % of the paper's Table 13; `recall_shift` counts
-both from 1 and `recall_shift_paper` reproduces the paper.
+even all four views together contain only 641 of 859 clue views: this is the recall of 74.62 % in the paper's Table 13.
+`recall_shift` counts views and ground truth from 1; `recall_shift_paper` reproduces the paper.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def official_answer(text: str, choices: Sequence[str], gold: str) -> str | None:
 
 
 def hits(seen: Collection[int], clues: Collection[int]) -> int:
-    """Return the number of views with clues that were shown; both count from 1."""
+    """Return the number of views with clues that were shown; `seen` and `clues` count from 1."""
     return len(set(seen) & set(clues))
 
 

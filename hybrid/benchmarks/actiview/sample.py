@@ -147,7 +147,7 @@ def orientation(rng: np.random.Generator) -> ClueQuestion:
 
 
 def object_attr(rng: np.random.Generator) -> ClueQuestion:
-    """Ask for the highest price on the signs of one colour (two clues); another colour has higher ones."""
+    """Ask for the highest price on the signs of one colour (two clues); signs of another colour show higher prices."""
     canvas, colours = Canvas(rng), _colours(rng)
     prices = sorted(int(price) for price in rng.permutation(np.arange(11, 60))[:4])
     low, right, high, higher = (f"{price} EUR" for price in prices)
@@ -159,7 +159,7 @@ def object_attr(rng: np.random.Generator) -> ClueQuestion:
 
 
 def object_rel(rng: np.random.Generator) -> ClueQuestion:
-    """Ask for the colour of the disc to the right of a disc of one colour; another pair is a distractor."""
+    """Ask for the colour of the disc to the right of a disc of one colour; a second pair of discs is a distractor."""
     canvas, colours = Canvas(rng), _colours(rng)
     clue = canvas.pair(colours[0], colours[1])
     canvas.pair(colours[2], colours[3])
@@ -169,7 +169,7 @@ def object_rel(rng: np.random.Generator) -> ClueQuestion:
 
 
 def counting(rng: np.random.Generator) -> ClueQuestion:
-    """Ask for the number of discs of one colour (each is a clue), among discs of another."""
+    """Ask for the number of discs of one colour (each is a clue), among discs of another colour."""
     canvas, colours = Canvas(rng), _colours(rng)
     count = int(rng.integers(1, 7))
     clues = tuple(canvas.disc(colours[0]) for _ in range(count))
@@ -179,7 +179,8 @@ def counting(rng: np.random.Generator) -> ClueQuestion:
     return ClueQuestion(f"How many {colours[0]} discs are in the picture?", options, answer, canvas.pixels, clues)
 
 
-# Maps a task to its category string and maker; "geo-loc(counrty)" is spelt as in the official file.
+# Maps a task to its category string and the function that draws a question; "geo-loc(counrty)" is spelt as in the
+# official file.
 MAKERS: Mapping[str, tuple[str, Callable[[np.random.Generator], ClueQuestion]]] = {
     "geo_loc": ("geo-loc(counrty)", partial(_signs, BORDER, ("WELCOME TO ", "FLY TO "), COUNTRIES, 4)),
     "orientation": ("orientation", orientation),
@@ -197,7 +198,10 @@ def item(task: str, index: int, seed: int, purpose: Purpose = "sample") -> ClueQ
 
 
 def flags(clues: Sequence[Rect]) -> list[int | str]:
-    """Return `contains_bbox` of the four views: the number of complete clues, "partial" for only cut ones, or "no"."""
+    """Return `contains_bbox` of the four views: the number of complete clues, "partial" or "no".
+
+    "partial" means that the view has cut clues only.
+    """
     marks: list[int | str] = []
     half_w, half_h = WIDTH // 2, HEIGHT // 2
     for column, row in ((0, 0), (0, 1), (1, 0), (1, 1)):
@@ -211,8 +215,9 @@ def flags(clues: Sequence[Rect]) -> list[int | str]:
 def levels(marks: Sequence[int | str]) -> dict[str, int]:
     """Return the first views, from 0, for hard, medium and easy, by the rule recovered from the official file.
 
-    Hard: the first view without a clue. Medium: the first with a part of a clue, else as hard. Easy: the first with a
-    complete clue, else as medium. If no view is of the required class, the next best replaces it.
+    Hard: the first view without a clue. Medium: the first view with a part of a clue, else the view for hard. Easy: the
+    first view with a complete clue, else the view for medium. If no view is of the required class, the next best view
+    replaces it.
     """
     empty = next((place for place, mark in enumerate(marks) if mark == "no"), None)
     partial = next((place for place, mark in enumerate(marks) if mark == "partial"), None)

@@ -12,7 +12,8 @@ STARTS = ("R", "E", "M", "H")
 # Maps a start to its key in shifting_level.json.
 LEVELS: Mapping[str, str] = {"E": "easy", "M": "medium", "H": "hard"}
 
-# The forms without the picture: the reply may be None instead of a letter, or must name the most likely option.
+# The modes without the picture. In `commonsense` the reply may be None instead of a letter; in `guess` it must name the
+# most likely option.
 BLIND = ("commonsense", "guess")
 
 # Values that are defined only for four parts.
@@ -24,7 +25,7 @@ FOUR_ONLY = (
 
 @dataclass(frozen=True)
 class Settings:
-    """Checked settings. `variants` are mode and start of each form of a question."""
+    """Checked settings. `variants` are the pairs of mode and start in which each question is asked."""
 
     variants: tuple[tuple[str, str], ...]
     choose: bool

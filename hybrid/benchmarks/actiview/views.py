@@ -19,7 +19,7 @@ GRIDS: Mapping[int, tuple[int, int]] = {4: (2, 2), 6: (3, 2), 8: (4, 2), 9: (3, 
 FOUR = ("upper left", "lower left", "upper right", "lower right")
 # Widths of the dividing lines: red inside white.
 WHITE_PX, RED_PX = 15, 5
-# Longest side of a row of parts; a longer one would only be shrunk by the model.
+# Longest side of a row of parts; a longer row would only be shrunk by the model.
 STITCHED_PX = 4096
 
 
@@ -100,7 +100,7 @@ def turn(start: int, splits: int) -> tuple[int, ...]:
 
 
 def stitched_orders(mode: str, start: int | None, choose: bool) -> tuple[tuple[int, ...], ...]:
-    """List every row of two or more of the four parts that a dialogue can show."""
+    """List every row of parts, two or more of the four, that a dialogue can show."""
     if mode == "zoom":
         return tuple(row for count in (2, 3, 4) for row in combinations(range(1, 5), count))
     if start is None:

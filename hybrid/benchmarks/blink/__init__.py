@@ -126,7 +126,7 @@ class Blink(Benchmark):
         return tuple(rows_of(path, splits)) if (splits := splits_of(path)) else None
 
     def question_from_row(self, row: PredictedRow) -> Question:
-        """Return the question; if the row has no choices, it gets those that its task always has.
+        """Return the question; if the row has no choices, it gets the fixed choices of its task.
 
         A row without one of BLINK's ids gets a unique name (`Jigsaw_index_17`): its position in the data is unknown, so
         it is never paired with another run's question.
@@ -139,7 +139,7 @@ class Blink(Benchmark):
         return _foreign_question(replace(row, id=row.id or f"{task}_{number}", answer=answer), task)
 
     def submission(self, answers: Mapping[str, str | None]) -> str:
-        """Return the challenge server's JSON: id to "(A)"; "(Z)" without an answer."""
+        """Return the challenge server's JSON: it maps an id to "(A)", or to "(Z)" if there is no answer."""
         return json.dumps({identity: f"({letter or 'Z'})" for identity, letter in sorted(answers.items())}, indent=1)
 
 
@@ -149,8 +149,9 @@ BENCHMARK = Blink()
 def analyze_answer(text: str, choices: int) -> str | None:
     """Extract a letter by the official rule (`eval/test_benchmark.py`), without its call to GPT-3.5, or return None.
 
-    A bare letter or "(X)" is accepted; otherwise the "(X)" among the tokens of the full reply or of its last paragraph,
-    if one of the two has exactly one. Tokens are split at white space, so "(A)." and "**(A)**" do not count.
+    A bare letter or "(X)" is accepted. Otherwise the rule takes the "(X)" among the tokens of the full reply, or of its
+    last paragraph, if exactly one such token occurs there. Tokens are split at white space, so "(A)." and "**(A)**" do
+    not count.
     """
     if text in ("A", "B", "C", "D", "E"):
         return text
@@ -194,7 +195,10 @@ def _groups(task: str, images: int | None) -> Mapping[str, str]:
 
 
 def _foreign_question(row: PredictedRow, task: str) -> Question:
-    """Make the question of a row with its id and its answer in BLINK's form. Raises `DataError` for another answer."""
+    """Make the question of a row with its id and its answer in BLINK's form.
+
+    Raises `DataError` for an answer of another form.
+    """
     choices = row.choices or tuple(TASKS[task].choices)
     if row.answer != HIDDEN and row.answer not in _offered_letters(len(choices)):
         raise DataError(f"{row.where}: the answer {row.answer!r} is not one of the {len(choices)} choices")

@@ -2,8 +2,8 @@
 
 The found marks are removed by inpainting, the picture is resized to the requested height, and the marks are drawn
 again. Paper, section 4.3 and Figure 7: radius 5, 10 and 15 px, red or gray, on pictures of 1024 px height. Properties
-that a setting does not name stay unchanged: the colour, and the size of rings and letters relative to the picture. The
-line width of a ring stays proportional to its radius.
+that a setting does not name stay unchanged: the colour, and the size of rings and letters relative to that of the
+picture. The line width of a ring stays proportional to its radius.
 
 If an expected letter, or the box around it, is not found, the question is broken with that reason, instead of being
 asked with other marks than the run states.
@@ -42,7 +42,7 @@ class Restyle:
 
 
 def read_restyle(setting: str) -> Restyle:
-    """Parse a value of the setting, such as `radius:10,color:gray`. Raises `DataError` for an invalid one."""
+    """Parse a value of the setting, such as `radius:10,color:gray`. Raises `DataError` for an invalid value."""
     style = Restyle()
     for key, _, value in (item.partition(":") for item in setting.split(",")):
         match key:
@@ -85,7 +85,7 @@ class UnmarkedImage:
 
 
 def erase_marks(pixels: Pixels, labels: Sequence[str]) -> UnmarkedImage:
-    """Remove the marks of these letters from a picture (H, W, 3). Raises `DataError` if one is not found."""
+    """Remove the marks of these letters from a picture (H, W, 3). Raises `DataError` if a mark is not found."""
     located = find_marks(pixels, tuple(labels), "point")
     by_label = {mark.label: mark for mark in located.points if mark.confidence >= MIN_CONFIDENCE}
     if missing := [label for label in labels if label not in by_label]:
@@ -93,8 +93,7 @@ def erase_marks(pixels: Pixels, labels: Sequence[str]) -> UnmarkedImage:
     marks = tuple(by_label[label] for label in labels)
     if hidden := [str(mark.label) for mark in marks if mark.label_box_px is None]:
         raise DataError(f"--setting marks: the letter {', '.join(hidden)} was not found, so it cannot be removed")
-    # Pixels inside a ring are kept only if they do not have the ring's colour; this is never the case for BLINK's
-    # rings.
+    # `kept_px` is 0: inside a ring, only pixels without the ring's colour are kept, and BLINK's rings contain none.
     return UnmarkedImage(remove_marks(pixels, Marks(located.points), BLEEDS_PX, BLEEDS_PX, 0.0), marks)
 
 

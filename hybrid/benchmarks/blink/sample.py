@@ -1,8 +1,8 @@
 """Generated questions in BLINK's official parquet layout, for tests, the quickstart and load tests.
 
 Answers are known by construction. Pictures and wording are this project's own, so a score on them is never a BLINK
-result. Item i depends only on (seed, task, i), so more rows never change the first ones.
-Run: `python -c "from hybrid.benchmarks.blink.sample import TASKS, write; write('sample', TASKS, per_task=20, seed=0)"`
+result. Item i depends only on (seed, task, i), so more rows never change the first rows. Run: `python -c "from
+hybrid.benchmarks.blink.sample import TASKS, write; write('sample', TASKS, per_task=20, seed=0)"`
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
 SPLIT = "val"
 FILE_NAME = f"{SPLIT}-00000-of-00001.parquet"
-# Quality of the published files, from their quantisation tables; both they and the generated ones subsample colour.
+# Quality of the published files, computed from their quantisation tables. Published and generated files subsample
+# colour.
 JPEG_QUALITY = 75
 
 

@@ -4,9 +4,10 @@
     hybrid run hvsbench --data sample --task Q9 --setting screen=512x320
 
 Protocol: one call per row, with the image and the verbatim question. Q2 is a count, Q3 an order, Q9 and Q12 ask for a
-scanpath, the others for a letter. Metrics: `overall_accuracy` is the share of all questions but Q9 and Q12 (micro),
-`accuracy.FIELD` the same within a field, `mae` and `rmse` are errors of Q2, `m_dir.q9` and the like are MultiMatch
-similarities; `m_dir_human.q9`, `m_dir_random.q9` and `m_dir_rescaled_*.q9` are explained in `hvsbench/metrics.py`.
+scanpath, the others for a letter. Metrics: `overall_accuracy` is the share of right answers to all questions but Q9 and
+Q12 (micro), `accuracy.FIELD` the same within a field, `mae` and `rmse` are errors of Q2, `m_dir.q9` and the like are
+MultiMatch similarities; `m_dir_human.q9`, `m_dir_random.q9` and `m_dir_rescaled_*.q9` are explained in
+`hvsbench/metrics.py`.
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ from hybrid.core.types import (
 # Accuracy of a random guess at Q2, drawn from the true counts (Table 3): the score of an abstention there.
 CHANCE_COUNT: Final = 0.1909
 
-# The text of `texts.toml` for a field (appendix E); the two fields of scanpaths share `fixation`.
+# The key in `texts.toml` of the text for each field (appendix E); the two fields of scanpaths share `fixation`.
 HINTS: Final = {"prominence": "salient", "subitizing": "salient", "prioritizing": "ranking"}
 
 
@@ -79,7 +80,7 @@ class HVSBench(Benchmark):
     """The benchmark; see the module's docstring."""
 
     def tasks(self, source: Source) -> tuple[str, ...]:
-        """Return the question types in the data. Raises `DataError` if there is no file or one is unusable."""
+        """Return the question types in the data. Raises `DataError` if there is no file or no type."""
         paths = files(source.folder, source.split)
         if not paths:
             raise DataError(f"{source.folder} contains no HVSBench data: expected data/{source.split}-*.parquet")
@@ -116,8 +117,8 @@ class HVSBench(Benchmark):
     def score(self, question: Question, exchanges: Sequence[Exchange], options: ScoreOptions) -> Score:
         """Score by the question's kind; the authors' parser is not public, so `--protocol` changes nothing.
 
-        A count has `values["error"]`, prediction minus truth; a scanpath has `correct` None and similarities by the
-        names of the metrics, including those of people and of a random path if the data allow it.
+        For a count, `values["error"]` is prediction minus truth. For a scanpath, `correct` is None, and the values are
+        similarities by names of metrics; they include those of people and of a random path if the data allow it.
         """
         reply = exchanges[-1].reply
         verdict = score_of(question, 0.0, reply.outcome)
@@ -147,7 +148,7 @@ class HVSBench(Benchmark):
         return replace(verdict, correct=float(answer == str(question.target)), answer=answer, rule=parsed.rule)
 
     def score_stored(self, question: Question, stored: str, options: ScoreOptions = AS_PAPERS) -> Score:
-        """Score a stored answer as a reply that consists of it: the authors published none."""
+        """Score a stored answer as if it were the full reply: the authors published no stored answers."""
         prompt = Prompt((question.text,), question.kind, question.choices)
         return self.score(question, (Exchange(prompt, Reply(stored)),), options)
 
@@ -205,7 +206,8 @@ def _question(
         raise DataError(f"{row.where}, column question: empty")
     try:
         choices = options(text) if KINDS[task] in (Kind.CHOICE, Kind.ORDER) else ()
-        # Boxes in the text may be fractions of the image; joined predictions do not need their pixels.
+        # The image's size is needed because boxes in the text may be fractions of it. Saved predictions are joined
+        # without images, and need no facts.
         facts = prompt_facts(task, text, (image.width, image.height), settings["boxes"]) if image else PromptFacts()
     except DataError as error:
         raise DataError(f"{row.where}, column question: {error}") from error

@@ -1,7 +1,8 @@
 """HVSBench's parquet files: rows of one question type at a time, and parsers of their `answer` column.
 
 The files are large because images are embedded, so the small columns are read first, and an image only for a row in
-use. The column's notation of orders and scanpaths is not documented, so several are accepted; others are an error.
+use. How the column writes orders and scanpaths is not documented, so several notations are accepted; any other is an
+error.
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ from hybrid.core.types import LETTERS, Scanpath
 COLUMNS: Final = ("index", "image", "question", "question_type", "answer")
 OPTIONAL: Final = ("category", "real_image_path", "origin_dataset")
 
-# Largest distance of a fixation outside the image, as a fraction of its size: eye trackers record some; a larger value
-# indicates another unit.
+# Largest distance of a fixation outside the image, as a fraction of the image's size. Eye trackers record some
+# fixations outside; a larger distance indicates another unit.
 OUTSIDE: Final = 0.25
 
 MIN_TRUE_FIXATIONS: Final = 2
@@ -49,7 +50,8 @@ def files(folder: Path, split: str) -> tuple[Path, ...]:
 def types_present(folder: Path, paths: Sequence[Path]) -> tuple[str, ...]:
     """Return the question types in the readable files, in the order Q1 to Q13.
 
-    Raises `DataError` if there is none: with the error of the first unreadable file, or naming a row.
+    Raises `DataError` if there is no type: an error that names the first row without a type, else the error of the
+    first unreadable file.
     """
     types: set[str] = set()
     stray: list[DataRow] = []
@@ -103,9 +105,9 @@ def _no_type(row: DataRow) -> str:
 
 
 def rows(folder: Path, path: Path, question_type: str | None = None, *, images: bool = True) -> Iterator[DataRow]:
-    """Stream the rows of a file with or without the `image` column: all, or those that may be of one question type.
+    """Stream the rows of a file, all or those of one question type, with or without the `image` column.
 
-    A row without a type may be of any.
+    A row without a type counts as a row of every type.
 
     Raises:
         DataError: the file is not parquet, lacks a column, or has a column of another type.
@@ -160,8 +162,8 @@ def order(text: str, options: Sequence[str]) -> str:
 def human_paths(text: str) -> tuple[Scanpath, ...]:
     """Parse the human scanpaths of an answer; x, y as fractions of the image, durations in milliseconds.
 
-    Accepted are lists `X = [...] Y = [...] T = [...]`, once or several times; JSON or Python literals of {"X", "Y",
-    "T"}, of several such objects in a list or under names, and of lists of [x, y, t] points.
+    Two forms are accepted: lists `X = [...] Y = [...] T = [...]`, once or several times, and JSON or Python literals. A
+    literal is an object {"X", "Y", "T"}, several such objects in a list or under names, or lists of [x, y, t] points.
 
     Raises:
         DataError: no scanpath; lists of different lengths; fewer than two fixations; a coordinate that is not finite
@@ -182,8 +184,8 @@ def human_paths(text: str) -> tuple[Scanpath, ...]:
 def subjects(folder: Path, paths: Sequence[Path], question_type: str) -> Mapping[str, Subject]:
     """Return all human paths of each row's image and task, by the row's location (`DataRow.where`).
 
-    Rows of one type on the same image with the same search target belong together, whether each has one path or all.
-    Rows whose answer cannot be read are skipped here and broken when they are asked.
+    Rows of one type on the same image with the same search target belong together, whether each row has one path or all
+    paths. Rows whose answer cannot be read are skipped here and broken when they are asked.
     """
     groups: dict[tuple[str, str], list[str]] = {}
     by_image: dict[tuple[str, str], dict[Scanpath, None]] = {}

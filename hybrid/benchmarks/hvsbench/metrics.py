@@ -1,10 +1,11 @@
-"""HVSBench's metrics: similarity of scanpaths to human ones, and aggregates of scores.
+"""HVSBench's metrics: similarity of scanpaths to human scanpaths, and aggregates of scores.
 
     compare(path, human_paths, Rules())      # {"m_shape": ..., "m_dir": ..., "m_len": ..., "m_pos": ...}
 
-The paper (section 3.3) follows the code of the scanpath model HAT: coordinates in pixels of a fixed screen, all
-durations 1, a predicted path cut to six fixations, a path below three fixations padded with points (1, 1) in pixels,
-the mean over the human paths of the image. Direction and position depend on the shape of the screen, a setting.
+The paper (section 3.3) follows the code of the scanpath model HAT. Coordinates are in pixels of a fixed screen, and all
+durations are 1. A predicted path is cut to six fixations; a path with fewer than three is padded with points (1, 1) in
+pixels. The similarity is the mean over the human paths of the image. Direction and position depend on the shape of the
+screen, which is a setting.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ SCANPATH_TASKS: Final = ("Q9", "Q12")
 # The first four columns of MultiMatch under the names of the metrics; the paper prints m_dir and m_pos.
 DIMENSIONS: Final = ("m_shape", "m_dir", "m_len", "m_pos")
 
-# Ends of the scale of some dimensions by question type: the scores of a random guess and of people.
+# Ends of the rescaled range, for some dimensions, by question type: the scores of a random guess and of people.
 PUBLISHED_ENDS: Final[Mapping[str, Mapping[str, Sequence[float]]]] = FACTS["published_ends"]
 
 # Mean true count of Q2, which replaces a reply without a number (section 3.3).
@@ -56,7 +57,9 @@ class Rules:
 
 
 def compare(path: Scanpath, humans: Sequence[Scanpath], rules: Rules) -> dict[str, float]:
-    """Return the mean similarity of a predicted path with every human one, by dimension; at most 1, may be negative.
+    """Return the mean similarity of a predicted path to the human paths, by dimension.
+
+    A similarity is at most 1 and may be negative.
 
     A predicted point outside the image counts as the nearest point inside.
     """
@@ -95,7 +98,7 @@ def _true(path: Scanpath, rules: Rules) -> NDArray[np.float64]:
 
 
 def _on_screen(points: NDArray[np.float64], rules: Rules) -> NDArray[np.float64]:
-    """Convert to x, y in pixels and duration 1, (fixations, 3), with at least as many rows as MultiMatch needs."""
+    """Return rows of x and y in pixels and duration 1, padded to as many rows as MultiMatch needs."""
     table = np.full((max(len(points), MIN_FIXATIONS), 3), PADDING_PX)
     table[: len(points), :2] = points * rules.screen
     return table
@@ -133,7 +136,9 @@ def summarise(scores: Sequence[Score]) -> tuple[Metric, ...]:
 
 
 def _rescaled(name: str, task: str, scores: Sequence[Score], means: Mapping[str, float]) -> list[Metric]:
-    """Rescale M-Dir and M-Pos to 0 at random and 1 at human: ends from Table 3, and those measured on these questions.
+    """Rescale M-Dir and M-Pos so that a random path has 0 and a human path 1.
+
+    The ends of the scale are those of Table 3 in one metric, and those measured on these questions in the other.
 
     The measured ends need both references on every question; each question is compared with its own random path, and
     the span from random to human is treated as fixed in resampling.
@@ -160,5 +165,5 @@ def _mean(
     *,
     share: bool = False,
 ) -> Metric:
-    # Errors are not fractions of 1, and similarities have another scale.
+    # `share` is False for errors and for rescaled similarities, which may be outside 0 to 1.
     return metric_of(name, (Cell("", score.unit, value(score), 1.0) for score in scores), combination, share=share)

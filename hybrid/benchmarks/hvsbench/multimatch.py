@@ -2,11 +2,11 @@
 
     similarities = multimatch([path_a, path_b, path_c], [(0, 1), (0, 2)], screen=(512, 320))    # (2, 5)
 
-Jarodzka, Holmqvist and Nystrom, ETRA 2010, section 3; the values equal those of the package `multimatch-gaze` 0.1.3
-(Wagner et al., JOSS 4 (2019) 1525), and are defined also where that package raises an error. Two scanpaths become two
-lists of saccades; a cheapest monotone alignment of the lists, by the length of the vector difference, determines which
-saccades to compare; a dimension is one minus the median of its differences over the aligned pairs.
-`bench/multimatch.py` measures the times.
+The measure is that of Jarodzka, Holmqvist and Nystrom, ETRA 2010, section 3. The values equal those of the package
+`multimatch-gaze` 0.1.3 (Wagner et al., JOSS 4 (2019) 1525), and are defined also where that package raises an error.
+Two scanpaths become two lists of saccades. A cheapest monotone alignment of the lists, whose cost is the length of the
+vector differences, determines which saccades to compare. The similarity in a dimension is one minus the median of its
+differences over the aligned pairs. `bench/multimatch.py` measures the times.
 
 Pairs of similar lengths are compared together: an array has a row for each saccade, or pair of saccades, and a column
 for each pair of paths, so that every step is one pass over contiguous numbers.
@@ -30,29 +30,30 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
 Codes = NDArray[np.uint8]
 
-# Columns of a result, in order; the package calls the first one vector.
+# Columns of a result, in order; the package calls the first column `vector`.
 DIMENSIONS: Final = ("shape", "direction", "length", "position", "duration")
 
-# With fewer fixations the measure is undefined: the package returns NaN, this module raises, and a protocol must define
-# padding.
+# With fewer fixations the measure is undefined: the package returns NaN, and this module raises an error. A protocol
+# for such paths must define padding.
 MIN_FIXATIONS: Final = 3
 
-# Bits for the cheapest predecessors of a pair of saccades; a tie sets several bits.
+# Bits that mark the cheapest predecessors of a pair of saccades; several bits are set for a tie.
 _DIAGONAL, _LEFT, _UP = 1, 2, 4
 
 _TIED: Final = np.array([bits.bit_count() > 1 for bits in range(8)])
 
-# Number of pairs of saccades that are processed together: they fit a processor's cache.
+# Number of pairs of saccades that are processed together, so that their data fit a processor's cache.
 _CHUNK_CELLS: Final = 1 << 17
 # Cost of an additional batch, as a number of padding pairs of saccades.
 _BATCH_CELLS: Final = 1 << 14
-# Alignments per call of SciPy; the time of a call has a constant part and one proportional to their square.
+# Alignments per call of SciPy; the time of a call has a constant part and a part proportional to the square of their
+# number.
 _TIES_TOGETHER: Final = 16
 
 
 @dataclass(frozen=True)
 class _Saccades:
-    """The saccades of all paths, concatenated, (saccades,) each, and the start and the number of each path's saccades.
+    """The saccades of all paths, concatenated, (saccades,) each; `starts` and `counts` have one value per path.
 
     A saccade has the position and the duration of the fixation where it starts. Reads beyond the end of a path return
     other saccades, or zeros after the last one, and do not affect the result.
@@ -133,11 +134,11 @@ def _saccades(paths: Sequence[Floats]) -> _Saccades:
 
 
 def _batches(rows: Ints, columns: Ints) -> Iterator[Ints]:
-    """Yield the indices of pairs to compare together: similar numbers of saccades, and limited in size."""
+    """Yield batches of indices of pairs to compare together: similar numbers of saccades, limited in size."""
     order = np.lexsort((columns, rows))
     shapes = np.stack([rows[order], columns[order]])
     changes = np.flatnonzero(np.diff(shapes, axis=1).any(axis=0)) + 1
-    # Pairs of one shape join the previous batch if the padding costs less than a separate batch.
+    # The pairs of one shape are added to the previous batch if their padding costs less than a separate batch.
     batches: list[tuple[int, int, int, int]] = []
     for begin, end in pairwise([0, *changes.tolist(), len(order)]):
         high, wide = shapes[:, begin].tolist() if end > begin else (0, 0)
@@ -219,7 +220,7 @@ def _trace(codes: Codes, rows: Ints, columns: Ints) -> tuple[Ints, Codes]:
     """
     wide, pairs = codes.shape[1:]
     back = np.zeros(8, np.intp)
-    # Take the first of these that is among the cheapest.
+    # Among several cheapest predecessors, the last in this list is taken: diagonal before left, left before up.
     for step, ways in ((wide, _UP), (1, _LEFT), (wide + 1, _DIAGONAL)):
         back[[code for code in range(8) if code & ways]] = step
     flat, pair_index = codes.reshape(-1), np.arange(pairs)

@@ -36,7 +36,7 @@ def options(text: str) -> tuple[str, ...]:
     """Return the options in order, each on one line without its label.
 
     Raises:
-        DataError: fewer than two options after labels A, B, ..., or two equal ones.
+        DataError: fewer than two options after labels A, B, ..., or two equal options.
     """
     choices = tuple(" ".join(segment.split()).strip(" ,;:.—–") for segment in _segments(text, cut_last=True))
     if len(choices) < 2:
@@ -50,9 +50,9 @@ def options(text: str) -> tuple[str, ...]:
 def prompt_facts(task: str, text: str, size: tuple[int, int], box_form: str) -> PromptFacts:
     """Return the facts of a question of type `task` (`Q1` to `Q13`) about an image of `size` (width, height).
 
-    Boxes are pixels of the image; boxes whose numbers are all at most 1 are fractions of its size in the text.
-    Scanpaths are the candidates of Q8 and Q11, and for Q10 and Q13 the candidate fixations, each a path of one point;
-    `t_ms` is empty if the text gives no durations.
+    The returned boxes are in pixels. If all numbers of the boxes in the text are at most 1, they are read as fractions
+    of the image's size. Scanpaths are the candidate paths of Q8 and Q11, or the candidate fixations of Q10 and Q13,
+    each as a path of one point; `t_ms` is empty if the text gives no durations.
 
     Raises:
         DataError: a box without area, which usually means that boxes have the other form.
@@ -121,7 +121,8 @@ def _segments(text: str, *, cut_last: bool) -> tuple[str, ...]:
 
 
 def _boxes(text: str, size: tuple[int, int], form: str) -> Iterator[Box]:
-    # A box may be two corners, or a corner and the size; the paper does not say, so this is a setting.
+    # A box may be given as two corners, or as a corner and the size. The paper does not say which, so this is a
+    # setting.
     rows = [tuple(float(value) for value in match.groups()) for match in _BOX.finditer(text)]
     fractions = bool(rows) and all(value <= 1 for row in rows for value in row)
     width, height = size if fractions else (1, 1)

@@ -48,7 +48,7 @@ class SceneQuestion:
 
 @dataclass(frozen=True)
 class Task:
-    """A question type: `make(rng, answer)` for an `answer` below `answers`, evenly distributed; its field."""
+    """A question type: `make(rng, answer)` makes a question; `answer` is evenly distributed below `answers`."""
 
     make: Callable[[np.random.Generator, int], SceneQuestion]
     answers: int
@@ -142,7 +142,7 @@ def _rank(rng: np.random.Generator, answer: int, *, by_name: bool) -> SceneQuest
 
 
 def _human_path(rng: np.random.Generator, answer: int, *, search: bool) -> SceneQuestion:
-    """Ask which of two paths belongs to this image; the other belongs to another one."""
+    """Ask which of two paths belongs to this image; the other path belongs to another image."""
     if search:
         scene, target = _with_target(rng)
         other = pop_out(rng, 5)
@@ -222,7 +222,10 @@ def _with_target(rng: np.random.Generator) -> tuple[PopOutScene, int]:
 
 
 def _longest_at(rng: np.random.Generator, path: Scanpath, answer: int) -> list[str] | None:
-    """Return four different positions of a path, with the longest fixation at index `answer`; None if too few."""
+    """Return four different positions of a path, with the longest fixation at index `answer`.
+
+    Return None if the path has too few positions.
+    """
     held_s: dict[str, float] = {}
     for x, y, time in zip(path.x, path.y, path.t_ms, strict=True):
         spot = f"({x:.2f}, {y:.2f})"

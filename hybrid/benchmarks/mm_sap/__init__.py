@@ -99,13 +99,13 @@ class MmSap(Benchmark):
                     except DataError as error:
                         yield BrokenQuestion(identity, name, str(error))
             except DataError as error:
-                # It may contain the set in its name; without one there, it may contain any set.
+                # The path of the file may name its set; otherwise the file may contain any set.
                 question_set = set_in(str(path.relative_to(source.folder)))
                 for name in source.tasks if question_set is None else {question_set} & {*source.tasks}:
                     yield lost(name, source.folder, str(path), error)
 
     async def dialogue(self, question: Question, ask: Ask) -> tuple[Exchange, ...]:
-        """Ask once with five options, and once more with four after a refusal according to either parse."""
+        """Ask with five options; if either parse reads a refusal, ask once more with the other four."""
         with_prompt = question.protocol["refusal_prompt"] is True
         first = self._prompt(question, question.choices, "refusal" if with_prompt else "plain")
         reply = await ask(first)
@@ -128,7 +128,7 @@ class MmSap(Benchmark):
         """Score right answers and right refusals.
 
         An unreadable first reply counts as answered and wrong, or as a guess (`unanswered=guess`); an unreadable second
-        one counts as wrong.
+        reply counts as wrong.
         """
         failed = next((exchange.reply.outcome for exchange in exchanges if exchange.reply.outcome.failed), None)
         if failed is not None:
@@ -146,7 +146,7 @@ class MmSap(Benchmark):
         return _judged(question, first, second, reply.outcome, options)
 
     def score_stored(self, question: Question, stored: str, options: ScoreOptions = AS_PAPERS) -> Score:
-        """Score a stored letter; without a second pass, no refusal on KnowVisQA counts as right."""
+        """Score a stored letter; there is no second pass, so a refusal on KnowVisQA never counts as right."""
         letter = stored.strip().strip("().")
         letters = tuple(LETTERS[: len(question.choices)])
         parsed: Parsed[int] = Parsed(letters.index(letter), "stored") if letter in letters else undecided()

@@ -1,7 +1,7 @@
 """Resolve the columns of an MM-SAP table when the data is mounted.
 
-The data set's schema was not available, so columns are searched under the names that such tables use; a missing one is
-an error that lists the existing columns and the required ones. Nothing is guessed: numeric answers are accepted only if
+The data set's schema was not available, so columns are searched under the names that such tables use. A missing column
+is an error that lists the existing and the required columns. Nothing is guessed: numeric answers are accepted only if
 the table itself shows whether they count from 0 or from 1.
 """
 
@@ -74,7 +74,7 @@ def resolve(column_names: Sequence[str], location: str) -> SetColumns:
 def origin_of(answers: Sequence[object], location: str) -> int | None:
     """Return whether numeric answers count from 0 or from 1; None if there are none.
 
-    Raises `DataError` if a table with numbers contains neither a 0 nor a 5, or both.
+    Raises `DataError` if the numbers in a table contain neither a 0 nor a 5, or contain both.
     """
     numbers = {answer for answer in answers if isinstance(answer, int) and not isinstance(answer, bool)}
     if not numbers:
@@ -103,7 +103,7 @@ def set_in(text: str) -> str | None:
 
 
 def options_of(row: DataRow, columns: SetColumns) -> tuple[str, ...]:
-    """Return the five options in stored order: a list, a dict or JSON text of them, lines "A. ...", or five columns."""
+    """Return the five options in stored order: a list, a dict, JSON text of either, lines "A. ...", or five columns."""
     if len(columns.options) > 1:
         options = tuple(row.text(name).strip() for name in columns.options)
     else:
@@ -137,7 +137,10 @@ def _unpack(value: object, location: str) -> tuple[str, ...]:
 
 
 def refusal_of(row: DataRow, columns: SetColumns, options: Sequence[str]) -> int:
-    """Return the index of the refusal option: from its column, else its sentence. Raises `DataError` if not unique."""
+    """Return the index of the refusal option: from its column, else from its sentence.
+
+    Raises `DataError` if it is not unique.
+    """
     if columns.refusal:
         place = option_number(row.cell(columns.refusal), columns, options)
         if place is not None:

@@ -1,8 +1,8 @@
 """MM-SAP's rule for letters and its metrics (paper, section 4, equations 1 to 8), as fractions of 1.
 
-Totals are over questions, not over sets: kk_T = (400 kk_Basic + 350 kk_Know) / 1150, ku_T = (350 ku_Know +
-400 ku_Beyond) / 1150. Table 4's Unknown Knowns Rate is consistent only with the number of refusals as denominator,
-while equation 8 prints the number of questions, so both are given.
+Totals are over questions, not over sets: kk_T = (400 kk_Basic + 350 kk_Know) / 1150, ku_T = (350 ku_Know + 400
+ku_Beyond) / 1150. Table 4's Unknown Knowns Rate is consistent only with the number of refusals as denominator, while
+equation 8 has the number of questions there, so both rates are given.
 """
 
 from __future__ import annotations
@@ -51,12 +51,12 @@ def terms(kk: float, ku: float, refused: float, knew: float) -> Values:
     return {"kk": kk, "ku": ku, "sa": kk + ku, "refused": refused, "answered": 1.0 - refused, "knew": knew}
 
 
-# Terms of a question without any answer, or never asked: neither right nor a refusal.
+# Terms of a question that has no answer or was never asked: neither right nor a refusal.
 NOTHING = terms(0.0, 0.0, 0.0, 0.0)
 
 
 def spreads(metrics: Iterable[Metric]) -> Iterator[Metric]:
-    """Yield each shuffle's totals, and the standard deviation (n - 1) over the shuffles; their mean is the total."""
+    """Yield each shuffle's totals, and their standard deviation (n - 1). The mean of these totals is the total."""
     for key in ("sa", "kk", "ku"):
         runs = [metric for metric in metrics if metric.name.startswith(f"score_{key}{SHUFFLED}")]
         yield from runs

@@ -28,7 +28,8 @@ WIDTH, HEIGHT = 400, 300
 REFUSAL = "Sorry, I can't help with it"
 
 FACTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
-# Three colours by country, of vertical stripes from the left and of horizontal ones from the top.
+# The three colours of each country's flag: vertical stripes from left to right, and horizontal stripes from top to
+# bottom.
 UPRIGHT: Mapping[str, Sequence[str]] = FACTS["upright"]
 LEVEL: Mapping[str, Sequence[str]] = FACTS["level"]
 
@@ -112,7 +113,7 @@ def item(name: str, index: int, seed: int, purpose: Purpose = "sample") -> SetQu
 
 
 def row(name: str, index: int, seed: int, purpose: Purpose = "sample") -> dict[str, object]:
-    """Make a row: five options in a seeded order, and the letter of the right one (the refusal's on BeyondVisQA)."""
+    """Make a row: five options in a seeded order, and the letter of the right option (BeyondVisQA: the refusal)."""
     generated = item(name, index, seed, purpose)
     order = generator(purpose, seed, zlib.crc32(name.encode()), 2, index).permutation(5)
     options = [(*generated.options, REFUSAL)[place] for place in order]

@@ -4,11 +4,11 @@
     hybrid score GPT4o.jsonl --benchmark mvp_bench --data DIR
     hybrid score mcq_GPT4o.jsonl --benchmark mvp_bench --data DIR
 
-Protocol: one picture and one call per question, zero-shot, with the question's own text; a pair is one picture with
-both side by side. Yes/no questions are asked of both pictures of a pair. Multiple choice is asked once for every
-rotation of the options (`mcq=circular`, ids `462#circ1` ...) or once with the text of the single run (`mcq=vanilla`, id
-`462`). The released code puts a line break before a question without a system prompt; hybrid omits it, as the
-authors' saved prompts do.
+Protocol: one picture and one call per question, zero-shot, with the question's own text; a question about a pair shows
+one picture in which the two are side by side. Yes/no questions are asked of both pictures of a pair. Multiple choice is
+asked once for every rotation of the options (`mcq=circular`, ids `462#circ1` ...) or once with the text of the single
+run (`mcq=vanilla`, id `462`). The released code puts a line break before a question without a system prompt; hybrid
+omits it, as the authors' saved prompts do.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class MvpBench(Benchmark):
     def questions(self, source: Source) -> Iterator[Question | BrokenQuestion]:
         """Yield the rows of the chosen tasks, pair by pair. Raises `DataError` if a full folder of images is missing.
 
-        A line that is not a question comes last, as a broken one of each task to which it may belong.
+        A line that is not a question comes last, as a broken question of each task to which it may belong.
         """
         table = self._rows(source)
         rows = table.rows
@@ -71,7 +71,7 @@ class MvpBench(Benchmark):
         for folder in () if source.for_predictions else sorted({row.image.split("/")[0] for row in rows}):
             if not any((_root(source) / base / folder).is_dir() for base in BELOW):
                 raise DataError(f"{_root(source)} has no folder Images/{folder}. {GATED}")
-        # The two rows of a yes/no question share the number of the first one with their pair and text.
+        # Rows with the same pair and text, such as the two of a yes/no question, share the number of the first of them.
         first: dict[tuple[int, str], str] = {}
         keys = {row.id: first.setdefault((row.pair, row.text), str(row.number)) for row in rows}
         prefix = f"{self.texts['visual_commonsense']}\n" if self._setting(source, "commonsense") == "on" else ""
@@ -116,7 +116,7 @@ class MvpBench(Benchmark):
         return QuestionFile(tuple(selected), tuple(bad))
 
     async def dialogue(self, question: Question, ask: Ask) -> tuple[Exchange, ...]:
-        """Make one call with one picture; of a pair the full picture is shown, and tools may also get its halves."""
+        """Make one call with one picture. For a pair, this is the full pair picture; tools may also get its halves."""
         prompt = Prompt(
             parts=(question.text, *show(question.images[:1])),
             kind=question.kind,
@@ -128,7 +128,7 @@ class MvpBench(Benchmark):
         return (Exchange(prompt, await ask(prompt)),)
 
     def score(self, question: Question, exchanges: Sequence[Exchange], options: ScoreOptions) -> Score:
-        """Score right or wrong, by hybrid's parser or (`official`) by the authors' rules without their judge."""
+        """Score right or wrong, by hybrid's parser or (`official`) by the authors' rules without their judge model."""
         choices = question.choices
         return score_reply(
             question,
@@ -156,10 +156,10 @@ class MvpBench(Benchmark):
         return tuple(ratios(self.card.metrics, tuple(with_runs(scores)), {"category": CATEGORIES}))
 
     def predictions(self, path: Path) -> tuple[tuple[Question, Prediction], ...] | None:
-        """Read the repository's `MODEL.jsonl` or `mcq_MODEL.jsonl`, or a folder with the two of one model.
+        """Read the repository's `MODEL.jsonl` or `mcq_MODEL.jsonl`, or a folder with these two files of one model.
 
-        They contain raw replies and no answers, so scoring them needs the data. `stored` is the raw reply too, because
-        the authors extract answers by rule when they score.
+        They contain raw replies and no answers, so scoring them needs the data. `stored` is the raw reply, like `text`,
+        because the authors extract answers by rule only when they score.
         """
         recorded = read_outputs(path)
         if recorded is None:

@@ -83,7 +83,7 @@ def variant(question_id: object) -> tuple[str, int] | None:
 
 @dataclass(frozen=True)
 class BadLine:
-    """A line that is not a question; `task` is None if the line does not show it, so that it may be any."""
+    """A line that is not a question; `task` is None if the line may belong to any task."""
 
     where: str
     error: str
@@ -99,9 +99,9 @@ class QuestionFile:
 
 
 def question_file(folder: Path, path: Path, *, rotations: bool = False) -> QuestionFile:
-    """Read a question file in a data set's folder, that of the single run or of the rotations.
+    """Read the question file of the single run, or with `rotations` that of the rotations.
 
-    It is cached until it changes, because every task needs all of it.
+    The content is cached until the file changes, because every task needs the whole file.
 
     Raises `DataError` if the file cannot be read, or none of its lines is a question.
     """

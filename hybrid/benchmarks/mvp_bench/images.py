@@ -28,7 +28,7 @@ def image_file(root: Path, image: str) -> Path | None:
 
 
 class PairImages:
-    """The images of rows, each read once. A pair picture includes its left and right half."""
+    """The images of rows, each read once. A pair picture comes with its left and right half."""
 
     def __init__(self, root: Path, store: ImageStore) -> None:
         self._root = root
@@ -36,7 +36,7 @@ class PairImages:
         self._known: dict[str, tuple[StoredImage, ...] | DataError] = {}
 
     def of(self, row: PairRow) -> tuple[StoredImage, ...]:
-        """Return one picture, or a pair picture and its halves. Raises `DataError` for a missing or broken one."""
+        """Return one picture, or a pair picture and its halves. Raises `DataError` for a missing or broken image."""
         if row.image not in self._known:
             try:
                 self._known[row.image] = self._read_images(row)

@@ -1,4 +1,4 @@
-"""The runs that MVP-Bench's metrics count: section 5 of the paper, filters of the released `evaluate_mcq.py`."""
+"""Assigns scores to the runs that MVP-Bench's metrics count, after section 5 of the paper and `evaluate_mcq.py`."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ CATEGORIES = tuple(sorted(CATEGORY_STARTS, key=lambda name: ("BRIES".index(name[
 def with_runs(scores: Iterable[Score]) -> Iterator[Score]:
     """Yield the scores as the cards count them: a choice occurs once for each `run` to which it belongs.
 
-    `rotated` are the questions with every rotation scored; `vanilla` are those of the single run, or without one the
-    first rotations; `first` are the first rotations if there is a single run as well.
+    The run `rotated` has the questions of which every rotation is scored. `vanilla` has the questions of the single
+    run; without a single run, the first rotations. `first` has the first rotations if there is also a single run.
     """
     judged = [score for score in scores if score.correct is not None]
     yield from (score for score in judged if score.task == "yes_no")

@@ -47,7 +47,8 @@ def read_outputs(path: Path) -> tuple[PredictedRow, ...] | None:
             first_output = rows.setdefault(str(output.id), output)
             if first_output.reply != output.reply:
                 raise DataError(f"{output.where}: question {output.id} has a different reply in {first_output.where}")
-    # Sort questions by number, and each one's rotations in order: there are fewer than ten.
+    # Sort by number of the question, then by rotation. Rotations can be sorted as text, because there are fewer than
+    # ten.
     return tuple(sorted(rows.values(), key=lambda row: (int(base_id(str(row.id))), str(row.id))))
 
 

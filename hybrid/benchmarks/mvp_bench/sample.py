@@ -1,9 +1,8 @@
 """Generated questions in MVP-Bench's official layout, for tests, the quickstart and load tests.
 
 Pictures, wording and meaning of the questions are this project's own, so a score on them is never an MVP-Bench result.
-Pair i depends only on (seed, i), so more pairs never change the first ones. Pair ids start after the real ones, so that
-no category of the paper is claimed for them.
-Run: `hybrid run mvp_bench --data sample`.
+Pair i depends only on (seed, i), so more pairs never change the first pairs. The ids of generated pairs start after the
+real ids, so that these pairs belong to no category of the paper. Run: `hybrid run mvp_bench --data sample`.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ LOW_EDITS, ASPECTS = TEXTS["low_edits"], TEXTS["aspects"]
 
 @dataclass(frozen=True)
 class PairQuestion:
-    """A question before it becomes rows: options and the index of the right one, or no options and "yes" or "no"."""
+    """A question before it becomes rows: options and the index of the right one, or the answer "yes" or "no"."""
 
     kind: str
     level: str
@@ -82,7 +81,7 @@ def task_of(question: PairQuestion) -> str:
 
 
 def questions(image_pair: ImagePair, index: int, seed: int, purpose: Purpose = "sample") -> Iterator[PairQuestion]:
-    """Yield the questions about a pair: six yes/no rows, two about both pictures, one about the manipulated one."""
+    """Yield the questions about a pair: six yes/no rows, two about both pictures, one about the manipulated picture."""
     rng = generator(purpose, seed, index, 1)
     for level, text, answers in _statements(image_pair):
         for suffix, answer in zip("se", answers, strict=True):
@@ -109,7 +108,7 @@ def _article(name: Name) -> str:
 
 
 def _statements(image_pair: ImagePair) -> Iterator[tuple[str, str, tuple[bool, bool]]]:
-    """Yield level, question and its answer on both pictures; every answer differs between them."""
+    """Yield the level, the question, and its answers on the two pictures, which always differ."""
     first, second = image_pair.names
     if image_pair.edit == "order":
         moved = [k for k, (a, b) in enumerate(zip(first, second, strict=True)) if a != b]

@@ -58,7 +58,7 @@ class _Thing(NamedTuple):
 
 
 def pair(index: int, seed: int, purpose: Purpose = "sample") -> ImagePair:
-    """Make pair `index`; the edits alternate. Raises `HybridError` if none could be constructed."""
+    """Make pair `index`; the edits alternate. Raises `HybridError` if no pair could be constructed."""
     rng = generator(purpose, seed, index, 0)
     edit = EDITS[index % len(EDITS)]
     camera = high_camera(rng, WIDTH, HEIGHT)

@@ -39,7 +39,7 @@ class Questions(TableBenchmark):
     accepts_file = True
 
     def tables(self, source: Source) -> tuple[Path, ...]:
-        """Return the given file, or the only one in a folder."""
+        """Return the given file, or the only file of questions in a folder."""
         if source.folder.is_file():
             return (source.folder,)
         existing = [path for ending in ENDINGS if (path := source.folder / f"{STEM}{ending}").exists()]
@@ -65,16 +65,16 @@ class Questions(TableBenchmark):
         return reader_of(source, path, layout, self.texts, path.stem, has_answers=not hidden)
 
     def submission(self, answers: Mapping[str, str | None]) -> str:
-        """Return the answers by id as JSON, null for an unreadable one."""
+        """Return the answers by id as JSON, with null for an unreadable answer."""
         return json.dumps(dict(answers), indent=1, ensure_ascii=False)
 
     def summarise(self, scores: Sequence[Score]) -> tuple[Metric, ...]:
-        """Compute accuracy; for yes/no questions also F1 and its parts, for boxes their overlap."""
+        """Compute accuracy; for yes/no questions also F1 and its parts, for boxes also their overlap."""
         return (*summed((*ALWAYS, *WHERE_YES_NO), scores), *super().summarise(scores))
 
 
 def mapping_of(source: Source, table: Path) -> Path | None:
-    """Return the file of the mapping, or None. Raises `DataError` if a named one is missing."""
+    """Return the file of the mapping, or None. Raises `DataError` if a named file is missing."""
     mapping = source.settings.get("mapping", BESIDE)
     if mapping == BESIDE:
         sibling = table.with_suffix(".yaml")

@@ -3,8 +3,9 @@
     evidence: [[40, 30, 90, 80], [12, 15]]                # a box and a point
     evidence: [{"image": 2, "box": [40, 30, 90, 80]}]     # of the second of several pictures
 
-They are in a column, or in a JSON file next to the picture (`evidence_beside: KEY` of a mapping, as V*Bench has them),
-in the frame of the table. No solver gets them; the statistic `places` compares them with the regions of tool calls.
+The places are in a column, or in a JSON file next to the picture (`evidence_beside: KEY` of a mapping, as for V*Bench).
+Their coordinates are in the frame of the table. No solver gets them; the statistic `places` compares them with the
+regions of tool calls.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ from hybrid.core.errors import DataError
 from hybrid.core.types import AnnotatedPlace, Box, Json, Point
 
 MAX_PLACES: Final = 1000
-# An annotation as written: its picture, None if it names none, and `{"box": [...]}` or `{"point": [...]}` in the frame.
+# An annotation as written: the number of its picture, or None if it names no picture; and `{"box": [...]}` or
+# `{"point": [...]}` in the frame.
 Written = tuple[int | None, dict[str, Json]]
 
 
@@ -46,7 +48,7 @@ def annotated_places(row: DataRow, columns: Columns, layout: Layout, folder: Pat
 
 
 def is_ignored(row: DataRow, columns: Columns) -> bool:
-    """Return whether a column that no mapping names contains no numbers, like quotations or a list of sentences."""
+    """Return whether the cell has text but no place, such as quotations, in a column that no mapping names."""
     column = columns.evidence
     value = row.cell(column) if column and "evidence" not in columns.from_mapping else None
     if isinstance(value, str) and (value.strip().startswith("{") or _is_broken_list(value)):

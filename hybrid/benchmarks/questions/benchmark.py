@@ -75,7 +75,10 @@ class TableBenchmark(Benchmark):
         return tuple(path for path in self.tables(source) if inside(folder_of(source), path))
 
     def questions(self, source: Source) -> Iterator[Question | BrokenQuestion]:
-        """Yield the rows of the chosen tasks; an unreadable one of several tables is one broken question of each."""
+        """Yield the rows of the chosen tasks.
+
+        If one of several tables is unreadable, each task has one broken question for it.
+        """
         for task in source.tasks:
             for path in self.tables(source):
                 try:
@@ -86,7 +89,7 @@ class TableBenchmark(Benchmark):
                     yield lost(task, folder_of(source), str(path), error)
 
     async def dialogue(self, question: Question, ask: Ask) -> tuple[Exchange, ...]:
-        """Make one ask: the images, then the text, as VLMEvalKit puts them (image_base.py, build_prompt)."""
+        """Send one prompt: the images, then the text, as VLMEvalKit puts them (image_base.py, build_prompt)."""
         prompt = Prompt(
             (*show(question.images), question.text),
             question.kind,
@@ -98,7 +101,7 @@ class TableBenchmark(Benchmark):
         return (Exchange(prompt, await ask(prompt)),)
 
     def score(self, question: Question, exchanges: Sequence[Exchange], options: ScoreOptions) -> Score:
-        """Score the last reply with hybrid's parser, whichever parse was requested: there is no official one."""
+        """Score the last reply with hybrid's parser, whichever parse was requested: there is no official parser."""
         reply = exchanges[-1].reply
         if reply.outcome is Outcome.ANSWERED or reply.text.strip():
             return scoring.score_text(question, reply.text, reply.outcome, options)

@@ -51,7 +51,7 @@ def _as_text(value: Any, location: str) -> str:
 
 
 def texts(row: DataRow, column: str) -> tuple[str, ...] | None:
-    """Return the list in a cell, possibly written as text (`["a", "b"]`); None for an empty list or any other cell."""
+    """Return the list in a cell, also one written as text (`["a", "b"]`); None for an empty list or any other cell."""
     value = parse_list(row.cell(column))
     if value is None:
         return None
@@ -135,7 +135,7 @@ def _label_pairs(value: Any) -> list[tuple[Any, Any]] | None:
     if one_choice or any(isinstance(text, list | tuple | dict) for text in value.values()):
         return None
     pairs = [(str(label), text) for label, text in value.items()]
-    # Letters and numbers define their order; JSON keys have no reliable order.
+    # Labels that are letters or numbers define the order of the choices; JSON keys have no reliable order.
     if all(re.fullmatch(r"\(?[A-Za-z][).]?", label) for label, _ in pairs):
         return sorted(pairs, key=lambda pair: pair[0].strip("().").upper())
     if all(label.isascii() and label.isdigit() for label, _ in pairs):

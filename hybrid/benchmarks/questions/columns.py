@@ -27,7 +27,7 @@ CIRCULAR_ID: Final = "index"
 
 @dataclass(frozen=True)
 class Columns:
-    """The columns of a table by role; empty for a missing one."""
+    """The columns of a table by role; empty if the table has no such column."""
 
     question: str
     answer: str
@@ -60,7 +60,7 @@ def resolve(names: Sequence[str], layout: Layout, location: str, *, hidden: bool
     """Return the columns of a table; with `hidden` answers, a column of answers is not read.
 
     Raises:
-        DataError: a column that a mapping names, or a required one, is missing.
+        DataError: a required column, or a column that a mapping names, is missing.
     """
     chosen_columns = {role: _choose_columns(role, names, layout, location) for role in (*NAMES, "group")}
     for role in ("question", "answer"):

@@ -74,7 +74,7 @@ class Doubts:
         self._frames = FrameDoubts()
         # Locations of the rows by kind, if neither a column nor the mapping defines the kind.
         self._by_kind: dict[Kind, list[str]] = {}
-        # Doubts about answers that may be numbers of choices, and whether one of the answers cannot be a number.
+        # Doubts about answers that may be numbers of choices, and whether some answer cannot be such a number.
         self._index_like: list[str] = []
         self._is_text = False
         # Whole numbers without choices: locations of 0 and 1, and whether another number occurred.
@@ -145,7 +145,7 @@ class Doubts:
             yield f"its point counts within {target['within']:g} px, because a tolerance is in pixels in every frame"
 
     def _note_index(self, row: DataRow, question: Question, answers: Sequence[str]) -> None:
-        """Record an answer that is the text of a choice but may be the number of another."""
+        """Record an answer that is the text of one choice but may be the number of another choice."""
         parts = [part.strip() for answer in answers for part in answer.split(",")]
         if self._layout.answer is not None or not all(map(WHOLE.fullmatch, parts)):
             return
@@ -180,7 +180,10 @@ class Doubts:
 
 
 def _of_open_answer(question: Question, answers: Sequence[str], kind_stated: bool) -> Iterator[str]:
-    """Yield doubts about an answer without choices; `kind_stated`: the table or its mapping defines the kind."""
+    """Yield doubts about an answer without choices.
+
+    `kind_stated` is True if the table or its mapping defines the kind.
+    """
     first = answers[0].strip()
     if any(map(_is_placeholder, answers)):
         yield f"its answer {first!r:.40} may stand for a hidden answer: leave the row out, or give its answer"
@@ -228,7 +231,7 @@ def _of_text(question: Question) -> Iterator[str]:
 
 
 def _options_inside(question: Question) -> tuple[str, ...]:
-    """Return the options in the question's own text, before the listed ones; empty if there are none."""
+    """Return the options in the question's own text, before the listed options; empty if there are none."""
     for pattern in PATTERNS:
         if pattern.startswith(("(a)", "a")):
             _, options = split(pattern, question.text)

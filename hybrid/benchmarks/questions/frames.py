@@ -38,7 +38,7 @@ def in_pixels(target: Json, frame: Frame | None, sizes: Sequence[Size], location
     Args:
         target: target from `targets.py`, its numbers in the frame.
         frame: frame of the table; None for pixels.
-        sizes: sizes of the question's pictures; nothing is checked without one.
+        sizes: sizes of the question's pictures; without sizes nothing is checked.
         location: file, row and column, for errors.
 
     Raises:
@@ -76,7 +76,7 @@ def _hint(numbers: Sequence[float], sizes: Sequence[Size]) -> str:
 
 
 class FrameDoubts:
-    """Doubts about the coordinate frame of a table that names none; a full table shows more than a single row."""
+    """Doubts about the coordinate frame of a table that names none. All rows together show more than a single row."""
 
     def __init__(self) -> None:
         # Locations with numbers up to 1,000 in a picture with a longer side, or outside a smaller picture.

@@ -33,7 +33,8 @@ class Question:
     """A question for `hybrid.run(questions=[...])`; corresponds to a row of a file of questions.
 
     The answer is the text or letter of a choice, True or False or "yes" or "no", a number, a text or a list of accepted
-    spellings, letters in order, or a box or point in pixels; `kind` is needed if the answer does not determine it.
+    spellings, letters in order, or a box or point in pixels. `kind` is needed if the answer does not determine the kind
+    of question.
     """
 
     question: str

@@ -54,8 +54,8 @@ class Index:
     def rotation_of(self, identity: str, at: At) -> str | None:
         """Return the id of a row that is a rotation of another row in a circular table; None for any other row.
 
-        Ids of other tables may look the same (262148000 in VQAv2), so a rotation must have its base's question and
-        options.
+        Ids of other tables may look the same (262148000 in VQAv2), so a rotation must have the question and the options
+        of its base.
         """
         if not self.content or not is_number(identity) or (turn := int(identity) // CIRCULAR_STEP) == 0:
             return None
@@ -66,12 +66,12 @@ class Index:
 
 
 def hashed(text: str) -> int:
-    """Hash a text to 63 bits: among a million texts, a collision occurs in one of ten million cases."""
+    """Hash a text to 63 bits: for a million texts, the probability of a collision is below one in ten million."""
     return int.from_bytes(hashlib.blake2b(text.encode(errors="replace"), digest_size=8).digest()) >> 1
 
 
 def index_of(folder: Path, path: Path, columns: Columns, task: str, rows: int) -> Index:
-    """Return the index of a file's current version, cached.
+    """Return the cached index of the current version of a file.
 
     Args:
         folder: folder of the data set.
@@ -123,7 +123,7 @@ def _index(folder: Path, path: Path, stamp: tuple[int, int], columns: Columns, t
 
 
 def _content(row: DataRow, columns: Columns) -> int:
-    """Hash a row's question and its options in any order."""
+    """Hash a row's question and its options; the order of the options makes no difference."""
     cells = []
     for column in columns.choices:
         with suppress(DataError):
@@ -153,7 +153,7 @@ def _rows(table: DataTable, columns: Columns, task: str) -> Iterator[tuple[At, D
 
 
 def _name(row: DataRow | DataError, column: str) -> str | None:
-    """Return a cell that is a name; None if it is not."""
+    """Return the name in a cell; None if the cell has no valid name."""
     try:
         return None if isinstance(row, DataError) else name_in(row, column)
     except DataError:
@@ -161,7 +161,7 @@ def _name(row: DataRow | DataError, column: str) -> str | None:
 
 
 def name_in(row: DataRow, column: str) -> str | None:
-    """Return the name in a cell; None if it is empty. Raises `DataError` for an invalid or too long one."""
+    """Return the name in a cell; None if it is empty. Raises `DataError` for an invalid or too long name."""
     text = scalar_text(row, column)
     if text is None:
         return None
@@ -184,7 +184,7 @@ def is_number(identity: str) -> bool:
 
 
 def _together(places: list[At], units: Mapping[int, int]) -> tuple[At, ...]:
-    """Put the rows of a unit next to each other, in the order of the first row of each."""
+    """Put the rows of a unit next to each other; order the units by their first rows."""
     if not units:
         return tuple(places)
     grouped: dict[int, list[At]] = {}

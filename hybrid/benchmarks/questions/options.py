@@ -17,7 +17,7 @@ Split = tuple[str, tuple[str, ...]]
 
 
 def _lettered(prefix: str, suffix: str) -> Callable[[str], Split]:
-    """Split options after letters, in order from A, all upper or all lower case."""
+    """Split options that follow letters in order from A, all in upper or all in lower case."""
 
     def split_text(text: str) -> Split:
         for letters in (LETTERS, LETTERS.lower()):
@@ -41,7 +41,7 @@ def _on_lines(prefix: str, suffix: str) -> Callable[[str], Split]:
 
 
 def _in_order(text: str, marks: list[str]) -> Split:
-    """Cut at each mark that begins a word: the first, then the second after it, and so on."""
+    """Cut at the marks that begin a word: at the first mark, then at the second mark after it, and so on."""
     cuts: list[tuple[int, int]] = []
     for mark in marks:
         match = re.compile(rf"(?:(?<=\s)|\A){re.escape(mark)}(?=\s)").search(text, cuts[-1][1] if cuts else 0)
@@ -74,7 +74,7 @@ def _json(text: str) -> Split:
     return "", tuple(items)
 
 
-# Patterns by their name in a mapping; a letter there matches upper and lower case.
+# Patterns by their name in a mapping; a letter in a name matches upper and lower case.
 PATTERNS: Final[Mapping[str, Callable[[str], Split]]] = {
     "(a) X (b) Y": _lettered("(", ")"),
     "a) X b) Y": _lettered("", ")"),

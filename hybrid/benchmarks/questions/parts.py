@@ -75,12 +75,12 @@ class PublishedRow:
 
 @dataclass(frozen=True)
 class SampleScene:
-    """A scene of `hybrid.samples.named` for generated rows, and the content of their other cells."""
+    """A scene of `hybrid.samples.named` for generated rows, and the content of the rows' other cells."""
 
     scene: str
     # Texts of the cells by column; several texts are used in turn, one per row; `{unit}` is a number.
     cells: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    # Overrides `Samples` for this scene.
+    # Overrides the field of `Samples` for this scene.
     question: str = field(default="", metadata=_SHOWN)
 
 

@@ -55,13 +55,14 @@ class QuestionReader:
     def questions(
         self, task: str, store: ImageStore, *, needs_images: bool = True
     ) -> Iterator[Question | BrokenQuestion]:
-        """Yield the questions of a task; without `needs_images`, an unreadable image is left out."""
+        """Yield the questions of a task; without `needs_images`, a question may lack unreadable images."""
         for at, row in self.table.some(self.index.places.get(task, ())):
             question = self._read_question(at, row, task, store, needs_images=needs_images)
             yield question
             if not self.cyclic or isinstance(question, BrokenQuestion) or question.kind is not Kind.CHOICE:
                 continue
-            # The other cyclic permutations of its options; broken if the text does not show the options.
+            # Yield the other cyclic permutations of the options. They are broken questions if the text does not show
+            # the options.
             for places in range(1, len(question.choices)):
                 identity = f"{question.id}#circ{places}"
                 rotation = rotated(question, places)
@@ -129,7 +130,7 @@ class QuestionReader:
             return ()
 
     def _id_doubt(self, row: DataRow, at: At) -> Iterator[str]:
-        """Yield the doubt about an id that looks like a rotation's, in a row that is not one."""
+        """Yield the doubt about an id that looks like the id of a rotation, in a row that is no rotation."""
         with suppress(DataError):
             name = name_in(row, self.columns.id) if self.columns.circular else None
             if name is None or not is_number(name) or self.index.rotation_of(name, at) is not None:
@@ -143,7 +144,7 @@ class QuestionReader:
                 )
 
     def _task_doubt(self, row: DataRow, task: str) -> Iterator[str]:
-        """Yield the doubt about a row that counts with a neighbour's task because its own cannot be read."""
+        """Yield the doubt about a row that counts with its neighbour's task because its own task cannot be read."""
         # In a table without tasks, the only task's name is not in a cell.
         if not self.columns.task or len(self.index.tasks) == 1:
             return
@@ -154,7 +155,7 @@ class QuestionReader:
             yield f"{error}; the row counts with {task!r:.40}, like its neighbour"
 
     def _identity(self, row: DataRow, at: At) -> str:
-        """Return the id of a row. Raises `DataError` for a missing, duplicate or reserved one."""
+        """Return the id of a row. Raises `DataError` for a missing, duplicate or reserved id."""
         column = self.columns.id
         if not column:
             return f"{self.prefix}row{at.line}"
@@ -205,7 +206,7 @@ class QuestionReader:
         return in_pixels(question.target, self.layout.frame, sizes, f"{row.where}, column {self.columns.answer}")
 
     def _evidence(self, row: DataRow, question: Question) -> tuple[AnnotatedPlace, ...]:
-        """Return the annotated places of a question. Raises `DataError` for an invalid one."""
+        """Return the annotated places of a question. Raises `DataError` for an invalid place."""
         sizes: Sequence[Size] = [(picture.width, picture.height) for picture in question.images]
         places: tuple[AnnotatedPlace, ...] = annotated_places(row, self.columns, self.layout, self.images_root, sizes)
         # Without pictures, positions in another frame than pixels cannot be converted.
@@ -237,7 +238,7 @@ class QuestionReader:
             choices = tuple(cells)
         elif (pairs := labelled(row, columns[0])) is not None:
             labels, choices = pairs
-            # Labels that are letters in order equal those shown.
+            # Labels that are letters in order are the same as the letters that are shown anyway.
             labels = () if tuple(map(str.upper, labels)) == tuple(LETTERS[: len(labels)]) else labels
         else:
             text = scalar_text(row, columns[0]) if self.layout.split_choices else None
@@ -257,7 +258,7 @@ class QuestionReader:
         return stem, choices, labels
 
     def _sizes(self, row: DataRow) -> Sequence[Size]:
-        """Return width and height of a row's pictures. Raises `DataError` for an unreadable one."""
+        """Return width and height of a row's pictures. Raises `DataError` for an unreadable picture."""
         sizes = []
         for place, data in images(row, self.columns.image, self.images_root):
             picture = inspect(self._referred(data, place) if isinstance(data, ImageOfRow) else data, place)

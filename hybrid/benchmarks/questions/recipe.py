@@ -2,8 +2,8 @@
 
     benchmark_of(Path("recipes/NAME.yaml")).card.tasks
 
-A recipe contains only values (`schema.py`); those that determine how its questions are asked are among the texts, whose
-hash is in a run's manifest.
+A recipe contains only values (`schema.py`). The values that determine how its questions are asked are part of the
+benchmark's texts, whose hash is in a run's manifest.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from hybrid.core.types import Metric, Score
 from hybrid.plugins.prompt_texts import read_texts
 from hybrid.samples.seeds import Purpose
 
-# Smallest and largest ratio of the data's rows to those of its card.
+# Smallest and largest accepted ratio of the number of rows in the data to the number on the card.
 MIN_SHARE, MAX_SHARE = 0.8, 1.25
 # Default texts of a question's parts.
 OWN_TEXTS: Final = Path(__file__).with_name("texts.toml")
@@ -67,7 +67,7 @@ class RecipeBenchmark(TableBenchmark):
         return paths
 
     def schema_mismatch(self, source: Source) -> str | None:
-        """Describe a number of rows far from the card's, or meaningful columns that the recipe does not read."""
+        """Describe a mismatch: a number of rows far from the card's, or meaningful columns that are not read."""
         readers = [self.reader(source, path) for path in self.tables(source)]
         rows = sum(len(places) for reader in readers for places in reader.index.places.values())
         counts = self.card.tasks.values() if source.split == self.card.splits[0] else ()

@@ -2,7 +2,7 @@
 
 Answers are known by construction. The pictures are rendered and the wording fills the data's templates with other
 objects, so a score on them is never a result of the benchmark. A row depends only on (seed, task, its number), so a
-larger sample begins with the smaller.
+larger sample begins with the smaller one.
 
     write(Path("sample"), recipe, tasks=("Count",), per_task=20, seed=0)
 """
@@ -44,7 +44,7 @@ class _Row:
     number: int
     images: tuple[bytes, ...]
     cells: Mapping[str, object]
-    # The boxes that have to be seen (x0, y0, x1, y1) in the first picture.
+    # The boxes (x0, y0, x1, y1) of the first picture that have to be seen.
     evidence: tuple[Rect, ...] = ()
 
 
@@ -107,7 +107,8 @@ def _rows(recipe: Recipe, task: str, units: int, seed: int, purpose: Purpose) ->
             scene_number = unit if sample.cyclic else index
             answer = dealt(SCENES[scene.scene].choices, scene_number, purpose, seed, key)
             if place == 0 or not sample.cyclic:
-                # New values for every row; the rotations of one question share those of the first.
+                # Draw a new question for every row, except that the rotations of one question share its first row's
+                # draw.
                 words = generator(purpose, seed, key, _WORDS, unit)
                 item = SCENES[scene.scene].make(words, generator(purpose, seed, key, _PICTURES, scene_number), answer)
                 images = tuple(jpeg(pixels, 85) for pixels in item.images)
@@ -138,7 +139,7 @@ def _cells(recipe: Recipe, scene: SampleScene, item: Item, number: int, unit: in
     has_options = bool(choice_columns) and (choice_columns != (question,) or "{choices}" in template)
     (answer,) = layout.columns["answer"]
     if layout.evidence_beside is None:
-        # A column that the data itself lacks: the generated scene knows where the answer is visible.
+        # Generated rows have this column even if the data lack it, because the scene knows where the answer is visible.
         boxes = [{"image": 1, "box": box} for box in _boxes(recipe, item.evidence)]
         cells[layout.columns.get("evidence", ("evidence",))[0]] = json.dumps(boxes)
     cells[answer] = item.choices[item.answer]

@@ -1,4 +1,4 @@
-"""A YAML file that defines how a table is read, and for a recipe the benchmark: only values, no code.
+"""A YAML file that defines how a table is read; a recipe also defines the benchmark. It has only values, no code.
 
     layout_of(Path("questions.yaml"))         # a mapping: the columns, and how a question is asked
     recipe_of(Path("recipes/NAME.yaml"))      # a mapping, plus the location of the data, the metrics, the sources
@@ -25,13 +25,13 @@ from hybrid.core.types import Kind
 
 T = TypeVar("T")
 
-# Largest size of a file in bytes; a recipe has a few thousand.
+# Largest size of a file in bytes; a recipe has a few thousand bytes.
 MAX_BYTES: Final = 200_000
 
 # Valid kinds of a row in a table.
 KINDS: Final = (Kind.CHOICE, Kind.YES_NO, Kind.INTEGER, Kind.NUMBER, Kind.TEXT, Kind.ORDER, Kind.POINT, Kind.BOX)
 
-# Roles of columns, and those that several columns can have.
+# All roles of columns, and the roles that several columns can share.
 COLUMNS: Final = (
     *("id", "image", "question", "choices", "answer"),
     *("kind", "task", "route", "group", "hint", "tolerance", "cluster", "evidence"),
@@ -41,7 +41,7 @@ SEVERAL: Final = frozenset({"image", "choices", "group"})
 # How an answer names its choice: by its letter (`B`, `(b)`), its text, or its number from 0 or 1.
 Answer = Literal["letter", "text", "index0", "index1"]
 
-# Unit of a box or point: pixels, shares of width and height (0 to 1), or thousandths of them.
+# Unit of a box or point: pixels, shares of width and height (0 to 1), or thousandths of width and height.
 Frame = Literal["pixels", "normalised", "thousandths"]
 
 EvidenceForm = Literal["corners", "xywh"]
@@ -77,7 +77,7 @@ class Layout:
     frame: Frame | None = None
     # Boxes in `evidence`: left, top, right, bottom; or left, top, width, height.
     evidence_form: EvidenceForm = "corners"
-    # Key of the boxes in the JSON file beside a picture, which has the picture's name.
+    # Key of the boxes in the JSON file that is beside a picture and has the picture's name.
     evidence_beside: str | None = None
     # The name of a pattern for splitting all options in one cell.
     split_choices: str | None = field(default=None, metadata={"check": partial(_one_of, words=PATTERNS)})
@@ -204,7 +204,7 @@ class _Yaml(Reader):
         return cast(T, recipe)
 
     def read_value(self, kind: Any, value: Any, steps: Steps = ()) -> Any:
-        """Read a value; metrics are words, and units the name of a column unless they are a number of rows."""
+        """Read a value. Metrics are words; units are the name of a column or a number of rows."""
         if kind is Kind:
             return Kind(self.word(value, KINDS, steps))
         if kind is Units and not isinstance(value, dict):

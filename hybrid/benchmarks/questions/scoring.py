@@ -86,7 +86,7 @@ def _facts(question: Question) -> Mapping[str, Any]:
 
 
 def yes_values(question: Question, answer: str | None) -> dict[str, float]:
-    """Return the truth and the reply of a yes/no question (whether each is yes); nothing for other kinds."""
+    """Return whether the truth and the reply of a yes/no question are "yes"; nothing for other kinds."""
     if question.kind is not Kind.YES_NO:
         return {}
     return {YES: float(question.target == "yes"), SAID_YES: float(answer == "yes")}

@@ -7,7 +7,7 @@
     parse_metric("f1 by task")                     # one for each task: f1.NAME
 
 A word other than `task` is the name of a group. Precision, recall and F1 are those of the answer "yes", as in POPE (Li
-et al., EMNLP 2023, arXiv:2305.10355, section 5.1): a reply that is not yes counts as no.
+et al., EMNLP 2023, arXiv:2305.10355, section 5.1): a reply that is not "yes" counts as "no".
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from hybrid.benchmarks.card import MetricCard, metric_of
 from hybrid.core.errors import DataError, did_you_mean
 from hybrid.core.types import Cell, Metric, Score
 
-# Maximum number of copies of a cell, by which uneven groups are weighted.
+# Maximum number of copies of a cell. Cells are copied to weight uneven groups.
 MAX_COPIES: Final = 10_000
-# Values of a score of a yes/no question: whether yes is right, and whether the reply says yes.
+# Names of two values in the score of a yes/no question: whether "yes" is right, and whether the reply is "yes".
 YES, SAID_YES = "yes", "said_yes"
 
 # Contributions of one score to the numerator and the denominator.
@@ -103,7 +103,7 @@ class MetricSpec:
 
 
 def parse_metric(text: str) -> MetricSpec:
-    """Parse a metric. Raises `ValueError`, suggesting the closest word, for an invalid one."""
+    """Parse a metric. Raises `ValueError`, suggesting the closest word, for an invalid metric."""
     word, _, rest = text.strip().partition(" ")
     if word not in STATISTICS:
         raise ValueError(f"{word!r:.60} is unknown{did_you_mean(word, STATISTICS)}; available: {', '.join(STATISTICS)}")
@@ -161,7 +161,7 @@ def _place(score: Score, names: Path) -> Path:
 
 
 def _weighted(cells: Sequence[tuple[Path, Cell]]) -> Iterator[Cell]:
-    """Yield cells whose mean of ratios is the mean over the first group of the mean over the second, and so on.
+    """Yield cells whose mean of ratios is a nested mean: over the first group, inside it over the second, and so on.
 
     A stratum with a larger weight is repeated in proportion, under different names; resampling draws units, so the
     copies stay together.

@@ -1,7 +1,8 @@
 """Tables of questions as files: JSON Lines or a list, CSV, TSV, parquet; rows can be read in order or by position.
 
 A table of a million rows is read in two passes: the first stores the position of each row, the second reads the
-requested rows. At most one row is in memory. An unreadable row is a `DataError` in its position, and affects no other.
+requested rows. At most one row is in memory, except that a JSON list is read as a whole. An unreadable row is a
+`DataError` in its position, and affects no other row.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ _CONVERT: Final = "if it was saved on Windows: iconv -f {} -t UTF-8 OLD > NEW"
 
 @dataclass(frozen=True, slots=True)
 class At:
-    """Position of a row: its byte offset and its line (from 1), or its row number counted from 0 and from 1."""
+    """Position of a row: its byte offset and its line from 1, or its number from 0 and its number from 1."""
 
     offset: int
     line: int
@@ -55,7 +56,7 @@ class DataTable(Protocol):
         ...
 
     def some(self, places: Sequence[At]) -> Iterator[Row]:
-        """Yield the full rows at these positions, in the order of `places` if the table can."""
+        """Yield the full rows at these positions, in the order of `places` if the kind of table permits this order."""
         ...
 
 
@@ -144,7 +145,7 @@ class JsonLines:
                 offset = file.tell()
 
     def some(self, places: Sequence[At]) -> Iterator[Row]:
-        """Yield those lines, in any order."""
+        """Yield the lines at these positions, in any order."""
         with _open(self.path) as file:
             for at in places:
                 file.seek(at.offset)
@@ -187,7 +188,7 @@ class JsonList:
         return self.some([At(place, place + 1) for place in range(len(self._rows()))])
 
     def some(self, places: Sequence[At]) -> Iterator[Row]:
-        """Yield those rows."""
+        """Yield the rows at these positions."""
         rows = self._rows()
         for at in places:
             location, row = f"{self.path}, row {at.line}", rows[at.offset]
@@ -243,7 +244,7 @@ class Separated:
         return names
 
     def _next(self, lines: _Lines, columns: int) -> list[str] | DataError | None:
-        """Return the fields of the next record, the error of an invalid one, or None at the end of the file.
+        """Return the fields of the next record, the error of an invalid record, or None at the end of the file.
 
         A quotation mark at the start of a field may belong to its text: the field would then extend over the following
         rows to the next mark. Only the first line of such a record is lost.
@@ -254,8 +255,8 @@ class Separated:
 
         def physical() -> Iterator[str]:
             for text in lines:
-                # Test whether the line has as many fields as the table has columns; a comma in prose is followed by a
-                # blank.
+                # Test whether the line has as many fields as the table has columns. A comma followed by a blank belongs
+                # to prose and is not counted.
                 marks = text.count(self._delimiter) + 1
                 like = marks >= columns if self._delimiter != "," else marks - text.count(", ") == columns
                 like_rows.append(like)
@@ -277,7 +278,7 @@ class Separated:
         lines.seek(begin, number)
         first = next(iter(lines))
         try:
-            # A second line shows whether the first one leaves a field open; a mark inside a field belongs to the text.
+            # A second line shows whether the first line leaves a field open; a mark inside a field belongs to the text.
             loose = list(csv.reader((first, "x"), delimiter=self._delimiter))
         except csv.Error as error:
             return lines.fault(location) or DataError(f"{location}: {error}")
@@ -303,7 +304,7 @@ class Separated:
                     yield at, _record(names, record, f"{self.path}:{at.line}")
 
     def some(self, places: Sequence[At]) -> Iterator[Row]:
-        """Yield those records, in any order."""
+        """Yield the records at these positions, in any order."""
         names = self.columns()
         with _open(self.path) as file:
             for at in places:
@@ -357,7 +358,7 @@ class ParquetTable:
                     yield At(number - 1, number), row
 
     def some(self, places: Sequence[At]) -> Iterator[Row]:
-        """Yield those rows in the order of the file; row groups without any are skipped."""
+        """Yield the rows at these positions, in the order of the file; skip row groups that have none of these rows."""
         by_line = {at.line: at for at in places}
         with opened(self._folder, self.path) as file:
             ends = list(

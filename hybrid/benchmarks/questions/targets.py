@@ -1,7 +1,8 @@
 """The answer of a row: it determines the kind of question, and the right answer.
 
-A target is JSON, as stored in a run: a letter (choice), "yes" or "no", a whole number, letters in order ("BCA"), or for
-the other kinds a mapping: `{"number", "tolerance", "relative"}`, `{"accepted"}`, `{"box"}` or `{"point", "within"}`.
+A target is JSON, as stored in a run. It is a letter (choice), "yes" or "no", a whole number, or letters in order
+("BCA"). For the other kinds it is a mapping: `{"number", "tolerance", "relative"}`, `{"accepted"}`, `{"box"}` or
+`{"point", "within"}`.
 """
 
 from __future__ import annotations
@@ -42,7 +43,9 @@ def number_in(text: str) -> float | None:
 
 
 def kind_of(row: DataRow, columns: Columns, layout: Layout, choices: Sequence[str], *, has_answer: bool = True) -> Kind:
-    """Return the kind given by the row or the mapping, else the one that its answer implies; without one, text.
+    """Return the kind that the row or the mapping gives, else the kind that the answer implies.
+
+    The kind of a row without an answer is text.
 
     Raises:
         DataError: a word that is not a kind, or an answer that implies none.
@@ -160,7 +163,7 @@ def _bare(label: str) -> str:
 
 
 def _by_letter(answer: str, choices: Sequence[str]) -> int | None:
-    """Return the index of a letter alone, or of a letter with the text of its choice."""
+    """Return the index of the choice that the answer names by its letter alone, or by letter and text."""
     match = _LETTER.match(answer)
     if match is None:
         return None
@@ -217,7 +220,7 @@ def _tolerance(row: DataRow, column: str) -> dict[str, Json]:
 
 
 def _place(kind: Kind, row: DataRow, columns: Columns) -> dict[str, Json]:
-    """Return a box or, for a point, a box or a point with the distance (`tolerance`, px) within which it counts."""
+    """Return a box; for the kind point, a box or a point. A point has the distance (`tolerance`) that counts, in px."""
     location = f"{row.where}, column {columns.answer}"
     value: Any = row.cell(columns.answer)
     values = numbers(value)

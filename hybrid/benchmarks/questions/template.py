@@ -47,7 +47,7 @@ def write(path: Path) -> tuple[Path, ...]:
     """Write the file, in the format of its ending, and its pictures. Returns all paths.
 
     Raises:
-        UsageError: one of them exists, or the ending is unknown.
+        UsageError: one of the files exists, or the ending is unknown.
     """
     paths = (path, *(path.parent / name for name in PICTURES))
     for written_path in paths:

@@ -80,7 +80,8 @@ class Style:
     first: int = 0
     # Whether indices continue over the pictures that the tool returned.
     counts_made: bool = False
-    # Words used instead of an index: for the first picture, and before the number of a returned one.
+    # Words used instead of an index: `original` for the first picture, `observation` before the number of a picture
+    # that the tool returned.
     original: str = ""
     observation: str = ""
     # The marks around a call in the text of a reply; empty for native calls.
@@ -133,7 +134,7 @@ class Style:
         )
 
     def frame_name(self, declared: str, model: str | None) -> str:
-        """Return the frame of a run: the declared one if it is not the model's default, else that of the style."""
+        """Return the frame of a run: the declared frame if it is not the model's default, else the style's."""
         return self.frame if self.frame and declared == own_frame(model) else declared
 
     def coordinates(self, config: RunConfig) -> CoordinateSystem:
@@ -188,7 +189,8 @@ class Style:
         reference = call.args.get(self.index) if self.index else None
         image_value = call.args.get(IMAGES, call.args.get(IMAGE))
         if reference is None and image_value:
-            # If other tools keep hybrid's form, some models name the image as those tools do.
+            # If other tools keep hybrid's form, some models write the image's name, as for those tools, instead of an
+            # index.
             reference = image_value[0] if isinstance(image_value, list | tuple) else image_value
         image = self.picture(reference, names, derived, registry)
         rest = {key: value for key, value in call.args.items() if key not in (self.index, IMAGE, IMAGES)}
@@ -196,7 +198,7 @@ class Style:
         try:
             images, args, repairs = read_arguments(tool, {**rest, IMAGE: image}, frame, registry)
         except ToolError as error:
-            # The error shows the tool's own argument names; replace them by the style's.
+            # The error contains the tool's own argument names; replace them by those of the style.
             message = str(error).partition("; write")[0].replace("box: ", f"{self.box}: ", 1)
             raise ToolError(f"{message}; write {example}", error.fault) from error
         if "box" not in args:
@@ -205,7 +207,7 @@ class Style:
         return images, args, (*([LEFT_OUT] if self.index and reference in (None, "") else []), *other_repairs)
 
     def enlarged(self, args: dict[str, Json]) -> dict[str, Json]:
-        """Return the arguments, with the box already in pixels, plus the scale that enlarges the region to its size."""
+        """Return the arguments, whose box is in pixels, with the scale that enlarges the region to the style's size."""
         box: Any = args.get("box")
         if not (self.factor and isinstance(box, Mapping)):
             return args
@@ -226,7 +228,10 @@ class Style:
     async def chat(
         self, model: ChatModel, messages: Sequence[Message], tools: Sequence[Tool], key: CallKey
     ) -> AssistantMessage:
-        """Return a model's reply with calls parsed from its text, which keeps them. Raises as `ChatModel.chat`."""
+        """Return a model's reply with the calls in its text parsed; the text is unchanged.
+
+        Raises what `ChatModel.chat` raises.
+        """
         sent_messages, sent_tools = self.outgoing(messages, tools)
         reply = await model.chat(sent_messages, sent_tools, key)
         if sent_messages is messages:
@@ -270,7 +275,7 @@ class Style:
     def find_calls(
         self, reply: AssistantMessage, tools: Sequence[Tool], messages: Sequence[Message], turn: int = 0
     ) -> AssistantMessage:
-        """Return the reply with the calls in its text, in this style or any dialect, extracted from the text."""
+        """Return the reply with the calls extracted from its text; calls may be in this style or in any dialect."""
         dressed = any(isinstance(tool, PublishedTool) for tool in tools)
         if not (self.arguments_alone and dressed) or reply.calls:
             return with_calls(reply, tools, messages, turn)
