@@ -77,7 +77,7 @@ def flat_pair(index: int, seed: int = SEED) -> FlatPair:
 
 
 def wrong_matches(matches: object, pair: FlatPair) -> str | None:
-    """Describe the error of `Matches` in pixels; None if enough are right, and for any other type."""
+    """Describe the error of `Matches` in pixels. Return None if enough are right, or if `matches` has another type."""
     if not isinstance(matches, Matches):
         return None
     if len(matches) < MIN_MATCHES:

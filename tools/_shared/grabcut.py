@@ -35,11 +35,11 @@ def cut(pixels: Pixels, seeds: npt.NDArray[np.uint8]) -> Mask:
 
 
 def distinctness(pixels: Pixels, mask: Mask, background: Mask) -> float:
-    """Return how clearly a mask (H, W) is one object, 0..1: squared share of its hull, times its outline's strength.
+    """Return how clearly a mask (H, W) is one object, 0..1: its squared share of its hull times its outline's strength.
 
     The outline's strength is the colour change on its weakest side, relative to an equally long line of the strongest
-    colour changes inside the mask or in the background, whichever are weaker. In noise, both change as much as the
-    outline.
+    colour changes inside the mask or in the background, whichever are weaker. In noise, these lines change as much as
+    the outline.
     """
     import cv2
 

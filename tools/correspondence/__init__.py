@@ -118,7 +118,7 @@ def reference_of(request: Request[CorrespondenceArgs]) -> Spot | None:
 
 
 def candidates_of(request: Request[CorrespondenceArgs]) -> list[Spot]:
-    """Return the given candidates, else the points marked in image 2. Raises `ToolError` for one outside."""
+    """Return the given candidates, else the points marked in image 2. Raises `ToolError` if one is outside image 2."""
     markers = request.needs.get("markers", ())[1:2]
     spots = read_points("correspondence", request.args.candidates, markers, _size(request, 1))
     return [spot for spot in spots if spot.label != REFERENCE or request.args.candidates]

@@ -81,7 +81,7 @@ class Detector:
     """A verified checkpoint of one of `FAMILIES` on a device."""
 
     def __init__(self, weights: str, device: str) -> None:
-        """Load the checkpoint. Raises `WeightsError` for missing or unsuitable weights or another family."""
+        """Load the checkpoint. Raises `WeightsError` if it is missing, unsuitable or of another family."""
         closed = FAMILIES[model_type_of(find_checkpoint(weights), weights, tuple(FAMILIES))].kind == "closed"
         self._checkpoint = load_verified(
             "AutoModelForObjectDetection" if closed else "AutoModelForZeroShotObjectDetection",

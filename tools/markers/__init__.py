@@ -63,10 +63,11 @@ def locate(pixels: Pixels, args: MarkersArgs) -> Evidence:
     """Find the marks of one image (H, W, 3).
 
     Returns:
-        Evidence with `MarksData`, all lengths in pixels of the image, scores and confidence 0..1, and an overlay. Both
-        contain the marks with a confidence of at least 0.5; only the text also lists less certain ones with a clear
-        letter. The confidence is that every expected mark was found (without expectations: that the marks found are
-        right; 0 if none were found). An image with a side below 12 px has no marks.
+        Evidence with `MarksData`, all lengths in pixels of the image, scores and confidence 0..1, and an overlay. The
+        data and the overlay contain the marks with a confidence of at least 0.5; only the text also lists less certain
+        marks with a clear letter. The confidence is the probability that every expected mark was found. Without
+        expectations, it is the probability that the marks found are right, 0 if none were found. An image with a side
+        below 12 px has no marks.
     """
     marks = find_all(pixels, args)
     certain = marks_for_data(marks)

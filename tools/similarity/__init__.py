@@ -37,7 +37,7 @@ MAX_IMAGES = 6
 TIE = 1e-6
 # Gap below which images of one colour or noise are tied: two samples of one noise differ by up to 0.02.
 GRAIN_TIE = 0.05
-# Gap of similarity at which 63 % of the doubt is gone; set by argument, not measured.
+# Gap of similarity at which 63 % of the doubt is gone; an assumption, not measured.
 SURE_GAP = 0.3
 # Highest confidences. Colour statistics say little about perceived similarity; neither was measured on labelled pairs.
 WEIGHT_FREE_CEILING, LEARNED_CEILING = 0.65, 0.85

@@ -55,7 +55,7 @@ class ImageFeatures:
     """A verified checkpoint on a device."""
 
     def __init__(self, weights: str, device: str) -> None:
-        """Load the checkpoint. Raises `WeightsError` for missing or unsuitable weights or another family."""
+        """Load the checkpoint. Raises `WeightsError` if it is missing, unsuitable or of another family."""
         family = model_type_of(find_checkpoint(weights), weights, (*CLASS_TOKEN, *POOLED))
         self._pooled = family in POOLED
         self._checkpoint = load_verified("AutoModel", weights, device=device, model_types=(family,))
