@@ -362,7 +362,7 @@ def hub_servers() -> Any:
 
 @pytest.fixture
 def hub(hub_servers: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Any]:
-    """A hub for huggingface_hub, which read its environment when it was imported; its cache is empty."""
+    """A hub with an empty cache, set in huggingface_hub itself, which reads the environment only at its import."""
     with hub_servers.serving() as server:
         from huggingface_hub import constants
 
