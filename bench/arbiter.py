@@ -101,7 +101,7 @@ def _followed(trust: Trust, duel: Duel) -> bool:
 
 
 RIVALS: Final[Mapping[str, Rule]] = {
-    # Start by following the tool always.
+    # Always follow the tool.
     "specialist": lambda expected_values, request: [True] * len(request),
     "better by task": better_by_task,
     "logistic": logistic,

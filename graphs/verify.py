@@ -36,7 +36,7 @@ class Verify(ModelAndSpecialist):
     texts = MappingProxyType({**ModelAndSpecialist.texts, "evidence": EVIDENCE, "decide": DECIDE})
 
     def call_estimate(self, prompt: Prompt, limits: Limits) -> CallEstimate:
-        """Estimate the proposal, and a second call with one tool output if the prompt has a rule of a specialist."""
+        """Estimate the proposal, and a second call with one tool output if a specialist has a rule for the prompt."""
         low, usual = CallPath(1), CallPath(2, findings=1)
         return CallEstimate(low, usual, usual, SHARE_WITH_EVIDENCE, ASSUMED) if has_rule(prompt) else certain(low)
 
