@@ -119,12 +119,12 @@ def http(job: Job) -> list[float]:
 
 
 def litserve(job: Job) -> list[float]:
-    """Ask a LitServe server, which batches."""
+    """Ask a LitServe server, which forms batches."""
     return ask_server("litserve", job, in_flight=IN_FLIGHT)
 
 
 def ask_server(server: str, job: Job, in_flight: int) -> list[float]:
-    """Start a server and ask it all requests."""
+    """Start a server and send it all requests."""
     import aiohttp
 
     async def ask_all(url: str) -> list[float]:

@@ -33,7 +33,8 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 # A file system in memory on Linux: making a small file takes a fortieth of the time of a disk.
 MEMORY = Path("/dev/shm")  # noqa: S108 - pytest makes a folder of its own there
-# Free space that the tests' folders need there; the default selection uses a tenth of a GB, all tests 0.6 GB.
+# Free space in memory that the tests' folders need. The default selection uses a tenth of a GB, and all tests use 0.6
+# GB.
 ROOM_BYTES = 4 * 2**30
 
 

@@ -91,7 +91,7 @@ def statements(node: ast.AST) -> Iterator[ast.AST]:
 
 @dataclass(frozen=True)
 class Import:
-    """An import statement of a module for another one, at any depth and for types too, and the imported name."""
+    """An import of one module by another, at any depth and also if it is only for types, and the imported name."""
 
     importer: str
     module: str

@@ -18,7 +18,7 @@ EDGE_PX = 2
 
 
 def cut(pixels: Pixels, seeds: npt.NDArray[np.uint8]) -> Mask:
-    """Run GrabCut from `seeds` (H, W) in OpenCV's four values; return the seeds if one side has no pixel."""
+    """Run GrabCut from `seeds` (H, W) in OpenCV's four values; if all or none are object, return them as the mask."""
     import cv2
 
     foreground = np.isin(seeds, (cv2.GC_FGD, cv2.GC_PR_FGD))

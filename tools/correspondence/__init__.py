@@ -2,9 +2,9 @@
 
     hybrid tools run correspondence one.png two.png --args '{"point": {"x": 40, "y": 90}}'
 
-By default the point is the one marked REF in image 1 and the candidates are those marked in image 2. Matches of both
-images carry the point over (`point_transfer.py`); the candidate nearest to it is the answer. The learned backend finds
-the matches with a network (`_shared/match_models.py`), the weight-free one with RootSIFT and ORB.
+By default the point is the one marked REF in image 1 and the candidates are those marked in image 2. Matches between
+the images transfer the point (`point_transfer.py`); the candidate nearest to it is the answer. The learned backend
+finds the matches with a network (`_shared/match_models.py`), the weight-free one with RootSIFT and ORB.
 `bench/correspondence.py` prints the scores of the weight-free one.
 """
 
@@ -360,7 +360,7 @@ TOOL = Tool(
     args=CorrespondenceArgs,
     checks=CHECKS,
     claims=Claims(("best_index",), compares="candidates"),
-    # Without a model, it answers with the drawn candidate that corresponds to REF.
+    # Without a model, the rule answers with the drawn candidate that corresponds to REF.
     rules={"Visual_Correspondence": OneCall("correspondence", letter())},
     wording=wording_of(__file__),
     output=schema_of(CorrespondenceData),

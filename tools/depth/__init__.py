@@ -302,7 +302,7 @@ TOOL = Tool(
     args=DepthArgs,
     checks=CHECKS,
     claims=Claims(("nearer_index",), compares="points", pose=points_apart),
-    # Without a model, it answers with the nearest of the drawn points.
+    # Without a model, the rule answers with the nearest of the drawn points.
     rules={"Relative_Depth": OneCall("depth", letter("nearer"), drawn_labels)},
     wording=wording_of(__file__),
     output=schema_of(DepthData),

@@ -93,7 +93,8 @@ class DepthModel:
         if self._checkpoint.model_type == "depth_anything" and config.max_depth is None:
             if self.metric:
                 raise WeightsError(f"{weights}: config.json of a metric model names no max_depth")
-            # Relative models ignore the scale, but transformers 5 multiplies by the null of older configurations.
+            # Relative models have no scale, but transformers 5 multiplies by `max_depth`, which is null in older
+            # configurations.
             self._checkpoint.model.head.max_depth = 1
         if not hasattr(self._checkpoint.processor, "post_process_depth_estimation"):
             raise WeightsError(f"{weights}: its image processor is not one of a depth model")

@@ -209,7 +209,7 @@ def _signs(scale: float, signs: Sequence[Sign]) -> CheckCase:
             return f"{len(pairs)} of {len(boxes)} signs were found"
         if len(seen) > 2 * len(boxes):
             return f"{len(seen)} boxes for {len(boxes)} signs"
-        # Offsets of the edges of each detected box to the right and down, relative to the sign's width.
+        # Offsets of the edges of each detected box, positive to the right and down, relative to the sign's width.
         off = np.array([(np.array(astuple(detected)) - astuple(box)) / (box.x1 - box.x0) for box, detected in pairs])
         x_min, y_min, x_max, y_max = off.T
         offsets = np.median([(x_min + x_max) / 2, (y_min + y_max) / 2, x_max - x_min, y_max - y_min], axis=1)

@@ -166,8 +166,8 @@ class Detector:
             read = loaded.processor(text=[sentence] * len(group), return_tensors="pt").to(loaded.device)
         elif self.family.kind == "queries":
             most = max(len(request.names) for request in group)
-            # Every image needs as many queries as the longest list: the last one is repeated, and its copies are
-            # ignored.
+            # Every image needs as many queries as the longest list: the last query of a shorter list is repeated, and
+            # the copies are ignored.
             names = [
                 name
                 for request in group

@@ -447,7 +447,7 @@ TOOL = Tool(
     checks=CHECKS,
     probe=probe,
     claims=Claims(("best",), same_pictures=True, pose=unrelated_pieces),
-    # Without a model, it answers with the image that completes the first.
+    # Without a model, the rule answers with the image that completes the first.
     rules={"Jigsaw": OneCall("jigsaw", later_image)},
     wording=wording_of(__file__),
     output=schema_of(JigsawData),

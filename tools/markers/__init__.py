@@ -3,8 +3,9 @@
     hybrid tools run markers picture.png --args '{"labels": ["A", "B"]}'
 
 Letters in black boxes are matched with rendered templates; rings are scored by the uniformity of a circle and its
-contrast to both sides. The two are paired under one style for the full image (`hybrid/marks/finding.py`).
-`bench/markers.py` prints the accuracy. Coordinates are pixel indices of the original image.
+contrast to both sides. Letters and rings are paired on the assumption of one style for the full image
+(`hybrid/marks/finding.py`). `bench/markers.py` prints the accuracy. Coordinates are pixel indices of the original
+image.
 """
 
 from __future__ import annotations
@@ -116,7 +117,7 @@ def confidence(marks: Marks, labels: Sequence[str]) -> float:
 
 
 def least_sure(marks: Marks, colors: Sequence[str]) -> float:
-    """Return the lowest confidence of the one box per colour; 0 if a colour has none or several."""
+    """Return the lowest confidence among the only boxes of each colour; 0 if a colour has no box or several."""
     confidences = [[mark.confidence for mark in marks.boxes if mark.color == color] for color in colors]
     return min((values[0] if len(values) == 1 else 0.0 for values in confidences), default=0.0)
 

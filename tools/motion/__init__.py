@@ -295,7 +295,7 @@ TOOL = Tool(
     args=MotionArgs,
     checks=CHECKS,
     claims=Claims(("moved", "mainly", "camera_direction_unit"), same_pictures=True),
-    # Without a model, it answers with the side that the camera moved to.
+    # Without a model, the rule answers with the side that the camera moved to.
     rules={"Multi-view_Reasoning": OneCall("motion", side)},
     wording=wording_of(__file__),
     output=schema_of(MotionData),

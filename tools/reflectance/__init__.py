@@ -392,7 +392,7 @@ TOOL = Tool(
     args=ReflectanceArgs,
     checks=CHECKS,
     claims=Claims(("darker_index", "same"), compares="points"),
-    # Without a model, it answers which drawn point is on the darker surface, or that both are equal.
+    # Without a model, the rule answers which drawn point is on the darker surface, or that both are equal.
     rules={"Relative_Reflectance": OneCall("reflectance", darker_surface, drawn_labels)},
     wording=wording_of(__file__),
     output=schema_of(ReflectanceData),

@@ -79,7 +79,7 @@ class SegmentationData(TypedDict):
 
 
 def read_prompt(request: Request[SegmentationArgs]) -> tuple[list[Spot], list[Spot], Box | None]:
-    """Return the points on the object, points off it, and the box. Raises `ToolError` for one outside the image."""
+    """Return the points on the object, those off it, and the box. Raises `ToolError` if any is outside the image."""
     args, size = request.args, (request.images[0].shape[0], request.images[0].shape[1])
     markers = request.needs.get("markers", ())
     on = read_points("segmentation", args.points, markers, size) if args.points else []

@@ -1,8 +1,8 @@
 """Segmentation networks: from points and boxes, from words, or from both.
 
 SAM 2 (Ravi et al. 2024) accepts points and boxes, CLIPSeg (Lüddecke and Ecker 2022) words, SAM 3 (Carion et al. 2025)
-all of these. `model = segmenter(dir_or_id, "cpu")` loads any; the checkpoint's family determines the prompts. Then
-`model.mask(pixels, model.predict([model.prepare(pixels, prompt)])[0])`.
+all of these. `model = segmenter(dir_or_id, "cpu")` loads any of them; the checkpoint's family determines the prompts.
+Then `model.mask(pixels, model.predict([model.prepare(pixels, prompt)])[0])`.
 """
 
 from __future__ import annotations

@@ -326,7 +326,7 @@ TOOL = Tool(
     args=SemanticArgs,
     checks=CHECKS,
     claims=Claims(("best_index",), compares="candidates"),
-    # Without a model, it answers with the drawn candidate that is the same part, or serves the same action.
+    # Without a model, the rule answers with the drawn candidate that is the same part, or serves the same action.
     rules={
         "Functional_Correspondence": OneCall("semantic_correspondence", letter(), drawn_labels),
         "Semantic_Correspondence": OneCall("semantic_correspondence", letter(), drawn_labels),
